@@ -1,0 +1,52 @@
+"""The command line. Only this folder knows click; the work is done elsewhere.
+
+Exit codes: 0 nothing found, 1 findings, 2 abnormal (bad usage, unreadable file, internal
+error). Findings go to stdout, everything else to stderr, and no traceback to anybody.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+import click
+
+from fsdp2_lint import __version__
+from fsdp2_lint.cli.check import check
+from fsdp2_lint.cli.contract import contract
+from fsdp2_lint.cli.explain import explain
+from fsdp2_lint.cli.rules import rules
+from fsdp2_lint.cli.streams import ABNORMAL, close_quietly, complain
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, prog_name="fsdp2-lint", message="%(prog)s %(version)s")
+def main() -> None:
+    """Check PyTorch FSDP2 training code against its contract, without running it."""
+
+
+main.add_command(check)
+main.add_command(contract)
+main.add_command(explain)
+main.add_command(rules)
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run one command; the exit code. No exception leaves this function."""
+    try:
+        code = main.main(args=list(arguments), prog_name="fsdp2-lint", standalone_mode=False)
+        sys.stdout.flush()
+        return int(code or 0)
+    except click.ClickException as error:
+        error.show()
+    except (KeyboardInterrupt, click.Abort):
+        complain("interrupted")
+    except BrokenPipeError:
+        close_quietly()
+    except Exception as error:
+        if os.environ.get("FSDP2_LINT_DEBUG"):
+            raise
+        words = " ".join(f"{type(error).__name__}: {error}".split())
+        complain(f"internal error: {words} (FSDP2_LINT_DEBUG=1 shows where; please report it)")
+    return ABNORMAL

@@ -1,0 +1,25 @@
+"""``fsdp2-lint explain``."""
+
+from __future__ import annotations
+
+import click
+
+from fsdp2_lint.cli.streams import CLEAN, Failure, deliver
+
+
+@click.command()
+@click.argument("code")
+def explain(code: str) -> int:
+    """Print the page of a clause, by its code or its name: what, why, how to fix, examples."""
+    from fsdp2_lint import registry, syntax
+    from fsdp2_lint.errors import UnknownCode
+
+    if code.upper() == syntax.CODE or code.lower() == syntax.NAME:
+        deliver(syntax.PAGE, None)
+        return CLEAN
+    try:
+        text = registry.page(registry.rule(code))
+    except UnknownCode as error:
+        raise Failure(str(error)) from None
+    deliver(text.rstrip("\n") + "\n", None)
+    return CLEAN

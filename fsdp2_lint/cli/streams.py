@@ -1,0 +1,71 @@
+"""stdout for results, stderr for everything else, and when to use colour."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from typing import TextIO
+
+import click
+
+CLEAN, FOUND, ABNORMAL = 0, 1, 2
+
+
+class Failure(click.ClickException):
+    """The run cannot be done as asked; the message is for the user."""
+
+    exit_code = ABNORMAL
+
+    def show(self, file: object = None) -> None:
+        complain(self.message)
+
+
+def complain(message: str, kind: str = "error") -> None:
+    note(f"{kind}: {message}")
+
+
+def note(message: str) -> None:
+    try:
+        click.echo(message.encode(errors="backslashreplace").decode(), err=True)
+    except OSError:
+        pass  # nobody reads stderr, and there is no other place to say so
+
+
+def deliver(text: str, output_file: str | None) -> None:
+    """Write results. A reader who has seen enough (``| head``) is no error."""
+    if output_file is not None:
+        try:
+            with open(output_file, "w", encoding="utf-8", errors="backslashreplace", newline="\n") as file:
+                file.write(text)
+        except OSError as error:
+            raise Failure(f"{output_file}: cannot be written: {error.strerror or error}") from error
+        return
+    try:
+        data = text.encode(getattr(sys.stdout, "encoding", None) or "utf-8", errors="backslashreplace")
+        sys.stdout.flush()
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
+    except BrokenPipeError:
+        close_quietly()
+    except OSError as error:
+        close_quietly()
+        raise Failure(f"stdout: cannot be written: {error.strerror or error}") from error
+
+
+def close_quietly() -> None:
+    """Point stdout at nothing, so that the interpreter's last flush does not complain."""
+    try:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except (OSError, ValueError):
+        pass
+
+
+def use_color(choice: str, stream: TextIO, environment: Mapping[str, str] = os.environ) -> bool:
+    if choice != "auto":
+        return choice == "always"
+    if environment.get("NO_COLOR"):
+        return False
+    if environment.get("FORCE_COLOR", "0") != "0" or environment.get("CLICOLOR_FORCE", "0") != "0":
+        return True
+    return stream.isatty() and environment.get("TERM") != "dumb"

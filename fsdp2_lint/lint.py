@@ -1,0 +1,135 @@
+"""One run: files in, findings out. The command line and the tests call this."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from fsdp2_lint import syntax
+from fsdp2_lint.discovery import Discovered, discover
+from fsdp2_lint.errors import NothingToCheck
+from fsdp2_lint.source import Sources, display_path
+
+if TYPE_CHECKING:
+    from fsdp2_lint.static.check import ModelVerdicts, Result
+    from fsdp2_lint.vocab.finding import Finding, Label
+
+
+@dataclass(slots=True)
+class Report:
+    """What a run says. ``failures`` are about the run itself, each one line: they make it abnormal."""
+
+    findings: list[Finding] = field(default_factory=list)
+    silenced: list[Finding] = field(default_factory=list)
+    models: list[ModelVerdicts] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    failures: list[str] = field(default_factory=list)
+    traces: list[str] = field(default_factory=list)
+    files: int = 0
+    candidates: int = 0
+    sources: Sources = field(default_factory=Sources)
+
+
+def lint(
+    paths: Sequence[str],
+    *,
+    stdin: tuple[str, bytes] | None = None,
+    select: Sequence[str] = (),
+    ignore: Sequence[str] = (),
+    dump_trace: bool = False,
+) -> Report:
+    """Check ``paths``. A code that does not exist raises :class:`UnknownCode`."""
+    if select or ignore:  # a misspelt code is an error even where there is nothing to find
+        from fsdp2_lint import registry
+
+        registry.select(registry.rules(), select, ignore)
+    found = discover(paths, stdin=stdin)
+    report = Report(files=len(found.files), candidates=len(found.candidates), sources=Sources(found.overlay))
+    report.failures = [f"{display_path(path)}: {reason}" for path, reason in found.errors]
+    if not found.files and not found.errors:
+        raise NothingToCheck(f"no Python files in {', '.join(paths)}")
+    candidates = set(found.candidates)
+    for path, data in found.explicit.items():
+        if path not in candidates and (problem := syntax.problem(path, data)):
+            _report_problem(report, path, *problem)
+    if found.candidates:
+        _run_engine(report, found, select, ignore, dump_trace)
+    report.findings.sort(key=_place)
+    return report
+
+
+def _run_engine(
+    report: Report, found: Discovered, select: Sequence[str], ignore: Sequence[str], dump_trace: bool
+) -> None:
+    # A tree without FSDP2 never comes here, and so never pays for these imports.
+    from fsdp2_lint import registry
+    from fsdp2_lint.static.check import check
+    from fsdp2_lint.suppress import partition
+
+    # The syntax trees live to the end of the run: looking through them again and again for
+    # garbage costs a quarter of the time.
+    thresholds = gc.get_threshold()
+    gc.set_threshold(100_000, 50, 50)
+    try:
+        rules, selection = registry.select(registry.rules(), select, ignore)
+        result: Result = check(
+            found.files,
+            root=found.root,
+            explicit=set(found.explicit),
+            overlay=found.overlay or None,
+            rules=rules,
+            dump_trace=dump_trace,
+        )
+    finally:
+        gc.set_threshold(*thresholds)
+    asked = set(found.files)
+    # Imports lead out of the files that were given: what lies wholly elsewhere was not asked for.
+    of_interest = [
+        _in_characters(finding, report.sources)
+        for finding in result.findings
+        if selection.shows(finding) and any(site.path in asked for site in finding.sites)
+    ]
+    shown, report.silenced = partition(of_interest, report.sources)
+    report.findings.extend(shown)
+    report.models = [
+        replace(
+            model,
+            site=report.sources.in_characters(model.site),
+            clauses=tuple(
+                replace(clause, evidence=_labels(clause.evidence, report.sources)) for clause in model.clauses
+            ),
+        )
+        for model in result.models
+        if model.site.path in asked
+    ]
+    report.traces = list(result.traces)
+    report.failures.extend(f"internal error in {what}: {error}" for what, error in result.broken)
+    report.notes.extend(f"out of budget, so its verdicts are unknown: {entry}" for entry in result.out_of_budget)
+    for problem in result.problems:
+        if problem.path in asked:
+            _report_problem(report, problem.path, problem.row, problem.column, problem.message)
+        else:
+            report.notes.append(f"not followed: {display_path(problem.path)}:{problem.row}: {problem.message}")
+
+
+def _in_characters(finding: Finding, sources: Sources) -> Finding:
+    (primary,) = _labels((finding.primary,), sources)
+    return replace(finding, primary=primary, related=_labels(finding.related, sources))
+
+
+def _labels(labels: tuple[Label, ...], sources: Sources) -> tuple[Label, ...]:
+    return tuple(replace(label, site=sources.in_characters(label.site)) for label in labels)
+
+
+def _report_problem(report: Report, path: str, row: int, column: int, message: str) -> None:
+    if syntax.is_syntax_error(message):
+        report.findings.append(syntax.finding(path, row, column, message))
+    else:
+        report.failures.append(f"{display_path(path)}: {message}")
+
+
+def _place(finding: Finding) -> tuple[str, int, int, str, str]:
+    site = finding.primary.site
+    return site.path, site.row, site.column, finding.code, finding.message

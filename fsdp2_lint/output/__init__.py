@@ -1,0 +1,31 @@
+"""Output formats: one small module each, with one function ``render`` from findings to text."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from fsdp2_lint.source import Sources
+
+if TYPE_CHECKING:
+    from fsdp2_lint.vocab.finding import Finding
+
+FORMATS = ("full", "concise", "json")
+
+
+def render(name: str, findings: Sequence[Finding], sources: Sources, *, color: bool = False) -> str:
+    """The findings in the named format: text that ends with a newline, or nothing at all."""
+    module = importlib.import_module(f"fsdp2_lint.output.{name}")
+    text: str = module.render(findings, sources, color=color)
+    return text
+
+
+def count(findings: Sequence[Finding]) -> str:
+    """``2 errors, 1 warning``; the words of the summary line."""
+    parts = []
+    for severity in ("error", "warning", "info"):
+        number = sum(finding.severity.value == severity for finding in findings)
+        if number:
+            parts.append(f"{number} {severity}{'s' if number > 1 and severity != 'info' else ''}")
+    return ", ".join(parts) or "no findings"

@@ -1,0 +1,35 @@
+"""For people: the source of every place of the story, and what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from fsdp2_lint.output.snippet import Mark, snippet
+from fsdp2_lint.output.terminal import Paint, clean
+from fsdp2_lint.source import Sources, display_path
+from fsdp2_lint.vocab.finding import Confidence, Finding
+
+
+def render(findings: Sequence[Finding], sources: Sources, *, color: bool = False) -> str:
+    paint = Paint(color)
+    return "".join("\n".join(_lines(finding, sources, paint)) + "\n\n" for finding in findings)
+
+
+def _lines(finding: Finding, sources: Sources, paint: Paint) -> Iterator[str]:
+    severity = finding.severity.value
+    likely = " (likely)" if finding.confidence is not Confidence.HIGH else ""
+    head = f"{finding.code} {severity}{likely} {finding.name}"
+    yield f"{paint(head, severity)}: {paint(clean(finding.message), 'bold')}"
+    gutter = max(len(str(site.row)) for site in finding.sites)
+    by_file: dict[str, list[Mark]] = {finding.primary.site.path: [Mark(finding.primary, "^", severity)]}
+    for label in finding.related:
+        by_file.setdefault(label.site.path, []).append(Mark(label, "-", "blue"))
+    for number, (path, marks) in enumerate(by_file.items()):
+        arrow = paint(" " * gutter + (":::" if number else "-->"), "blue")
+        site = marks[0].label.site
+        yield f"{arrow} {clean(display_path(path))}:{site.row}:{site.column}"
+        yield from snippet(marks, sources, gutter, paint)
+    yield paint(" " * (gutter + 1) + "|", "blue")
+    equals = paint(" " * (gutter + 1) + "=", "blue")
+    yield f"{equals} {paint('help', 'bold')}: {clean(finding.help)}"
+    yield f"{equals} {paint('explain', 'bold')}: fsdp2-lint explain {finding.code}"

@@ -1,0 +1,120 @@
+"""The clauses of the contract: their modules, their pages, and which of them are selected."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING
+
+from fsdp2_lint.errors import UnknownCode
+from fsdp2_lint.vocab.finding import Severity
+from fsdp2_lint.vocab.rule import Rule
+
+if TYPE_CHECKING:
+    from fsdp2_lint.vocab.finding import Finding
+
+PREFIX = "FSDP"
+ALL = "ALL"
+
+
+@cache
+def rules() -> tuple[Rule, ...]:
+    """Every clause that has a module in ``rules/``, sorted by code."""
+    folder = _folder()
+    classes: dict[str, type[Rule]] = {}
+    for file in sorted(os.listdir(folder)):
+        stem, extension = os.path.splitext(file)
+        if extension != ".py" or stem.startswith("_"):
+            continue
+        # By name and not by an import statement: in a checkout the type checkers know the
+        # folder as `rules`, and a clause must not exist under two names.
+        module = importlib.import_module(f"fsdp2_lint.rules.{stem}")
+        for value in vars(module).values():
+            if isinstance(value, type) and issubclass(value, Rule) and value.__module__ == module.__name__:
+                if getattr(value, "code", None) is None:
+                    continue  # a base class that several clauses share
+                if value.code in classes:
+                    raise RuntimeError(f"{value.code} is defined in {classes[value.code].__module__} and in {stem}")
+                classes[value.code] = value
+    return tuple(classes[code]() for code in sorted(classes))
+
+
+def rule(code_or_name: str) -> Rule:
+    wanted = code_or_name.strip()
+    for candidate in rules():
+        if wanted.upper() == candidate.code or wanted.lower() == candidate.name:
+            return candidate
+    raise UnknownCode(_no_such("rule", wanted, [name for each in rules() for name in (each.code, each.name)]))
+
+
+def page(rule: Rule) -> str:
+    """The Markdown page of a clause: its specification, documentation and examples."""
+    stem = rule.__class__.__module__.rpartition(".")[2]
+    with open(os.path.join(_folder(), f"{stem}.md"), encoding="utf-8") as file:
+        return file.read()
+
+
+def pages() -> dict[str, str]:
+    """Code to page, for every clause."""
+    return {each.code: page(each) for each in rules()}
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Prefixes to select and to ignore. The longer prefix wins; of equal ones, ignoring."""
+
+    select: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+
+    def includes(self, code: str, severity: Severity) -> bool:
+        chosen = _longest(self.select or (PREFIX,), code)
+        if chosen <= _longest(self.ignore, code):
+            return False
+        if severity is Severity.INFO:  # advice must be asked for by more than the tool's own prefix
+            return chosen > len(PREFIX) or ALL in self.select
+        return True
+
+    def shows(self, finding: Finding) -> bool:
+        return self.includes(finding.code, finding.severity)
+
+
+def select(
+    rules: Iterable[Rule], select: Sequence[str] = (), ignore: Sequence[str] = ()
+) -> tuple[list[Rule], Selection]:
+    """The selected clauses. An unknown prefix raises :class:`UnknownCode`."""
+    known = list(rules)
+    selection = Selection(_checked(select, known), _checked(ignore, known))
+    return [each for each in known if selection.includes(each.code, each.severity)], selection
+
+
+def _checked(prefixes: Sequence[str], known: Sequence[Rule]) -> tuple[str, ...]:
+    codes = [each.code for each in known]
+    checked = []
+    for prefix in (part.strip().upper() for part in prefixes):
+        if prefix != ALL and not any(code.startswith(prefix) for code in codes):
+            raise UnknownCode(_no_such("code or prefix", prefix, codes))
+        checked.append(prefix)
+    return tuple(checked)
+
+
+def _longest(prefixes: Sequence[str], code: str) -> int:
+    """How much of ``code`` the best prefix names; ALL names none of it, and no match is less than that."""
+    return max(
+        (0 if prefix == ALL else len(prefix) for prefix in prefixes if prefix == ALL or code.startswith(prefix)),
+        default=-1,
+    )
+
+
+def _no_such(what: str, given: str, known: Sequence[str]) -> str:
+    near = difflib.get_close_matches(given, known, n=1, cutoff=0.3)
+    hint = f"; did you mean {near[0]}?" if near else ""
+    return f"unknown {what} {given!r}{hint} (`fsdp2-lint rules` lists all)"
+
+
+def _folder() -> str:
+    package = importlib.import_module("fsdp2_lint.rules")
+    return os.path.abspath(list(package.__path__)[0])

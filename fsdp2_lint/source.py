@@ -1,0 +1,72 @@
+"""Text of checked files, by row, for showing it and for reading its comments."""
+
+from __future__ import annotations
+
+import codecs
+import io
+import os
+import re
+import tokenize
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from fsdp2_lint.vocab.finding import Site
+
+_NEWLINE = re.compile(r"\r\n|\r|\n")
+
+
+class Sources:
+    """Files, read once. A file that cannot be read has no lines; that is reported elsewhere."""
+
+    def __init__(self, overlay: Mapping[str, bytes] | None = None) -> None:
+        self._data: dict[str, bytes] = dict(overlay or {})
+        self._lines: dict[str, list[str]] = {}
+
+    def data(self, path: str) -> bytes:
+        if path not in self._data:
+            try:
+                with open(path, "rb") as file:
+                    self._data[path] = file.read()
+            except OSError:
+                self._data[path] = b""
+        return self._data[path]
+
+    def line(self, path: str, row: int) -> str | None:
+        """One line without its end, or None if the file has no such row."""
+        lines = self._lines.get(path)
+        if lines is None:
+            # Rows as Python counts them: str.splitlines would also split at form feeds.
+            lines = self._lines[path] = _NEWLINE.split(decode(self.data(path)))
+        return lines[row - 1] if 0 < row <= len(lines) else None
+
+    def in_characters(self, site: Site) -> Site:
+        """A place as syntax trees give it, in bytes of UTF-8, as editors count: in characters."""
+        column = self._characters(site.path, site.row, site.column)
+        end_column = self._characters(site.path, site.end_row, site.end_column)
+        return replace(site, column=column, end_column=end_column)
+
+    def _characters(self, path: str, row: int, column: int) -> int:
+        line = self.line(path, row)
+        if line is None or line.isascii() or column < 1:
+            return column
+        return len(line.encode("utf-8", "replace")[: column - 1].decode("utf-8", "replace")) + 1
+
+
+def decode(data: bytes) -> str:
+    """The text, by Python's own rules for encodings; what cannot be decoded is replaced."""
+    try:
+        encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
+        codecs.lookup(encoding)
+    except (SyntaxError, LookupError):
+        encoding = "utf-8"
+    return data.decode(encoding, errors="replace")
+
+
+def display_path(path: str) -> str:
+    """A path as people read it: relative to where they stand, if it lies below."""
+    here = os.path.realpath(os.curdir)
+    if path.startswith(here.rstrip(os.sep) + os.sep):
+        return path[len(here.rstrip(os.sep)) + 1 :]
+    return path

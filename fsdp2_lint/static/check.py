@@ -1,0 +1,168 @@
+"""The static witness's front door: files in, findings and verdicts out."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from ..vocab.finding import Finding, Label, Site
+from ..vocab.rule import Court, Rule, Verdict
+from .driver import Driver
+from .project import Project
+
+_STACK = 512 * 1024 * 1024  # the interpreter follows calls by recursion; a thread can have room for it
+_RECURSION = 40_000
+_SETTLED_BY = {"R": "runtime", "P": "preflight"}
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A file that could not be analysed."""
+
+    path: str
+    row: int
+    column: int
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class ClauseVerdict:
+    code: str
+    word: Literal["violated", "upheld", "unknown"]
+    evidence: tuple[Label, ...]
+    reasons: tuple[str, ...]
+    settled_by: str
+
+
+@dataclass(frozen=True, slots=True)
+class ModelVerdicts:
+    label: str
+    site: Site
+    clauses: tuple[ClauseVerdict, ...]
+
+
+@dataclass(slots=True)
+class Result:
+    findings: list[Finding] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+    models: list[ModelVerdicts] = field(default_factory=list)
+    files: int = 0
+    out_of_budget: list[str] = field(default_factory=list)
+    broken: list[tuple[str, str]] = field(default_factory=list)
+    traces: list[str] = field(default_factory=list)
+
+
+def check(
+    files: Sequence[str],
+    *,
+    root: str,
+    explicit: Collection[str] = (),
+    overlay: Mapping[str, bytes] | None = None,
+    rules: Sequence[Rule],
+    dump_trace: bool = False,
+) -> Result:
+    """Analyse ``files`` as one program. Nothing in them is imported or executed.
+
+    ``explicit`` names the files that the user asked for one by one: those are entry points
+    even if they look like tests. ``overlay`` gives contents that are not on disk.
+    """
+    result = Result(files=len(files))
+    failure: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            _check(result, files, root, explicit, overlay, rules, dump_trace)
+        except BaseException as error:  # handed over to the caller's thread
+            failure.append(error)
+
+    limit, size = sys.getrecursionlimit(), threading.stack_size(_STACK)
+    sys.setrecursionlimit(max(limit, _RECURSION))
+    try:
+        thread = threading.Thread(target=work, name="fsdp2-lint")
+        thread.start()
+        thread.join()
+    finally:
+        sys.setrecursionlimit(limit)
+        threading.stack_size(size)
+    if failure:
+        raise failure[0]
+    return result
+
+
+def _check(
+    result: Result, files: Sequence[str], root: str, explicit: Collection[str],
+    overlay: Mapping[str, bytes] | None, rules: Sequence[Rule], dump_trace: bool,
+) -> None:  # fmt: skip
+    project = Project(Path(root), dict(overlay or {}))
+    project.files = list(files)
+    court = Court(rules)
+    driver = Driver(project, court, explicit=frozenset(explicit), keep_traces=dump_trace)
+    driver.run()
+    result.findings = _findings(court)
+    result.models = _models(court, {rule.code: rule.witnesses for rule in rules})
+    result.problems = [Problem(each.path, each.row, each.column, each.reason) for each in project.unreadable.values()]
+    result.out_of_budget = driver.out_of_budget
+    result.broken = [*((code, f"{type(error).__name__}: {error}") for code, error in court.broken), *driver.broken]
+    result.traces = driver.traces
+
+
+def _findings(court: Court) -> list[Finding]:
+    """One finding a fault: the same code on the same line is one, and causes hide consequences."""
+    found: dict[tuple[str, str, int], Finding] = {}
+    for verdict in court.verdicts.values():
+        for finding in verdict.findings:
+            kept = found.get(finding.key)
+            if kept is None or _weight(finding) > _weight(kept):
+                found[finding.key] = finding
+    return without_consequences(list(found.values()))
+
+
+def _weight(finding: Finding) -> tuple[bool, int]:
+    return finding.severity.value == "error", len(finding.related)
+
+
+# One mistake gives one finding: where the first is found, the second is its consequence if
+# they share a place. "*": anywhere in the program.
+OWNERS: tuple[tuple[str, str, str], ...] = (
+    ("FSDP903", "FSDP701", "place"),
+    ("FSDP104", "FSDP101", "*"),
+    ("FSDP103", "FSDP101", "*"),
+    ("FSDP305", "FSDP302", "place"),
+)
+
+
+def without_consequences(findings: list[Finding]) -> list[Finding]:
+    dropped: set[tuple[str, str, int]] = set()
+    for owner, consequence, where in OWNERS:
+        causes = [finding for finding in findings if finding.code == owner]
+        for finding in findings:
+            if finding.code == consequence and any(where == "*" or set(cause.sites) & set(finding.sites) for cause in causes):
+                dropped.add(finding.key)
+    return [finding for finding in findings if finding.key not in dropped]
+
+
+def _models(court: Court, witnesses: Mapping[str, str]) -> list[ModelVerdicts]:
+    by_model: dict[object, list[Verdict]] = {}
+    for verdict in court.verdicts.values():
+        if verdict.subject is not None:
+            by_model.setdefault(verdict.subject, []).append(verdict)
+    models = []
+    for subject, verdicts in by_model.items():
+        clauses = [_clause(verdict, witnesses[verdict.code]) for verdict in verdicts if verdict.findings or verdict.unknown or verdict.judged]
+        models.append(ModelVerdicts(subject.label, subject.site, tuple(sorted(clauses, key=lambda each: each.code))))  # type: ignore[attr-defined]
+    return sorted(models, key=lambda model: (model.site, model.label))
+
+
+def _clause(verdict: Verdict, witnesses: str) -> ClauseVerdict:
+    evidence: tuple[Label, ...] = ()
+    if verdict.word == "violated":
+        evidence = tuple(label for finding in verdict.findings for label in (finding.primary, *finding.related))
+    elif verdict.word == "upheld":
+        evidence = tuple(Label(site, "judged here") for site in dict.fromkeys(verdict.judged))
+    reasons = tuple(verdict.unknown) if verdict.word == "unknown" else ()
+    settled = ", ".join(word for letter, word in _SETTLED_BY.items() if letter in witnesses)
+    return ClauseVerdict(verdict.code, verdict.word, evidence, reasons, settled if verdict.word == "unknown" else "")

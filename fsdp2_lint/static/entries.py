@@ -1,0 +1,262 @@
+"""Where a program begins: scripts that can reach a sharding call, then what no script calls.
+
+Interpreting is dear, so this works on names alone: which functions mention a function that
+mentions ``fully_shard``. That overestimates, which costs time and never a finding.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from astroid import nodes
+
+from .project import Module, Project
+
+_IMPORT = re.compile(rb"^[ \t]*(?:from[ \t]+([.\w]+)[ \t]+import[ \t]+(\([^)]*\)|[^\n#;]*)|import[ \t]+([^\n#;]*))", re.MULTILINE)
+_NAME = re.compile(rb"[A-Za-z_]\w*")
+# Names that say nothing about which function is meant; they count within one file only.
+_GENERIC = frozenset(
+    """main run train forward setup build apply init __init__ __call__ wrapper get load save step fit call create make wrap
+    prepare execute start launch configure update test eval evaluate inner decorator func fn from_config from_pretrained
+    __enter__ __post_init__ model wrapped to initialize process""".split()
+)  # fmt: skip
+MAX_CLIMB = 6
+SEED = "fully_shard"
+
+
+@dataclass(slots=True)
+class Definition:
+    """A top-level function, a method, or a module's own statements (name empty)."""
+
+    path: str
+    name: str
+    owner: str  # class of a method
+    row: int
+    mentions: set[str]
+
+    @property
+    def callable_names(self) -> set[str]:
+        names = {self.name} if self.name and self.name not in _GENERIC else set()
+        return names | ({self.owner} if self.owner else set())
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    kind: str  # "script", "function" or "class"
+    name: str
+    module: Module
+    node: nodes.NodeNG
+
+
+@dataclass(slots=True)
+class Plan:
+    project: Project
+    seeds: list[str] = field(default_factory=list)
+    scripts: list[Entry] = field(default_factory=list)
+    sharding: list[Definition] = field(default_factory=list)
+    reaching: list[Definition] = field(default_factory=list)
+
+    def callers(self, reached: set[nodes.NodeNG]) -> Iterator[Entry]:
+        """Outermost callers of sharding code that nothing reached so far; the code itself last."""
+        for definition in self.sharding:
+            chain = [definition]
+            while len(chain) < MAX_CLIMB and (above := self._caller(chain)):
+                chain.append(above)
+            for candidate in reversed(chain):
+                inner = self._find(definition)
+                if inner is None or inner.node in reached:
+                    break
+                entry = self._entry(candidate)
+                if entry is not None:
+                    yield entry
+            inner = self._find(definition)
+            if inner is not None and inner.node not in reached:
+                yield inner
+
+    def _caller(self, chain: list[Definition]) -> Definition | None:
+        callee = chain[-1]
+        for other in self.reaching:
+            if other.name and other not in chain and _calls(other, callee):
+                return other
+        return None
+
+    def _entry(self, definition: Definition) -> Entry | None:
+        """A method is entered through its class."""
+        found = self._find(definition)
+        if found is None or not definition.owner:
+            return found
+        cls = found.node.parent
+        if not isinstance(cls, nodes.ClassDef):
+            return found
+        return Entry("class", f"{definition.path}:{cls.name}", found.module, cls)
+
+    def _find(self, definition: Definition) -> Entry | None:
+        module = self.project.module(definition.path)
+        if module is None:
+            return None
+        for node in module.tree.nodes_of_class(nodes.FunctionDef):
+            if node.name == definition.name and node.fromlineno <= definition.row + 1 and node.lineno == definition.row:
+                return Entry("function", f"{definition.path}:{definition.name}", module, node)
+        return None
+
+
+def _calls(caller: Definition, callee: Definition) -> bool:
+    if callee.name in caller.mentions and (callee.name not in _GENERIC or caller.path == callee.path):
+        return True
+    return bool(callee.owner and callee.owner in caller.mentions and caller.owner != callee.owner)
+
+
+def find_entries(project: Project, explicit: frozenset[str]) -> Plan:
+    plan = Plan(project)
+    plan.seeds = [path for path in project.files if _mentions_seed(project, path)]
+    if not plan.seeds:
+        return plan
+    importers = _importers(project, plan.seeds)
+    definitions = [each for path in [*plan.seeds, *importers] for each in _definitions(project, path)]
+    plan.sharding = [each for each in definitions if SEED in each.mentions]
+    plan.reaching = _reaching(definitions, plan.sharding)
+    base = os.path.commonpath([os.path.dirname(path) for path in project.files])
+    wanted = {each.path for each in plan.reaching if not each.name}
+    for path in sorted(wanted, key=lambda path: (path not in plan.seeds, path)):
+        if path in explicit or not _is_test(os.path.relpath(path, base)):
+            module = project.module(path)
+            if module is not None and _is_script(module):
+                plan.scripts.append(Entry("script", path, module, module.tree))
+    plan.sharding = [each for each in plan.sharding if each.name and (each.path in explicit or not _is_test(os.path.relpath(each.path, base)))]
+    return plan
+
+
+def _mentions_seed(project: Project, path: str) -> bool:
+    """Does code (not only a comment or a string) speak of ``fully_shard``?"""
+    try:
+        data = project.data(path)
+    except Exception as error:  # unreadable: said elsewhere, by whoever asks for its tree
+        project.unreadable.setdefault(path, error)  # type: ignore[arg-type]
+        return False
+    if SEED.encode() not in data:
+        return False
+    tree = project.ast(path)
+    return tree is not None and any(_speaks(node) for node in ast.walk(tree))
+
+
+def _speaks(node: ast.AST) -> bool:
+    if isinstance(node, ast.Name):
+        return node.id == SEED
+    if isinstance(node, ast.Attribute):
+        return node.attr == SEED
+    return isinstance(node, ast.alias) and (node.name.split(".")[-1] == SEED or node.asname == SEED)
+
+
+def _importers(project: Project, seeds: list[str]) -> list[str]:
+    """Files that import a seed, directly or not."""
+    imported_by: dict[str, list[str]] = {}
+    for path in project.files:
+        try:
+            data = project.data(path)
+        except Exception:
+            continue
+        for target in _imports(project, path, data):
+            imported_by.setdefault(target, []).append(path)
+    found: dict[str, None] = {}
+    queue = list(seeds)
+    while queue:
+        for importer in imported_by.get(queue.pop(), ()):
+            if importer not in found and importer not in seeds:
+                found[importer] = None
+                queue.append(importer)
+    return list(found)
+
+
+def _imports(project: Project, path: str, data: bytes) -> Iterator[str]:
+    seen: set[tuple[str, int]] = set()
+    for match in _IMPORT.finditer(data):
+        base, names, plain = match.groups()
+        if plain is not None:
+            wanted = [(part.split(b" as ")[0].strip().decode("ascii", "replace"), 0) for part in plain.split(b",")]
+        else:
+            text = base.decode("ascii", "replace")
+            level = len(text) - len(text.lstrip("."))
+            text = text.lstrip(".")
+            wanted = [(text, level)]
+            wanted += [(f"{text}.{name.decode()}" if text else name.decode(), level) for name in _NAME.findall(names)]
+        for name, level in wanted:
+            if (name, level) not in seen and (name or level):
+                seen.add((name, level))
+                target = project.resolve(path, name, level)
+                if target:
+                    yield target
+
+
+def _definitions(project: Project, path: str) -> Iterator[Definition]:
+    tree = project.ast(path)
+    if tree is None:
+        return
+    own: set[str] = set()
+    for node in tree.body:
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            yield Definition(path, node.name, "", node.lineno, _names(node))
+            own |= {name for decorator in node.decorator_list for name in _names(decorator)}
+        elif isinstance(node, ast.ClassDef):
+            for child in ast.walk(node):
+                if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                    yield Definition(path, child.name, node.name, child.lineno, _names(child))
+        elif isinstance(node, (ast.If, ast.Try)):
+            for child in ast.walk(node):
+                if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                    yield Definition(path, child.name, "", child.lineno, _names(child))
+            own |= _names(node)
+        elif not isinstance(node, (ast.Import, ast.ImportFrom)):
+            own |= _names(node)
+    yield Definition(path, "", "", 1, own)
+
+
+def _names(tree: ast.AST) -> set[str]:
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name):
+            found.add(node.id)
+        elif isinstance(node, ast.Attribute):
+            found.add(node.attr)
+    return found
+
+
+def _reaching(definitions: list[Definition], sharding: list[Definition]) -> list[Definition]:
+    """All definitions from which a sharding call may be reached, by name."""
+    mentioned_by: dict[str, list[Definition]] = {}
+    for definition in definitions:
+        for name in definition.mentions:
+            mentioned_by.setdefault(name, []).append(definition)
+    reached: dict[int, Definition] = {id(each): each for each in sharding}
+    queue = list(sharding)
+    while queue:
+        callee = queue.pop()
+        callers = [caller for name in callee.callable_names for caller in mentioned_by.get(name, ())]
+        if callee.name in _GENERIC:
+            callers += [caller for caller in mentioned_by.get(callee.name, ()) if caller.path == callee.path]
+        for caller in callers:
+            if id(caller) not in reached:
+                reached[id(caller)] = caller
+                queue.append(caller)
+    return list(reached.values())
+
+
+def _is_script(module: Module) -> bool:
+    """Does running the file do something: a main guard, or calls at its top level?"""
+    for node in module.tree.body:
+        if isinstance(node, nodes.If) and any(name.name == "__name__" for name in node.test.nodes_of_class(nodes.Name)):
+            return True
+        if isinstance(node, (nodes.For, nodes.While, nodes.With)):
+            return True
+        if isinstance(node, nodes.Expr) and isinstance(node.value, nodes.Call):
+            return True
+    return False
+
+
+def _is_test(path: str) -> bool:
+    parts = path.split(os.sep)
+    name = parts[-1]
+    return bool({"tests", "test", "testing"} & set(parts[:-1])) or name.startswith("test_") or name.endswith("_test.py") or name == "conftest.py"

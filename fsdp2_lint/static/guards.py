@@ -1,0 +1,182 @@
+"""Path conditions: what must hold for an event to happen.
+
+A *formula* is ``True``, ``False`` or a hashable tuple::
+
+    ("is", key, constant)   the unknown ``key`` equals a constant (also: one arm of a fork)
+    ("truth", key)          the unknown ``key`` is true
+    ("not", f)  ("and", (f, ...))  ("or", (f, ...))
+
+A :class:`Guard` is a conjunction of formulas. Guards are immutable and shared, so that
+putting one on each event is free, and two events are exclusive when their conjunction
+is contradictory. Equality of unknowns is symbolic: the same unknown asked twice gives
+the same truth. That is only ever used to keep events apart, never to join them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+Formula = Any  # bool or one of the tuples above; recursive types add nothing here
+
+
+def negate(formula: Formula) -> Formula:
+    if isinstance(formula, bool):
+        return not formula
+    return formula[1] if formula[0] == "not" else ("not", formula)
+
+
+def both(formulas: Iterable[Formula]) -> Formula:
+    return _combine("and", formulas, neutral=True)
+
+
+def either(formulas: Iterable[Formula]) -> Formula:
+    return _combine("or", formulas, neutral=False)
+
+
+def _combine(kind: str, formulas: Iterable[Formula], *, neutral: bool) -> Formula:
+    kept: list[Formula] = []
+    for formula in formulas:
+        if formula is neutral:
+            continue
+        if formula is (not neutral):
+            return not neutral
+        if formula not in kept:
+            kept.append(formula)
+    if len(kept) > 1:
+        return (kind, tuple(kept))
+    return kept[0] if kept else neutral
+
+
+def atoms(formula: Formula) -> Iterator[tuple[Any, ...]]:
+    """The leaves of a formula."""
+    if isinstance(formula, bool):
+        return
+    kind = formula[0]
+    if kind == "not":
+        yield from atoms(formula[1])
+    elif kind in ("and", "or"):
+        for part in formula[1]:
+            yield from atoms(part)
+    else:
+        yield formula
+
+
+class Guard:
+    """An immutable conjunction. ``TOP`` is the empty one; extend it with :meth:`add`."""
+
+    __slots__ = ("literals", "_truths", "_equal", "_composites", "_extended", "_joined")
+
+    def __init__(self, literals: tuple[tuple[Formula, bool], ...] = ()) -> None:
+        self.literals = literals
+        self._truths: dict[Formula, bool] = {}
+        self._equal: dict[Any, Any] = {}
+        self._composites: list[tuple[Formula, bool]] = []
+        self._extended: dict[tuple[Formula, bool], Guard | None] = {}
+        self._joined: dict[Guard, Guard | None] = {}
+        for formula, truth in literals:
+            self._truths[formula] = truth
+            if formula[0] == "is" and truth:
+                self._equal[formula[1]] = formula[2]
+            elif formula[0] in ("and", "or"):
+                self._composites.append((formula, truth))
+
+    def decide(self, formula: Formula) -> bool | None:
+        """The truth of ``formula`` on this path, or None."""
+        if isinstance(formula, bool):
+            return formula
+        known = self._truths.get(formula)
+        if known is not None:
+            return known
+        kind = formula[0]
+        if kind == "is":
+            if formula[1] in self._equal:
+                return _same(self._equal[formula[1]], formula[2])
+            if formula[2] is None and self._truths.get(("truth", formula[1])):
+                return False
+            return None
+        if kind == "truth":
+            return bool(self._equal[formula[1]]) if formula[1] in self._equal else None
+        if kind == "not":
+            inner = self.decide(formula[1])
+            return None if inner is None else not inner
+        if kind in ("and", "or"):
+            deciding = kind == "or"
+            answers = [self.decide(part) for part in formula[1]]
+            if deciding in answers:
+                return deciding
+            return None if None in answers else not deciding
+        return None
+
+    def add(self, formula: Formula, truth: bool = True) -> Guard | None:
+        """This path where ``formula`` is also ``truth``; None if that cannot be."""
+        while not isinstance(formula, bool) and formula[0] == "not":
+            formula, truth = formula[1], not truth
+        known = self.decide(formula)
+        if known is not None:
+            return self if known is truth else None
+        key = (formula, truth)
+        if key not in self._extended:
+            self._extended[key] = self._add(formula, truth)
+        return self._extended[key]
+
+    def _add(self, formula: Formula, truth: bool) -> Guard | None:
+        if formula[0] == ("and" if truth else "or"):
+            guard: Guard | None = self
+            for part in formula[1]:
+                guard = guard.add(part, truth) if guard else None
+            return guard
+        new = Guard((*self.literals, (formula, truth)))
+        for composite, expected in self._composites:
+            if new._settle(composite) is (not expected):
+                return None
+        return new
+
+    def _settle(self, composite: Formula) -> bool | None:
+        """Decide a composite from its parts alone, not from its own recorded truth."""
+        deciding = composite[0] == "or"
+        answers = [self.decide(part) for part in composite[1]]
+        if deciding in answers:
+            return deciding
+        return None if None in answers else not deciding
+
+    def join(self, other: Guard) -> Guard | None:
+        """Both conjunctions together; None if the two exclude each other."""
+        if other is self or not other.literals:
+            return self
+        if not self.literals:
+            return other
+        if other not in self._joined:
+            guard: Guard | None = self
+            for formula, truth in other.literals:
+                guard = guard.add(formula, truth) if guard else None
+            self._joined[other] = guard
+        return self._joined[other]
+
+    def compatible(self, other: Guard) -> bool:
+        return self.join(other) is not None
+
+    def implies(self, other: Guard) -> bool:
+        return all(self.decide(formula) is truth for formula, truth in other.literals)
+
+    def without(self, drop: Any) -> Guard:
+        """This guard less the literals for whose formula ``drop(formula)`` is true."""
+        guard: Guard | None = TOP
+        for formula, truth in self.literals:
+            if not drop(formula):
+                guard = (guard or TOP).add(formula, truth) or guard
+        return guard or TOP
+
+    def __repr__(self) -> str:
+        return " & ".join(f"{'' if truth else '!'}{formula}" for formula, truth in self.literals) or "TOP"
+
+
+def _same(left: Any, right: Any) -> bool | None:
+    """Equality of two constants; None where one of them is itself an unknown."""
+    if left == right:
+        return True
+    return False if isinstance(left, _CONSTANT) and isinstance(right, _CONSTANT) else None
+
+
+_CONSTANT = (int, float, str, bytes, type(None))
+TOP = Guard()

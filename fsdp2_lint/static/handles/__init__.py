@@ -1,0 +1,19 @@
+"""The static witness's answers: every question of a rule is answered from the trace."""
+
+from .models import StaticModel, StaticUnit
+from .optimizers import StaticOptimizer
+from .process import StaticCollection, StaticDevice, StaticProcess
+from .payloads import StaticPayload
+from .program import ModelKey, Program
+
+__all__ = [
+    "ModelKey",
+    "Program",
+    "StaticCollection",
+    "StaticDevice",
+    "StaticModel",
+    "StaticOptimizer",
+    "StaticPayload",
+    "StaticProcess",
+    "StaticUnit",
+]

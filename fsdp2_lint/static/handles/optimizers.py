@@ -1,0 +1,115 @@
+"""Optimizers: do they hold the parameters that are trained?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ...vocab.answers import Many, many
+from ...vocab.handles import Stale
+from ..relations import Relation
+from ..torch_model.optim import Held
+from ..trace import Step
+from ..values import Const, Obj
+from .program import RELATED, Program
+
+
+@dataclass(frozen=True, slots=True)
+class StaticOptimizer:
+    """An optimizer in its relation to one model."""
+
+    program: Program
+    obj: Obj
+    model: Obj
+
+    @property
+    def label(self) -> str:
+        return self.program.label(self.obj)
+
+    def creations(self) -> Iterator[tuple[Step, Held]]:
+        for step in self.program.trace.of("optimizer"):
+            if step.subject is self.obj:
+                for held in step["held"]:
+                    if self.program.top(held.model) is self.model and step.guard.join(held.guard) is not None:
+                        yield step, held
+
+    def replaced(self) -> Many[Stale]:
+        found: dict[Step, Stale] = {}
+        why = self._followed()
+        for created, held in self.creations():
+            why = why or self._changed_hands(created)
+            for sharding, part in self.program.units(held.model, *RELATED, Relation.MAY):
+                if sharding.index < held.read or not created.precedes(sharding) and sharding.index > created.index:
+                    continue
+                path = created.guard.join(held.guard)
+                if path is None or not path.compatible(sharding.guard) or not self._used(created, sharding):
+                    continue
+                if self.program.relation(held.model, part) is Relation.MAY:
+                    why = why or f"whether {sharding.when.at} shards parameters of this optimizer is not known"
+                    continue
+                found[created] = Stale(created.when, sharding.when, self.program.label(held.model))
+        if why and found:
+            return many((), why)
+        return many(found.values(), why)
+
+    def _followed(self) -> str:
+        for step in self.program.trace.of("optimizer"):
+            if step.subject is self.obj and not step["complete"]:
+                return f"which parameters {self.label} holds was not followed ({step.when.at})" if not step["held"] else ""
+        return ""
+
+    def _changed_hands(self, created: Step) -> str:
+        for step in self.program.trace.of("remapped"):
+            if step.subject is self.obj:
+                return f"its parameters are exchanged ({step.when.at})"
+        return self.program.escaped(self.obj, after=created)
+
+    def _used(self, created: Step, sharding: Step) -> bool:
+        """Is this optimizer used after the sharding, or is there no other that could be?"""
+        if any(step.subject is self.obj for step in self.program.trace.of("stepped", after=sharding)):
+            return True
+        rivals = [step for step in self.program.trace.of("optimizer", after=sharding) if step.subject is not self.obj]
+        rebuilt = any(self.program.relation(held.model, self.model) in (*RELATED, Relation.MAY) for step in rivals for held in step["held"])
+        stepped_before = any(step.subject is self.obj for step in self.program.trace.of("stepped"))
+        return created["proven"] and not rebuilt and not any(not step["complete"] for step in rivals) and not stepped_before
+
+    def temporary(self) -> Many[Stale]:
+        found: dict[Step, Stale] = {}
+        why = self._followed()
+        for created, held in self.creations():
+            for call in self.program.trace.of("called", before=created):
+                if not call["hooked"] or call.index >= held.read or call.subject is None:
+                    continue
+                root = self._unsharded_root(call, held)
+                if root is None or self._resharded(call, created, root):
+                    continue
+                if (reason := self._reshards(root)) is not None:
+                    why = why or reason
+                    continue
+                why = why or self._changed_hands(created)
+                found[created] = Stale(created.when, call.when, self.program.label(root[1]))
+        if why and found:
+            return many((), why)
+        return many(found.values(), why)
+
+    def _unsharded_root(self, call: Step, held: Held) -> tuple[Step, Obj] | None:
+        """The outermost sharded module that this call gathers and leaves gathered."""
+        assert call.subject is not None
+        if self.program.relation(call.subject, held.model) not in RELATED:
+            return None
+        for sharding, part in self.program.units(call.subject, Relation.SAME):
+            if sharding.precedes(call) and not any(outer.precedes(call) for outer, _ in self.program.units(part, Relation.INSIDE)):
+                return sharding, part
+        return None
+
+    def _resharded(self, call: Step, created: Step, root: tuple[Step, Obj]) -> bool:
+        between = [step for step in self.program.trace.of("backward", "reshard") if call.index < step.index < created.index]
+        return any(step.kind == "backward" or step.subject and self.program.relation(step.subject, root[1]) is not Relation.NONE for step in between)
+
+    def _reshards(self, root: tuple[Step, Obj]) -> str | None:
+        """Why the root may be resharded after forward; None: it surely is not."""
+        sharding = root[0]
+        given = sharding["options"].get("reshard_after_forward")
+        if given in (None, Const(None), Const(False)):
+            return sharding["options_open"] or None
+        return f"whether the root is resharded after forward is decided elsewhere ({sharding.when.at})"

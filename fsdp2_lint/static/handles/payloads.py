@@ -1,0 +1,113 @@
+"""What is saved and loaded: this rank's shard, or the whole?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ...vocab.answers import Answer, Many, many, no, unknown, yes
+from ..guards import Guard
+from ..relations import Relation
+from ..trace import Step
+from ..values import Loaded, Obj, StateDict, StateTensor, Value
+from .program import RELATED, Program
+
+
+@dataclass(frozen=True, slots=True)
+class StaticPayload:
+    program: Program
+    step: Step
+
+    def leaves(self) -> list[tuple[Guard, Value]]:
+        machine = self.program.machine
+        before, machine.guard = machine.guard, self.step.guard
+        try:
+            return list(machine.leaves(self.step["payload"]))
+        finally:
+            machine.guard = before
+
+    def shards(self) -> Many[str]:
+        """In words, each part that holds only this rank's shard."""
+        found: dict[str, None] = {}
+        why = self.program.open_why
+        for guard, leaf in self.leaves():
+            if isinstance(leaf, StateTensor):
+                if guard.decide(("truth", ("dtensor", leaf))) is False:
+                    continue  # the program asked, and keeps only what is no DTensor
+                words = self._of(leaf.of, guard)
+            elif isinstance(leaf, StateDict):
+                words = self._of(leaf, guard)
+                if leaf.full is None:
+                    why, words = why or "whether the state dict is gathered is decided elsewhere", ""
+                elif leaf.full:
+                    words = ""
+            elif isinstance(leaf, Obj) and leaf.atom.facts.get("module") and leaf not in self.program.machine.optimizers:
+                words = f"the sharded module {self.program.label(leaf)} itself" if self._sharded(leaf, self.step.index, guard) else ""
+            else:
+                continue
+            if words:
+                found[words] = None
+        return many(found, why)
+
+    def _of(self, state: StateDict, guard: Guard) -> str:
+        machine = self.program.machine
+        before, machine.guard = machine.guard, guard
+        try:
+            owners = [(path, leaf) for path, leaf in machine.leaves(state.owner) if isinstance(leaf, Obj)]
+        finally:
+            machine.guard = before
+        for path, owner in owners:
+            if state.what == "optimizer":
+                if self._optimizer_of_sharded(owner, path):
+                    return f"the state of {self.program.label(owner)}, which is sharded like its parameters"
+            elif self._sharded(owner, state.read, path):
+                return f"the state dict of {self.program.label(owner)}"
+        return ""
+
+    def _sharded(self, obj: Obj, read: int, guard: Guard) -> bool:
+        return any(
+            step.index < read and step.context in (0, self.step.context) and guard.compatible(step.guard)
+            for step, part in self.program.units(obj, Relation.SAME, Relation.CONTAINS, Relation.INSIDE)
+            if self._understood(obj, step)
+        )
+
+    def _understood(self, obj: Obj, sharding: Step) -> bool:
+        """A method of another library may have gathered the dict behind our back."""
+        return obj.atom.facts.get("wrapper") in (None, "DistributedDataParallel")
+
+    def _optimizer_of_sharded(self, optimizer: Obj, guard: Guard) -> bool:
+        for created in self.program.trace.of("optimizer"):
+            if created.subject is optimizer:
+                for held in created["held"]:
+                    path = guard.join(held.guard)
+                    if path is not None and self._sharded(held.model, held.read, path):
+                        return True
+        return False
+
+    def path_per_rank(self) -> Answer:
+        verdict = self.program.machine.per_rank(self.step["path"])
+        if verdict is None:
+            return unknown("whether each rank writes a file of its own is not known")
+        return yes() if verdict else no()
+
+    def full_tensors(self) -> Answer:
+        """Plain tensors, the same for all ranks: from a file, or gathered, or of an unsharded model."""
+        answers = []
+        for guard, leaf in self.leaves():
+            if isinstance(leaf, Loaded):
+                answers.append(yes() if leaf.per_rank is False else unknown("whether each rank reads a file of its own is not known"))
+            elif isinstance(leaf, StateDict):
+                if leaf.full is True:
+                    answers.append(yes())
+                elif leaf.full is None or self._of(leaf, guard):
+                    answers.append(no())
+                else:
+                    answers.append(yes() if self._known_plain(leaf) else unknown("where the state dict comes from is not known"))
+        if not answers:
+            return unknown("where the state dict comes from is not known")
+        return next((answer for answer in answers if answer.surely), answers[0])
+
+    def _known_plain(self, state: StateDict) -> bool:
+        return all(not isinstance(leaf, Obj) or not self.program.shardings(leaf) for _, leaf in self.program.machine.leaves(state.owner))
+
+
+__all__ = ["RELATED", "StaticPayload"]

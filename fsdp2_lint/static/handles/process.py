@@ -1,0 +1,188 @@
+"""The process: its device, and the collectives that only some ranks reach."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ...vocab.answers import Answer, no, unknown, yes
+from ...vocab.finding import Moment
+from ..guards import TOP, Formula, Guard, both, either, negate
+from ..interp.conditions import mentions_rank
+from ..relations import Relation
+from ..torch_model.device import device_kind
+from ..torch_model.rank import INITIALISED
+from ..trace import Step
+from ..values import Const, Rank, Value
+from .program import RELATED, Program
+
+_WORDS = {"global": "rank", "local": "local rank"}
+
+
+@dataclass(frozen=True, slots=True)
+class StaticProcess:
+    program: Program
+
+    def device_selected(self) -> Answer:
+        if (step := next(self.program.trace.of("device_set"), None)) is not None:
+            return yes(step.when)
+        if self.program.managed_by:
+            return yes(self.program.managed_by)
+        for who, node in self.program.machine.opaque.items():
+            return unknown(f"{who}, which was not followed, may select the device")
+        return unknown(self.program.open_why) if self.program.open_why else no()
+
+    def current_device_used(self) -> Answer:
+        step = next(self.program.trace.of("device_touch"), None)
+        return yes((step.when, step["how"])) if step is not None else no()
+
+    def mesh_made(self) -> Answer:
+        machine = self.program.machine
+        for step in self.program.trace.of("mesh", "process_group", "sharded"):
+            if step.kind == "mesh" and device_kind(machine, step["device"]) == "cuda":
+                return yes(step.when)
+            if step.kind == "process_group" and isinstance(step["backend"], Const) and step["backend"].value == "nccl":
+                if step["device_id"] in (None, Const(None)):
+                    first = next(self.program.trace.of("mesh", "sharded", after=step), None)
+                    return yes(first.when) if first is not None else no()
+                return no()
+        return no()
+
+
+@dataclass(frozen=True, slots=True)
+class StaticDevice:
+    program: Program
+    step: Step
+
+    @property
+    def name(self) -> str:
+        return str(self.step.detail.get("name", "the device"))
+
+    def from_global_rank(self) -> Answer:
+        index: Value | None = self.step["index"]
+        if index is None:
+            return no()
+        found = [leaf for guard, leaf in self.program.machine.alternatives(index) if self.step.guard.compatible(guard)]
+        ranks = [leaf.kind for leaf in found if isinstance(leaf, Rank)]
+        if ranks and len(ranks) == len(found) and set(ranks) == {"global"}:
+            return yes()
+        return no() if ranks or all(isinstance(leaf, Const) for leaf in found) else unknown("where the device index comes from is not known")
+
+    def touched_before(self) -> Answer:
+        for touch in self.program.trace.of("device_touch", before=self.step):
+            if not any(step.index < touch.index and step.kind == "device_set" for step in self.program.trace.of("device_set", before=self.step)):
+                return yes((touch.when, touch["how"]))
+        return no()
+
+
+@dataclass(frozen=True, slots=True)
+class StaticCollection:
+    program: Program
+    step: Step
+
+    @property
+    def name(self) -> str:
+        return str(self.step.detail.get("name") or "the model's call")
+
+    def needs_model(self) -> Answer:
+        """Collectives on a model are some only once it is sharded."""
+        if self.step.kind == "collective" and self.step.subject is None:
+            return yes()
+        subject = self.step.subject
+        if subject is None:
+            return unknown("which model this is about is not known")
+        if subject in self.program.machine.optimizers:
+            return unknown("which model this is about is not known")
+        for sharding, part in self.program.units(subject, *RELATED):
+            if sharding.precedes(self.step):
+                return yes()
+        may = any(True for _ in self.program.units(subject, Relation.MAY))
+        return unknown("whether the model is sharded is not known") if may else no()
+
+    def excluded_ranks(self) -> Answer:
+        unsure = ""
+        for formula, truth in self.step.guard.literals:
+            part = _reduce(formula if truth else negate(formula))
+            if not mentions_rank(part):
+                continue
+            kind = _rank_literal(part)
+            if kind in _WORDS:
+                where = self._asked(formula)
+                return yes((where, _in_words(part)))
+            unsure = "the condition on the rank may hold for all ranks of the group"
+        if unsure:
+            return unknown(unsure)
+        return no()
+
+    def _asked(self, formula: Formula) -> Moment | None:
+        from ..guards import atoms
+
+        sites = self.program.machine.rank_sites
+        return next((sites[atom] for atom in atoms(formula) if atom in sites), None)
+
+    def matched(self) -> Answer:
+        if self.step.detail.get("group") is not None:
+            return unknown("it runs on a group of its own")
+        if not self.step.detail.get("sure", True):
+            return unknown("whether it gathers is decided elsewhere")
+        mine, others = _split(self.step.guard)
+        for other in self.program.trace.of("collective", "called", "backward"):
+            if other is self.step or other.kind == "called" and not other["hooked"]:
+                continue
+            theirs, rest = _split(other.guard)
+            if theirs and others.compatible(rest) and mine.join(theirs) is None:
+                return yes(other.when)
+        return no()
+
+
+def _reduce(formula: Formula) -> Formula:
+    """A formula, given that the process group exists (nothing else makes sense here)."""
+    if isinstance(formula, bool):
+        return formula
+    if formula == INITIALISED:
+        return True
+    if formula[0] == "not":
+        return negate(_reduce(formula[1]))
+    if formula[0] == "and":
+        return both([_reduce(part) for part in formula[1]])
+    if formula[0] == "or":
+        return either([_reduce(part) for part in formula[1]])
+    return formula
+
+
+def _rank_literal(formula: Formula) -> str:
+    """The kind of rank that a single comparison with a number is about; empty for anything else."""
+    if isinstance(formula, bool):
+        return ""
+    if formula[0] == "not":
+        return _rank_literal(formula[1])
+    if formula[0] == "and":
+        kinds = [_rank_literal(part) for part in formula[1]]
+        return next((kind for kind in kinds if kind), "")
+    if formula[0] == "is" and isinstance(formula[1], Rank):
+        return formula[1].kind
+    return ""
+
+
+def _in_words(formula: Formula) -> str:
+    if formula[0] == "not":
+        return _in_words(formula[1]).replace("==", "!=")
+    if formula[0] == "and":
+        return next(_in_words(part) for part in formula[1] if _rank_literal(part))
+    return f"{_WORDS.get(formula[1].kind, 'rank')} == {formula[2]}"
+
+
+def _split(guard: Guard) -> tuple[Guard | None, Guard]:
+    """What a path says of ranks, and the rest of it."""
+    ranks: Guard | None = None
+    rest: Guard = TOP
+    for formula, truth in guard.literals:
+        reduced = _reduce(formula if truth else negate(formula))
+        if mentions_rank(reduced):
+            ranks = (ranks or TOP).add(reduced) or ranks
+        elif not isinstance(reduced, bool) and not _is_fork(formula):
+            rest = rest.add(formula, truth) or rest
+    return ranks, rest
+
+
+def _is_fork(formula: Formula) -> bool:
+    return formula[0] == "is" and isinstance(formula[1], tuple) and formula[1][0] == "fork"

@@ -1,0 +1,120 @@
+"""One interpreted entry, with the relations and histories that all handles ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from ...vocab.finding import Site
+from ..interp.interpreter import Interpreter
+from ..relations import Relation
+from ..torch_model.model import describe
+from ..trace import Step, Trace
+from ..values import EACH, ClassV, Ext, Obj
+
+RELATED = frozenset({Relation.SAME, Relation.CONTAINS, Relation.INSIDE})
+
+
+@dataclass(frozen=True, slots=True)
+class ModelKey:
+    """A model in the verdict table: what it is and where it is made or first sharded."""
+
+    label: str
+    site: Site
+
+
+@dataclass(eq=False)
+class Program:
+    """An entry after its interpretation. ``partial``: no script was seen that drives it."""
+
+    machine: Interpreter
+    name: str
+    partial: bool
+    open_why: str = ""
+    tops: dict[Obj, Obj] = field(default_factory=dict)
+
+    @property
+    def trace(self) -> Trace:
+        return self.machine.trace
+
+    def relation(self, mine: Obj, other: Obj) -> Relation:
+        return self.machine.relation(mine, other)
+
+    def units(self, obj: Obj, *relations: Relation) -> Iterator[tuple[Step, Obj]]:
+        """Calls of ``fully_shard`` on something that stands in one of ``relations`` to ``obj``."""
+        for step in self.trace.of("sharded"):
+            for part in step["group"]:
+                if self.relation(obj, part) in relations:
+                    yield step, part
+                    break
+
+    def shardings(self, obj: Obj) -> list[tuple[Step, Obj]]:
+        """Calls of ``fully_shard`` that surely concern ``obj``: itself, its parts or its holder."""
+        return list(self.units(obj, *RELATED))
+
+    def ancestors(self, obj: Obj) -> list[Obj]:
+        """The object and its holders, innermost first, as far as they are modules."""
+        chain: list[Obj] = []
+        at: Obj | None = obj
+        while at is not None and at not in chain:
+            chain.append(at)
+            adopted = self.machine.parents.get(at)
+            at = adopted[0] if adopted is not None else at.parent
+        while len(chain) > 1 and not self._is_model(chain[-1]):
+            chain.pop()
+        return chain
+
+    def _is_model(self, obj: Obj) -> bool:
+        """The outermost end of a path: a module, or an unknown that was handed in as one."""
+        if obj.parent is not None:
+            return True
+        if obj.atom.kind == "instance":
+            return bool(obj.atom.facts.get("module"))
+        return obj.atom.kind != "configuration" and "framework" not in obj.atom.facts
+
+    def top(self, obj: Obj) -> Obj:
+        """The model that ``obj`` is a part of: its outermost module."""
+        if obj not in self.tops:
+            chain = self.ancestors(obj)
+            known = [at for at in chain if isinstance(at.item, str) is False or at.parent is None or not at.item.startswith("[")]
+            self.tops[obj] = (known or chain)[-1]
+        return self.tops[obj]
+
+    def key(self, obj: Obj) -> ModelKey:
+        top = self.top(obj)
+        site = top.atom.site or self._first_site(top)
+        return ModelKey(self.label(top), site)
+
+    def _first_site(self, top: Obj) -> Site:
+        for step in self.trace.of("sharded"):
+            if any(self.top(part) is top for part in step["group"]):
+                return step.when.at
+        return Site(self.name, 1)
+
+    def label(self, obj: Obj) -> str:
+        """The object as a reader would call it."""
+        cls = self.machine.class_of(obj)
+        if isinstance(cls, ClassV):
+            return cls.name
+        if obj.parent is None and isinstance(obj.atom.cls, Ext):
+            return obj.atom.cls.qname.rsplit(".", 1)[-1]
+        adopted = self.machine.parents.get(obj)
+        if obj.item == EACH or adopted is not None and adopted[1] == EACH:
+            return f"each {describe(obj)}".replace(EACH, "")
+        return describe(obj)
+
+    def escaped(self, obj: Obj, *, after: Step | None = None) -> str:
+        """Why something that was not understood may have changed ``obj``; empty if nothing may."""
+        for step in self.trace.of("escaped"):
+            if after is not None and step.index < after.index:
+                continue
+            for other in step["objects"]:
+                if self.relation(obj, other) is not Relation.NONE:
+                    return f"{self.label(obj)} is handed to {step['who']} ({step.when.at}), which was not followed"
+        return self.open_why
+
+    @cached_property
+    def managed_by(self) -> str:
+        step = next(self.trace.of("managed"), None)
+        return f"{step['who']} is in charge ({step.when.at})" if step is not None else ""

@@ -1,0 +1,39 @@
+"""Imports by private paths: seen in the syntax alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from astroid import nodes
+
+from ..vocab.events import Imported
+from ..vocab.finding import Moment, Site
+from .project import Module
+
+_PRIVATE = ("torch.distributed._composable.fsdp", "torch.distributed.fsdp._fully_shard")
+PUBLIC = frozenset(
+    {"fully_shard", "FSDPModule", "MixedPrecisionPolicy", "OffloadPolicy", "CPUOffloadPolicy", "UnshardHandle", "register_fsdp_forward_method"}
+)  # fmt: skip
+
+
+def imported_events(module: Module) -> Iterator[Imported]:
+    for node in module.tree.nodes_of_class((nodes.ImportFrom, nodes.Import)):
+        when = Moment(Site(module.path, node.lineno, node.col_offset + 1, node.end_lineno, node.end_col_offset + 1))
+        if isinstance(node, nodes.Import):
+            found = [(name, "torch.distributed.fsdp") for name, _ in node.names if name.startswith(_PRIVATE)]
+        elif (node.modname or "").startswith(_PRIVATE) and not node.level:
+            found = [(node.modname, f"torch.distributed.fsdp.{name}") for name, _ in node.names if name in PUBLIC]
+        else:
+            found = []
+        if found:
+            yield Imported(when=when, path=found[0][0], public=found[0][1], gated=_gated(node))
+
+
+def _gated(node: nodes.NodeNG) -> bool:
+    """Does the import stand in a fallback: try/except, or an ``if`` (which may ask for a version)?"""
+    at = node.parent
+    while at is not None and not isinstance(at, nodes.Module):
+        if isinstance(at, (nodes.Try, nodes.If)):
+            return True
+        at = at.parent
+    return False

@@ -1,0 +1,344 @@
+"""Classes of the project: construction, method resolution, properties, ``super()``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from astroid import nodes
+
+from ..project import Module
+from ..torch_model.names import canonical
+from ..values import (
+    Atom, Bound, BoundExt, Choice, ClassV, Const, DictV, Ext, Func, ListV, ModRef, Obj, Super, TupleV, Value, choose,
+    unknown,
+)  # fmt: skip
+from .calls import Call, Calls
+
+if TYPE_CHECKING:
+    from .interpreter import Interpreter
+
+_PROPERTIES = frozenset({"property", "cached_property", "functools.cached_property", "lazy_property", "cached", "abc.abstractproperty"})
+
+
+class Classes(Calls):
+    def function_value(self, node: nodes.FunctionDef | nodes.Lambda) -> Func:
+        frame = self.frame
+        closure = frame.id if frame.func is not None else 0
+        return Func(frame.module, node, closure)
+
+    def class_value(self, node: nodes.ClassDef) -> ClassV:
+        frame = self.frame
+        return ClassV(frame.module, node, frame.id if frame.func is not None else 0)
+
+    def decorated(self: Interpreter, node: nodes.FunctionDef, func: Value) -> Value:  # type: ignore[misc]
+        """Decorators of the project are called; those of other packages keep the function."""
+        if node.decorators is None or self.is_generator_manager(node):
+            return func
+        for decorator in reversed(node.decorators.nodes):
+            base = decorator.func if isinstance(decorator, nodes.Call) else decorator
+            if not isinstance(base, (nodes.Name, nodes.Attribute)):
+                continue
+            callee = self.eval(base)
+            if isinstance(callee, Func) and callee.node is not node:
+                wrapper = self.eval(decorator)
+                func = self.or_itself(self.call(wrapper, Call(self, decorator, [func])), func)
+        return func
+
+    def or_itself(self, wrapped: Value, func: Value) -> Value:
+        """A decorator that returns something not followed is taken to return the function."""
+        return func if isinstance(wrapped, Obj) else wrapped
+
+    # -- method resolution -----------------------------------------------------
+
+    def mro(self: Interpreter, cls: ClassV) -> list[Value]:  # type: ignore[misc]
+        """The class and its bases, outside ones as :class:`Ext` or unknown; depth first."""
+        if cls in self.mros:
+            return self.mros[cls]
+        self.mros[cls] = [cls]
+        order: list[Value] = [cls]
+        for base in cls.node.bases:
+            value = self.base_class(cls, base)
+            for _, leaf in self.alternatives(value):
+                for item in self.mro(leaf) if isinstance(leaf, ClassV) else [leaf]:
+                    if item in order:
+                        order.remove(item)
+                    order.append(item)
+        self.mros[cls] = order
+        return order
+
+    def base_class(self: Interpreter, cls: ClassV, base: nodes.NodeNG) -> Value:  # type: ignore[misc]
+        if isinstance(base, nodes.Subscript):  # Generic[T]
+            base = base.value
+        if isinstance(base, nodes.Name) and cls.closure:
+            found = self.store.get((cls.closure, base.name))
+            if found is not None:
+                return found
+        return self.in_module(cls.module, lambda: self.eval(base)) or unknown("a base class")
+
+    def is_module_class(self: Interpreter, cls: Value) -> bool | None:  # type: ignore[misc]
+        """Is it an ``nn.Module``? None where a base class is not known."""
+        if isinstance(cls, Ext):
+            return self.external_is_module(cls.qname)
+        if not isinstance(cls, ClassV):
+            return None
+        answers = [self.external_is_module(base.qname) if isinstance(base, Ext) else None for base in self.mro(cls) if not isinstance(base, ClassV)]
+        if True in answers:
+            return True
+        return None if None in answers else False
+
+    def class_member(self: Interpreter, cls: ClassV, name: str, *, behind: ClassV | None = None) -> tuple[ClassV, nodes.NodeNG] | None:  # type: ignore[misc]  # fmt: skip
+        order = self.mro(cls)
+        if behind is not None:
+            order = order[order.index(behind) + 1 :] if behind in order else []
+        for base in order:
+            if isinstance(base, ClassV):
+                found = class_body(base.node).get(name)
+                if found is not None:
+                    return base, found
+        return None
+
+    def closed_class(self: Interpreter, cls: ClassV) -> bool:  # type: ignore[misc]
+        """Are all its bases known to us?"""
+        return all(isinstance(base, ClassV) or isinstance(base, Ext) and self.external_is_module(base.qname) is not None for base in self.mro(cls))
+
+    # -- attributes --------------------------------------------------------------
+
+    def class_of(self, obj: Obj) -> ClassV | None:
+        cls = obj.atom.cls if obj.parent is None else self.types.get(obj)
+        if cls is None:
+            cls = self.types.get(obj)
+        return cls if isinstance(cls, ClassV) else None
+
+    def find_attr(self: Interpreter, obj: Value, name: str) -> Value | None:  # type: ignore[misc]
+        """An attribute that the program defines: assigned, or in the class. None: derived."""
+        if not isinstance(obj, Obj):
+            return None
+        stored = self.store.get((obj, name))
+        if stored is not None:
+            self.reads += 1
+            return stored
+        cls = self.class_of(obj)
+        if cls is None:
+            return None
+        found = self.class_member(cls, name)
+        if found is None:
+            return None
+        return self.bind_member(obj, *found)
+
+    def bind_member(self: Interpreter, obj: Obj, owner: ClassV, node: nodes.NodeNG) -> Value | None:  # type: ignore[misc]
+        if isinstance(node, nodes.FunctionDef):
+            kinds = decorator_names(node)
+            func = Func(owner.module, node, owner.closure, owner)
+            if "staticmethod" in kinds:
+                return func
+            if "classmethod" in kinds:
+                return Bound(self.class_of(obj) or owner, func)
+            if kinds & _PROPERTIES:
+                return self.call_function(func, [], {}, node, receiver=obj)
+            wrapped = self.decorated_method(node, func)
+            return Bound(obj, wrapped) if isinstance(wrapped, Func) else wrapped
+        if isinstance(node, nodes.ClassDef):
+            return ClassV(owner.module, node, owner.closure)
+        if isinstance(node, nodes.AnnAssign) and node.value is None:
+            return self.declared_field(obj, owner, node)
+        value = getattr(node, "value", None)
+        if value is None:
+            return None
+        if self.is_dataclass_field(value):
+            return None
+        return self.in_module(owner.module, lambda: self.eval(value))
+
+    def decorated_method(self: Interpreter, node: nodes.FunctionDef, func: Func) -> Value:  # type: ignore[misc]
+        if node.decorators is None:
+            return func
+        wrapped = self.in_module(func.module, lambda: self.decorated(node, func))
+        if isinstance(wrapped, Func) and wrapped.node is not node:
+            return Func(wrapped.module, wrapped.node, wrapped.closure, func.owner)
+        return func
+
+    def declared_field(self: Interpreter, obj: Obj, owner: ClassV, node: nodes.AnnAssign) -> Value:  # type: ignore[misc]
+        child = obj.child(node.target.name)
+        cls = self.annotated_class(owner.module, node.annotation)
+        if cls is not None:
+            self.types.setdefault(child, cls)
+        return child
+
+    def is_dataclass_field(self, value: nodes.NodeNG) -> bool:
+        return isinstance(value, nodes.Call) and isinstance(value.func, nodes.Name) and value.func.name == "field"
+
+    def annotated_class(self: Interpreter, module: Module, annotation: nodes.NodeNG) -> ClassV | None:  # type: ignore[misc]
+        if isinstance(annotation, nodes.Const) and isinstance(annotation.value, str) and annotation.value.isidentifier():
+            value = self.global_name(module, annotation.value) if annotation.value in module.bindings else None
+        elif isinstance(annotation, (nodes.Name, nodes.Attribute)):
+            value = self.in_module(module, lambda: self.eval(annotation))
+        elif isinstance(annotation, nodes.BinOp) and annotation.op == "|":
+            return self.annotated_class(module, annotation.left)
+        elif isinstance(annotation, nodes.Subscript) and annotation.value.as_string().endswith("Optional"):
+            return self.annotated_class(module, annotation.slice)
+        else:
+            return None
+        return value if isinstance(value, ClassV) else None
+
+    def get_attr(self: Interpreter, value: Value, name: str, node: nodes.NodeNG) -> Value:  # type: ignore[misc]
+        return self.over(value, lambda leaf: self.get_attr_of(leaf, name, node))
+
+    def get_attr_of(self: Interpreter, leaf: Value, name: str, node: nodes.NodeNG) -> Value:  # type: ignore[misc]
+        if isinstance(leaf, Choice):
+            return self.get_attr(leaf, name, node)
+        if isinstance(leaf, Obj):
+            found = self.find_attr(leaf, name)
+            return found if found is not None else self.object_attr(leaf, name, node)
+        if isinstance(leaf, ModRef):
+            return self.member(leaf.module, name)
+        if isinstance(leaf, Ext):
+            return self.ext_attr(leaf, name)
+        if isinstance(leaf, ClassV):
+            return self.class_attr_value(leaf, name)
+        if isinstance(leaf, Super):
+            found_super = self.class_member(self.class_of_receiver(leaf), name, behind=leaf.cls)
+            if found_super is not None and isinstance(leaf.receiver, Obj):
+                return self.bind_member(leaf.receiver, *found_super) or unknown(name)
+            return BoundExt(leaf.receiver, name)
+        if isinstance(leaf, (ListV, DictV, TupleV, Const)):
+            return BoundExt(leaf, name)
+        return self.value_attr(leaf, name)
+
+    def ext_attr(self, value: Ext, name: str) -> Value:
+        return Ext(canonical(f"{value.qname}.{name}"))
+
+    def class_attr_value(self: Interpreter, cls: ClassV, name: str) -> Value:  # type: ignore[misc]
+        stored = self.store.get((cls, name))
+        if stored is not None:
+            return stored
+        found = self.class_member(cls, name)
+        if found is None:
+            ext = next((base for base in self.mro(cls) if isinstance(base, Ext)), None)
+            return Ext(f"{ext.qname}.{name}") if ext is not None else unknown(f"{cls.name}.{name}")
+        owner, node = found
+        if isinstance(node, nodes.FunctionDef):
+            func = Func(owner.module, node, owner.closure, owner)
+            return Bound(cls, func) if "classmethod" in decorator_names(node) or name == "__new__" else func
+        if isinstance(node, nodes.ClassDef):
+            return ClassV(owner.module, node, owner.closure)
+        value = getattr(node, "value", None)
+        return (self.in_module(owner.module, lambda: self.eval(value)) if value is not None else None) or unknown(name)
+
+    def property_setter(self: Interpreter, obj: Obj, name: str) -> Func | None:  # type: ignore[misc]
+        cls = self.class_of(obj)
+        if cls is None:
+            return None
+        for base in self.mro(cls):
+            if isinstance(base, ClassV) and (node := setters(base.node).get(name)) is not None:
+                return Func(base.module, node, base.closure, base)
+        return None
+
+    # -- construction --------------------------------------------------------------
+
+    def construct(self: Interpreter, cls: ClassV, call: Call) -> Value:  # type: ignore[misc]
+        atom = Atom("instance", cls=cls, origin=cls.name, site=self.site(call.node))
+        atom.facts["module"] = self.is_module_class(cls)
+        obj = atom.root
+        maker = self.class_member(cls, "__new__")
+        if maker is not None:
+            return obj
+        initialiser = self.class_member(cls, "__init__")
+        if initialiser is not None:
+            owner, node = initialiser
+            func = Func(owner.module, node, owner.closure, owner)
+            self.call_function(func, call.args, call.kwargs, call.node, receiver=obj, why=call.open_why)
+        else:
+            self.fields_from_arguments(obj, cls, call)
+        self.constructed(obj, cls, call)
+        return obj
+
+    def fields_from_arguments(self: Interpreter, obj: Obj, cls: ClassV, call: Call) -> None:  # type: ignore[misc]
+        """Dataclasses and named tuples: arguments become fields, in order of declaration."""
+        fields: dict[str, nodes.AnnAssign] = {}
+        bases = [base for base in reversed(self.mro(cls)) if isinstance(base, ClassV)]
+        for base in bases:
+            fields.update({name: node for name, node in class_body(base.node).items() if isinstance(node, nodes.AnnAssign)})
+        for name, value in [*zip(fields, call.args), *call.kwargs.items()]:
+            self.store.put((obj, name), value)
+        initialiser = self.class_member(cls, "__post_init__")
+        if initialiser is not None:
+            owner, node = initialiser
+            self.call_function(Func(owner.module, node, owner.closure, owner), [], {}, call.node, receiver=obj)
+
+    # -- super -----------------------------------------------------------------------
+
+    def super_value(self: Interpreter, node: nodes.Call) -> Value:  # type: ignore[misc]
+        frame = self.frame
+        owner = frame.owner
+        if node.args and isinstance(given := self.eval(node.args[0]), ClassV):
+            owner = given
+        if owner is None or frame.receiver is None:
+            return unknown("super()")
+        return Super(owner, frame.receiver)
+
+    def class_of_receiver(self, value: Super) -> ClassV:
+        if isinstance(value.receiver, ClassV):
+            return value.receiver
+        if isinstance(value.receiver, Obj):
+            return self.class_of(value.receiver) or value.cls
+        return value.cls
+
+    def call_super(self: Interpreter, value: Super, name: str, call: Call) -> Value:  # type: ignore[misc]
+        cls = self.class_of_receiver(value)
+        found = self.class_member(cls, name, behind=value.cls)
+        if found is not None:
+            owner, node = found
+            if isinstance(node, nodes.FunctionDef):
+                func = Func(owner.module, node, owner.closure, owner)
+                receiver = None if "staticmethod" in decorator_names(node) else value.receiver
+                return self.call_function(func, call.args, call.kwargs, call.node, receiver=receiver, why=call.open_why)
+        if isinstance(value.receiver, Obj):
+            return self.call_base_method(value.receiver, name, call)
+        return unknown(f"super().{name}()")
+
+
+def class_body(node: nodes.ClassDef) -> dict[str, nodes.NodeNG]:
+    """What a class body binds, by name; the last binding counts."""
+    found: dict[str, nodes.NodeNG] | None = getattr(node, "fsdp2_body", None)
+    if found is None:
+        found = {}
+        for child in _flat(node.body):
+            if isinstance(child, nodes.FunctionDef):
+                if not any(name.endswith(".setter") for name in decorator_names(child)):
+                    found[child.name] = child
+            elif isinstance(child, nodes.ClassDef):
+                found[child.name] = child
+            elif isinstance(child, nodes.Assign):
+                for target in child.targets:
+                    if isinstance(target, nodes.AssignName):
+                        found[target.name] = child
+            elif isinstance(child, nodes.AnnAssign) and isinstance(child.target, nodes.AssignName):
+                found[child.target.name] = child
+        node.fsdp2_body = found
+    return found
+
+
+def setters(node: nodes.ClassDef) -> dict[str, nodes.FunctionDef]:
+    return {
+        child.name: child
+        for child in node.body
+        if isinstance(child, nodes.FunctionDef) and any(name.endswith(".setter") for name in decorator_names(child))
+    }
+
+
+def _flat(body: list[nodes.NodeNG]) -> list[nodes.NodeNG]:
+    flat = []
+    for child in body:
+        flat += _flat([*child.body, *child.orelse]) if isinstance(child, nodes.If) else [child]
+    return flat
+
+
+def decorator_names(node: nodes.FunctionDef) -> set[str]:
+    found: set[str] | None = getattr(node, "fsdp2_decorators", None)
+    if found is None:
+        parts = node.decorators.nodes if node.decorators else []
+        found = {(part.func if isinstance(part, nodes.Call) else part).as_string() for part in parts}
+        node.fsdp2_decorators = found
+    return found
+
+
+__all__ = ["Classes", "choose", "class_body"]

@@ -1,0 +1,172 @@
+"""Conditions become formulas: what is decided, what is a rank, what is symbolic."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from astroid import nodes
+
+from ..guards import Formula, atoms, both, either, negate
+from ..values import (
+    Bound, Choice, ClassV, Cond, Const, DictV, Ext, Func, ListV, Loaded, ModRef, Obj, Partial, Rank, StateDict,
+    StateTensor, Text, TupleV, Value,
+)  # fmt: skip
+from .expressions import Expressions
+
+if TYPE_CHECKING:
+    from .interpreter import Interpreter
+
+_COMPARE: dict[str, Any] = {
+    "<": lambda a, b: a < b, "<=": lambda a, b: a <= b, ">": lambda a, b: a > b, ">=": lambda a, b: a >= b,
+}  # fmt: skip
+
+
+class Conditions(Expressions):
+    def condition(self: Interpreter, node: nodes.NodeNG) -> Formula:  # type: ignore[misc]
+        if isinstance(node, nodes.BoolOp):
+            return self.short_circuit(node)
+        if isinstance(node, nodes.UnaryOp) and node.op == "not":
+            return negate(self.condition(node.operand))
+        if isinstance(node, nodes.Compare):
+            left = self.eval(node.left)
+            parts = []
+            for op, right_node in node.ops:
+                right = self.eval(right_node)
+                parts.append(self.compared(op, left, right))
+                left = right
+            return both(parts)
+        return self.truth(self.eval(node))
+
+    def short_circuit(self: Interpreter, node: nodes.BoolOp) -> Formula:  # type: ignore[misc]
+        parts: list[Formula] = []
+        start = self.guard
+        for operand in node.values:
+            formula = self.condition(operand)
+            parts.append(formula)
+            narrowed = self.guard.add(formula, node.op == "and")
+            if narrowed is None:
+                break
+            self.guard = narrowed
+        self.guard = start
+        return both(parts) if node.op == "and" else either(parts)
+
+    def condition_of_parts(self, op: str, values: list[Value]) -> Formula:
+        parts = [self.truth(value) for value in values]
+        return both(parts) if op == "and" else either(parts)
+
+    def truth(self, value: Value) -> Formula:
+        if isinstance(value, Const):
+            return bool(value.value)
+        if isinstance(value, Cond):
+            return value.formula
+        if isinstance(value, Rank):
+            return ("not", ("is", value, 0))
+        if isinstance(value, Choice):
+            return self.spread(value, self.truth)
+        if isinstance(value, TupleV):
+            return bool(value.items)
+        if isinstance(value, (ListV, DictV)):
+            held = self.items(value) if isinstance(value, ListV) else self.entries(value)
+            if not held.open_why:
+                content = held.items if isinstance(held, type(self.items(ListV(0)))) else held.entries
+                if not content:
+                    return False
+                if isinstance(value, ListV) and held.exact:
+                    return True
+            return ("truth", value)
+        if isinstance(value, (Func, Bound, ClassV, Partial, ModRef, Ext)):
+            return True
+        if isinstance(value, Obj) and value.parent is None and value.atom.kind in ("instance", "external"):
+            return True
+        if isinstance(value, (StateDict, Loaded)):
+            return True
+        return ("truth", value)
+
+    def spread(self, value: Choice, ask: Any) -> Formula:
+        """A formula about each option, under the path on which it is the one."""
+        parts = []
+        for guard, leaf in self.alternatives(value):
+            path = both([part if truth else negate(part) for part, truth in guard.literals])
+            parts.append(both([path, ask(leaf)]))
+        return either(parts)
+
+    def compared(self: Interpreter, op: str, left: Value, right: Value) -> Formula:  # type: ignore[misc]
+        if op in ("==", "is"):
+            return self.equal(left, right)
+        if op in ("!=", "is not"):
+            return negate(self.equal(left, right))
+        if op in ("in", "not in"):
+            formula = self.contained(left, right)
+            return formula if op == "in" else negate(formula)
+        return self.ordered(op, left, right)
+
+    def equal(self, left: Value, right: Value) -> Formula:
+        if isinstance(left, Choice):
+            return self.spread(left, lambda leaf: self.equal(leaf, right))
+        if isinstance(right, Choice):
+            return self.spread(right, lambda leaf: self.equal(left, leaf))
+        if isinstance(left, Const) and isinstance(right, Const):
+            return bool(left.value == right.value)
+        if isinstance(left, Const):
+            left, right = right, left
+        if isinstance(right, Const):
+            if isinstance(left, Cond) and isinstance(right.value, bool):
+                return left.formula if right.value else negate(left.formula)
+            if right.value is None and not isinstance(left, Obj):
+                return False if not isinstance(left, (Cond, Text)) else ("is", left, None)
+            if right.value is None and isinstance(left, Obj) and left.parent is None and left.atom.kind in ("instance", "external"):
+                return False
+            return ("is", left, right.value)
+        if left == right and not isinstance(left, Text):
+            return True
+        if isinstance(left, Rank) or isinstance(right, Rank):
+            rank, other = (left, right) if isinstance(left, Rank) else (right, left)
+            return ("is", rank, other)
+        if isinstance(left, (Func, ClassV, Ext)) and isinstance(right, (Func, ClassV, Ext)):
+            return False
+        return ("truth", ("equal", left, right))
+
+    def contained(self: Interpreter, left: Value, right: Value) -> Formula:  # type: ignore[misc]
+        if isinstance(right, (TupleV, ListV)):
+            held = self.listing(right)
+            if not held.open_why and len(held.items) <= 12 and (held.exact or not held.items):
+                return either([both([self.path_formula(path), self.equal(left, item)]) for path, item in held.items])
+        if isinstance(right, DictV) and isinstance(left, Const):
+            entries = self.entries(right)
+            if not entries.open_why and all(isinstance(key, Const) for key, _, _ in entries.entries):
+                found = [path for key, path, _ in entries.entries if key == left]
+                return either([self.path_formula(path) for path in found]) if found else False
+        if isinstance(left, Const) and isinstance(right, Const) and isinstance(right.value, str) and isinstance(left.value, str):
+            return left.value in right.value
+        return ("truth", ("in", left, right))
+
+    def path_formula(self, path: Any) -> Formula:
+        return both([part if truth else negate(part) for part, truth in path.literals])
+
+    def ordered(self, op: str, left: Value, right: Value) -> Formula:
+        if isinstance(left, Choice):
+            return self.spread(left, lambda leaf: self.ordered(op, leaf, right))
+        if isinstance(left, Const) and isinstance(right, Const):
+            try:
+                return bool(_COMPARE[op](left.value, right.value))
+            except (TypeError, KeyError):
+                return ("truth", ("compare", op, left, right))
+        if isinstance(left, Rank) and isinstance(right, Const):
+            if (op, right.value) in ((">", 0), (">=", 1)):
+                return ("not", ("is", left, 0))
+            if (op, right.value) in (("<", 1), ("<=", 0)):
+                return ("is", left, 0)
+        return ("truth", ("compare", op, left, right))
+
+    def about_rank(self, formula: Formula) -> bool:
+        return any(mentions_rank(atom) for atom in atoms(formula))
+
+
+def mentions_rank(atom: Any) -> bool:
+    """Does a leaf of a formula speak of a rank?"""
+    if isinstance(atom, Rank):
+        return True
+    return isinstance(atom, tuple) and any(mentions_rank(part) for part in atom[1:])
+
+
+__all__ = ["Conditions", "StateTensor"]

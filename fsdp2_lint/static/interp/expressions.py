@@ -1,0 +1,377 @@
+"""Expressions: each evaluates to an abstract value."""
+
+from __future__ import annotations
+
+import operator
+from typing import TYPE_CHECKING, Any
+
+from astroid import nodes
+
+from ..guards import TOP
+from ..store import Items
+from ..values import (
+    EACH, NONE, PICK, BoundExt, Choice, Cond, Const, DictV, Ext, Func, ListV, Loaded, ModRef, Obj, Params, ParamV,
+    Rank, StateDict, StateTensor, Text, TupleV, Value, choose, unknown,
+)  # fmt: skip
+from .names import Names
+
+if TYPE_CHECKING:
+    from .interpreter import Interpreter
+
+_ARITHMETIC = {
+    "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "//": operator.floordiv,
+    "%": operator.mod, "**": operator.pow, "&": operator.and_, "|": operator.or_, "<<": operator.lshift,
+}  # fmt: skip
+MAX_UNROLLED = 6
+MAX_TEXT = 200
+
+
+class Expressions(Names):
+    def eval(self, node: nodes.NodeNG) -> Value:
+        self.tick()
+        method = getattr(self, f"eval_{type(node).__name__}", None)
+        return method(node) if method else unknown(type(node).__name__.lower())
+
+    def eval_Const(self, node: nodes.Const) -> Value:
+        return Const(node.value)
+
+    def eval_Name(self, node: nodes.Name) -> Value:
+        return self.lookup(node.name)
+
+    def eval_Attribute(self: Interpreter, node: nodes.Attribute) -> Value:  # type: ignore[misc]
+        return self.get_attr(self.eval(node.expr), node.attrname, node)
+
+    def eval_NamedExpr(self: Interpreter, node: nodes.NamedExpr) -> Value:  # type: ignore[misc]
+        value = self.eval(node.value)
+        self.assign(node.target, value)
+        return value
+
+    def eval_Await(self, node: nodes.Await) -> Value:
+        return self.eval(node.value)
+
+    def eval_Starred(self, node: nodes.Starred) -> Value:
+        return self.eval(node.value)
+
+    def eval_Lambda(self, node: nodes.Lambda) -> Value:
+        return self.function_value(node)
+
+    def eval_JoinedStr(self, node: nodes.JoinedStr) -> Value:
+        return self.text([self.eval(part) for part in node.values])
+
+    def eval_FormattedValue(self, node: nodes.FormattedValue) -> Value:
+        return self.eval(node.value)
+
+    def text(self: Interpreter, parts: list[Value]) -> Value:  # type: ignore[misc]
+        """Text built from parts: constant if all are, else known to differ by rank or not."""
+        if all(isinstance(part, Const) for part in parts):
+            return Const("".join(str(part.value) for part in parts if isinstance(part, Const))[:MAX_TEXT])
+        ranked = [self.per_rank(part) for part in parts]
+        verdict = True if True in ranked else (None if None in ranked else False)
+        hint = "".join(str(p.value) if isinstance(p, Const) else getattr(p, "hint", "") or "{}" for p in parts)
+        ranks = [part for part in parts if isinstance(part, Rank)]
+        return Text(verdict, hint[:MAX_TEXT], ranks[0] if len(ranks) == 1 else None)
+
+    def per_rank(self: Interpreter, value: Value) -> bool | None:  # type: ignore[misc]
+        """Does a text or number differ by rank? None: cannot tell."""
+        if isinstance(value, (Const, Func, Ext, ModRef)):
+            return False
+        if isinstance(value, Rank):
+            return True
+        if isinstance(value, (Text, Loaded)):
+            return value.per_rank
+        if isinstance(value, (TupleV, ListV, Choice)):
+            found = [self.per_rank(leaf) for _, leaf in self.leaves(value) if not isinstance(leaf, (TupleV, ListV))]
+            return True if True in found else (None if None in found else False)
+        if isinstance(value, Obj) and value.atom.kind == "configuration":
+            return False
+        return None
+
+    def eval_Tuple(self, node: nodes.Tuple) -> Value:
+        if any(isinstance(part, nodes.Starred) for part in node.elts):
+            return self.eval_List(node)
+        return TupleV(tuple(self.eval(part) for part in node.elts))
+
+    def eval_List(self: Interpreter, node: nodes.List | nodes.Tuple | nodes.Set) -> Value:  # type: ignore[misc]
+        items: list[tuple[Any, Value]] = []
+        exact, why = True, ""
+        for part in node.elts:
+            if isinstance(part, nodes.Starred):
+                held = self.listing(self.eval(part.value))
+                items += held.items
+                exact, why = exact and held.exact, why or held.open_why
+            else:
+                items.append((TOP, self.eval(part)))
+        made = self.new_list([])
+        self.store.put(made.id, Items(tuple(items), exact, why))
+        return made
+
+    eval_Set = eval_List
+
+    def eval_Dict(self: Interpreter, node: nodes.Dict) -> Value:  # type: ignore[misc]
+        made = self.new_dict()
+        for key, value in node.items:
+            if isinstance(key, nodes.DictUnpack):
+                self.update_dict(made, self.eval(value))
+            else:
+                self.set_item(made, self.eval(key), self.eval(value), node)
+        return made
+
+    def update_dict(self: Interpreter, target: DictV, other: Value) -> None:  # type: ignore[misc]
+        from ..store import Entries
+
+        held = self.entries(target)
+        for guard, leaf in self.alternatives(other):
+            if isinstance(leaf, DictV):
+                more = self.entries(leaf)
+                held = held.joined(TOP, held, TOP)
+                for key, path, value in more.entries:
+                    joined = guard.join(path)
+                    if joined is not None:
+                        old = held.get(key)
+                        held = held.put(key, value) if joined is TOP or old is None else held.put(
+                            key, choose([(joined, value), *self.rest(joined, old)])
+                        )  # fmt: skip
+                held = Entries(held.entries, held.open_why or more.open_why)
+            elif leaf != NONE:
+                held = Entries((*held.entries, (Text(None), guard, leaf)), held.open_why or "a mapping that was not followed")
+        self.store.put(target.id, held)
+
+    def eval_IfExp(self: Interpreter, node: nodes.IfExp) -> Value:  # type: ignore[misc]
+        formula = self.condition(node.test)
+        decided = self.guard.decide(formula)
+        if decided is not None:
+            return self.eval(node.body if decided else node.orelse)
+        return self.branch(
+            [(TOP.add(formula) or TOP, lambda: self.eval(node.body)), (TOP.add(formula, False) or TOP, lambda: self.eval(node.orelse))]
+        )
+
+    def eval_BoolOp(self: Interpreter, node: nodes.BoolOp) -> Value:  # type: ignore[misc]
+        """``a or b`` as a value: each operand on the path on which it is the result."""
+        results: list[tuple[Any, Value]] = []
+        path, start = TOP, self.guard
+        for position, part in enumerate(node.values):
+            value = self.eval(part)
+            if position == len(node.values) - 1:
+                results.append((path, value))
+                break
+            formula = self.truth(value)
+            stop = formula if node.op == "or" else ("not", formula) if not isinstance(formula, bool) else not formula
+            taken, onward = path.add(stop), path.add(stop, False)
+            if taken is not None:
+                results.append((taken, value))
+            narrowed = self.guard.add(stop, False)
+            if onward is None or narrowed is None:
+                break
+            path, self.guard = onward, narrowed
+        self.guard = start
+        if all(isinstance(value, Cond) or isinstance(value, Const) and isinstance(value.value, bool) for _, value in results):
+            return self.cond(self.condition_of_parts(node.op, [value for _, value in results]))
+        return choose(results)
+
+    def eval_UnaryOp(self: Interpreter, node: nodes.UnaryOp) -> Value:  # type: ignore[misc]
+        if node.op == "not":
+            return self.cond(self.condition(node))
+        value = self.eval(node.operand)
+        if node.op == "-" and isinstance(value, Const) and isinstance(value.value, (int, float)):
+            return Const(-value.value)
+        return value if isinstance(value, (ParamV, StateTensor)) else unknown("arithmetic")
+
+    def eval_Compare(self: Interpreter, node: nodes.Compare) -> Value:  # type: ignore[misc]
+        return self.cond(self.condition(node))
+
+    def cond(self, formula: Any) -> Value:
+        return Const(formula) if isinstance(formula, bool) else Cond(formula)
+
+    def eval_BinOp(self: Interpreter, node: nodes.BinOp) -> Value:  # type: ignore[misc]
+        return self.binary(node.op, self.eval(node.left), self.eval(node.right))
+
+    def binary(self: Interpreter, op: str, left: Value, right: Value) -> Value:  # type: ignore[misc]
+        if isinstance(left, Const) and isinstance(right, Const):
+            return self.constant(op, left.value, right.value)
+        if op == "+" and isinstance(left, (ListV, TupleV)):
+            made = self.new_list([])
+            self.extend(made, left)
+            self.extend(made, right)
+            return made
+        if op == "|" and isinstance(left, DictV):
+            made_dict = self.new_dict()
+            self.update_dict(made_dict, left)
+            self.update_dict(made_dict, right)
+            return made_dict
+        if op == "%" and isinstance(left, Rank):  # rank % gpus_per_node
+            return Rank("local") if left.kind == "global" else left
+        if op == "//" and isinstance(left, Rank):
+            return Rank("node")
+        if op in ("+", "/", "%") and (self.is_text(left) or self.is_text(right)):
+            return self.text([left, right])
+        if isinstance(left, Choice) or isinstance(right, Choice):
+            return self.over(left, lambda a: self.over(right, lambda b: unknown("arithmetic") if isinstance(a, Choice) or isinstance(b, Choice) else self.binary(op, a, b)))
+        if isinstance(left, Obj) and isinstance(right, Const):
+            return left.child(("op", op, right))
+        return unknown("arithmetic")
+
+    def is_text(self, value: Value) -> bool:
+        return isinstance(value, Text) or isinstance(value, Const) and isinstance(value.value, str)
+
+    def constant(self, op: str, left: Any, right: Any) -> Value:
+        numbers = isinstance(left, (int, float)) and isinstance(right, (int, float)) and abs(left) < 1e15 and abs(right) < 1e9
+        if op in ("**", "<<") and not (numbers and abs(right) < 64):
+            return unknown("arithmetic")
+        if not numbers and not (isinstance(left, str) and isinstance(right, str) and op == "+" and len(left) < MAX_TEXT):
+            return Text(False) if isinstance(left, str) else unknown("arithmetic")
+        try:
+            return Const(_ARITHMETIC[op](left, right))
+        except Exception:
+            return unknown("arithmetic")
+
+    def eval_Subscript(self: Interpreter, node: nodes.Subscript) -> Value:  # type: ignore[misc]
+        container = self.eval(node.value)
+        if isinstance(node.slice, nodes.Slice):
+            return self.over(container, lambda leaf: self.sliced(leaf, node.slice))
+        key = self.eval(node.slice)
+        return self.over(container, lambda leaf: self.get_item(leaf, key, node))
+
+    def sliced(self: Interpreter, leaf: Value, node: nodes.Slice) -> Value:  # type: ignore[misc]
+        whole = node.lower is None and node.upper is None and node.step is None
+        backwards = isinstance(node.step, nodes.UnaryOp) and node.lower is None and node.upper is None
+        if whole or backwards:
+            return leaf
+        if isinstance(leaf, (ListV, TupleV)):
+            held = self.listing(leaf)
+            bounds = [self.eval(part) if part is not None else NONE for part in (node.lower, node.upper, node.step)]
+            if held.exact and all(isinstance(bound, Const) for bound in bounds):
+                made = self.new_list([])
+                picked = held.items[slice(*[bound.value for bound in bounds if isinstance(bound, Const)])]
+                self.store.put(made.id, Items(tuple(picked), True, ""))
+                return made
+            made = self.new_list([])
+            some = tuple((path, self.some_of(item)) for path, item in held.items)
+            self.store.put(made.id, Items(some, False, held.open_why))
+            return made
+        if isinstance(leaf, Obj):
+            return leaf.child("[:]")
+        return leaf if isinstance(leaf, (Const, Text)) else unknown("a slice")
+
+    def some_of(self, value: Value) -> Value:
+        """One of several objects; no longer each of them."""
+        return value.child((PICK, None)) if isinstance(value, Obj) else value
+
+    def get_item(self: Interpreter, leaf: Value, key: Value, node: nodes.NodeNG) -> Value:  # type: ignore[misc]
+        if isinstance(key, Choice):
+            return self.over(key, lambda one: self.get_item(leaf, one, node))
+        if isinstance(leaf, TupleV) and isinstance(key, Const) and isinstance(key.value, int):
+            return leaf.items[key.value] if -len(leaf.items) <= key.value < len(leaf.items) else unknown("an item")
+        if isinstance(leaf, (ListV, TupleV)):
+            return self.list_item(self.listing(leaf), key)
+        if isinstance(leaf, DictV):
+            return self.dict_item(leaf, key)
+        if isinstance(leaf, Ext) and leaf.qname == "os.environ":
+            return self.environment(key)
+        if isinstance(leaf, StateDict):
+            return StateTensor(leaf) if leaf.full is not True else unknown("a full tensor")
+        if isinstance(leaf, Loaded):
+            return leaf
+        if isinstance(leaf, Obj):
+            return self.item_of(leaf, key, node)
+        return Text(False) if isinstance(leaf, Const) and isinstance(leaf.value, str) else unknown("an item")
+
+    def list_item(self, held: Items, key: Value) -> Value:
+        if isinstance(key, Const) and isinstance(key.value, int) and held.exact and -len(held.items) <= key.value < len(held.items):
+            return choose([held.items[key.value]])
+        if not held.items:
+            return unknown("an item of a list")
+        if isinstance(key, Const):
+            each = [(path, item.child((PICK, key.value)) if isinstance(item, Obj) else item) for path, item in held.items]
+        elif isinstance(key, Obj) and key.item == EACH:
+            each = list(held.items)
+        else:
+            each = [(path, self.some_of(item)) for path, item in held.items]
+        if len(each) == 1:
+            return each[0][1]
+        number = self.fresh()
+        return choose([((TOP.add(("is", ("alt", number), arm)) or TOP).join(path) or TOP, item) for arm, (path, item) in enumerate(each)])
+
+    def dict_item(self: Interpreter, leaf: DictV, key: Value, default: Value | None = None) -> Value:  # type: ignore[misc]
+        held = self.entries(leaf)
+        if isinstance(key, Const):
+            possible = [(path, value) for name, path, value in held.entries if name == key and self.guard.join(path) is not None]
+            if possible:
+                if default is not None and all(path is not TOP for path, _ in possible):
+                    for path, _ in list(possible):
+                        possible += self.rest(path, default) if len(possible) == 1 else []
+                return choose(possible)
+            if not held.open_why and all(isinstance(name, Const) for name, _, _ in held.entries):
+                return default if default is not None else unknown(f"missing key {key.value!r}")
+        values = [(path, value) for _, path, value in held.entries]
+        if not values or held.open_why:
+            return unknown("an item of a dict")
+        if isinstance(key, Obj) and key.item == EACH or len(values) == 1:
+            return choose(values[:1])
+        number = self.fresh()
+        return choose([((TOP.add(("is", ("alt", number), arm)) or TOP).join(path) or TOP, value) for arm, (path, value) in enumerate(values)])
+
+    def eval_ListComp(self: Interpreter, node: nodes.ListComp) -> Value:  # type: ignore[misc]
+        return self.comprehension(node, lazy=False)
+
+    eval_SetComp = eval_ListComp
+
+    def eval_GeneratorExp(self: Interpreter, node: nodes.GeneratorExp) -> Value:  # type: ignore[misc]
+        return self.comprehension(node, lazy=True)
+
+    def eval_DictComp(self: Interpreter, node: nodes.DictComp) -> Value:  # type: ignore[misc]
+        made = self.new_dict()
+
+        def body() -> None:
+            self.set_item(made, self.eval(node.key), self.eval(node.value), node)
+
+        why = self.generate(node.generators, body)
+        if why:
+            from dataclasses import replace
+
+            self.store.put(made.id, replace(self.entries(made), open_why=why))
+        return made
+
+    def comprehension(self: Interpreter, node: Any, *, lazy: bool) -> Value:  # type: ignore[misc]
+        items: list[tuple[Any, Value]] = []
+        start = self.guard
+
+        def body() -> None:
+            value = self.eval(node.elt)
+            items.append((self.relative(self.guard, start), value))
+
+        why = self.generate(node.generators, body)
+        exact = self.exact_generator(node.generators)
+        made = ListV(self.fresh(), lazy)
+        self.store.put(made.id, Items(tuple(items), exact, why))
+        return made
+
+    def exact_generator(self, generators: list[nodes.Comprehension]) -> bool:
+        return False  # its length is that of its source; nobody indexes one by a constant
+
+    def generate(self: Interpreter, generators: list[nodes.Comprehension], body: Any) -> str:  # type: ignore[misc]
+        """Run ``body`` for each element that the generators yield; why the listing is open."""
+        if not generators:
+            body()
+            return ""
+        first, rest = generators[0], generators[1:]
+        source = self.eval(first.iter)
+        why = ""
+        start = self.guard
+        for guard, element in self.elements(source, first.iter):
+            path = start.join(guard)
+            if path is None:
+                continue
+            self.guard = path
+            self.assign(first.target, element)
+            for test in first.ifs:
+                narrowed = self.guard.add(self.condition(test))
+                if narrowed is None:
+                    break
+                self.guard = narrowed
+            else:
+                why = self.generate(rest, body) or why
+            self.guard = start
+        return why
+
+
+__all__ = ["EACH", "BoundExt", "Expressions", "Params"]

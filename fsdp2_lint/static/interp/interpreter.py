@@ -1,0 +1,51 @@
+"""The whole interpreter: Python's semantics plus the table of what torch does."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from astroid import nodes
+
+from ..project import Module, Project
+from ..torch_model.model import TorchModel
+from ..values import ClassV, Func, Value
+from .calls import Call
+from .classes import Classes
+from .machine import MAX_STEPS
+
+
+class Interpreter(TorchModel, Classes):
+    """Interprets one entry of a program; afterwards ``trace`` says what happened."""
+
+    def __init__(self, project: Project, *, max_steps: int = MAX_STEPS) -> None:
+        super().__init__(project, max_steps=max_steps)
+        self.reads = 0
+        self.memo: dict[Any, tuple[Value, bool, int]] = {}
+        self.parameters: dict[Any, Value] = {}
+        self.module_globals: dict[tuple[Module, str], Value] = {}
+        self.resolving: set[tuple[Module, str]] = set()
+        self.mros: dict[ClassV, list[Value]] = {}
+        self.frame_flow = 0
+
+    def run_module(self, module: Module) -> None:
+        """Run a script's body as ``__main__``."""
+        from .machine import Frame
+        from ..guards import TOP
+        from ..values import Const
+
+        self.frames.append(Frame(self.fresh(), module, None, TOP))
+        self.store.put((module, "__name__"), Const("__main__"))
+        self.reached.add(module.tree)
+        self.exec_block(module.tree.body)
+        self.frames.pop()
+
+    def run_function(self, func: Func, receiver: Value | None = None) -> Value:
+        """Run a function that no script calls, with unknown arguments."""
+        return self.in_module(func.module, lambda: self.call_function(func, [], {}, func.node, receiver=receiver))  # type: ignore[return-value]
+
+    def build(self, cls: ClassV) -> Value:
+        """An instance of a class that no script builds, from unknown arguments."""
+        return self.in_module(cls.module, lambda: self.construct(cls, Call(self, cls.node, [], {})))  # type: ignore[return-value]
+
+
+__all__ = ["Interpreter", "nodes"]

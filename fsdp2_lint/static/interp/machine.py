@@ -1,0 +1,213 @@
+"""What every part of the interpreter stands on: state, paths, branches, budget, the trace."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from astroid import nodes
+
+from ...vocab.finding import Moment, Site
+from ..guards import TOP, Formula, Guard
+from ..store import Entries, Items, Store
+from ..trace import Step, Trace
+from ..values import NONE, Choice, DictV, ListV, Obj, Value, choose, options, unknown
+
+if TYPE_CHECKING:
+    from ..project import Module, Project
+    from ..values import ClassV, Func
+
+FALL, RETURN, BREAK, CONTINUE, RAISE = 1, 2, 4, 8, 16
+MAX_DEPTH = 40
+MAX_STEPS = 60_000
+
+
+class Diverges(Exception):
+    """The path ends here: an exception, an exit, a function that never returns."""
+
+
+class OutOfBudget(Exception):
+    """This entry took too many steps; what is not seen stays unknown."""
+
+
+@dataclass(slots=True, eq=False)
+class Frame:
+    """One activation of a function, or a module's body (then ``func`` is None)."""
+
+    id: int
+    module: Module
+    func: Func | None
+    guard: Guard
+    owner: ClassV | None = None
+    receiver: Value | None = None
+    returns: list[tuple[Guard, Value]] = field(default_factory=list)
+    yields: list[tuple[Guard, Value]] = field(default_factory=list)
+    on_yield: Callable[[Value], int] | None = None
+    flow_of_body: int = 0
+
+
+class Machine:
+    """State of one entry's interpretation."""
+
+    def __init__(self, project: Project, *, max_steps: int = MAX_STEPS) -> None:
+        self.project = project
+        self.store = Store()
+        self.trace = Trace()
+        self.guard: Guard = TOP
+        self.frames: list[Frame] = []
+        self.calls: list[tuple[Module, nodes.NodeNG]] = []
+        self.closures: dict[int, int] = {}
+        self.types: dict[Obj, ClassV] = {}  # declared types of unknown values
+        self.parents: dict[Obj, tuple[Obj, str]] = {}  # which module a module was stored in first
+        self.steps = 0
+        self.max_steps = max_steps
+        self.reached: set[nodes.NodeNG] = set()
+        self.fork_kinds: dict[int, int] = {}
+        self.rank_sites: dict[Formula, Moment] = {}  # where a condition on the rank was asked
+        self.context = 0
+        self._counter = 0
+
+    def fresh(self) -> int:
+        self._counter += 1
+        return self._counter
+
+    @property
+    def frame(self) -> Frame:
+        return self.frames[-1]
+
+    def tick(self) -> None:
+        self.steps += 1
+        if self.steps > self.max_steps:
+            raise OutOfBudget(f"more than {self.max_steps} steps")
+
+    # -- places ---------------------------------------------------------------
+
+    def site(self, node: nodes.NodeNG, module: Module | None = None) -> Site:
+        path = (module or self.frame.module).path
+        column, end_column = node.col_offset or 0, node.end_col_offset or 0
+        return Site(path, node.lineno or 1, column + 1, node.end_lineno or node.lineno or 1, end_column + 1)
+
+    def moment(self, node: nodes.NodeNG) -> Moment:
+        return Moment(self.site(node), tuple(self.site(call, module) for module, call in self.calls))
+
+    def emit(self, kind: str, node: nodes.NodeNG, subject: Obj | None = None, **detail: Any) -> Step:
+        return self.trace.add(kind, self.moment(node), self.guard, subject, detail, self.context)
+
+    @property
+    def now(self) -> int:
+        """The position in the trace: events with a smaller index are in the past."""
+        return len(self.trace)
+
+    # -- paths ----------------------------------------------------------------
+
+    def alternatives(self, value: Value) -> list[tuple[Guard, Value]]:
+        """The options of a value that are possible on this path."""
+        if not isinstance(value, Choice):
+            return [(TOP, value)]
+        possible = [(guard, leaf) for guard, leaf in value.options if self.guard.join(guard) is not None]
+        return [(TOP, possible[0][1])] if len(possible) == 1 else possible
+
+    def over(self, value: Value, action: Callable[[Value], Value]) -> Value:
+        """``action`` on each option of ``value``, each on its own path."""
+        possible = self.alternatives(value)
+        if len(possible) == 1:
+            return action(possible[0][1])
+        if not possible:
+            return unknown("value of an impossible path")
+        return self.branch([(guard, lambda leaf=leaf: action(leaf)) for guard, leaf in possible])
+
+    def branch(self, arms: list[tuple[Guard, Callable[[], Value]]]) -> Value:
+        """Run exclusive arms from the same state and join what they did and returned."""
+        start = self.guard
+        results: list[tuple[Guard, Value]] = []
+        written: list[tuple[Guard, dict[Any, Any]]] = []
+        for guard, thunk in arms:
+            joined = start.join(guard)
+            if joined is None:
+                continue
+            self.guard = joined
+            mark = self.store.mark()
+            try:
+                results.append((guard, thunk()))
+            except Diverges:
+                pass
+            written.append((guard, self.store.undo(mark)))
+        self.guard = start
+        self.store.join(written, self.derive)
+        if not results:
+            raise Diverges
+        return choose(results)
+
+    def fork(self) -> tuple[int, Callable[[int], Formula]]:
+        """A fresh n-way decision: its number and the formula of each of its arms."""
+        number = self.fresh()
+        return number, lambda arm: ("is", ("fork", number), arm)
+
+    def relative(self, guard: Guard, base: Guard) -> Guard:
+        """What ``guard`` adds to ``base``."""
+        if guard is base:
+            return TOP
+        known = set(base.literals)
+        result = TOP
+        for formula, truth in guard.literals:
+            if (formula, truth) not in known:
+                result = result.add(formula, truth) or result
+        return result
+
+    # -- heap -----------------------------------------------------------------
+
+    def new_list(self, items: Iterator[Value] | list[Value] = (), *, exact: bool = True, open_why: str = "") -> ListV:  # type: ignore[assignment]
+        made = ListV(self.fresh())
+        self.store.put(made.id, Items(tuple((TOP, item) for item in items), exact, open_why))
+        return made
+
+    def items(self, value: ListV) -> Items:
+        found = self.store.get(value.id)
+        return found if isinstance(found, Items) else Items((), False, "a list that was not followed")
+
+    def new_dict(self, entries: dict[Value, Value] | None = None, open_why: str = "") -> DictV:
+        made = DictV(self.fresh())
+        self.store.put(made.id, Entries(tuple((key, TOP, item) for key, item in (entries or {}).items()), open_why))
+        return made
+
+    def entries(self, value: DictV) -> Entries:
+        found = self.store.get(value.id)
+        return found if isinstance(found, Entries) else Entries((), "a dict that was not followed")
+
+    def derive(self, key: Any) -> Value | None:
+        """What an attribute that nobody assigned stands for; nothing for other keys."""
+        return key[0].child(key[1]) if isinstance(key, tuple) and isinstance(key[0], Obj) else None
+
+    def leaves(self, value: Value) -> Iterator[tuple[Guard, Value]]:
+        """All values inside lists, tuples and dicts, each with its path; cycles are cut."""
+        stack: list[tuple[Guard, Value]] = [(self.guard, value)]
+        seen: set[int] = set()
+        while stack:
+            guard, at = stack.pop()
+            for inner, leaf in options(at):
+                joined = guard.join(inner)
+                if joined is None:
+                    continue
+                if isinstance(leaf, (ListV, DictV)):
+                    if leaf.id in seen:
+                        continue
+                    seen.add(leaf.id)
+                yield joined, leaf
+                for path, item in self.contents(leaf):
+                    if (deeper := joined.join(path)) is not None:
+                        stack.append((deeper, item))
+
+    def contents(self, leaf: Value) -> list[tuple[Guard, Value]]:
+        from ..values import TupleV
+
+        if isinstance(leaf, TupleV):
+            return [(TOP, item) for item in reversed(leaf.items)]
+        if isinstance(leaf, ListV):
+            return list(reversed(self.items(leaf).items))
+        if isinstance(leaf, DictV):
+            return [(guard, item) for _, guard, item in reversed(self.entries(leaf).entries)]
+        return []
+
+
+__all__ = ["NONE", "Machine"]

@@ -1,0 +1,174 @@
+"""Names: locals, closures, globals of files (resolved lazily), imports, built-ins."""
+
+from __future__ import annotations
+
+import builtins
+from typing import TYPE_CHECKING
+
+from astroid import nodes
+
+from ..guards import TOP
+from ..project import Module
+from ..torch_model.names import canonical
+from ..values import NONE, Choice, ClassV, Const, Ext, Func, ModRef, Value, choose, unknown
+from .machine import Diverges, Frame, OutOfBudget
+from .statements import Statements
+
+if TYPE_CHECKING:
+    from .interpreter import Interpreter
+
+
+class Names(Statements):
+    resolving: set[tuple[Module, str]]
+
+    def lookup(self: Interpreter, name: str) -> Value:  # type: ignore[misc]
+        frame = self.frame
+        if frame.func is not None:
+            at = frame.id
+            while at:
+                found = self.store.get((at, name))
+                if found is not None:
+                    return found
+                at = self.closures.get(at, 0)
+        return self.global_name(frame.module, name)
+
+    def global_name(self: Interpreter, module: Module, name: str) -> Value:  # type: ignore[misc]
+        found = self.store.get((module, name))
+        if found is None:
+            found = self.module_globals.get((module, name))
+        if found is None:
+            found = self.resolve_global(module, name)
+            if (module, name) not in self.resolving:
+                self.module_globals[module, name] = found
+        return found
+
+    def resolve_global(self: Interpreter, module: Module, name: str) -> Value:  # type: ignore[misc]
+        if name == "__name__":
+            return Const(module.name)
+        if name == "__file__":
+            return Const(module.path)
+        statements = module.bindings.get(name)
+        if not statements:
+            return self.star_or_builtin(module, name)
+        if (module, name) in self.resolving:
+            return unknown(f"{name}, defined in terms of itself")
+        self.resolving.add((module, name))
+        try:
+            found = [value for node in statements if (value := self.binding(module, node, name)) is not None]
+        finally:
+            self.resolving.discard((module, name))
+        useful = [value for value in found if value != NONE] or found
+        distinct = list(dict.fromkeys(useful))
+        if not distinct:
+            return unknown(name)
+        if len(distinct) == 1 or not all(isinstance(value, (Ext, Func, ClassV, ModRef)) for value in distinct):
+            return distinct[-1]
+        number = self.fresh()
+        return Choice(tuple((TOP.add(("is", ("alt", number), arm)) or TOP, value) for arm, value in enumerate(distinct)))
+
+    def binding(self: Interpreter, module: Module, node: nodes.NodeNG, name: str) -> Value | None:  # type: ignore[misc]
+        """What one top-level statement binds the name to, as if that statement alone ran."""
+        if isinstance(node, nodes.ClassDef):
+            return ClassV(module, node)
+        if isinstance(node, nodes.Import):
+            for full, alias in node.names:
+                if (alias or full.split(".")[0]) == name:
+                    return self.import_module(module, full, bool(alias))
+        if isinstance(node, nodes.ImportFrom):
+            for full, alias in node.names:
+                if (alias or full) == name:
+                    return self.import_name(module, node, full)
+        return self.in_module(module, lambda: self.evaluate_binding(module, node, name))
+
+    def evaluate_binding(self: Interpreter, module: Module, node: nodes.NodeNG, name: str) -> Value | None:  # type: ignore[misc]
+        if isinstance(node, nodes.FunctionDef):
+            return self.decorated(node, Func(module, node))
+        if isinstance(node, (nodes.Assign, nodes.AnnAssign)) and node.value is not None:
+            mark = self.store.mark()
+            self.exec(node)
+            written = self.store.undo(mark)
+            for key, value in written.items():  # objects that it built stay, its names do not
+                if not (isinstance(key, tuple) and isinstance(key[0], Module)):
+                    self.store.put(key, value)
+            found = written.get((module, name))
+            return found if found is not None else unknown(name)
+        return None
+
+    def in_module(self: Interpreter, module: Module, thunk):  # type: ignore[no-untyped-def,misc]
+        """Evaluate something at another file's top level, on no path in particular."""
+        guard, calls = self.guard, self.calls
+        self.guard, self.calls = TOP, []
+        self.frames.append(Frame(self.fresh(), module, None, TOP))
+        try:
+            return thunk()
+        except Diverges:
+            return None
+        finally:
+            self.frames.pop()
+            self.guard, self.calls = guard, calls
+
+    def star_or_builtin(self: Interpreter, module: Module, name: str) -> Value:  # type: ignore[misc]
+        for star in module.stars:
+            target = self.project.resolve(module.path, star.modname or "", star.level or 0)
+            other = self.project.module(target) if target else None
+            if other is not None and other is not module:
+                if name in other.bindings or other.stars:
+                    key = (other, "*" + name)
+                    if key in self.resolving:
+                        continue
+                    self.resolving.add(key)
+                    try:
+                        found = self.global_name(other, name)
+                    finally:
+                        self.resolving.discard(key)
+                    if not (isinstance(found, Ext) and found.qname.startswith("builtins.")) and not self.is_unknown(found):
+                        return found
+            elif target is None and star.modname and star.modname.startswith("torch") and not hasattr(builtins, name):
+                return Ext(canonical(f"{star.modname}.{name}"))
+        if hasattr(builtins, name):
+            return {"True": Const(True), "False": Const(False), "None": NONE}.get(name, Ext(f"builtins.{name}"))
+        return unknown(name)
+
+    def import_module(self: Interpreter, importer: Module, name: str, aliased: bool) -> Value:  # type: ignore[misc]
+        """``import a.b.c``: binds ``a``, or ``a.b.c`` itself with ``as``."""
+        wanted = name if aliased else name.split(".")[0]
+        path = self.project.resolve(importer.path, wanted)
+        if path:
+            module = self.project.module(path)
+            return ModRef(module) if module else unknown(wanted)
+        return Ext(canonical(wanted))
+
+    def import_name(self: Interpreter, importer: Module, node: nodes.ImportFrom, name: str) -> Value:  # type: ignore[misc]
+        base = node.modname or ""
+        level = node.level or 0
+        path = self.project.resolve(importer.path, base, level)
+        if path:
+            module = self.project.module(path)
+            if module is None:
+                return unknown(name)
+            return self.member(module, name)
+        if level:
+            return unknown(name)
+        submodule = self.project.resolve(importer.path, f"{base}.{name}")  # namespace packages
+        if submodule and (module := self.project.module(submodule)):
+            return ModRef(module)
+        return Ext(canonical(f"{base}.{name}"))
+
+    def member(self: Interpreter, module: Module, name: str) -> Value:  # type: ignore[misc]
+        """``module.name``: something that it binds, or a file below it."""
+        if (module, name) in self.store.state or name in module.bindings:
+            return self.global_name(module, name)
+        if module.is_package:
+            path = self.project.resolve(module.path, name, 1)
+            below = self.project.module(path) if path else None
+            if below is not None:
+                return ModRef(below)
+        return self.global_name(module, name)
+
+    def is_unknown(self, value: Value) -> bool:
+        from ..values import Obj
+
+        return isinstance(value, Obj) and value.atom.kind == "unknown" and value.parent is None
+
+
+__all__ = ["Names", "OutOfBudget", "choose"]

@@ -1,0 +1,294 @@
+"""Statements: branches run apart and are joined, loops run once per known element."""
+
+from __future__ import annotations
+
+from astroid import nodes
+
+from ..guards import TOP, Formula, Guard, atoms
+from ..values import NONE, Const, Obj, TupleV, Value, choose, unknown
+from .machine import BREAK, CONTINUE, FALL, RAISE, RETURN, Diverges
+from .targets import Targets
+
+_JUMPS = (nodes.Return, nodes.Raise, nodes.Break, nodes.Continue)
+
+
+class Statements(Targets):
+    def exec_block(self, body: list[nodes.NodeNG]) -> int:
+        """Run statements in order; which ways out there are, as a mask."""
+        ways = 0
+        for node in body:
+            self.tick()
+            try:
+                flow = self.exec(node)
+            except Diverges:
+                flow = RAISE
+            ways |= flow & ~FALL
+            if not flow & FALL:
+                return ways
+        return ways | FALL
+
+    def exec(self, node: nodes.NodeNG) -> int:
+        method = getattr(self, f"exec_{type(node).__name__}", None)
+        return method(node) if method else FALL
+
+    def exec_Expr(self, node: nodes.Expr) -> int:
+        self.statement_value(node, self.eval(node.value))
+        return FALL
+
+    def exec_Assign(self, node: nodes.Assign) -> int:
+        value = self.eval(node.value)
+        for target in node.targets:
+            self.assign(target, value)
+        return FALL
+
+    def exec_AnnAssign(self, node: nodes.AnnAssign) -> int:
+        if node.value is not None:
+            self.assign(node.target, self.eval(node.value))
+        return FALL
+
+    def exec_AugAssign(self, node: nodes.AugAssign) -> int:
+        self.augment(node)
+        return FALL
+
+    def exec_Delete(self, node: nodes.Delete) -> int:
+        for target in node.targets:
+            self.delete(target)
+        return FALL
+
+    def exec_Return(self, node: nodes.Return) -> int:
+        value = self.eval(node.value) if node.value else NONE
+        self.frame.returns.append((self.guard, value))
+        return RETURN
+
+    def exec_Raise(self, node: nodes.Raise) -> int:
+        if node.exc is not None:
+            self.eval(node.exc)
+        return RAISE
+
+    def exec_Break(self, node: nodes.Break) -> int:
+        return BREAK
+
+    def exec_Continue(self, node: nodes.Continue) -> int:
+        return CONTINUE
+
+    def exec_Assert(self, node: nodes.Assert) -> int:
+        formula = self.condition(node.test)
+        narrowed = self.guard.add(formula)
+        if narrowed is not None:
+            self.guard = narrowed
+        return FALL
+
+    def exec_If(self, node: nodes.If) -> int:
+        formula = self.condition(node.test)
+        if self.about_rank(formula):
+            for atom in atoms(formula):
+                self.rank_sites.setdefault(atom, self.moment(node.test))
+        return self.either_way(formula, node.body, node.orelse, _jumps(node))
+
+    def either_way(
+        self, formula: Formula, body: list[nodes.NodeNG], orelse: list[nodes.NodeNG], jumps: bool
+    ) -> int:
+        start = self.guard
+        yes, no = start.add(formula), start.add(formula, False)
+        if yes is None or no is None:
+            self.guard = yes or no or start
+            return self.exec_block(body if yes is not None else orelse)
+        paths = [TOP.add(formula) or TOP, TOP.add(formula, False) or TOP]
+        if jumps:
+            number, arm_of = self.fork()
+            paths = [path.add(arm_of(arm)) or path for arm, path in enumerate(paths)]
+            return self.exclusive(list(zip(paths, (body, orelse))), number)
+        return self.exclusive(list(zip(paths, (body, orelse))))
+
+    def exclusive(self, arms: list[tuple[Guard, list[nodes.NodeNG]]], fork: int = 0) -> int:
+        """Run arms that exclude each other from the same state, and join them.
+
+        Where an arm leaves the block, what follows is marked as the other side of the
+        fork, so that nested early returns stay exclusive with the code behind them.
+        """
+        start = self.guard
+        written, ends = [], []
+        ways = 0
+        for path, body in arms:
+            joined = start.join(path)
+            if joined is None:
+                continue
+            self.guard = joined
+            mark = self.store.mark()
+            flow = self.exec_block(body)
+            written.append((path, self.store.undo(mark)))
+            ways |= flow
+            ends.append((flow, joined, self.guard))
+        self.guard = start
+        self.store.join(written, self.derive)
+        falling = [(joined, end) for flow, joined, end in ends if flow & FALL]
+        if fork:
+            self.fork_kinds[fork] = 0
+            for flow, _, _ in ends:
+                if not flow & FALL:
+                    self.fork_kinds[fork] |= flow
+        if len(falling) == 1 and len(ends) > 1:
+            self.guard = falling[0][1]
+        else:
+            for joined, end in falling:
+                for formula, truth in self.relative(end, joined).literals:
+                    if _is_fork(formula):
+                        self.guard = self.guard.add(formula, truth) or self.guard
+        return ways
+
+    def exec_For(self, node: nodes.For) -> int:
+        iterable = self.eval(node.iter)
+        start = self.guard
+        ways = 0
+        for guard, element in self.elements(iterable, node.iter):
+            path = start.join(guard)
+            if path is None:
+                continue
+            before = self.relative(self.guard, start)
+            self.guard = path.join(before) or path
+            self.assign(node.target, element)
+            flow = self.exec_block(node.body)
+            ways |= flow
+            if not flow & (FALL | CONTINUE):
+                break
+        self.leave_loop(start)
+        if node.orelse:
+            ways |= self.exec_block(node.orelse)
+        return (ways & (RETURN | RAISE)) | FALL
+
+    exec_AsyncFor = exec_For
+
+    def leave_loop(self, start: Guard) -> None:
+        """Behind a loop only returns out of it stay exclusive; its breaks were its own."""
+        kept = start
+        for formula, truth in self.relative(self.guard, start).literals:
+            if _is_fork(formula) and self.fork_kinds.get(formula[1][1], 0) & ~(BREAK | CONTINUE) == self.fork_kinds.get(
+                formula[1][1], 0
+            ):
+                kept = kept.add(formula, truth) or kept
+        self.guard = kept
+
+    def exec_While(self, node: nodes.While) -> int:
+        formula = self.condition(node.test)
+        if self.guard.decide(formula) is False:
+            return self.exec_block(node.orelse)
+        start = self.guard
+        if self.about_rank(formula):
+            self.guard = start.add(formula) or start
+        flow = self.exec_block(node.body)
+        self.leave_loop(start)
+        if formula is True and not flow & BREAK:
+            return flow & (RETURN | RAISE)
+        return (flow & (RETURN | RAISE)) | FALL
+
+    def exec_Try(self, node: nodes.Try) -> int:
+        number, arm_of = self.fork()
+        arms = [(TOP.add(arm_of(0)) or TOP, [*node.body, *node.orelse])]
+        for arm, handler in enumerate(node.handlers, start=1):
+            arms.append((TOP.add(arm_of(arm)) or TOP, self.handler_body(handler)))
+        flow = self.exclusive(arms, number) if len(arms) > 1 else self.exec_block(arms[0][1])
+        if node.finalbody:
+            last = self.exec_block(node.finalbody)
+            flow = (flow | last) if last & FALL else last
+        return flow
+
+    exec_TryStar = exec_Try
+
+    def handler_body(self, handler: nodes.ExceptHandler) -> list[nodes.NodeNG]:
+        if handler.name is not None:
+            self.assign(handler.name, unknown("exception"))
+        return list(handler.body)
+
+    def exec_With(self, node: nodes.With) -> int:
+        return self.enter(list(node.items), node.body)
+
+    exec_AsyncWith = exec_With
+
+    def enter(self, items: list[tuple[nodes.NodeNG, nodes.NodeNG | None]], body: list[nodes.NodeNG]) -> int:
+        """Enter context managers one by one; each decides what runs around the rest."""
+        if not items:
+            return self.exec_block(body)
+        (manager, target), rest = items[0], items[1:]
+
+        def inner(value: Value) -> int:
+            if target is not None:
+                self.assign(target, value)
+            return self.enter(rest, body)
+
+        return self.with_manager(manager, inner)
+
+    def exec_FunctionDef(self, node: nodes.FunctionDef) -> int:
+        self.bind_local(node.name, self.decorated(node, self.function_value(node)))
+        return FALL
+
+    exec_AsyncFunctionDef = exec_FunctionDef
+
+    def exec_ClassDef(self, node: nodes.ClassDef) -> int:
+        self.bind_local(node.name, self.class_value(node))
+        return FALL
+
+    def exec_Import(self, node: nodes.Import) -> int:
+        for name, alias in node.names:
+            self.bind_local(alias or name.split(".")[0], self.import_module(self.frame.module, name, bool(alias)))
+        return FALL
+
+    def exec_ImportFrom(self, node: nodes.ImportFrom) -> int:
+        for name, alias in node.names:
+            if name != "*":
+                value = self.import_name(self.frame.module, node, name)
+                self.bind_local(alias or name, value)
+        return FALL
+
+    def exec_Match(self, node: nodes.Match) -> int:
+        subject = self.eval(node.subject)
+        number, arm_of = self.fork()
+        arms, taken = [], []
+        for arm, case in enumerate(node.cases):
+            formula = self.pattern(subject, case.pattern)
+            path: Guard | None = TOP
+            for earlier in taken:
+                path = path.add(earlier, False) if path else None
+            path = path.add(formula) if path else None
+            path = path.add(arm_of(arm)) if path else None
+            if path is not None:
+                arms.append((path, case.body))
+            taken.append(formula)
+            if formula is True:
+                break
+        else:
+            arms.append((TOP.add(arm_of(len(node.cases))) or TOP, []))
+        return self.exclusive(arms, number)
+
+    def pattern(self, subject: Value, pattern: nodes.Pattern) -> Formula:
+        if isinstance(pattern, nodes.MatchValue):
+            return self.equal(subject, self.eval(pattern.value))
+        if isinstance(pattern, nodes.MatchSingleton):
+            return self.equal(subject, Const(pattern.value))
+        if isinstance(pattern, nodes.MatchOr):
+            from ..guards import either
+
+            return either([self.pattern(subject, part) for part in pattern.patterns])
+        if isinstance(pattern, nodes.MatchAs):
+            if pattern.name is not None:
+                self.assign(pattern.name, subject)
+            return True if pattern.pattern is None else self.pattern(subject, pattern.pattern)
+        return ("truth", ("pattern", self.fresh()))
+
+
+def _is_fork(formula: Formula) -> bool:
+    return isinstance(formula, tuple) and formula[0] == "is" and isinstance(formula[1], tuple) and formula[1][0] == "fork"
+
+
+def _jumps(node: nodes.NodeNG) -> bool:
+    """Does a branch leave the block (function bodies inside it aside)?"""
+    found = getattr(node, "fsdp2_jumps", None)
+    if found is None:
+        found = any(
+            isinstance(child, _JUMPS) or (not isinstance(child, (nodes.FunctionDef, nodes.ClassDef, nodes.Lambda)) and _jumps(child))
+            for child in node.get_children()
+        )
+        node.fsdp2_jumps = found
+    return found
+
+
+__all__ = ["Statements", "Obj", "TupleV", "choose"]

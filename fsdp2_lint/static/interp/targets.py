@@ -1,0 +1,170 @@
+"""Assignment: names, attributes (where modules adopt their children), items, unpacking."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from astroid import nodes
+
+from ..guards import TOP
+from ..store import Entries, Items
+from ..values import EACH, Const, DictV, ListV, Obj, ParamV, TupleV, Value, choose, unknown
+from .machine import Machine
+
+if TYPE_CHECKING:
+    from .interpreter import Interpreter
+
+
+class Targets(Machine):
+    def bind_local(self, name: str, value: Value) -> None:
+        frame = self.frame
+        if frame.func is None or name in self.outer_names(frame):
+            self.store.put((frame.module, name), value)
+        else:
+            self.store.put((frame.id, name), value, local=True)
+
+    def outer_names(self, frame: Any) -> set[str]:
+        """Names that a function declares ``global``."""
+        node = frame.func.node
+        found = getattr(node, "fsdp2_globals", None)
+        if found is None:
+            found = {name for child in node.nodes_of_class(nodes.Global) for name in child.names}
+            node.fsdp2_globals = found
+        return found
+
+    def assign(self: Interpreter, target: nodes.NodeNG, value: Value) -> None:  # type: ignore[misc]
+        if isinstance(target, nodes.AssignName):
+            self.rebind(target, value)
+        elif isinstance(target, nodes.AssignAttr):
+            owner = self.eval(target.expr)
+            for guard, leaf in self.alternatives(owner):
+                if isinstance(leaf, Obj):
+                    old = self.store.get((leaf, target.attrname)) or leaf.child(target.attrname)
+                    new = value if guard is TOP else choose([(guard, value), *self.rest(guard, old)])
+                    self.set_attr(leaf, target.attrname, new, target)
+                elif isinstance(leaf, ParamV) and target.attrname == "requires_grad":
+                    self.frozen(leaf, value, target)
+        elif isinstance(target, nodes.Subscript):
+            self.set_item(self.eval(target.value), self.eval(target.slice), value, target)
+        elif isinstance(target, (nodes.Tuple, nodes.List)):
+            self.unpack(target, value)
+        elif isinstance(target, nodes.Starred):
+            self.assign(target.value, value)
+
+    def rest(self, guard: Any, old: Value) -> list[Any]:
+        """The old value, on the paths where ``guard`` does not hold."""
+        from ..guards import both, negate
+
+        formula = negate(both([part if truth else negate(part) for part, truth in guard.literals]))
+        path = TOP.add(formula)
+        return [(path, old)] if path is not None else []
+
+    def rebind(self, target: nodes.AssignName, value: Value) -> None:
+        """A name is bound; closures with ``nonlocal`` write where the name lives."""
+        frame = self.frame
+        if frame.func is not None and (frame.id, target.name) not in self.store.state:
+            at = self.closures.get(frame.id, 0)
+            if at and self.declares_nonlocal(frame.func.node, target.name):
+                while at:
+                    if (at, target.name) in self.store.state:
+                        self.store.put((at, target.name), value)
+                        return
+                    at = self.closures.get(at, 0)
+        self.bind_local(target.name, value)
+
+    def declares_nonlocal(self, node: nodes.NodeNG, name: str) -> bool:
+        return any(name in child.names for child in node.nodes_of_class(nodes.Nonlocal))
+
+    def set_attr(self: Interpreter, owner: Obj, name: str, value: Value, node: nodes.NodeNG) -> None:  # type: ignore[misc]
+        setter = self.property_setter(owner, name)
+        if setter is not None:
+            self.call_function(setter, [value], {}, node, receiver=owner)
+            return
+        self.attached(owner, name, value, node)
+        self.store.put((owner, name), value)
+
+    def set_item(self: Interpreter, container: Value, key: Value, value: Value, node: nodes.NodeNG) -> None:  # type: ignore[misc]
+        for guard, leaf in self.alternatives(container):
+            if isinstance(leaf, DictV):
+                entries = self.entries(leaf)
+                if isinstance(key, Const):
+                    old = entries.get(key)
+                    new = value if guard is TOP or old is None else choose([(guard, value), *self.rest(guard, old)])
+                    self.store.put(leaf.id, entries.put(key, new))
+                else:
+                    self.store.put(leaf.id, Entries((*entries.entries, (key, guard, value)), entries.open_why))
+            elif isinstance(leaf, ListV):
+                held = self.items(leaf)
+                if isinstance(key, Const) and held.exact and isinstance(key.value, int) and -len(held.items) <= key.value < len(held.items):
+                    items = list(held.items)
+                    items[key.value] = (items[key.value][0], value)
+                    self.store.put(leaf.id, replace(held, items=tuple(items)))
+                elif all(item != value for _, item in held.items):
+                    replaced = ((TOP, value),) if self.fills_each(key) else (*held.items, (guard, value))
+                    self.store.put(leaf.id, replace(held, items=replaced))
+            elif isinstance(leaf, Obj):
+                self.stored_item(leaf, key, value, node)
+
+    def fills_each(self, key: Value) -> bool:
+        """Is this the index of a loop over the whole list?"""
+        return isinstance(key, Obj) and key.item == EACH
+
+    def unpack(self, target: nodes.Tuple | nodes.List, value: Value) -> None:
+        targets = target.elts
+        for position, part in enumerate(targets):
+            self.assign(part, self.unpacked(value, position, len(targets), isinstance(part, nodes.Starred)))  # type: ignore[attr-defined]
+
+    def unpacked(self, value: Value, position: int, wanted: int, starred: bool) -> Value:
+        def pick(leaf: Value) -> Value:
+            if isinstance(leaf, TupleV) and (len(leaf.items) == wanted or position < len(leaf.items)) and not starred:
+                return leaf.items[position]
+            if isinstance(leaf, ListV):
+                held = self.items(leaf)
+                if held.exact and position < len(held.items) and not starred:
+                    return choose([held.items[position]])
+                return choose(list(held.items)) if len(held.items) == 1 else unknown("an element of a list")
+            if isinstance(leaf, Obj):
+                return leaf.child(f"[{position}]")
+            return self.part_of(leaf)
+
+        return choose([(guard, pick(leaf)) for guard, leaf in self.alternatives(value)] or [(TOP, unknown("nothing"))])
+
+    def part_of(self, leaf: Value) -> Value:
+        return unknown("a part of a value")
+
+    def augment(self: Interpreter, node: nodes.AugAssign) -> None:  # type: ignore[misc]
+        added = self.eval(node.value)
+        target = node.target
+        if isinstance(target, nodes.AssignName):
+            old = self.lookup(target.name)
+        elif isinstance(target, nodes.AssignAttr):
+            old = self.get_attr(self.eval(target.expr), target.attrname, target)
+        else:
+            self.eval(target)
+            return
+        for _, leaf in self.alternatives(old):
+            if isinstance(leaf, ListV) and node.op == "+=":
+                self.extend(leaf, added)
+                return
+        if any(not isinstance(leaf, ListV) for _, leaf in self.alternatives(old)):
+            self.assign(target, self.binary(node.op[:-1], old, added))
+
+    def extend(self: Interpreter, target: ListV, added: Value) -> None:  # type: ignore[misc]
+        held = self.items(target)
+        more, exact, why = [], held.exact, held.open_why
+        for guard, leaf in self.alternatives(added):
+            found = self.listing(leaf)
+            more += [(joined, item) for path, item in found.items if (joined := guard.join(path)) is not None]
+            exact = exact and found.exact and guard is TOP
+            why = why or found.open_why
+        self.store.put(target.id, Items((*held.items, *more), exact, why))
+
+    def delete(self: Interpreter, target: nodes.NodeNG) -> None:  # type: ignore[misc]
+        if isinstance(target, nodes.Subscript):
+            container, key = self.eval(target.value), self.eval(target.slice)
+            for _, leaf in self.alternatives(container):
+                if isinstance(leaf, DictV):
+                    entries = self.entries(leaf)
+                    kept = tuple(entry for entry in entries.entries if entry[0] != key)
+                    self.store.put(leaf.id, replace(entries, entries=kept))

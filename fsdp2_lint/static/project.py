@@ -1,0 +1,198 @@
+"""Files of the checked program, read and parsed once; imports resolved to files."""
+
+from __future__ import annotations
+
+import ast
+import sys
+import warnings
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from astroid import nodes
+from astroid.manager import AstroidManager
+from astroid.rebuilder import TreeRebuilder
+
+NEVER_LOCAL = frozenset(sys.stdlib_module_names) | {"torch", "numpy", "transformers", "accelerate"}
+MAX_BYTES = 4_000_000
+
+
+class Unreadable(Exception):
+    """A file that cannot be analysed; the text says why, for the user."""
+
+    def __init__(self, path: str, reason: str, row: int = 1, column: int = 1) -> None:
+        super().__init__(f"{path}: {reason}")
+        self.path, self.reason, self.row, self.column = path, reason, row, column
+
+
+@dataclass(eq=False, slots=True)
+class Module:
+    """One parsed file."""
+
+    name: str
+    path: str
+    tree: nodes.Module
+    is_package: bool
+    bindings: dict[str, list[nodes.NodeNG]] = field(default_factory=dict)
+    stars: list[nodes.ImportFrom] = field(default_factory=list)
+    mentions_torch: bool = True
+
+    def __repr__(self) -> str:
+        return f"<module {self.path}>"
+
+
+def read(path: str) -> bytes:
+    try:
+        with open(path, "rb") as file:
+            data = file.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise Unreadable(path, f"cannot be read: {error.strerror or error}") from error
+    if len(data) > MAX_BYTES:
+        raise Unreadable(path, f"is larger than {MAX_BYTES // 1_000_000} MB and was not checked")
+    return data
+
+
+def parse(path: str, data: bytes) -> ast.Module:
+    """Parse as Python itself would, with its encoding rules; errors become :class:`Unreadable`."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the checked code's own escapes are not our message
+            return ast.parse(data, filename=path)
+    except SyntaxError as error:
+        raise Unreadable(path, f"syntax error: {error.msg}", error.lineno or 1, error.offset or 1) from error
+    except ValueError as error:  # null bytes, unknown encodings
+        raise Unreadable(path, f"cannot be decoded: {error}") from error
+    except (RecursionError, MemoryError) as error:
+        raise Unreadable(path, "is nested too deeply to be parsed") from error
+
+
+def rebuild(tree: ast.Module, name: str, path: str, is_package: bool) -> nodes.Module:
+    """astroid's tree from the same ast: no transforms, no inference, no import of anything."""
+    try:
+        return TreeRebuilder(AstroidManager(), data=None).visit_module(tree, name, path, is_package)
+    except RecursionError as error:
+        raise Unreadable(path, "is nested too deeply to be checked") from error
+
+
+class Project:
+    """Finds files by the imports that name them. Nothing outside ``root`` is read."""
+
+    def __init__(self, root: Path, overlay: dict[str, bytes] | None = None) -> None:
+        self.root = root.resolve()
+        self.unreadable: dict[str, Unreadable] = {}
+        self._overlay = overlay or {}
+        self._bytes: dict[str, bytes] = dict(self._overlay)
+        self._asts: dict[str, ast.Module] = {}
+        self._modules: dict[str, Module | None] = {}
+        self._exists: dict[Path, bool] = {}
+        self._suffixes: dict[str, list[Path]] | None = None
+        self.files: list[str] = []
+
+    def data(self, path: str) -> bytes:
+        if path not in self._bytes:
+            self._bytes[path] = read(path)
+        return self._bytes[path]
+
+    def forget(self, path: str) -> None:
+        """Drop the bytes of a file that turned out not to matter."""
+        if path not in self._overlay:
+            self._bytes.pop(path, None)
+
+    def ast(self, path: str) -> ast.Module | None:
+        """The file's plain syntax tree; None (and a note in ``unreadable``) if it has none."""
+        if path not in self._asts and path not in self.unreadable:
+            try:
+                self._asts[path] = parse(path, self.data(path))
+            except Unreadable as error:
+                self.unreadable[path] = error
+        return self._asts.get(path)
+
+    def module(self, path: str) -> Module | None:
+        if path not in self._modules:
+            self._modules[path] = None
+            tree = self.ast(path)
+            if tree is not None:
+                try:
+                    self._modules[path] = self._load(path, tree)
+                except Unreadable as error:
+                    self.unreadable[path] = error
+        return self._modules[path]
+
+    def _load(self, path: str, tree: ast.Module) -> Module:
+        is_package = Path(path).name == "__init__.py"
+        name = Path(path).parent.name if is_package else Path(path).stem
+        module = Module(name, path, rebuild(tree, name, path, is_package), is_package)
+        module.mentions_torch = b"torch" in self.data(path)
+        _bind(module, module.tree.body)
+        return module
+
+    def resolve(self, importer: str, name: str, level: int = 0) -> str | None:
+        """The file that ``import name`` (or ``from`` with dots) in ``importer`` means, or None."""
+        here = Path(importer).parent
+        parts = [part for part in name.split(".") if part]
+        if level:
+            for _ in range(level - 1):
+                here = here.parent
+            return self._file(here.joinpath(*parts)) if parts else self._file(here)
+        if not parts or parts[0] in NEVER_LOCAL:
+            return None
+        for folder in (here, *here.parents):
+            if not self._is(folder / "__init__.py") or folder == here:
+                found = self._file(folder.joinpath(*parts))
+                if found and found != importer:
+                    return found
+            if folder == self.root:
+                break
+        return self._by_suffix(parts)
+
+    def _by_suffix(self, parts: list[str]) -> str | None:
+        """A package that lives in some source folder of the project, such as ``src/``."""
+        if self._suffixes is None:
+            self._suffixes = {}
+            for file in self.files:
+                path = Path(file)
+                top = path.parent if path.name == "__init__.py" else path
+                if not self._is(top.parent / "__init__.py"):
+                    self._suffixes.setdefault(top.stem if top is path else top.name, []).append(top.parent)
+        found = {self._file(folder.joinpath(*parts)) for folder in self._suffixes.get(parts[0], ())} - {None}
+        return found.pop() if len(found) == 1 else None
+
+    def _file(self, base: Path) -> str | None:
+        for path in (base.with_name(base.name + ".py"), base / "__init__.py"):
+            if self._is(path):
+                return str(path)
+        return None
+
+    def _is(self, path: Path) -> bool:
+        if path not in self._exists:
+            try:
+                self._exists[path] = str(path) in self._overlay or path.is_file()
+            except OSError:
+                self._exists[path] = False
+        return self._exists[path]
+
+
+def _bind(module: Module, body: list[nodes.NodeNG]) -> None:
+    """Which statements of a module's top level bind which names, also inside if/try/with."""
+    for node in body:
+        if isinstance(node, (nodes.FunctionDef, nodes.ClassDef)):
+            module.bindings.setdefault(node.name, []).append(node)
+        elif isinstance(node, nodes.ImportFrom) and node.names[0][0] == "*":
+            module.stars.append(node)
+        elif isinstance(node, (nodes.Import, nodes.ImportFrom)):
+            for name, alias in node.names:
+                bound = alias or (name.split(".")[0] if isinstance(node, nodes.Import) else name)
+                module.bindings.setdefault(bound, []).append(node)
+        elif isinstance(node, nodes.Assign):
+            for target in node.targets:
+                for name_node in target.nodes_of_class(nodes.AssignName):
+                    module.bindings.setdefault(name_node.name, []).append(node)
+        elif isinstance(node, (nodes.AnnAssign, nodes.AugAssign)) and isinstance(node.target, nodes.AssignName):
+            module.bindings.setdefault(node.target.name, []).append(node)
+        elif isinstance(node, (nodes.If, nodes.For, nodes.While)):
+            _bind(module, node.body)
+            _bind(module, node.orelse)
+        elif isinstance(node, nodes.With):
+            _bind(module, node.body)
+        elif isinstance(node, nodes.Try):
+            for block in (node.body, node.orelse, node.finalbody, *(handler.body for handler in node.handlers)):
+                _bind(module, block)

@@ -1,0 +1,94 @@
+"""Is this module that one, a part of it, or something else? Only proof counts as proof."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import Enum
+from typing import Any
+
+from .values import BELOW, EACH, PICK, SOME, Atom, Obj
+
+Address = tuple[Atom, tuple[Any, ...]]
+
+
+class Relation(Enum):
+    SAME = "same"
+    CONTAINS = "contains"  # the other is a part of it
+    INSIDE = "inside"  # it is a part of the other
+    MAY = "may"  # possibly the same or overlapping
+    NONE = "none"
+
+
+def address(obj: Obj, parents: Mapping[Obj, tuple[Obj, str]]) -> Address:
+    """The outermost holder of ``obj`` and the path from there."""
+    items: list[Any] = []
+    seen: set[Obj] = set()
+    at: Obj | None = obj
+    root = obj
+    while at is not None and at not in seen:
+        seen.add(at)
+        root = at
+        adopted = parents.get(at)
+        if adopted is not None:
+            items.append(adopted[1])
+            at = adopted[0]
+        else:
+            if at.parent is not None:
+                items.append(at.item)
+            at = at.parent
+    return root.atom, _picked(tuple(reversed(items)))
+
+
+def _picked(items: tuple[Any, ...]) -> tuple[Any, ...]:
+    """``[*]`` followed by a pick is that element."""
+    result: list[Any] = []
+    for item in items:
+        if isinstance(item, tuple) and item[0] == PICK and result and result[-1] == EACH:
+            result[-1] = SOME if item[1] is None else f"[{item[1]}]"
+        else:
+            result.append(item)
+    return tuple(result)
+
+
+def relation(mine: Address, other: Address) -> Relation:
+    if mine[0] is not other[0]:
+        return Relation.NONE
+    left, right = mine[1], other[1]
+    sure = True
+    for one, two in zip(left, right):
+        step = _compare(one, two)
+        if step is None:
+            return Relation.NONE
+        sure = sure and step
+    if len(left) == len(right):
+        return Relation.SAME if sure and _certain(left) else Relation.MAY
+    longer = right if len(left) < len(right) else left
+    if not sure or not _certain(longer) or _is_pick(longer[min(len(left), len(right))]) or BELOW in longer:
+        return Relation.MAY
+    return Relation.CONTAINS if len(left) < len(right) else Relation.INSIDE
+
+
+def _compare(one: Any, two: Any) -> bool | None:
+    """True: surely the same step; False: possibly; None: another one."""
+    if one == two:
+        return True
+    if BELOW in (one, two):
+        return False
+    if _is_index(one) and _is_index(two):
+        return False if EACH in (one, two) or SOME in (one, two) or "[:]" in (one, two) else None
+    if _is_pick(one) and _is_pick(two):
+        return False if None in (one[1], two[1]) else None
+    return None if isinstance(one, str) and isinstance(two, str) else False
+
+
+def _certain(items: tuple[Any, ...]) -> bool:
+    """No step of the path is "some element", "some descendant" or the result of a call."""
+    return all(item not in (SOME, "[:]") and (isinstance(item, str) or _is_pick(item) and item[1] is not None) for item in items)
+
+
+def _is_index(item: Any) -> bool:
+    return isinstance(item, str) and item.startswith("[")
+
+
+def _is_pick(item: Any) -> bool:
+    return isinstance(item, tuple) and item[0] == PICK

@@ -1,0 +1,136 @@
+"""Mutable state with a trail: a branch is run, undone, and only its writes are joined."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from .guards import TOP, Guard
+from .values import NONE, Value, choose
+
+Key = Any  # (frame id, name), (Obj, attribute), (Module, name) or a heap id
+_ABSENT = object()
+
+
+@dataclass(frozen=True, slots=True)
+class Items:
+    """Contents of a list: each item with the path on which it is in it.
+
+    ``exact``: order and number are known. Otherwise an item may stand for several.
+    ``open_why``: there may be items that were not seen.
+    """
+
+    items: tuple[tuple[Guard, Value], ...] = ()
+    exact: bool = True
+    open_why: str = ""
+
+    def joined(self, mine: Guard, other: Items, theirs: Guard) -> Items:
+        if self == other:
+            return self
+        shared = 0
+        for left, right in zip(self.items, other.items):
+            if left != right:
+                break
+            shared += 1
+        items = list(self.items[:shared])
+        items += _under(mine, self.items[shared:])
+        items += _under(theirs, other.items[shared:])
+        exact = self.exact and other.exact and len(self.items) == len(other.items) == shared
+        return Items(tuple(items), exact, self.open_why or other.open_why)
+
+
+@dataclass(frozen=True, slots=True)
+class Entries:
+    """Contents of a dict, by key value."""
+
+    entries: tuple[tuple[Value, Guard, Value], ...] = ()
+    open_why: str = ""
+
+    def get(self, key: Value) -> Value | None:
+        found = [(guard, value) for name, guard, value in self.entries if name == key]
+        return choose(found) if found else None
+
+    def put(self, key: Value, value: Value) -> Entries:
+        kept = tuple(entry for entry in self.entries if entry[0] != key)
+        return replace(self, entries=(*kept, (key, TOP, value)))
+
+    def joined(self, mine: Guard, other: Entries, theirs: Guard) -> Entries:
+        if self == other:
+            return self
+        both = set(self.entries) & set(other.entries)
+        entries = [entry for entry in self.entries if entry in both]
+        for guard, side in ((mine, self), (theirs, other)):
+            for key, path, value in side.entries:
+                if (key, path, value) not in both and (joined := guard.join(path)) is not None:
+                    entries.append((key, joined, value))
+        return Entries(tuple(entries), self.open_why or other.open_why)
+
+
+def _under(guard: Guard, items: tuple[tuple[Guard, Value], ...]) -> list[tuple[Guard, Value]]:
+    return [(joined, value) for path, value in items if (joined := guard.join(path)) is not None]
+
+
+class Store:
+    """All state of one entry: locals, fields, globals and heap contents in one dict."""
+
+    def __init__(self) -> None:
+        self.state: dict[Key, Any] = {}
+        self.shared_writes = 0  # writes to anything but locals; calls without any may be memoised
+        self._trail: list[tuple[Key, Any]] = []
+
+    def get(self, key: Key, default: Any = None) -> Any:
+        return self.state.get(key, default)
+
+    def put(self, key: Key, value: Any, *, local: bool = False) -> None:
+        self._trail.append((key, self.state.get(key, _ABSENT)))
+        self.state[key] = value
+        self.shared_writes += not local
+
+    def mark(self) -> int:
+        return len(self._trail)
+
+    def undo(self, mark: int) -> dict[Key, Any]:
+        """Go back to ``mark``; what had been written since then, by key."""
+        written: dict[Key, Any] = {}
+        while len(self._trail) > mark:
+            key, old = self._trail.pop()
+            written.setdefault(key, self.state[key])
+            if old is _ABSENT:
+                del self.state[key]
+            else:
+                self.state[key] = old
+        return written
+
+    def join(
+        self, arms: list[tuple[Guard, dict[Key, Any]]], derive: Callable[[Key], Value | None]
+    ) -> None:
+        """Write back what exclusive arms wrote, each under its path.
+
+        ``derive`` gives the value that an untouched key stands for: an arm that did not
+        assign an attribute still has the one that was there before.
+        """
+        keys: dict[Key, None] = {}
+        for _, written in arms:
+            keys.update(dict.fromkeys(written))
+        for key in keys:
+            before = self.state.get(key, _ABSENT)
+            if before is _ABSENT:
+                before = derive(key)
+            values = [(guard, written.get(key, before)) for guard, written in arms]
+            present = [(guard, value) for guard, value in values if value is not None]
+            local = isinstance(key, tuple) and isinstance(key[0], int)
+            self.put(key, _join(present), local=local)
+
+
+def _join(values: list[tuple[Guard, Any]]) -> Any:
+    if not values:
+        return NONE
+    first = values[0][1]
+    if not isinstance(first, (Items, Entries)):
+        return choose(values)
+    guard, merged = values[0]
+    for other_guard, other in values[1:]:
+        merged = merged.joined(guard, other, other_guard) if isinstance(other, type(merged)) else merged
+        guard = TOP
+    return merged

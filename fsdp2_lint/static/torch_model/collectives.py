@@ -1,0 +1,59 @@
+"""Operations in which every rank must take part."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..values import NONE, Obj, Params, ParamV, Value, unknown
+from .tables import external, method
+
+if TYPE_CHECKING:
+    from ..interp.calls import Call
+    from ..interp.interpreter import Interpreter
+
+_GROUPED = """
+barrier monitored_barrier all_reduce all_gather all_gather_into_tensor all_gather_object all_gather_coalesced broadcast
+broadcast_object_list reduce reduce_scatter reduce_scatter_tensor gather gather_object scatter scatter_object_list
+all_to_all all_to_all_single all_reduce_coalesced new_group
+""".split()
+
+
+@external(*(f"torch.distributed.{name}" for name in _GROUPED))
+def collective(machine: Interpreter, call: Call) -> Value:
+    group = call.arg(None, "group")
+    if group is None:
+        group = next((value for value in call.args[1:] if _is_group(value)), None)
+    group = call.args[0] if group is None and machine.called_name.endswith("barrier") and call.args else group
+    name = machine.called_name.rsplit(".", 1)[-1]
+    machine.emit("collective", call.node, None, name=f"{name}()", group=None if group == NONE else group, sure=True)
+    return unknown(f"{name}()")
+
+
+def _is_group(value: Value) -> bool:
+    return isinstance(value, Obj) and "new_group" in value.atom.origin
+
+
+@external("torch.nn.utils.clip_grad_norm_", "torch.nn.utils.get_total_norm")
+def clip(machine: Interpreter, call: Call) -> Value:
+    for _, leaf in machine.leaves(call.arg(0, "parameters") or NONE):
+        if isinstance(leaf, (Params, ParamV)):
+            for _, model in machine.alternatives(leaf.model):
+                if isinstance(model, Obj):
+                    name = machine.called_name.rsplit(".", 1)[-1]
+                    machine.emit("collective", call.node, model, name=f"{name}()", group=None, sure=True)
+            break
+    return unknown("the gradients' norm")
+
+
+@method("backward")
+def backward(machine: Interpreter, obj: Obj, call: Call) -> Value:
+    """Gradients of every model called so far may be reduced here."""
+    if machine.any_sharded:
+        machine.emit("backward", call.node, obj)
+    return NONE
+
+
+@external("torch.autograd.backward")
+def autograd_backward(machine: Interpreter, call: Call) -> Value:
+    machine.emit("backward", call.node, None)
+    return NONE

@@ -1,0 +1,125 @@
+"""Devices: which GPU a rank selects, and what touches "the current device"."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from astroid import nodes
+
+from ..values import NONE, Atom, Choice, Const, Ext, Obj, Rank, Text, Value, unknown
+from .tables import external
+
+if TYPE_CHECKING:
+    from ..interp.calls import Call
+    from ..interp.interpreter import Interpreter
+
+_BACKENDS = ("cuda", "npu", "xpu", "hpu", "musa", "mlu")
+SETTERS = tuple(f"torch.{name}.set_device" for name in _BACKENDS) + (
+    "torch.accelerator.set_device_index",
+    "torch.accelerator.set_device_idx",
+    "torch_npu.npu.set_device",
+)
+MANAGERS = ("torch.accelerator.device_index", *(f"torch.{name}.device" for name in _BACKENDS))
+_CURRENT = ("torch.cuda.empty_cache", "torch.cuda.synchronize", "torch.cuda.Stream", "torch.cuda.Event", "torch.cuda.mem_get_info")
+
+
+@external(*SETTERS)
+def set_device(machine: Interpreter, call: Call) -> Value:
+    name, value = machine.called_name, call.arg(0, "device")
+    machine.emit("device_set", call.node, None, name=name, index=device_index(machine, value))
+    return NONE
+
+
+@external(*MANAGERS)
+def device_manager(machine: Interpreter, call: Call) -> Value:
+    atom = Atom("external", cls=Ext(machine.called_name), origin=machine.called_name)
+    atom.facts["device_manager"] = device_index(machine, call.arg(0, "device"))
+    return atom.root
+
+
+@external("torch.device")
+def make_device(machine: Interpreter, call: Call) -> Value:
+    def one(kind: Value) -> Value:
+        atom = Atom("external", cls=Ext("torch.device"), origin="torch.device")
+        atom.facts["device"] = kind
+        atom.facts["index"] = call.arg(1, "index")
+        if device_kind(machine, atom.root) == "cuda":
+            note_index(machine, call.node, device_index(machine, atom.root))
+        return atom.root
+
+    return machine.over(call.arg(0, "type") or call.arg(0, "device") or NONE, one)
+
+
+@external(*_CURRENT, "torch.set_default_device")
+def use_current(machine: Interpreter, call: Call) -> Value:
+    if machine.called_name == "torch.set_default_device":
+        touch(machine, call.node, call.arg(0, "device"))
+    else:
+        machine.emit("device_touch", call.node, None, how=f"{machine.called_name}()")
+    return unknown(machine.called_name)
+
+
+def device_kind(machine: Interpreter, value: Value | None) -> str:
+    """"cuda", "other" or "" (cannot tell), of a string, a ``torch.device`` or a setting."""
+    if isinstance(value, Const):
+        if isinstance(value.value, str):
+            return "cuda" if value.value.split(":")[0] == "cuda" else "other"
+        return "cuda" if isinstance(value.value, int) else ""
+    if isinstance(value, Rank):
+        return "cuda"
+    if isinstance(value, Text):
+        return "cuda" if value.hint.startswith("cuda") else ""
+    if isinstance(value, Obj):
+        if "device" in value.atom.facts and value.parent is None:
+            return device_kind(machine, value.atom.facts["device"])
+        default = machine.default_of(value)
+        return device_kind(machine, default) if default is not None else ""
+    return ""
+
+
+def device_index(machine: Interpreter, value: Value | None) -> Value | None:
+    """The index in a device: None if it has none (the current device)."""
+    if isinstance(value, Const):
+        if isinstance(value.value, str):
+            _, _, index = value.value.partition(":")
+            return Const(int(index)) if index.isdigit() else None
+        return value
+    if isinstance(value, Text):
+        return _rank_of(machine, value)
+    if isinstance(value, Obj) and value.parent is None and "device" in value.atom.facts:
+        index = value.atom.facts["index"]
+        return index if index is not None else device_index(machine, value.atom.facts["device"])
+    if isinstance(value, Obj) and machine.default_of(value) is not None:
+        return device_index(machine, machine.default_of(value))
+    return value
+
+
+def _rank_of(machine: Interpreter, text: Text) -> Value | None:
+    return text.source if text.source is not None else unknown("a computed device") if ":" in text.hint else None
+
+
+def touch(machine: Interpreter, node: nodes.NodeNG, device: Value | None) -> None:
+    """Something is put on ``device``; matters if that is CUDA."""
+    if device is None:
+        return
+    for guard, leaf in machine.alternatives(device):
+        if isinstance(leaf, Choice) or device_kind(machine, leaf) != "cuda":
+            continue
+        before, machine.guard = machine.guard, machine.guard.join(guard) or machine.guard
+        index = device_index(machine, leaf)
+        if index is None:
+            machine.emit("device_touch", node, None, how="\"cuda\" without an index")
+        else:
+            note_index(machine, node, index)
+        machine.guard = before
+
+
+def note_index(machine: Interpreter, node: nodes.NodeNG, index: Value | None) -> None:
+    if index is not None:
+        machine.emit("device_index", node, None, index=index)
+
+
+def discarded(machine: Interpreter, node: nodes.Expr, value: Value) -> None:
+    """A device context manager as a bare statement selects nothing."""
+    if isinstance(value, Obj) and value.parent is None and "device_manager" in value.atom.facts and isinstance(node.value, nodes.Call):
+        machine.emit("device_discarded", node.value, None, name=value.atom.origin)

@@ -1,0 +1,62 @@
+"""Libraries that place, wrap and re-map models and optimizers themselves."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..values import NONE, Atom, Cond, Ext, Obj, Rank, TupleV, Value, unknown
+from .rank import GLOBAL, LOCAL
+from .tables import FRAMEWORKS
+
+if TYPE_CHECKING:
+    from ..interp.calls import Call
+    from ..interp.interpreter import Interpreter
+
+_RANKS: dict[str, Value] = {
+    "process_index": GLOBAL, "global_rank": GLOBAL, "rank": GLOBAL, "local_process_index": LOCAL, "local_rank": LOCAL,
+    "is_main_process": Cond(("is", GLOBAL, 0)), "is_global_zero": Cond(("is", GLOBAL, 0)),
+    "is_world_process_zero": Cond(("is", GLOBAL, 0)), "is_local_main_process": Cond(("is", LOCAL, 0)),
+}  # fmt: skip
+
+
+def framework_of(qname: str) -> str:
+    if qname.startswith(("transformers.Trainer", "transformers.trainer", "transformers.Seq2SeqTrainer")):
+        return "HF Trainer"
+    return FRAMEWORKS.get(qname.split(".")[0], "")
+
+
+def call_framework(machine: Interpreter, qname: str, call: Call) -> Value:
+    managed(machine, framework_of(qname), call)
+    atom = Atom("external", cls=Ext(qname), origin=qname, site=machine.site(call.node))
+    atom.facts["framework"] = framework_of(qname)
+    machine.callbacks(call)
+    return atom.root
+
+
+def managed(machine: Interpreter, who: str, call: Call) -> None:
+    """A framework got its hands on these objects; what it does to them is its own affair."""
+    machine.emit("managed", call.node, None, who=who)
+    machine.escape(call, who)
+
+
+def framework_attr(obj: Obj, name: str) -> Value | None:
+    return _RANKS.get(name) if obj.parent is None and obj.atom.facts.get("framework") else None
+
+
+def framework_method(machine: Interpreter, obj: Obj, name: str, call: Call) -> Value | None:
+    who = obj.atom.facts.get("framework")
+    if not who:
+        return None
+    managed(machine, who, call)
+    if name in ("prepare", "setup", "setup_module", "setup_optimizers", "prepare_model", "unwrap_model") and call.args:
+        return call.args[0] if len(call.args) == 1 else TupleV(tuple(call.args))
+    if name == "backward":
+        machine.emit("backward", call.node, None)
+        return NONE
+    if name in ("wait_for_everyone", "barrier"):
+        machine.emit("collective", call.node, None, name=f"{name}()", group=None, sure=True)
+        return NONE
+    return unknown(f"{name}()")
+
+
+__all__ = ["Rank"]

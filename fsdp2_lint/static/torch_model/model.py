@@ -1,0 +1,456 @@
+"""What the interpreter asks of torch: calls, attributes and items of objects that are not project code."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from astroid import nodes
+
+from ..guards import TOP
+from ..interp.machine import FALL, Diverges, Machine
+from ..relations import Address, Relation, address, relation
+from ..store import Items
+from ..values import (
+    BELOW, NONE, Atom, Bound, BoundExt, ClassV, Cond, Const, DictV, Ext, Func, ListV, Loaded, Obj, Params, ParamV,
+    Partial, Rank, StateDict, StateTensor, Text, TupleV, Value, unknown,
+)  # fmt: skip
+from . import builtins, collectives, device, modules, optim, rank, sharding, state_dict  # noqa: F401 (they register)
+from .frameworks import call_framework, framework_attr, framework_method, framework_of
+from .tables import DYNAMIC, EXTERNALS, HARMLESS, METHODS
+
+if TYPE_CHECKING:
+    from ..interp.calls import Call
+    from ..interp.interpreter import Interpreter
+
+_STDLIB_OPAQUE = ("subprocess", "importlib", "runpy", "multiprocessing", "concurrent")
+_CONFIGURATIONS = (
+    "argparse.ArgumentParser", "json.load", "yaml.", "omegaconf.", "tomli.", "tomllib.", "toml.", "tyro.", "transformers.HfArgumentParser",
+    "simple_parsing.", "jsonargparse.", "configparser.", "ml_collections.", "draccus.", "dacite.",
+)  # fmt: skip
+_GLOBAL_MESH = "torch.distributed.device_mesh.DeviceMesh"
+
+
+class TorchModel(Machine):
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.called_name = ""
+        self.any_sharded = False
+        self.sharded_atoms: set[Atom] = set()
+        self.optimizers: set[Obj] = set()
+        self.inside: list[Obj] = []
+        self.opaque: dict[str, nodes.NodeNG] = {}
+
+    # -- calls -------------------------------------------------------------------
+
+    def call_external(self: Interpreter, qname: str, call: Call) -> Value:  # type: ignore[misc]
+        handler = EXTERNALS.get(qname)
+        self.called_name = qname
+        if handler is not None:
+            return handler(self, call)
+        if qname.endswith(".__init__") and optim.is_optimizer(qname[: -len(".__init__")]) and call.args and isinstance(call.args[0], Obj):
+            optim.created(self, call.args[0], type(call)(self, call.node, call.args[1:], call.kwargs, call.open_why))
+            return NONE
+        if optim.is_optimizer(qname):
+            return optim.make_optimizer(self, qname, call)
+        if modules.external_is_module(qname) and qname.startswith("torch.nn."):
+            return modules.make_external_module(self, qname, call)
+        if framework_of(qname):
+            return call_framework(self, qname, call)
+        return self.call_other(qname, call)
+
+    def call_other(self: Interpreter, qname: str, call: Call) -> Value:  # type: ignore[misc]
+        """Some function of another package."""
+        package = qname.split(".")[0]
+        if package == "torch" and "device" in call.kwargs:
+            device.touch(self, call.node, call.kwargs["device"])
+        self.callbacks(call, spawned=qname in ("torch.multiprocessing.spawn", "torch.multiprocessing.start_processes"))
+        kind = "configuration" if qname.startswith(_CONFIGURATIONS) else "unknown"
+        atom = Atom(kind, origin=qname, site=self.site(call.node))
+        atom.facts["package"] = package
+        if qname.endswith("GradScaler"):
+            atom.facts["scaler"] = True
+        if not self.harmless(qname):
+            self.opened(qname, call)
+        if optim.owners(self, TupleV(tuple(call.all))) and not package == "torch":
+            optim.created(self, atom.root, call, proven=False)
+        return atom.root
+
+    def harmless(self, qname: str) -> bool:
+        """Does this function leave models, optimizers and the device alone?"""
+        import sys
+
+        package = qname.split(".")[0]
+        if qname in DYNAMIC or package in _STDLIB_OPAQUE:
+            return False
+        return package in HARMLESS or package in sys.stdlib_module_names
+
+    def opened(self: Interpreter, who: str, call: Call, receiver: Value | None = None) -> None:  # type: ignore[misc]
+        """Something ran that was not understood: it may have changed what it was given."""
+        self.opaque.setdefault(who, call.node)
+        self.escape(call, who, receiver)
+
+    def escape(self: Interpreter, call: Call, who: str, receiver: Value | None = None) -> None:  # type: ignore[misc]
+        given = [*call.all, *([receiver] if receiver is not None else [])]
+        escaped: list[Obj] = []
+        for value in given:
+            for _, leaf in self.leaves(value):
+                if isinstance(leaf, (Params, ParamV)):
+                    continue
+                if isinstance(leaf, Bound):
+                    leaf = leaf.receiver
+                if isinstance(leaf, Obj) and self.can_be_changed(leaf):
+                    escaped.append(leaf)
+        if escaped:
+            self.emit("escaped", call.node, escaped[0], objects=tuple(dict.fromkeys(escaped)), who=who)
+
+    def can_be_changed(self, obj: Obj) -> bool:
+        atom = obj.atom
+        if atom.kind == "configuration" or atom.facts.get("device"):
+            return False
+        return bool(atom.kind == "instance" or atom.facts.get("module") or obj in self.optimizers or atom in self.sharded_atoms or atom.kind == "parameter")
+
+    def callbacks(self: Interpreter, call: Call, *, spawned: bool = False) -> None:  # type: ignore[misc]
+        """Functions handed to code that we do not see are taken to be called once."""
+        for value in call.all:
+            for _, leaf in self.alternatives(value):
+                if isinstance(leaf, (Func, Bound, Partial)) and not self.is_wrapper_argument(leaf):
+                    arguments = type(call)(self, call.node, [], {})
+                    if spawned:
+                        handed = call.arg(1, "args")
+                        rest = [item for _, item in self.listing(handed).items] if handed is not None else []
+                        arguments = type(call)(self, call.node, [rank.LOCAL, *rest], {})
+                    outer = self.context
+                    self.context = outer if spawned else self.fresh()
+                    self.branch([(TOP, lambda leaf=leaf, arguments=arguments: self.quietly(leaf, arguments))])
+                    self.context = outer
+
+    def quietly(self: Interpreter, leaf: Value, call: Call) -> Value:  # type: ignore[misc]
+        """A callback that ends by an exception ends itself, not the code that registered it."""
+        try:
+            return self.call_one(leaf, call)
+        except Diverges:
+            return NONE
+
+    def is_wrapper_argument(self, leaf: Value) -> bool:
+        return isinstance(leaf, Func) and isinstance(leaf.node, nodes.Lambda) and not isinstance(leaf.node, nodes.FunctionDef)
+
+    def call_object(self: Interpreter, obj: Obj, call: Call) -> Value:  # type: ignore[misc]
+        """``obj(...)``: a module's call runs its hooks, then ``forward``."""
+        custom = self.find_attr(obj, "__call__")
+        if custom is not None:
+            return self.call(custom, call)
+        forward = self.find_attr(obj, "forward")
+        module = obj.atom.facts.get("module")
+        if self.any_sharded and (module or forward is not None or obj.atom in self.sharded_atoms or obj.atom.facts.get("wrapper")):
+            self.emit("called", call.node, obj, method="__call__", hooked=True, inside=tuple(self.inside))
+        if forward is not None:
+            self.inside.append(obj)
+            try:
+                return self.call(forward, call)
+            finally:
+                self.inside.pop()
+        inner = self.store.get((obj, "module")) if obj.atom.facts.get("wrapper") else None
+        if inner is not None:
+            return self.call(inner, call)
+        held = modules.contents(self, obj)
+        if held is not None:
+            for _, item in self.listing(held).items:
+                self.call(item, call)
+        elif not module and not self.harmless_object(obj):
+            self.opened(describe(obj), call)
+            if optim.owners(self, TupleV(tuple(call.all))):
+                made = obj.child(("()", self.fresh()))
+                optim.created(self, made, call, proven=False)
+                return made
+        return obj.child(("()", "", tuple(call.args) if len(call.args) < 3 else len(call.args)))
+
+    def harmless_object(self: Interpreter, obj: Obj) -> bool:  # type: ignore[misc]
+        atom = obj.atom
+        if atom.kind == "configuration" or atom.facts.get("module") or obj in self.optimizers or "device" in atom.facts:
+            return True
+        cls = self.class_of(obj)
+        if cls is not None:
+            return all(isinstance(base, ClassV) or isinstance(base, Ext) and self.harmless(base.qname) for base in self.mro(cls))
+        if atom.kind == "external":
+            return isinstance(atom.cls, Ext) and self.harmless(atom.cls.qname)
+        return atom.facts.get("package") is not None and self.harmless(atom.origin)
+
+    def call_unresolved_method(self: Interpreter, obj: Obj, name: str, call: Call) -> Value:  # type: ignore[misc]
+        special = self.special_method(obj, name, call)
+        if special is not None:
+            return special
+        handler = METHODS.get(name)
+        if handler is not None:
+            self.called_name = name
+            return handler(self, obj, call)
+        if not self.harmless_object(obj):
+            self.opened(f"{describe(obj)}.{name}()", call, receiver=obj)
+        self.callbacks(call)
+        if name == "set_device":
+            self.emit("device_set", call.node, None, name=name, index=call.arg(0, "device"))
+        if optim.owners(self, TupleV(tuple(call.all))):
+            made = obj.child(("()", name, self.fresh()))
+            optim.created(self, made, call, proven=False)
+            return made
+        return obj.child(("()", name, tuple(call.args) if len(call.args) < 3 else len(call.args)))
+
+    def special_method(self: Interpreter, obj: Obj, name: str, call: Call) -> Value | None:  # type: ignore[misc]
+        atom = obj.atom
+        if name == "forward" and self.any_sharded:
+            self.entered(obj, name, call)
+            return obj.child(("()", name, len(call.args)))
+        found = framework_method(self, obj, name, call)
+        if found is not None:
+            return found
+        if atom.origin == "DeviceMesh" and name in ("get_rank", "get_local_rank"):
+            return rank.GLOBAL if name == "get_rank" and obj.parent is None else Rank("group")
+        if atom.kind == "configuration" and atom.origin.startswith("argparse"):
+            return self.argparse_method(obj, name, call)
+        return None
+
+    def argparse_method(self, obj: Obj, name: str, call: Call) -> Value | None:
+        if name == "add_argument":
+            flags = [value.value for value in call.args if isinstance(value, Const) and isinstance(value.value, str)]
+            long = next((flag for flag in flags if flag.startswith("--")), flags[0] if flags else "")
+            given = call.arg(None, "dest")
+            dest = given.value if isinstance(given, Const) else long.lstrip("-").replace("-", "_")
+            if "default" in call.kwargs:
+                obj.atom.facts.setdefault("defaults", {})[dest] = call.kwargs["default"]
+            return NONE
+        if name in ("add_argument_group", "add_mutually_exclusive_group", "parse_args"):
+            return obj
+        if name == "parse_known_args":
+            return TupleV((obj, unknown("further arguments")))
+        return None
+
+    def default_of(self, obj: Obj) -> Value | None:
+        """The default of a command-line option."""
+        defaults = obj.atom.facts.get("defaults")
+        return defaults.get(obj.item) if defaults and obj.parent is obj.atom.root else None
+
+    def call_base_method(self: Interpreter, obj: Obj, name: str, call: Call) -> Value:  # type: ignore[misc]
+        """``super().name(...)`` where the base class is not project code."""
+        cls = self.class_of(obj)
+        bases = [base for base in self.mro(cls) if isinstance(base, Ext)] if cls is not None else []
+        if name == "__init__":
+            if any(base.qname in modules.LISTS for base in bases):
+                modules.fill_list(self, obj, call)
+            elif any(optim.is_optimizer(base.qname) or base.qname == "torch.optim.optimizer.Optimizer" for base in bases) and call.all:
+                optim.created(self, obj, call)
+            return NONE
+        if name == "__setattr__" and len(call.args) == 2 and isinstance(call.args[0], Const):
+            self.store.put((obj, str(call.args[0].value)), call.args[1])
+            return NONE
+        handler = METHODS.get(name)
+        if handler is not None:
+            self.called_name = name
+            return handler(self, obj, call)
+        if any(framework_of(base.qname) for base in bases):
+            self.opened(f"super().{name}()", call, receiver=obj)
+        return unknown(f"super().{name}()")
+
+    def call_value_method(self: Interpreter, leaf: Value, name: str, call: Call) -> Value:  # type: ignore[misc]
+        if isinstance(leaf, BoundExt):
+            return unknown(f"{name}()")
+        if isinstance(leaf, (ListV, TupleV)):
+            return builtins.list_method(self, leaf, name, call)
+        if isinstance(leaf, DictV):
+            return builtins.dict_method(self, leaf, name, call)
+        if isinstance(leaf, StateDict):
+            return state_dict.state_dict_method(self, leaf, name, call)
+        if isinstance(leaf, (StateTensor, ParamV)):
+            return state_dict.tensor_method(self, leaf, name, call)
+        if isinstance(leaf, Loaded):
+            return self.new_list([TupleV((Text(False), leaf))], exact=False) if name == "items" else leaf
+        if isinstance(leaf, (Const, Text, Rank)):
+            return builtins.text_method(self, leaf, name, call)
+        if isinstance(leaf, (Func, Bound, Partial)):
+            self.callbacks(type(call)(self, call.node, [leaf]))
+        return unknown(f"{name}()")
+
+    # -- attributes and items ------------------------------------------------------
+
+    def object_attr(self: Interpreter, obj: Obj, name: str, node: nodes.NodeNG) -> Value:  # type: ignore[misc]
+        found = framework_attr(obj, name)
+        if found is not None:
+            return found
+        if name == "_orig_mod" or (name == "module" and obj.atom in self.sharded_atoms):
+            return obj
+        if obj.parent is None and obj.atom.kind == "external" and isinstance(obj.atom.cls, Ext) and obj.atom.cls.qname == "torch.device":
+            return {"type": Text(False), "index": obj.atom.facts.get("index") or NONE}.get(name, obj.child(name))
+        if name == "__class__":
+            return self.class_of(obj) or obj.child(name)
+        return obj.child(name)
+
+    def value_attr(self: Interpreter, leaf: Value, name: str) -> Value:  # type: ignore[misc]
+        if isinstance(leaf, (StateTensor, ParamV)):
+            return leaf if name in ("data", "grad") else (BoundExt(leaf, name) if name == "full_tensor" else unknown(name))
+        if isinstance(leaf, (Text, Loaded)):
+            return Text(leaf.per_rank)
+        if isinstance(leaf, Partial) and name == "func":
+            return leaf.func
+        if isinstance(leaf, Cond):
+            return unknown(name)
+        return BoundExt(leaf, name)
+
+    def object_listing(self: Interpreter, obj: Obj) -> Items:  # type: ignore[misc]
+        return modules.object_listing(self, obj)
+
+    def item_of(self: Interpreter, obj: Obj, key: Value, node: nodes.NodeNG) -> Value:  # type: ignore[misc]
+        custom = self.find_attr(obj, "__getitem__")
+        if custom is not None:
+            from ..interp.calls import Call
+
+            return self.call(custom, Call(self, node, [key]))
+        return modules.item_of(self, obj, key)
+
+    def stored_item(self: Interpreter, obj: Obj, key: Value, value: Value, node: nodes.NodeNG) -> None:  # type: ignore[misc]
+        if key == Const("params") and any(at in self.optimizers for at in obj.above):
+            self.emit("remapped", node, next(at for at in obj.above if at in self.optimizers))
+        modules.stored_item(self, obj, key, value, node)
+
+    def part_of(self, leaf: Value) -> Value:
+        if isinstance(leaf, (Loaded, StateTensor)):
+            return leaf
+        if isinstance(leaf, StateDict):
+            return Text(False)
+        if isinstance(leaf, ParamV):
+            return leaf
+        return unknown("a part of a value")
+
+    def environment(self, key: Value) -> Value:
+        return rank.environment(key)
+
+    def external_is_module(self, qname: str) -> bool | None:
+        return modules.external_is_module(qname)
+
+    # -- modules -------------------------------------------------------------------
+
+    def address(self, obj: Obj) -> Address:
+        return address(obj, self.parents)
+
+    def relation(self, mine: Obj, other: Obj) -> Relation:
+        return relation(self.address(mine), self.address(other))
+
+    def adopt(self, holder: Obj, name: str, value: Value) -> None:
+        for _, leaf in self.alternatives(value):
+            if isinstance(leaf, Obj) and leaf not in self.parents and leaf is not holder and self.could_be_module(leaf):
+                if self.address(holder)[0] is not leaf.atom or leaf.parent is not None and holder not in leaf.above:
+                    self.parents[leaf] = (holder, name)
+
+    def could_be_module(self, obj: Obj) -> bool:
+        facts = obj.atom.facts
+        if obj.atom.kind in ("instance", "external"):
+            return bool(facts.get("module") or facts.get("parameter") is not None or obj.parent is not None)
+        return obj.atom.kind in ("unknown", "parameter")
+
+    def attached(self: Interpreter, owner: Obj, name: str, value: Value, node: nodes.NodeNG) -> None:  # type: ignore[misc]
+        """An attribute is set: modules adopt their parts, and late parts are recorded."""
+        if owner.atom.facts.get("module") is not False and (owner.atom.kind == "instance" or owner.atom.facts.get("module")):
+            if owner.atom.facts.get("module"):
+                self.adopt(owner, name, value)
+        if self.any_sharded and owner.atom in self.sharded_atoms | {self.address(owner)[0]}:
+            for _, leaf in self.alternatives(value):
+                if isinstance(leaf, Obj) and leaf.parent is None and (leaf.atom.facts.get("module") or leaf.atom.facts.get("parameter")):
+                    if not any(at is leaf for at in self.known_parts(owner)):
+                        self.emit("attached", node, owner, name=name, value=leaf)
+
+    def known_parts(self, owner: Obj) -> list[Obj]:
+        return [part for part, (holder, _) in self.parents.items() if holder is owner and part.atom.id < 0]
+
+    def constructed(self: Interpreter, obj: Obj, cls: ClassV, call: Call) -> None:  # type: ignore[misc]
+        if any(isinstance(base, Ext) and framework_of(base.qname) for base in self.mro(cls)):
+            who = next(framework_of(base.qname) for base in self.mro(cls) if isinstance(base, Ext) and framework_of(base.qname))
+            self.emit("managed", call.node, obj, who=who)
+
+    def entered(self: Interpreter, obj: Obj, name: str, call: Call) -> None:  # type: ignore[misc]
+        """A method of an object is called by name, past ``__call__`` and its hooks."""
+        if name == "forward" and self.any_sharded and self.store.get((obj, name)) is None:
+            self.emit("called", call.node, obj, method=name, hooked=False, inside=tuple(self.inside))
+
+    def left(self, obj: Obj, name: str) -> None:
+        return None
+
+    def surely_lacks(self: Interpreter, obj: Obj, name: str) -> bool:  # type: ignore[misc]
+        cls = self.class_of(obj)
+        return cls is not None and obj.parent is None and self.closed_class(cls) and not hasattr_of_module(name, obj)
+
+    def is_sharded_formula(self, obj: Obj) -> Any:
+        """``isinstance(m, FSDPModule)``: decided where the trace decides it."""
+        steps = [step for step in self.trace.of("sharded") if any(self.relation(part, obj) is Relation.SAME for part in step["group"])]
+        if any(self.guard.implies(step.guard) for step in steps):
+            return True
+        related = [step for step in self.trace.of("sharded") if any(self.relation(part, obj) is not Relation.NONE for part in step["group"])]
+        if not related and obj.parent is None and obj.atom.kind == "instance":
+            return False
+        return ("truth", ("sharded", obj, len(related)))
+
+    def isinstance_formula(self: Interpreter, obj: Obj, classes: list[Value]) -> Any:  # type: ignore[misc]
+        names = [cls.qname for cls in classes if isinstance(cls, Ext)]
+        if "torch.distributed.fsdp.FSDPModule" in names:
+            return self.is_sharded_formula(obj)
+        cls = self.class_of(obj)
+        if cls is not None and obj.item != BELOW:
+            order = self.mro(cls)
+            if any(wanted in order for wanted in classes):
+                return True
+            if "torch.nn.Module" in names and self.is_module_class(cls):
+                return True
+            if self.closed_class(cls) and all(isinstance(wanted, (ClassV, Ext)) for wanted in classes):
+                return False
+        own = obj.atom.cls
+        if obj.parent is None and isinstance(own, Ext) and obj.atom.facts.get("module"):
+            if own in classes or "torch.nn.Module" in names:
+                return True
+            if all(isinstance(wanted, ClassV) or isinstance(wanted, Ext) and wanted.qname.startswith("torch.nn.") for wanted in classes) and own.qname.startswith("torch.nn."):
+                return own.qname == "torch.nn.Sequential" and False
+        return ("truth", ("isinst", obj, tuple(sorted(classes, key=str))))
+
+    def frozen(self: Interpreter, leaf: ParamV, switch: Value, node: nodes.NodeNG) -> None:  # type: ignore[misc]
+        for _, model in self.alternatives(leaf.model):
+            if isinstance(model, Obj):
+                modules.freeze(self, model, switch, node)
+
+    # -- with, bare statements -------------------------------------------------------
+
+    def enter_manager(self: Interpreter, value: Value, node: nodes.NodeNG) -> Value:  # type: ignore[misc]
+        if isinstance(value, Obj):
+            if value.parent is None and "device_manager" in value.atom.facts:
+                self.emit("device_set", node, None, name=value.atom.origin, index=value.atom.facts["device_manager"])
+            elif value.parent is None and "device" in value.atom.facts:
+                device.touch(self, node, value)
+            method = self.find_attr(value, "__enter__")
+            if method is not None:
+                from ..interp.calls import Call
+
+                return self.call(method, Call(self, node, []))
+        return value
+
+    def leave_manager(self: Interpreter, value: Value, node: nodes.NodeNG) -> None:  # type: ignore[misc]
+        method = self.find_attr(value, "__exit__") if isinstance(value, Obj) else None
+        if method is not None:
+            from ..interp.calls import Call
+
+            self.call(method, Call(self, node, [NONE, NONE, NONE]))
+
+    def discarded(self: Interpreter, node: nodes.Expr, value: Value) -> None:  # type: ignore[misc]
+        device.discarded(self, node, value)
+
+
+def hasattr_of_module(name: str, obj: Obj) -> bool:
+    """Names that every ``nn.Module`` has."""
+    return bool(obj.atom.facts.get("module") is not False) and name in _MODULE_NAMES
+
+
+_MODULE_NAMES = frozenset({"training", "parameters", "modules", "state_dict", "forward", "to", "device", "config"})
+
+
+def describe(obj: Obj) -> str:
+    """An object in the words of the source."""
+    words = obj.atom.origin or obj.atom.kind
+    for item in obj.path:
+        words += item if isinstance(item, str) and item.startswith("[") else f".{item}" if isinstance(item, str) else "(…)"
+    return words
+
+
+__all__ = ["FALL", "Items", "TorchModel", "describe"]

@@ -1,0 +1,105 @@
+"""Optimizers: whose parameters they hold, and when those were read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ..guards import Guard
+from ..values import NONE, Atom, Const, Ext, Loaded, Obj, Params, ParamV, Text, Value, unknown
+from .tables import method
+
+if TYPE_CHECKING:
+    from ..interp.calls import Call
+    from ..interp.interpreter import Interpreter
+
+_NOT_OPTIMIZERS = ("torch.optim.lr_scheduler", "torch.optim.swa_utils", "torch.optim.optimizer")
+_PACKAGES = (
+    "torch.optim.", "bitsandbytes.optim.", "apex.optimizers.", "torchao.optim.", "transformer_engine.pytorch.optimizers.",
+    "lion_pytorch.", "prodigyopt.", "schedulefree.", "muon.", "pytorch_optimizer.", "came_pytorch.", "adam_mini.", "dion.",
+    "transformers.optimization.Ada", "transformers.Ada", "deepspeed.ops.adam.", "heavyball.",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """Parameters of ``model``, read at position ``read`` of the trace, on one path."""
+
+    model: Obj
+    read: int
+    guard: Guard
+
+
+def is_optimizer(qname: str) -> bool:
+    return qname.startswith(_PACKAGES) and not qname.startswith(_NOT_OPTIMIZERS) and qname.rsplit(".", 1)[-1][:1].isupper()
+
+
+def make_optimizer(machine: Interpreter, qname: str, call: Call) -> Value:
+    atom = Atom("external", cls=Ext(qname), origin=qname.rsplit(".", 1)[-1], site=machine.site(call.node))
+    atom.facts["optimizer"] = True
+    created(machine, atom.root, call)
+    return atom.root
+
+
+def created(machine: Interpreter, obj: Obj, call: Call, *, proven: bool = True) -> None:
+    params = call.arg(0, "params")
+    held, complete = holdings(machine, [params] if params is not None and proven else call.all)
+    if params is None and not call.all:
+        complete = False
+    obj.atom.facts["optimizer"] = proven
+    machine.optimizers.add(obj)
+    machine.emit("optimizer", call.node, obj, held=held, complete=complete and not call.open_why, proven=proven)
+
+
+def holdings(machine: Interpreter, values: list[Value]) -> tuple[tuple[Held, ...], bool]:
+    """The parameters inside (nested) arguments, and whether all of it was understood."""
+    held: list[Held] = []
+    complete = True
+    for value in values:
+        for guard, leaf in machine.leaves(value):
+            relative = machine.relative(guard, machine.guard)
+            if isinstance(leaf, (Params, ParamV)):
+                read = leaf.read if isinstance(leaf, ParamV) else machine.now
+                for path, model in machine.alternatives(leaf.model):
+                    joined = relative.join(path)
+                    if isinstance(model, Obj) and joined is not None:
+                        held.append(Held(model, read, joined))
+                    else:
+                        complete = False
+            elif isinstance(leaf, Obj) and leaf.atom.kind not in ("configuration",):
+                complete = False
+    return tuple(dict.fromkeys(held)), complete
+
+
+def owners(machine: Interpreter, value: Value) -> bool:
+    """Does a value hold parameters of some model?"""
+    return any(isinstance(leaf, (Params, ParamV)) for _, leaf in machine.leaves(value))
+
+
+@method("step")
+def step(machine: Interpreter, obj: Obj, call: Call) -> Value:
+    if obj in machine.optimizers:
+        machine.emit("stepped", call.node, obj)
+    elif obj.atom.facts.get("scaler"):
+        for _, leaf in machine.alternatives(call.arg(0, "optimizer") or NONE):
+            if isinstance(leaf, Obj) and leaf in machine.optimizers:
+                machine.emit("stepped", call.node, leaf)
+    return unknown("step()")
+
+
+@method("zero_grad")
+def zero_grad(machine: Interpreter, obj: Obj, call: Call) -> Value:
+    if obj in machine.optimizers:
+        machine.emit("zeroed", call.node, obj)
+    return NONE
+
+
+@method("add_param_group")
+def add_param_group(machine: Interpreter, obj: Obj, call: Call) -> Value:
+    if obj in machine.optimizers:
+        held, complete = holdings(machine, call.all)
+        machine.emit("optimizer", call.node, obj, held=held, complete=complete, proven=True)
+    return NONE
+
+
+__all__ = ["Const", "Loaded", "Text"]

@@ -1,0 +1,69 @@
+"""Where ranks come from, and which conditions on them keep ranks apart."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..values import NONE, Atom, Cond, Const, Rank, Text, Value, unknown
+from .tables import external
+
+if TYPE_CHECKING:
+    from ..interp.calls import Call
+    from ..interp.interpreter import Interpreter
+
+GLOBAL, LOCAL = Rank("global"), Rank("local")
+ENVIRONMENT: dict[str, Value] = {
+    "RANK": GLOBAL, "LOCAL_RANK": LOCAL, "GROUP_RANK": Rank("node"), "SLURM_PROCID": GLOBAL, "SLURM_LOCALID": LOCAL,
+    "OMPI_COMM_WORLD_RANK": GLOBAL, "OMPI_COMM_WORLD_LOCAL_RANK": LOCAL, "NODE_RANK": Rank("node"),
+}  # fmt: skip
+INITIALISED = ("truth", "a process group exists")
+
+
+def environment(key: Value) -> Value:
+    """``os.environ[key]``: a rank, or a setting that is the same for all ranks."""
+    if isinstance(key, Const) and isinstance(key.value, str):
+        return ENVIRONMENT.get(key.value) or Atom("configuration", origin=f"environment variable {key.value}").root
+    return unknown("an environment variable")
+
+
+@external("os.getenv", "os.environ.get")
+def getenv(machine: Interpreter, call: Call) -> Value:
+    return environment(call.arg(0, "key") or NONE)
+
+
+@external("torch.distributed.get_rank", "torch.distributed.get_node_local_rank", "torch.cuda.current_device")
+def get_rank(machine: Interpreter, call: Call) -> Value:
+    name = machine.called_name
+    if not name.endswith("get_rank"):
+        return LOCAL
+    group = call.arg(0, "group")
+    return GLOBAL if group in (None, NONE) else Rank("group")
+
+
+@external("torch.distributed.is_initialized", "torch.distributed.is_available", "torch.distributed.is_torchelastic_launched")
+def is_initialized(machine: Interpreter, call: Call) -> Value:
+    return Const(True) if machine.called_name.endswith("is_available") else Cond(INITIALISED)
+
+
+@external("builtins.int", "builtins.str", "builtins.float", "builtins.bool", "builtins.abs")
+def convert(machine: Interpreter, call: Call) -> Value:
+    def one(leaf: Value) -> Value:
+        name = machine.called_name.rsplit(".", 1)[-1]
+        if isinstance(leaf, Rank):
+            return Text(True, "{}") if name == "str" else leaf
+        if isinstance(leaf, Const):
+            try:
+                return Const({"int": int, "str": str, "float": float, "bool": bool, "abs": abs}[name](leaf.value))
+            except (TypeError, ValueError):
+                return unknown("a conversion that fails")
+        if isinstance(leaf, (Text, Cond)):
+            return leaf
+        return leaf if name in ("int", "float") else Text(machine.per_rank(leaf))
+
+    name = machine.called_name
+    return machine.over(call.args[0], lambda leaf: _named(machine, name, leaf, one)) if call.args else Const(0)
+
+
+def _named(machine: Interpreter, name: str, leaf: Value, one) -> Value:  # type: ignore[no-untyped-def]
+    machine.called_name = name
+    return one(leaf)

@@ -1,0 +1,119 @@
+"""``fully_shard`` and the methods of a sharded module."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from astroid import nodes
+
+from ..guards import TOP
+from ..values import NONE, Atom, Const, Ext, ListV, Obj, Text, TupleV, Value, unknown
+from .device import touch
+from .tables import external, method
+
+if TYPE_CHECKING:
+    from ..interp.calls import Call
+    from ..interp.interpreter import Interpreter
+
+FULLY_SHARD = "torch.distributed.fsdp.fully_shard"
+
+
+@external(FULLY_SHARD)
+def fully_shard(machine: Interpreter, call: Call) -> Value:
+    """In place; returns the very same object (a list comes back as the list)."""
+    target = call.arg(0, "module")
+    if target is None:
+        return unknown("fully_shard()")
+    for guard, leaf in machine.alternatives(target):
+        path = machine.guard.join(guard)
+        if path is None:
+            continue
+        before, machine.guard = machine.guard, path
+        if isinstance(leaf, (ListV, TupleV)):
+            held = machine.listing(leaf)
+            group = tuple(item for _, item in held.items if isinstance(item, Obj))
+            open_why = held.open_why or ("" if group else "the list of modules was not followed")
+            shard(machine, call, group, listed=True, open_why=open_why)
+        elif isinstance(leaf, Obj):
+            shard(machine, call, (leaf,), listed=False)
+        machine.guard = before
+    return target
+
+
+def shard(machine: Interpreter, call: Call, group: tuple[Obj, ...], *, listed: bool, open_why: str = "") -> None:
+    for obj in group:
+        machine.sharded_atoms.add(machine.address(obj)[0])
+    machine.any_sharded = True
+    machine.emit(
+        "sharded",
+        call.node,
+        group[0] if group else None,
+        group=group,
+        listed=listed,
+        open_why=open_why,
+        options={name: value for name, value in call.kwargs.items() if name != "module"},
+        keywords=keyword_sites(machine, call),
+        options_open=call.open_why,
+    )
+
+
+def keyword_sites(machine: Interpreter, call: Call) -> dict[str, nodes.NodeNG]:
+    """Where each keyword stands: in the call itself, else the call stands for it."""
+    written = {keyword.arg: keyword.value for keyword in getattr(call.node, "keywords", ())}
+    return {name: written.get(name, call.node) for name in call.kwargs}
+
+
+@external("torch.distributed.fsdp.register_fsdp_forward_method")
+def register_forward(machine: Interpreter, call: Call) -> Value:
+    name = call.arg(1, "method_name")
+    for _, leaf in machine.alternatives(call.arg(0, "module") or NONE):
+        if isinstance(leaf, Obj):
+            machine.emit("registered", call.node, leaf, method=name.value if isinstance(name, Const) else None)
+    return NONE
+
+
+@method("unshard", "reshard")
+def gather(machine: Interpreter, obj: Obj, call: Call) -> Value:
+    machine.emit(machine.called_name, call.node, obj)
+    return unknown(machine.called_name)
+
+
+@external(
+    "torch.distributed.fsdp.FullyShardedDataParallel.summon_full_params",
+    "torch.distributed.fsdp.FullyShardedDataParallel.state_dict_type",
+    "torch.distributed.fsdp.FullyShardedDataParallel.set_state_dict_type",
+    "torch.distributed.fsdp.FullyShardedDataParallel.get_state_dict_type",
+    "torch.distributed.fsdp.FullyShardedDataParallel.optim_state_dict",
+    "torch.distributed.fsdp.FullyShardedDataParallel.optim_state_dict_to_load",
+    "torch.distributed.fsdp.FullyShardedDataParallel.full_optim_state_dict",
+    "torch.distributed.fsdp.FullyShardedDataParallel.sharded_optim_state_dict",
+    "torch.distributed.fsdp.FullyShardedDataParallel.shard_full_optim_state_dict",
+    "torch.distributed.fsdp.FullyShardedDataParallel.scatter_full_optim_state_dict",
+    "torch.distributed.fsdp.FullyShardedDataParallel.rekey_optim_state_dict",
+)
+def fsdp1_context(machine: Interpreter, call: Call) -> Value:
+    name = machine.called_name.rsplit(".", 1)[-1]
+    for _, leaf in machine.alternatives(call.arg(0, "module") or call.arg(None, "model") or NONE):
+        if isinstance(leaf, Obj):
+            machine.emit("fsdp1_context", call.node, leaf, name=name)
+    return unknown(f"FSDP.{name}()")
+
+
+@external("torch.distributed.device_mesh.init_device_mesh", "torch.distributed.device_mesh.DeviceMesh")
+def make_mesh(machine: Interpreter, call: Call) -> Value:
+    atom = Atom("external", cls=Ext("torch.distributed.device_mesh.DeviceMesh"), origin="DeviceMesh", site=machine.site(call.node))
+    kind = call.arg(0, "device_type")
+    machine.emit("mesh", call.node, atom.root, device=kind)
+    return atom.root
+
+
+@external("torch.distributed.init_process_group")
+def init_process_group(machine: Interpreter, call: Call) -> Value:
+    machine.emit("process_group", call.node, None, backend=call.arg(0, "backend"), device_id=call.arg(None, "device_id"))
+    device = call.arg(None, "device_id")
+    if device is not None and device != NONE:
+        touch(machine, call.node, device)
+    return NONE
+
+
+__all__ = ["TOP", "Text"]

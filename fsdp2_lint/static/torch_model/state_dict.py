@@ -1,0 +1,135 @@
+"""State dicts, checkpoints, and what of them is gathered."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..values import (
+    NONE, Atom, Const, DictV, Ext, Loaded, Obj, ParamV, Params, StateDict, StateTensor, TupleV, Value, unknown,
+)  # fmt: skip
+from .tables import external, method
+
+if TYPE_CHECKING:
+    from ..interp.calls import Call
+    from ..interp.interpreter import Interpreter
+
+HELPERS = "torch.distributed.checkpoint.state_dict."
+DCP = "torch.distributed.checkpoint."
+
+
+@method("state_dict")
+def state_dict(machine: Interpreter, obj: Obj, call: Call) -> Value:
+    what = "optimizer" if obj in machine.optimizers else "model"
+    return StateDict(what, obj, machine.now)
+
+
+@external(HELPERS + "StateDictOptions")
+def state_dict_options(machine: Interpreter, call: Call) -> Value:
+    atom = Atom("external", cls=Ext(HELPERS + "StateDictOptions"), origin="StateDictOptions")
+    full = call.arg(0, "full_state_dict")
+    atom.facts["full"] = bool(full.value) if isinstance(full, Const) else (False if full is None and not call.open_why else None)
+    return atom.root
+
+
+def _full(machine: Interpreter, options: Value | None) -> bool | None:
+    """Do these options ask for gathered tensors?"""
+    if options is None or options == NONE:
+        return False
+    answers = {leaf.atom.facts.get("full") if isinstance(leaf, Obj) else False for _, leaf in machine.alternatives(options)}
+    return answers.pop() if len(answers) == 1 else None
+
+
+@external(HELPERS + "get_model_state_dict", HELPERS + "get_optimizer_state_dict", HELPERS + "get_state_dict")
+def get_state_dict(machine: Interpreter, call: Call) -> Value:
+    name = machine.called_name.rsplit(".", 1)[-1]
+    full = _full(machine, call.arg(None, "options"))
+    model = call.arg(0, "model") or NONE
+    optimizers = call.arg(1, "optimizers") or NONE
+    first = _subject(machine, model)
+    if full or full is None:
+        machine.emit("collective", call.node, first, name=f"{name}()", group=None, sure=full is True)
+    of_model = StateDict("model", model, machine.now, full)
+    of_optimizer = StateDict("optimizer", optimizers, machine.now, full)
+    if name == "get_state_dict":
+        return TupleV((of_model, of_optimizer))
+    return of_model if name == "get_model_state_dict" else of_optimizer
+
+
+def _subject(machine: Interpreter, value: Value) -> Obj | None:
+    return next((leaf for _, leaf in machine.leaves(value) if isinstance(leaf, Obj)), None)
+
+
+@external(HELPERS + "set_model_state_dict", HELPERS + "set_optimizer_state_dict", HELPERS + "set_state_dict")
+def set_state_dict(machine: Interpreter, call: Call) -> Value:
+    model = _subject(machine, call.arg(0, "model") or NONE)
+    machine.emit("state_set", call.node, model)
+    return unknown("incompatible keys")
+
+
+@external(DCP + "save", DCP + "save_state_dict", DCP + "async_save", DCP + "load", DCP + "load_state_dict")
+def dcp(machine: Interpreter, call: Call) -> Value:
+    name = machine.called_name.rsplit(".", 1)[-1]
+    alone = call.arg(None, "no_dist")
+    group = call.arg(None, "process_group")
+    if alone is None or alone == Const(False):
+        machine.emit("collective", call.node, None, name=f"dcp.{name}()", group=None if group == NONE else group, sure=True)
+    for value in call.all:
+        run_stateful(machine, value, "state_dict" if "save" in name else "load_state_dict", call)
+    return unknown(f"dcp.{name}()")
+
+
+def run_stateful(machine: Interpreter, value: Value, method_name: str, call: Call) -> None:
+    """DCP calls ``state_dict`` and ``load_state_dict`` of the Stateful objects it is given."""
+    for _, leaf in list(machine.leaves(value)):
+        if isinstance(leaf, Obj) and leaf.atom.kind == "instance" and not leaf.atom.facts.get("module"):
+            found = machine.find_attr(leaf, method_name)
+            if found is not None:
+                machine.call(found, type(call)(machine, call.node, [unknown("a state dict")] if method_name.startswith("load") else []))
+
+
+@external("torch.save", "safetensors.torch.save_file", "safetensors.torch.save_model", "safetensors.torch.save")
+def save(machine: Interpreter, call: Call) -> Value:
+    payload, path = call.arg(0, "obj") or call.arg(None, "tensors") or call.arg(None, "model"), call.arg(1, "f") or call.arg(None, "filename")
+    machine.emit("saved", call.node, None, payload=payload or NONE, path=path or NONE, by=machine.called_name)
+    return NONE
+
+
+@external("torch.load", "safetensors.torch.load_file", "safetensors.torch.load", "torch.hub.load_state_dict_from_url")
+def load(machine: Interpreter, call: Call) -> Value:
+    path = call.arg(0, "f") or call.arg(None, "filename") or NONE
+    return Loaded(machine.now, machine.per_rank(path))
+
+
+@method("load_state_dict")
+def load_state_dict(machine: Interpreter, obj: Obj, call: Call) -> Value:
+    if obj not in machine.optimizers:
+        machine.emit("loaded", call.node, obj, payload=call.arg(0, "state_dict") or NONE)
+    return unknown("incompatible keys")
+
+
+def tensor_method(machine: Interpreter, leaf: StateTensor | ParamV, name: str, call: Call) -> Value:
+    """Methods of one tensor of a state dict, or of a parameter."""
+    if name in ("full_tensor", "redistribute"):
+        owner = leaf.of.owner if isinstance(leaf, StateTensor) else leaf.model
+        machine.emit("collective", call.node, _subject(machine, owner), name=f"{name}()", group=None, sure=True)
+        return unknown("a full tensor") if name == "full_tensor" else leaf
+    if name in ("cpu", "to", "detach", "clone", "contiguous", "float", "half", "bfloat16", "cuda", "data", "type", "requires_grad_"):
+        return leaf
+    return unknown(f"{name}()")
+
+
+def state_dict_method(machine: Interpreter, leaf: StateDict, name: str, call: Call) -> Value:
+    tensor: Value = StateTensor(leaf) if leaf.full is not True else unknown("a full tensor")
+    key: Value = unknown("a key", kind="configuration")
+    if name == "items":
+        return machine.new_list([TupleV((key, tensor))], exact=False)
+    if name == "values":
+        return machine.new_list([tensor], exact=False)
+    if name == "keys":
+        return machine.new_list([key], exact=False)
+    if name in ("get", "pop"):
+        return tensor
+    return leaf if name == "copy" else unknown(f"{name}()")
+
+
+__all__ = ["DictV", "Params"]

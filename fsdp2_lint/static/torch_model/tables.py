@@ -1,0 +1,71 @@
+"""Which name is handled where. Transfer functions register themselves here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ..interp.calls import Call
+    from ..interp.interpreter import Interpreter
+    from ..values import Obj, Value
+
+External = Callable[["Interpreter", "Call"], "Value"]
+Method = Callable[["Interpreter", "Obj", "Call"], "Value"]
+
+EXTERNALS: dict[str, External] = {}
+METHODS: dict[str, Method] = {}
+
+
+def external(*qnames: str) -> Callable[[External], External]:
+    def register(function: External) -> External:
+        EXTERNALS.update(dict.fromkeys(qnames, function))
+        return function
+
+    return register
+
+
+def method(*names: str) -> Callable[[Method], Method]:
+    """A method of any object whose class does not define it itself."""
+
+    def register(function: Method) -> Method:
+        METHODS.update(dict.fromkeys(names, function))
+        return function
+
+    return register
+
+
+# Packages whose functions, as far as we know, neither shard a model, nor build or re-map an
+# optimizer, nor select a device behind the caller's back. Others may do anything.
+HARMLESS = frozenset(
+    """
+    torch torchvision torchaudio torchdata torchmetrics numpy scipy pandas PIL cv2 matplotlib einops tqdm rich
+    wandb tensorboard tensorboardX mlflow swanlab datasets tokenizers tiktoken sentencepiece safetensors
+    huggingface_hub transformers diffusers timm omegaconf yaml toml tomli ml_collections absl fire tyro click typer
+    simple_parsing jsonargparse pydantic attr attrs dotenv loguru termcolor colorama tabulate psutil pynvml requests
+    packaging flash_attn xformers triton regex sklearn h5py webdataset streaming jinja2 aiohttp fsspec boto3 dacite
+    jaxtyping typing_extensions beartype peft lpips thop fvcore torchinfo bitsandbytes apex ftfy imageio decord av
+    """.split()
+)  # fmt: skip
+DYNAMIC = frozenset(
+    {"hydra.utils.instantiate", "hydra.utils.call", "hydra.utils.get_class", "importlib.import_module", "builtins.eval", "builtins.exec"}
+)
+FRAMEWORKS = {
+    "accelerate": "Accelerate",
+    "lightning": "Lightning",
+    "pytorch_lightning": "Lightning",
+    "lightning_fabric": "Lightning Fabric",
+    "composer": "Composer",
+    "deepspeed": "DeepSpeed",
+    "ray": "Ray",
+    "colossalai": "ColossalAI",
+    "torchtitan": "torchtitan",
+    "torchtune": "torchtune",
+    "trl": "TRL",
+    "unsloth": "Unsloth",
+    "megatron": "Megatron",
+    "mmengine": "MMEngine",
+    "ignite": "Ignite",
+    "fairscale": "FairScale",
+    "axolotl": "Axolotl",
+}  # fmt: skip

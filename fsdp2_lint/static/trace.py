@@ -1,0 +1,68 @@
+"""The trace: what one entry of the program does, in order, each step with its path."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..vocab.finding import Moment
+from .guards import Guard
+from .values import Obj
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Step:
+    """One thing that happens. ``detail`` depends on ``kind`` (see ``torch_model``)."""
+
+    kind: str
+    index: int
+    when: Moment
+    guard: Guard
+    subject: Obj | None
+    detail: dict[str, Any]
+    context: int = 0  # 0: the main flow; else the callback in which it happens, nobody knows when
+
+    def __getitem__(self, name: str) -> Any:
+        return self.detail[name]
+
+    def together(self, other: Step) -> bool:
+        """Can both happen in one run?"""
+        return self.guard.compatible(other.guard)
+
+    def precedes(self, other: Step) -> bool:
+        """Does this surely happen before ``other``, in runs that have both?"""
+        return self.index < other.index and self.context in (0, other.context) and self.together(other)
+
+
+@dataclass(slots=True)
+class Trace:
+    steps: list[Step] = field(default_factory=list)
+    opened: list[str] = field(default_factory=list)  # what was not understood, in words
+    _kinds: dict[str, list[Step]] = field(default_factory=dict)
+
+    def add(self, kind: str, when: Moment, guard: Guard, subject: Obj | None, detail: dict[str, Any], context: int) -> Step:
+        step = Step(kind, len(self.steps), when, guard, subject, detail, context)
+        self.steps.append(step)
+        self._kinds.setdefault(kind, []).append(step)
+        return step
+
+    def of(self, *kinds: str, before: Step | None = None, after: Step | None = None) -> Iterator[Step]:
+        """Steps of these kinds in order; with ``before``/``after`` only those surely before or after."""
+        for kind in kinds:
+            for step in self._kinds.get(kind, ()):
+                if before is not None and not step.precedes(before):
+                    continue
+                if after is not None and not after.precedes(step):
+                    continue
+                yield step
+
+    def __len__(self) -> int:
+        return len(self.steps)
+
+    def dump(self) -> Iterator[str]:
+        """One line a step, for ``--dump-trace``."""
+        for step in self.steps:
+            chain = " < ".join(str(site) for site in reversed(step.when.chain))
+            about = f" {step.subject!r}" if step.subject else ""
+            yield f"{step.index:5} {step.kind}{about} at {chain} [{step.guard!r}]"

@@ -1,0 +1,89 @@
+"""Turns the trace of one program into the events that rules judge."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..vocab import events
+from ..vocab.finding import Moment, Site
+from .handles import (
+    Program, StaticCollection, StaticDevice, StaticModel, StaticOptimizer, StaticPayload, StaticProcess, StaticUnit,
+)  # fmt: skip
+from .trace import Step
+from .values import Obj
+
+
+def witness(program: Program) -> Iterator[events.Event]:
+    """All events of a program: first as they happen, then what is only true at the end."""
+    for step in program.trace.steps:
+        yield from _as_it_happens(program, step)
+    yield from _settled_plans(program)
+    yield from _settled_optimizers(program)
+    if not program.partial:
+        yield events.ProgramEnded(when=_end(program), process=StaticProcess(program))
+
+
+def _as_it_happens(program: Program, step: Step) -> Iterator[events.Event]:
+    when = step.when
+    if step.kind == "sharded":
+        for obj in step["group"]:
+            yield events.Sharded(when=when, unit=StaticUnit(program, step, obj))
+        if step["group"]:
+            unit = StaticUnit(program, step, step["group"][0])
+            for keyword, node in step["keywords"].items():
+                yield events.KeywordPassed(when=Moment(_site(when, node), when.stack), keyword=keyword, unit=unit)
+    elif step.kind == "called" and step.subject is not None:
+        if step["hooked"]:
+            yield from _collective(program, step)
+        else:
+            yield events.Called(when=when, model=StaticModel(program, step.subject, step), method=step["method"])
+    elif step.kind == "collective":
+        yield from _collective(program, step)
+    elif step.kind == "saved":
+        yield events.Saved(when=when, payload=StaticPayload(program, step), by=step["by"])
+    elif step.kind == "loaded" and step.subject is not None:
+        yield events.Loaded(when=when, model=StaticModel(program, step.subject, step), payload=StaticPayload(program, step))
+    elif step.kind in ("device_set", "device_index"):
+        yield events.DeviceSelected(when=when, device=StaticDevice(program, step))
+    elif step.kind == "device_discarded":
+        yield events.DeviceIndexDiscarded(when=when, name=step["name"])
+    elif step.kind == "fsdp1_context" and step.subject is not None:
+        yield events.Fsdp1ContextUsed(when=when, name=step["name"], model=StaticModel(program, step.subject, step))
+
+
+def _collective(program: Program, step: Step) -> Iterator[events.Event]:
+    yield events.CollectiveIssued(when=step.when, collection=StaticCollection(program, step))
+
+
+def _site(when: Moment, node: object) -> Site:
+    """A keyword's value; the whole call where the keyword came in a dict."""
+    row = getattr(node, "lineno", None)
+    if row is None:
+        return when.at
+    return Site(when.at.path, row, (node.col_offset or 0) + 1, node.end_lineno or row, (node.end_col_offset or 0) + 1)  # type: ignore[attr-defined]
+
+
+def _settled_plans(program: Program) -> Iterator[events.Event]:
+    tops: dict[Obj, Step] = {}
+    for step in program.trace.of("sharded"):
+        for obj in step["group"]:
+            tops[program.top(obj)] = step
+    for top, last in tops.items():
+        yield events.PlanSettled(when=last.when, model=StaticModel(program, top))
+
+
+def _settled_optimizers(program: Program) -> Iterator[events.Event]:
+    seen: set[tuple[Obj, Obj]] = set()
+    sharded = {program.top(obj) for step in program.trace.of("sharded") for obj in step["group"]}
+    for step in program.trace.of("optimizer"):
+        assert step.subject is not None
+        for held in step["held"]:
+            top = program.top(held.model)
+            if top in sharded and (step.subject, top) not in seen:
+                seen.add((step.subject, top))
+                optimizer = StaticOptimizer(program, step.subject, top)
+                yield events.OptimizerSettled(when=step.when, optimizer=optimizer, model=StaticModel(program, top))
+
+
+def _end(program: Program) -> Moment:
+    return program.trace.steps[-1].when if program.trace.steps else Moment(Site(program.name, 1))

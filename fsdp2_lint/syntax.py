@@ -1,0 +1,63 @@
+"""Files that Python itself rejects, told as findings."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from fsdp2_lint.vocab.finding import Finding
+
+CODE = "FSDP000"
+NAME = "invalid-syntax"
+PAGE = f"""# {CODE}: {NAME}
+
+Python cannot parse the file, so no clause of the contract was judged in it.
+
+fsdp2-lint parses with the Python that it runs on, here {sys.version_info.major}.{sys.version_info.minor}. If the file \
+runs elsewhere, it uses
+syntax of a newer Python: install fsdp2-lint under that Python, or set `language_version` for the pre-commit hook.
+
+This code cannot be silenced by a comment: comments of a file that is not Python have no place.
+"""
+_ONLY_AST = 0x400  # ast.PyCF_ONLY_AST, without importing ast
+
+
+def problem(path: str, data: bytes) -> tuple[int, int, str] | None:
+    """Row, column and words if Python cannot parse ``data``. Nothing of it is executed."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            compile(data, path, "exec", _ONLY_AST, dont_inherit=True)
+    except SyntaxError as error:
+        return error.lineno or 1, error.offset or 1, f"syntax error: {error.msg}"
+    except ValueError as error:
+        return 1, 1, f"cannot be decoded: {error}"
+    except (RecursionError, MemoryError):
+        return 1, 1, "is nested too deeply to be parsed"
+    return None
+
+
+def is_syntax_error(message: str) -> bool:
+    """Is it the file's grammar? Bytes that are no text at all are another matter.
+
+    Which of the two exceptions Python raises for undecodable bytes differs between its versions.
+    """
+    undecodable = ("unicode error", "encoding", "null byte")
+    return message.startswith("syntax error") and not any(words in message for words in undecodable)
+
+
+def finding(path: str, row: int, column: int, message: str) -> Finding:
+    from fsdp2_lint.vocab.finding import Finding, Label, Severity, Site
+
+    site = Site(path, max(row, 1), max(column, 1))
+    python = f"{sys.version_info.major}.{sys.version_info.minor}"
+    return Finding(
+        code=CODE,
+        name=NAME,
+        severity=Severity.ERROR,
+        message=message,
+        primary=Label(site, "Python stops here"),
+        help=f"if the file is right, it needs a newer Python than the {python} that fsdp2-lint runs on",
+    )

@@ -1,0 +1,108 @@
+"""What a rule says: places in source, and findings that tell a story over them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+DOCS_URL = "https://fsdp2-lint.github.io/fsdp2-lint/rules/"
+
+
+class Severity(Enum):
+    """How bad it is: wrong numbers or a crash, waste, or advice (off by default)."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    INFO = "info"
+
+
+class Confidence(Enum):
+    HIGH = "high"
+    MEDIUM = "medium"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Site:
+    """A stretch of source. Rows and columns count from 1; the end column is exclusive."""
+
+    path: str
+    row: int
+    column: int = 1
+    end_row: int = 0
+    end_column: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.row}"
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """A site and how the program came there: call sites, outermost first."""
+
+    at: Site
+    stack: tuple[Site, ...] = ()
+
+    @property
+    def chain(self) -> tuple[Site, ...]:
+        return (*self.stack, self.at)
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """A site and what happens there."""
+
+    site: Site
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A proven violation of one clause. It cannot exist without a primary label."""
+
+    code: str
+    name: str
+    severity: Severity
+    message: str
+    primary: Label
+    help: str
+    related: tuple[Label, ...] = ()
+    confidence: Confidence = Confidence.HIGH
+    subject: str = ""
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.primary, Label) or not self.primary.site.path:
+            raise ValueError(f"{self.code}: a finding needs a primary label with a place")
+
+    @property
+    def url(self) -> str:
+        return f"{DOCS_URL}{self.name}/"
+
+    @property
+    def sites(self) -> tuple[Site, ...]:
+        return (self.primary.site, *(label.site for label in self.related))
+
+    @property
+    def key(self) -> tuple[str, str, int]:
+        """One fault is one code on one line, whichever witness or entry point saw it."""
+        return (self.code, self.primary.site.path, self.primary.site.row)
+
+
+def part(early: Moment, late: Moment) -> tuple[Site, Site]:
+    """Where two call chains part: the two statements in their deepest common function.
+
+    A fault of order belongs to the function that decided the order, which need not be
+    the one that holds either call.
+    """
+    for mine, other in zip(early.chain, late.chain):
+        if mine != other:
+            return mine, other
+    return early.at, late.at
+
+
+def story(*steps: tuple[Moment | Site, str]) -> tuple[Label, ...]:
+    """Labels for the places of ``steps``, in order, each place once."""
+    labels: dict[Site, Label] = {}
+    for moment, message in steps:
+        site = moment.at if isinstance(moment, Moment) else moment
+        labels.setdefault(site, Label(site, message))
+    return tuple(labels.values())

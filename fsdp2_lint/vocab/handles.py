@@ -1,0 +1,135 @@
+"""The objects that events are about, and the questions that rules may ask of them.
+
+These are protocols: the static witness answers from its abstract trace, the runtime
+witness from live objects. A question that a witness cannot answer is unknown, and
+using an unknown answer abstains (see :mod:`fsdp2_lint.vocab.answers`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from .answers import Answer, Many
+from .finding import Moment
+
+
+@dataclass(frozen=True, slots=True)
+class Stale:
+    """An optimizer read parameters at ``read`` that ``replaced`` took away or will take away."""
+
+    read: Moment
+    replaced: Moment
+    label: str
+
+
+class Unit(Protocol):
+    """One group of FSDP2: what one call of ``fully_shard`` shards together."""
+
+    label: str
+
+    def inside(self) -> Answer:
+        """Is it part of a module that is sharded already? yes: Moment of the outer call."""
+
+    def repeated(self) -> Answer:
+        """Was the same module sharded before? yes: Moment of the earlier call."""
+
+    def container_without_forward(self) -> Answer:
+        """Is it a ModuleList or ModuleDict without a forward? yes: the class name."""
+
+
+class Model(Protocol):
+    """A module and all below it."""
+
+    label: str
+
+    def units(self) -> Many[Moment]:
+        """The calls of ``fully_shard`` on it or on a part of it, so far."""
+
+    def inner_units(self) -> Many[Moment]:
+        """Those on parts of it only."""
+
+    def sharded(self) -> Answer:
+        """Is this very module sharded? yes: Moment of the call."""
+
+    def one_group(self) -> Answer:
+        """Is it gathered as one group (root alone, or one list of all blocks)? yes: Moment."""
+
+    def trained(self) -> Answer:
+        """Does the program train it (backward or an optimizer's step)?"""
+
+    def repeats(self) -> Answer:
+        """Has it a stack of blocks that could be sharded one by one? yes: its name."""
+
+    def parameter_count(self) -> Answer:
+        """How many parameters? yes: the number."""
+
+    def outside(self) -> Answer:
+        """Do trainable parameters lie in no group? yes: their names."""
+
+    def added_late(self) -> Many[tuple[Moment, str, Moment]]:
+        """What was attached after sharding: (when, name, the call that had sharded the owner)."""
+
+    def hooks_bypassed(self, method: str) -> Answer:
+        """Would this method, called directly, run without FSDP2's hooks?"""
+
+    def wrapped(self) -> Answer:
+        """Do FSDP1's own class methods see an FSDP1 model here?"""
+
+
+class Optimizer(Protocol):
+    label: str
+
+    def replaced(self) -> Many[Stale]:
+        """Parameters that it read before ``fully_shard`` replaced them."""
+
+    def temporary(self) -> Many[Stale]:
+        """Gathered parameters that it read after a forward left the root unsharded."""
+
+
+class Payload(Protocol):
+    """What is written to or read from a file."""
+
+    def shards(self) -> Many[str]:
+        """The parts of it that hold only this rank's shard, in words."""
+
+    def path_per_rank(self) -> Answer:
+        """Does every rank use a file of its own?"""
+
+    def full_tensors(self) -> Answer:
+        """Does it hold plain, full tensors? yes: Moment at which they were read."""
+
+
+class Collection(Protocol):
+    """A collective operation at one place of the program."""
+
+    name: str
+
+    def excluded_ranks(self) -> Answer:
+        """Is it reached by some ranks only? yes: (Moment, words) of the deciding condition."""
+
+    def matched(self) -> Answer:
+        """Do the other ranks issue their counterpart elsewhere?"""
+
+
+class Device(Protocol):
+    name: str
+
+    def from_global_rank(self) -> Answer:
+        """Is the index the rank in the whole job?"""
+
+    def touched_before(self) -> Answer:
+        """Was CUDA used before this selection? yes: Moment."""
+
+
+class Process(Protocol):
+    """One rank's process, as the program defines it."""
+
+    def device_selected(self) -> Answer:
+        """Does any reachable code select this rank's GPU?"""
+
+    def current_device_used(self) -> Answer:
+        """Is "the current CUDA device" used? yes: Moment of the first use."""
+
+    def mesh_made(self) -> Answer:
+        """Is a CUDA mesh made, or a model sharded? yes: Moment of the first."""

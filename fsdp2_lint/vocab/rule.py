@@ -1,0 +1,137 @@
+"""A clause of the contract as code, and the court that puts events before the clauses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import ClassVar, Literal
+
+from . import events
+from .answers import CannotTell
+from .finding import Confidence, Finding, Label, Moment, Severity, Site, part, story
+
+
+class _Judged:
+    def __repr__(self) -> str:
+        return "JUDGED"
+
+
+JUDGED = _Judged()
+"""Yielded by a handler once the clause applies: silence after it means *upheld*."""
+
+Outcome = Finding | _Judged
+Witness = Literal["S", "R", "P"]
+
+
+class Rule:
+    """One clause. Subclasses name it and judge events.
+
+    A handler is a generator method whose parameter ``event`` is annotated with an event
+    class; the annotation subscribes it. It yields :data:`JUDGED` where the clause applies
+    and findings where it is violated. Asking an unknown answer for its truth leaves the
+    handler, and the verdict is *unknown* with that answer's reason.
+    """
+
+    code: ClassVar[str]
+    name: ClassVar[str]
+    summary: ClassVar[str]
+    severity: ClassVar[Severity]
+    witnesses: ClassVar[str]
+    help: ClassVar[str]
+    confidence: ClassVar[Confidence] = Confidence.HIGH
+    handlers: ClassVar[dict[type[events.Event], Callable[..., Iterator[Outcome]]]] = {}
+
+    def __init_subclass__(cls) -> None:
+        cls.handlers = {
+            getattr(events, annotation): method
+            for method in vars(cls).values()
+            if callable(method)
+            and (annotation := getattr(method, "__annotations__", {}).get("event"))
+        }
+
+    def found(
+        self,
+        at: Moment | Site,
+        message: str,
+        label: str,
+        *because: tuple[Moment | Site, str],
+        severity: Severity | None = None,
+    ) -> Finding:
+        """A violation at ``at``; ``because`` are the other places of the story."""
+        first, *related = story((at, label), *because)
+        return Finding(
+            code=self.code,
+            name=self.name,
+            severity=severity or self.severity,
+            message=message,
+            primary=first,
+            help=self.help,
+            related=tuple(related),
+            confidence=self.confidence,
+        )
+
+    def found_order(
+        self, early: tuple[Moment, str], late: tuple[Moment, str], message: str, *, blame: Literal["early", "late"]
+    ) -> Finding:
+        """A fault of order. The primary place is where the two call chains part."""
+        here, there = part(early[0], late[0])
+        if blame == "late":
+            here, there, early, late = there, here, late, early
+        return self.found(here, message, early[1], (early[0], early[1]), (there, late[1]), (late[0], late[1]))
+
+
+@dataclass(slots=True)
+class Verdict:
+    """What one witness found out about one clause on one subject."""
+
+    code: str
+    subject: object | None
+    findings: list[Finding] = field(default_factory=list)
+    judged: list[Site] = field(default_factory=list)
+    unknown: dict[str, Site] = field(default_factory=dict)
+
+    @property
+    def word(self) -> Literal["violated", "upheld", "unknown"]:
+        if self.findings:
+            return "violated"
+        return "unknown" if self.unknown or not self.judged else "upheld"
+
+
+class Court:
+    """Puts each event before every rule that subscribed, and keeps the verdicts.
+
+    A rule that breaks is recorded in :attr:`broken` and the run goes on: a defect of one
+    clause must not cost the findings of the others.
+    """
+
+    def __init__(self, rules: Iterable[Rule]) -> None:
+        self.verdicts: dict[tuple[str, object | None], Verdict] = {}
+        self.broken: list[tuple[str, Exception]] = []
+        self._subscribed: dict[type[events.Event], list[tuple[Rule, Callable[..., Iterator[Outcome]]]]] = {}
+        for rule in rules:
+            for event_type, method in rule.handlers.items():
+                self._subscribed.setdefault(event_type, []).append((rule, method))
+
+    def hear(self, event: events.Event) -> None:
+        for rule, handler in self._subscribed.get(type(event), ()):
+            verdict = self._verdict(rule, event)
+            try:
+                for outcome in handler(rule, event):
+                    if isinstance(outcome, Finding):
+                        verdict.findings.append(outcome)
+                    else:
+                        verdict.judged.append(event.at)
+            except CannotTell as why:
+                verdict.unknown.setdefault(str(why), event.at)
+            except Exception as error:  # a defect of one rule costs that rule only
+                self.broken.append((rule.code, error))
+
+    def _verdict(self, rule: Rule, event: events.Event) -> Verdict:
+        subject = getattr(event.subject, "model_key", event.subject)
+        key = (rule.code, subject)
+        if key not in self.verdicts:
+            self.verdicts[key] = Verdict(rule.code, subject)
+        return self.verdicts[key]
+
+
+__all__ = ["JUDGED", "Court", "Label", "Outcome", "Rule", "Severity", "Verdict"]

@@ -1,0 +1,27 @@
+"""FSDP304: nothing trainable is attached to a model once it is sharded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fsdp2_lint.vocab.events import PlanSettled
+from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
+
+
+class AddedAfterSharding(Rule):
+    code = "FSDP304"
+    name = "added-after-sharding"
+    summary = "modules, adapters or parameters are attached after fully_shard"
+    severity = Severity.ERROR
+    witnesses = "SR"
+    help = "attach it before fully_shard, or shard the new module itself"
+
+    def settled(self, event: PlanSettled) -> Iterator[Outcome]:
+        yield JUDGED
+        for attached, name, sharded in event.model.added_late():
+            yield self.found_order(
+                (sharded, "the model is sharded here"),
+                (attached, f"{name} is attached here and belongs to no group"),
+                f"{name} is attached after fully_shard: it is not sharded, and its gradients are not reduced",
+                blame="late",
+            )

@@ -1,0 +1,27 @@
+"""FSDP306: a container that is never called cannot be a group."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fsdp2_lint.vocab.events import Sharded
+from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
+
+
+class ContainerWithoutForward(Rule):
+    code = "FSDP306"
+    name = "container-without-forward"
+    summary = "fully_shard is applied to a ModuleList or ModuleDict"
+    severity = Severity.ERROR
+    witnesses = "SP"
+    help = "loop over the container and shard each module in it"
+
+    def sharded(self, event: Sharded) -> Iterator[Outcome]:
+        yield JUDGED
+        container = event.unit.container_without_forward()
+        if container:
+            yield self.found(
+                event.when,
+                f"{container.what} has no forward of its own: fully_shard raises a ValueError",
+                "this container is never called",
+            )

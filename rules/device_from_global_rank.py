@@ -1,0 +1,26 @@
+"""FSDP102: the device index is the rank on this node, not in the whole job."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fsdp2_lint.vocab.events import DeviceSelected
+from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
+
+
+class DeviceFromGlobalRank(Rule):
+    code = "FSDP102"
+    name = "device-from-global-rank"
+    summary = "the device index is the global rank"
+    severity = Severity.ERROR
+    witnesses = "SR"
+    help = "use LOCAL_RANK, or the global rank modulo torch.cuda.device_count()"
+
+    def selected(self, event: DeviceSelected) -> Iterator[Outcome]:
+        yield JUDGED
+        if event.device.from_global_rank():
+            yield self.found(
+                event.when,
+                "the device index is the global rank: on the second node there is no such GPU",
+                "this index counts the ranks of all nodes",
+            )

@@ -1,0 +1,32 @@
+"""FSDP401: a sharded module is called, never its ``forward``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fsdp2_lint.vocab.events import Called
+from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
+
+
+class DirectForward(Rule):
+    code = "FSDP401"
+    name = "direct-forward"
+    summary = "model.forward(...) on a sharded module"
+    severity = Severity.ERROR
+    witnesses = "SR"
+    help = "call the module itself, model(x), or register_fsdp_forward_method(model, 'forward')"
+
+    def called(self, event: Called) -> Iterator[Outcome]:
+        if event.method != "forward":
+            return
+        sharded = event.model.sharded()
+        if not sharded:
+            return
+        yield JUDGED
+        if event.model.hooks_bypassed("forward"):
+            yield self.found(
+                event.when,
+                f"{event.model.label}.forward() bypasses FSDP2's hooks: the parameters are not gathered",
+                "forward is called directly here",
+                (sharded.what, "the module is sharded here"),
+            )

@@ -1,0 +1,34 @@
+"""FSDP903: FSDP1's class methods do not work on an FSDP2 model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fsdp2_lint.vocab.events import Fsdp1ContextUsed
+from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
+
+
+class Fsdp1Context(Rule):
+    code = "FSDP903"
+    name = "fsdp1-context"
+    summary = "FSDP.summon_full_params, state_dict_type or optim_state_dict on an FSDP2 model"
+    severity = Severity.ERROR
+    witnesses = "SR"
+    help = "use unshard() and reshard(), or torch.distributed.checkpoint.state_dict"
+
+    def used(self, event: Fsdp1ContextUsed) -> Iterator[Outcome]:
+        sharded = event.model.sharded()
+        if not sharded:
+            return
+        yield JUDGED
+        if event.model.wrapped():
+            return
+        silent = event.name == "summon_full_params"
+        consequence = "does nothing, without a word" if silent else "fails with a message that does not say why"
+        yield self.found(
+            event.when,
+            f"FSDP.{event.name} knows only FSDP1: on {event.model.label} it {consequence}",
+            "a method of FSDP1 is applied here",
+            (sharded.what, "the model is sharded by FSDP2 here"),
+            severity=Severity.WARNING if silent else None,
+        )

@@ -1,0 +1,41 @@
+"""FSDP701: a file must not hold one rank's shards as if they were the model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fsdp2_lint.vocab.events import Saved
+from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
+
+
+class NaiveTorchSave(Rule):
+    code = "FSDP701"
+    name = "naive-torch-save"
+    summary = "torch.save or safetensors of a state dict that holds DTensors"
+    severity = Severity.ERROR
+    witnesses = "SR"
+    help = (
+        "use torch.distributed.checkpoint.save, or gather with get_model_state_dict(model, "
+        "options=StateDictOptions(full_state_dict=True, cpu_offload=True)) on all ranks and save on rank 0"
+    )
+
+    def saved(self, event: Saved) -> Iterator[Outcome]:
+        yield JUDGED
+        shards = event.payload.shards()
+        if not shards:
+            return
+        own_file = event.payload.path_per_rank()
+        what = " and ".join(shards)
+        if own_file.possibly:
+            yield self.found(
+                event.when,
+                f"{event.by} writes {what}: one file per rank, readable only at this world size",
+                "each file holds this rank's shards only",
+                severity=Severity.WARNING,
+            )
+        else:
+            yield self.found(
+                event.when,
+                f"{event.by} writes {what}: only this rank's shards reach the file",
+                "the other ranks' shards are lost",
+            )

@@ -1,0 +1,28 @@
+"""FSDP602: an optimizer must not be built while a forward has left the root gathered."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fsdp2_lint.vocab.events import OptimizerSettled
+from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
+
+
+class OptimizerAfterForward(Rule):
+    code = "FSDP602"
+    name = "optimizer-after-forward"
+    summary = "an optimizer is built after a forward that left the root's parameters gathered"
+    severity = Severity.ERROR
+    witnesses = "SR"
+    help = "build the optimizer before the first forward, or call model.reshard() after that forward"
+
+    def settled(self, event: OptimizerSettled) -> Iterator[Outcome]:
+        yield JUDGED
+        for temporary in event.optimizer.temporary():
+            yield self.found_order(
+                (temporary.replaced, f"this forward leaves the root of {temporary.label} gathered"),
+                (temporary.read, f"{event.optimizer.label} takes the temporary parameters here"),
+                f"the optimizer is built after a forward that left {temporary.label} gathered: "
+                "the root's parameters never train",
+                blame="late",
+            )

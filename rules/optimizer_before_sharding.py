@@ -1,0 +1,27 @@
+"""FSDP601: an optimizer must be built from the parameters that ``fully_shard`` left behind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fsdp2_lint.vocab.events import OptimizerSettled
+from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
+
+
+class OptimizerBeforeSharding(Rule):
+    code = "FSDP601"
+    name = "optimizer-before-sharding"
+    summary = "an optimizer is built before the last fully_shard that covers its parameters"
+    severity = Severity.ERROR
+    witnesses = "SRP"
+    help = "build the optimizer, and every list of parameters for it, after the last fully_shard"
+
+    def settled(self, event: OptimizerSettled) -> Iterator[Outcome]:
+        yield JUDGED
+        for stale in event.optimizer.replaced():
+            yield self.found_order(
+                (stale.read, f"{event.optimizer.label} takes the parameters of {stale.label} here"),
+                (stale.replaced, "fully_shard replaces them here"),
+                f"the optimizer is built before fully_shard replaces the parameters of {stale.label}: they never train",
+                blame="early",
+            )

@@ -1,0 +1,34 @@
+"""FSDP302: children are sharded before their parent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fsdp2_lint.vocab.events import Sharded
+from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
+
+
+class ParentBeforeChild(Rule):
+    code = "FSDP302"
+    name = "parent-before-child"
+    summary = "a parent is sharded before its descendant"
+    severity = Severity.ERROR
+    witnesses = "SRP"
+    help = "shard bottom-up: children first, the root last"
+
+    def sharded(self, event: Sharded) -> Iterator[Outcome]:
+        yield JUDGED
+        outer = event.unit.inside()
+        if outer and outer.what == event.when:
+            yield self.found(
+                event.when,
+                "modules() yields the model before its parts: the parent is sharded first",
+                f"{event.unit.label} includes the model itself, before its children",
+            )
+        elif outer:
+            yield self.found_order(
+                (outer.what, "its parent is sharded here"),
+                (event.when, f"{event.unit.label} is sharded here, too late"),
+                f"{event.unit.label} is sharded after the module that contains it",
+                blame="late",
+            )

@@ -1,0 +1,33 @@
+"""FSDP705: a sharded model does not take a plain, full state dict."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fsdp2_lint.vocab.events import Loaded
+from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
+
+
+class PlainLoad(Rule):
+    code = "FSDP705"
+    name = "plain-load"
+    summary = "model.load_state_dict(full) on a sharded model"
+    severity = Severity.ERROR
+    witnesses = "SR"
+    help = (
+        "load before sharding, or use set_model_state_dict(model, state_dict, "
+        "options=StateDictOptions(full_state_dict=True))"
+    )
+
+    def loaded(self, event: Loaded) -> Iterator[Outcome]:
+        sharded = event.model.sharded()
+        if not sharded:
+            return
+        yield JUDGED
+        if event.payload.full_tensors():
+            yield self.found(
+                event.when,
+                f"plain tensors are loaded into {event.model.label}, whose parameters are DTensors",
+                "load_state_dict copies plain tensors into DTensors here",
+                (sharded.what, "the model is sharded here"),
+            )

@@ -1,0 +1,26 @@
+"""FSDP901: FSDP2 is imported by its public path."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fsdp2_lint.vocab.events import Imported
+from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
+
+
+class PrivateImportPath(Rule):
+    code = "FSDP901"
+    name = "private-import-path"
+    summary = "FSDP2 is imported by a private path although the public one exists"
+    severity = Severity.WARNING
+    witnesses = "S"
+    help = "import it from torch.distributed.fsdp (public since torch 2.6)"
+
+    def imported(self, event: Imported) -> Iterator[Outcome]:
+        yield JUDGED
+        if not event.gated:
+            yield self.found(
+                event.when,
+                f"{event.path} is private: torch may move it without notice",
+                f"{event.public} is the public name",
+            )

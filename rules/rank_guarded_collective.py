@@ -1,0 +1,33 @@
+"""FSDP801: what needs every rank must be reached by every rank."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fsdp2_lint.vocab.events import CollectiveIssued
+from fsdp2_lint.vocab.finding import Moment
+from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
+
+
+class RankGuardedCollective(Rule):
+    code = "FSDP801"
+    name = "rank-guarded-collective"
+    summary = "a collective is reached by some ranks only"
+    severity = Severity.ERROR
+    witnesses = "SRP"
+    help = "run it on all ranks, and guard only what follows from its result (such as writing a file)"
+
+    def issued(self, event: CollectiveIssued) -> Iterator[Outcome]:
+        if not event.collection.needs_model():
+            return
+        yield JUDGED
+        excluded = event.collection.excluded_ranks()
+        if not excluded or event.collection.matched():
+            return
+        asked, condition = excluded.what
+        message = f"{event.collection.name} needs every rank, but only ranks with {condition} come here: the job hangs"
+        label = "all ranks must take part in this"
+        if isinstance(asked, Moment):
+            yield self.found_order((event.when, label), (asked, "the other ranks turn away here"), message, blame="early")
+        else:
+            yield self.found(event.when, message, label)

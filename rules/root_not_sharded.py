@@ -1,0 +1,36 @@
+"""FSDP303: whatever trains must lie in some group, so the root is sharded too."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fsdp2_lint.vocab.events import PlanSettled
+from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
+
+
+class RootNotSharded(Rule):
+    code = "FSDP303"
+    name = "root-not-sharded"
+    summary = "children are sharded, and trainable parameters stay outside every group"
+    severity = Severity.ERROR
+    witnesses = "SRP"
+    help = "call fully_shard(model) on the root, after its children"
+
+    def settled(self, event: PlanSettled) -> Iterator[Outcome]:
+        model = event.model
+        if model.sharded() or not model.trained():
+            return
+        yield JUDGED
+        outside = model.outside()
+        if outside:
+            first = next(iter(model.units()))
+            yield self.found(
+                first,
+                f"{model.label} itself is never sharded: the gradients of {_listed(outside.what)} are not reduced",
+                f"only parts of {model.label} are sharded",
+            )
+
+
+def _listed(names: list[str]) -> str:
+    shown = ", ".join(names[:3])
+    return shown if len(names) <= 3 else f"{shown} and {len(names) - 3} more"

@@ -1,0 +1,28 @@
+"""FSDP305: each module is sharded once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fsdp2_lint.vocab.events import Sharded
+from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
+
+
+class ShardedTwice(Rule):
+    code = "FSDP305"
+    name = "sharded-twice"
+    summary = "fully_shard is applied twice to one module"
+    severity = Severity.ERROR
+    witnesses = "SRP"
+    help = "remove one of the two calls, or guard it with isinstance(module, FSDPModule)"
+
+    def sharded(self, event: Sharded) -> Iterator[Outcome]:
+        yield JUDGED
+        earlier = event.unit.repeated()
+        if earlier:
+            yield self.found_order(
+                (earlier.what, "it is sharded here first"),
+                (event.when, "and here again"),
+                f"{event.unit.label} is sharded twice: fully_shard raises an AssertionError",
+                blame="late",
+            )
