@@ -100,6 +100,7 @@ def _check(
     project = Project(Path(root), dict(overlay or {}))
     project.files = list(files)
     court = Court(rules)
+    global LAST; LAST = court  # DEBUG
     driver = Driver(project, court, explicit=frozenset(explicit), keep_traces=dump_trace)
     driver.run()
     result.findings = _findings(court)

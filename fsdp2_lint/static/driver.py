@@ -9,6 +9,7 @@ from astroid import nodes
 
 from ..vocab.rule import Court
 from .entries import Entry, find_entries
+from .guards import forget_formulas
 from .handles import Program
 from .imports import imported_events
 from .interp.interpreter import Interpreter
@@ -72,6 +73,7 @@ class Driver:
             self.traces.append(f"# {entry.name}: {machine.steps} steps")
             self.traces.extend(machine.trace.dump())
         self.judge(program)
+        forget_formulas()
 
     def judge(self, program: Program) -> None:
         if program.open_why and not program.trace.steps:

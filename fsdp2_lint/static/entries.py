@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from astroid import nodes
 
-from .project import Module, Project
+from .project import Module, Project, Unreadable
 
 _IMPORT = re.compile(rb"^[ \t]*(?:from[ \t]+([.\w]+)[ \t]+import[ \t]+(\([^)]*\)|[^\n#;]*)|import[ \t]+([^\n#;]*))", re.MULTILINE)
 _NAME = re.compile(rb"[A-Za-z_]\w*")
@@ -37,6 +37,7 @@ class Definition:
     owner: str  # class of a method
     row: int
     mentions: set[str]
+    bound: dict[str, set[str]] = field(default_factory=dict)  # name -> keywords and names it is stored under
 
     @property
     def callable_names(self) -> set[str]:
@@ -134,8 +135,8 @@ def _mentions_seed(project: Project, path: str) -> bool:
     """Does code (not only a comment or a string) speak of ``fully_shard``?"""
     try:
         data = project.data(path)
-    except Exception as error:  # unreadable: said elsewhere, by whoever asks for its tree
-        project.unreadable.setdefault(path, error)  # type: ignore[arg-type]
+    except Unreadable as error:
+        project.unreadable.setdefault(path, error)
         return False
     if SEED.encode() not in data:
         return False
@@ -153,18 +154,14 @@ def _speaks(node: ast.AST) -> bool:
 
 def _importers(project: Project, seeds: list[str]) -> list[str]:
     """Files that import a seed, directly or not."""
-    imported_by: dict[str, list[str]] = {}
     for path in project.files:
-        try:
-            data = project.data(path)
-        except Exception:
-            continue
-        for target in _imports(project, path, data):
-            imported_by.setdefault(target, []).append(path)
+        if path not in project.unreadable:
+            for target in _imports(project, path, project.data(path)):
+                project.imported_by.setdefault(target, []).append(path)
     found: dict[str, None] = {}
     queue = list(seeds)
     while queue:
-        for importer in imported_by.get(queue.pop(), ()):
+        for importer in project.imported_by.get(queue.pop(), ()):
             if importer not in found and importer not in seeds:
                 found[importer] = None
                 queue.append(importer)
@@ -198,12 +195,12 @@ def _definitions(project: Project, path: str) -> Iterator[Definition]:
     own: set[str] = set()
     for node in tree.body:
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            yield Definition(path, node.name, "", node.lineno, _names(node))
+            yield Definition(path, node.name, "", node.lineno, _names(node), _bound(node))
             own |= {name for decorator in node.decorator_list for name in _names(decorator)}
         elif isinstance(node, ast.ClassDef):
             for child in ast.walk(node):
                 if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef)):
-                    yield Definition(path, child.name, node.name, child.lineno, _names(child))
+                    yield Definition(path, child.name, node.name, child.lineno, _names(child), _bound(child))
         elif isinstance(node, (ast.If, ast.Try)):
             for child in ast.walk(node):
                 if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef)):
@@ -211,7 +208,31 @@ def _definitions(project: Project, path: str) -> Iterator[Definition]:
             own |= _names(node)
         elif not isinstance(node, (ast.Import, ast.ImportFrom)):
             own |= _names(node)
-    yield Definition(path, "", "", 1, own)
+    yield Definition(path, "", "", 1, own, _bound(tree))
+
+
+def _bound(tree: ast.AST) -> dict[str, set[str]]:
+    """Function values that travel: ``spec(fn=apply)``, ``self.fn = apply``, ``TABLE["x"] = apply``."""
+    found: dict[str, set[str]] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.keyword) and node.arg and isinstance(node.value, (ast.Name, ast.Attribute)):
+            found.setdefault(_last(node.value), set()).add(node.arg)
+        elif isinstance(node, ast.Assign):
+            names = {_last(target) for target in node.targets} - {""}
+            for value in ast.walk(node.value) if isinstance(node.value, (ast.Dict, ast.List, ast.Tuple)) else [node.value]:
+                if isinstance(value, (ast.Name, ast.Attribute)):
+                    found.setdefault(_last(value), set()).update(names)
+        elif isinstance(node, ast.AnnAssign) and isinstance(node.value, ast.Dict):
+            for value in node.value.values:
+                if isinstance(value, (ast.Name, ast.Attribute)):
+                    found.setdefault(_last(value), set()).add(_last(node.target))
+    return found
+
+
+def _last(node: ast.AST) -> str:
+    if isinstance(node, ast.Subscript):
+        return _last(node.value)
+    return node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
 
 
 def _names(tree: ast.AST) -> set[str]:
@@ -230,11 +251,18 @@ def _reaching(definitions: list[Definition], sharding: list[Definition]) -> list
     for definition in definitions:
         for name in definition.mentions:
             mentioned_by.setdefault(name, []).append(definition)
+    stored_as: dict[str, set[str]] = {}
+    for definition in definitions:
+        for name, others in definition.bound.items():
+            stored_as.setdefault(name, set()).update(others - _GENERIC)
     reached: dict[int, Definition] = {id(each): each for each in sharding}
     queue = list(sharding)
     while queue:
         callee = queue.pop()
-        callers = [caller for name in callee.callable_names for caller in mentioned_by.get(name, ())]
+        names = set(callee.callable_names)
+        for name in list(names):
+            names |= stored_as.get(name, set())
+        callers = [caller for name in names for caller in mentioned_by.get(name, ())]
         if callee.name in _GENERIC:
             callers += [caller for caller in mentioned_by.get(callee.name, ()) if caller.path == callee.path]
         for caller in callers:

@@ -18,12 +18,42 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 Formula = Any  # bool or one of the tuples above; recursive types add nothing here
+MAX_LEAVES = 24  # a larger composite becomes an unknown of its own: it only loses correlation
+
+
+class Interned(tuple):  # type: ignore[type-arg]
+    """A formula that exists once, so that comparing and hashing it cost nothing."""
+
+    __slots__ = ()
+    __hash__ = object.__hash__
+    __eq__ = object.__eq__
+    __ne__ = object.__ne__
+
+
+_interned: dict[tuple[Any, ...], Interned] = {}
+
+
+def intern(formula: Formula) -> Formula:
+    if isinstance(formula, (bool, Interned)):
+        return formula
+    found = _interned.get(formula)
+    if found is None:
+        found = _interned[formula] = Interned(formula)
+    return found
+
+
+def forget_formulas() -> None:
+    """Formulas are shared within one entry; between entries nothing refers to them."""
+    _interned.clear()
+    TOP._extended.clear()
+    TOP._joined.clear()
 
 
 def negate(formula: Formula) -> Formula:
     if isinstance(formula, bool):
         return not formula
-    return formula[1] if formula[0] == "not" else ("not", formula)
+    formula = intern(formula)
+    return formula[1] if formula[0] == "not" else intern(("not", formula))
 
 
 def both(formulas: Iterable[Formula]) -> Formula:
@@ -36,16 +66,17 @@ def either(formulas: Iterable[Formula]) -> Formula:
 
 def _combine(kind: str, formulas: Iterable[Formula], *, neutral: bool) -> Formula:
     kept: list[Formula] = []
-    for formula in formulas:
+    for formula in map(intern, formulas):
         if formula is neutral:
             continue
         if formula is (not neutral):
             return not neutral
         if formula not in kept:
             kept.append(formula)
-    if len(kept) > 1:
-        return (kind, tuple(kept))
-    return kept[0] if kept else neutral
+    if len(kept) < 2:
+        return kept[0] if kept else neutral
+    made = intern((kind, tuple(kept)))
+    return made if sum(1 for _ in atoms(made)) <= MAX_LEAVES else intern(("truth", ("a large condition", id(made))))
 
 
 def atoms(formula: Formula) -> Iterator[tuple[Any, ...]]:
@@ -85,6 +116,7 @@ class Guard:
         """The truth of ``formula`` on this path, or None."""
         if isinstance(formula, bool):
             return formula
+        formula = intern(formula)
         known = self._truths.get(formula)
         if known is not None:
             return known
@@ -92,7 +124,7 @@ class Guard:
         if kind == "is":
             if formula[1] in self._equal:
                 return _same(self._equal[formula[1]], formula[2])
-            if formula[2] is None and self._truths.get(("truth", formula[1])):
+            if formula[2] is None and self._truths.get(intern(("truth", formula[1]))):
                 return False
             return None
         if kind == "truth":
@@ -110,6 +142,7 @@ class Guard:
 
     def add(self, formula: Formula, truth: bool = True) -> Guard | None:
         """This path where ``formula`` is also ``truth``; None if that cannot be."""
+        formula = intern(formula)
         while not isinstance(formula, bool) and formula[0] == "not":
             formula, truth = formula[1], not truth
         known = self.decide(formula)

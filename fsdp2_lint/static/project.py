@@ -86,6 +86,7 @@ class Project:
         self._exists: dict[Path, bool] = {}
         self._suffixes: dict[str, list[Path]] | None = None
         self.files: list[str] = []
+        self.imported_by: dict[str, list[str]] = {}  # filled by ``entries``
 
     def data(self, path: str) -> bytes:
         if path not in self._bytes:
@@ -124,6 +125,14 @@ class Project:
         module.mentions_torch = b"torch" in self.data(path)
         _bind(module, module.tree.body)
         return module
+
+    def importers_of(self, path: str) -> list[str]:
+        """Files that import ``path`` directly, and where a package's file re-exports it, the package's users."""
+        found = dict.fromkeys(self.imported_by.get(path, ()))
+        package = str(Path(path).parent / "__init__.py")
+        if package in found:
+            found.update(dict.fromkeys(self.imported_by.get(package, ())))
+        return list(found)
 
     def resolve(self, importer: str, name: str, level: int = 0) -> str | None:
         """The file that ``import name`` (or ``from`` with dots) in ``importer`` means, or None."""

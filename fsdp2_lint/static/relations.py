@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import Any
 
-from .values import BELOW, EACH, PICK, SOME, Atom, Obj
+from .values import BELOW, EACH, PICK, SOME, Atom, Obj, is_each
 
 Address = tuple[Atom, tuple[Any, ...]]
 
@@ -63,7 +63,7 @@ def relation(mine: Address, other: Address) -> Relation:
     if len(left) == len(right):
         return Relation.SAME if sure and _certain(left) else Relation.MAY
     longer = right if len(left) < len(right) else left
-    if not sure or not _certain(longer) or _is_pick(longer[min(len(left), len(right))]) or BELOW in longer:
+    if not sure or not _certain(longer) or _is_pick(longer[min(len(left), len(right))]) or _below(longer):
         return Relation.MAY
     return Relation.CONTAINS if len(left) < len(right) else Relation.INSIDE
 
@@ -72,10 +72,12 @@ def _compare(one: Any, two: Any) -> bool | None:
     """True: surely the same step; False: possibly; None: another one."""
     if one == two:
         return True
-    if BELOW in (one, two):
+    if _below((one, two)):
         return False
     if _is_index(one) and _is_index(two):
-        return False if EACH in (one, two) or SOME in (one, two) or "[:]" in (one, two) else None
+        if is_each(one) and is_each(two):
+            return None  # two kinds of elements that one loop adds
+        return False if is_each(one) or is_each(two) or SOME in (one, two) or "[:]" in (one, two) else None
     if _is_pick(one) and _is_pick(two):
         return False if None in (one[1], two[1]) else None
     return None if isinstance(one, str) and isinstance(two, str) else False
@@ -84,6 +86,10 @@ def _compare(one: Any, two: Any) -> bool | None:
 def _certain(items: tuple[Any, ...]) -> bool:
     """No step of the path is "some element", "some descendant" or the result of a call."""
     return all(item not in (SOME, "[:]") and (isinstance(item, str) or _is_pick(item) and item[1] is not None) for item in items)
+
+
+def _below(items: tuple[Any, ...]) -> bool:
+    return any(isinstance(item, str) and item.startswith(BELOW) for item in items)
 
 
 def _is_index(item: Any) -> bool:

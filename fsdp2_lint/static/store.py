@@ -77,25 +77,32 @@ class Store:
     def __init__(self) -> None:
         self.state: dict[Key, Any] = {}
         self.shared_writes = 0  # writes to anything but locals; calls without any may be memoised
+        self.captured: set[int] = set()  # frames whose locals a function or class closes over
+        self.lasting = 0  # above 0: writes are those of a module's import, which no branch undoes
         self._trail: list[tuple[Key, Any]] = []
 
     def get(self, key: Key, default: Any = None) -> Any:
         return self.state.get(key, default)
 
     def put(self, key: Key, value: Any, *, local: bool = False) -> None:
-        self._trail.append((key, self.state.get(key, _ABSENT)))
+        if not self.lasting:
+            self._trail.append((key, self.state.get(key, _ABSENT)))
         self.state[key] = value
         self.shared_writes += not local
 
     def mark(self) -> int:
         return len(self._trail)
 
-    def undo(self, mark: int) -> dict[Key, Any]:
-        """Go back to ``mark``; what had been written since then, by key."""
+    def undo(self, mark: int, frame: int) -> dict[Key, Any]:
+        """Go back to ``mark``; what had been written since then, by key.
+
+        Locals of calls that ``frame`` made meanwhile are over, unless something closes over them.
+        """
         written: dict[Key, Any] = {}
         while len(self._trail) > mark:
             key, old = self._trail.pop()
-            written.setdefault(key, self.state[key])
+            if not (isinstance(key, tuple) and isinstance(key[0], int) and key[0] > frame and key[0] not in self.captured):
+                written.setdefault(key, self.state[key])
             if old is _ABSENT:
                 del self.state[key]
             else:

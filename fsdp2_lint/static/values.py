@@ -27,6 +27,11 @@ BELOW = "**"  # each module below, itself included
 _ids = itertools.count(1)
 
 
+def is_each(item: Any) -> bool:
+    """``[*]``, or ``[*2]`` where statements of one loop add several kinds of elements."""
+    return isinstance(item, str) and item.startswith("[*")
+
+
 class Atom:
     """Where a value began: a construction, a parameter of an entry, an unresolved call."""
 
@@ -34,7 +39,9 @@ class Atom:
 
     def __init__(self, kind: str, *, cls: Value | None = None, origin: str = "", site: Any = None, many: bool = False):
         self.id = next(_ids)
-        self.kind = kind  # "instance" (class of the project), "external", "unknown", "entry parameter", …
+        # "instance" (of a project's class), "external" (of another package's class), "configuration",
+        # "unknown" (a plain result), and what may be or do anything: "parameter" (never passed), "opaque"
+        self.kind = kind
         self.cls = cls
         self.origin = origin
         self.site = site

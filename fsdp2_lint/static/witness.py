@@ -9,6 +9,7 @@ from ..vocab.finding import Moment, Site
 from .handles import (
     Program, StaticCollection, StaticDevice, StaticModel, StaticOptimizer, StaticPayload, StaticProcess, StaticUnit,
 )  # fmt: skip
+from .relations import Relation
 from .trace import Step
 from .values import Obj
 
@@ -64,12 +65,15 @@ def _site(when: Moment, node: object) -> Site:
 
 
 def _settled_plans(program: Program) -> Iterator[events.Event]:
-    tops: dict[Obj, Step] = {}
+    """For each outermost module, and for each root that is sharded inside one."""
+    models: dict[Obj, Step] = {}
     for step in program.trace.of("sharded"):
         for obj in step["group"]:
-            tops[program.top(obj)] = step
-    for top, last in tops.items():
-        yield events.PlanSettled(when=last.when, model=StaticModel(program, top))
+            models[program.top(obj)] = step
+            if not step["listed"] and not any(True for _ in program.units(obj, Relation.INSIDE, Relation.MAY)):
+                models[obj] = step
+    for model, last in models.items():
+        yield events.PlanSettled(when=last.when, model=StaticModel(program, model))
 
 
 def _settled_optimizers(program: Program) -> Iterator[events.Event]:

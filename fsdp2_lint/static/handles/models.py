@@ -9,7 +9,7 @@ from ...vocab.finding import Moment
 from ..relations import Relation
 from ..torch_model.modules import CONTAINERS, FREE, PARAMETRIC, contents
 from ..trace import Step
-from ..values import BELOW, EACH, ClassV, Const, Ext, Obj
+from ..values import BELOW, EACH, ClassV, Const, Ext, Obj, is_each
 from .program import RELATED, ModelKey, Program
 
 
@@ -29,10 +29,11 @@ class StaticUnit:
 
     def inside(self) -> Answer:
         may = ""
+        whole = self.obj.parent if str(self.obj.item).startswith(BELOW) else None  # of "each module below"
         for earlier in self.program.trace.of("sharded", before=self.step):
             for outer in earlier["group"]:
                 found = self.program.relation(outer, self.obj)
-                if found is Relation.CONTAINS:
+                if found is Relation.CONTAINS or whole is not None and self.program.relation(outer, whole) is Relation.SAME:
                     return yes(earlier.when)
                 if found is Relation.MAY and outer is not self.obj:
                     may = f"whether {self.label} is part of what {earlier.when.at} shards is not known"
@@ -103,13 +104,13 @@ class StaticModel:
             if step["open_why"]:
                 return str(step["open_why"])
             for part in step["group"]:
-                if self.program.relation(self.obj, part) is Relation.NONE and part.atom.kind == "unknown":
+                if self.program.relation(self.obj, part) is Relation.NONE and part.atom.kind == "opaque":
                     return f"{step.when.at} shards an object of unknown origin"
         return ""
 
     def _one_list(self, step: Step) -> bool:
         """All blocks in one call: one group, gathered at once."""
-        return bool(step["listed"]) and any(self.program.machine.address(part)[1][-1:] == (EACH,) for part in step["group"])
+        return bool(step["listed"]) and any(any(map(is_each, self.program.machine.address(part)[1][-1:])) for part in step["group"])
 
     def sharded(self) -> Answer:
         may = ""
@@ -161,7 +162,7 @@ class StaticModel:
             cls = child.atom.cls
             if held is not None and isinstance(cls, Ext) and cls.qname in CONTAINERS:
                 blocks = [item for item, (where, _) in machine.parents.items() if where is child and self._has_parameters(item, 0)]
-                if any(machine.parents[item][1] == EACH for item in blocks) or len(blocks) > 2:
+                if any(is_each(machine.parents[item][1]) for item in blocks) or len(blocks) > 2:
                     return name
             found = self._stack(child, depth + 1)
             if found:
@@ -193,7 +194,7 @@ class StaticModel:
         for child, (holder, where) in self.program.machine.parents.items():
             if holder is obj:
                 size = self._size(child, depth + 1)
-                if size is None or where == EACH:
+                if size is None or is_each(where):
                     return None
                 total += size
         return total
@@ -238,7 +239,7 @@ class StaticModel:
         for child, (holder, name) in self.program.machine.parents.items():
             if holder is not obj or depth > 8:
                 continue
-            where = f"{prefix}{name}".replace(EACH, "")
+            where = f"{prefix}{name}"
             if owns_parameters(child):
                 found.append((where, child))
             else:
@@ -265,9 +266,12 @@ class StaticModel:
 
     def _new(self, part: Obj, sharding: Step) -> bool:
         """Has it parameters, none of them sharded under another name?"""
-        wraps = [child for child, (holder, _) in self.program.machine.parents.items() if holder is part]
-        known = owns_parameters(part) or self._has_parameters(part, 0)
-        return known and not any(self.program.shardings(child) for child in [part, *wraps])
+        if not (owns_parameters(part) or self._has_parameters(part, 0)):
+            return False
+        if any(True for _ in self.program.units(part, Relation.SAME, Relation.CONTAINS, Relation.MAY)):
+            return False
+        wrapped = [value for key, value in self.program.machine.store.state.items() if isinstance(key, tuple) and key[0] is part]
+        return not any(isinstance(leaf, Obj) and self.program.machine.parents.get(leaf, (part,))[0] is not part for leaf in wrapped)
 
     def _trains(self, part: Obj) -> bool:
         return not any(step.subject and self.program.relation(step.subject, part) in RELATED for step in self.program.trace.of("frozen"))
@@ -276,9 +280,10 @@ class StaticModel:
         assert self.step is not None
         trace = self.program.trace
         for outer in self.step["inside"]:
-            if self.program.relation(outer, self.obj) in RELATED and outer is not self.obj and self.program.shardings(outer):
-                return no()
             if outer is self.obj:
+                return no()
+            gathered = any(True for _ in self.program.units(outer, Relation.SAME, Relation.INSIDE))
+            if gathered and self.program.relation(outer, self.obj) in RELATED:
                 return no()
         for registered in trace.of("registered"):
             if registered.subject and registered["method"] in (method, None) and self.program.relation(registered.subject, self.obj) is not Relation.NONE:
@@ -294,6 +299,8 @@ class StaticModel:
     def wrapped(self) -> Answer:
         """Is an FSDP1 wrapper somewhere around or inside it?"""
         for step in self.program.trace.of("wrapped"):
+            if self.step is not None and not step.together(self.step):
+                continue
             if step["by"].endswith("FullyShardedDataParallel") and step.subject:
                 if any(self.program.relation(self.obj, at) in RELATED for at in (step.subject, step["outer"])):
                     return yes(step.when)

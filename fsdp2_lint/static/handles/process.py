@@ -126,7 +126,9 @@ class StaticCollection:
             return unknown("whether it gathers is decided elsewhere")
         mine, others = _split(self.step.guard)
         for other in self.program.trace.of("collective", "called", "backward"):
-            if other is self.step or other.kind == "called" and not other["hooked"]:
+            if other is self.step or other.detail.get("name") != self.step.detail.get("name"):
+                continue
+            if other.kind == "called" and not other["hooked"]:
                 continue
             theirs, rest = _split(other.guard)
             if theirs and others.compatible(rest) and mine.join(theirs) is None:

@@ -11,7 +11,7 @@ from ..interp.interpreter import Interpreter
 from ..relations import Relation
 from ..torch_model.model import describe
 from ..trace import Step, Trace
-from ..values import EACH, ClassV, Ext, Obj
+from ..values import EACH, ClassV, Ext, Obj, is_each
 
 RELATED = frozenset({Relation.SAME, Relation.CONTAINS, Relation.INSIDE})
 
@@ -100,7 +100,7 @@ class Program:
         if obj.parent is None and isinstance(obj.atom.cls, Ext):
             return obj.atom.cls.qname.rsplit(".", 1)[-1]
         adopted = self.machine.parents.get(obj)
-        if obj.item == EACH or adopted is not None and adopted[1] == EACH:
+        if is_each(obj.item) or adopted is not None and is_each(adopted[1]):
             return f"each {describe(obj)}".replace(EACH, "")
         return describe(obj)
 

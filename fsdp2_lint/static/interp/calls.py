@@ -155,7 +155,8 @@ class Calls(Conditions):
             return unknown(f"{func.name}()")
         active = sum(1 for frame in self.frames if frame.func is not None and frame.func.node is func.node)
         if active >= MAX_SAME_FUNCTION or len(self.frames) >= MAX_DEPTH:
-            return unknown(f"{func.name}(), a recursive call")
+            self.opened(f"a recursive call of {func.name}()", Call(self, node, args, kwargs), receiver)
+            return unknown(f"{func.name}(), a recursive call", kind="opaque")
         key = self.memo_key(func, args, kwargs, receiver) if on_yield is None and not why else None
         if key is not None and (found := self.memo.get(key)) is not None:
             value, pure, version = found
@@ -232,7 +233,7 @@ class Calls(Conditions):
                 bound[name_node.name] = rest.pop(name_node.name)
         if spec.vararg:
             extra = positional[len(names) :]
-            bound[spec.vararg] = unknown(f"*{spec.vararg}") if why else TupleV(tuple(extra))
+            bound[spec.vararg] = unknown(f"*{spec.vararg}", kind="opaque") if why else TupleV(tuple(extra))
         if spec.kwarg:
             made = self.new_dict({Const(name): value for name, value in rest.items()}, why)
             bound[spec.kwarg] = made

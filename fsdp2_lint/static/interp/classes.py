@@ -13,6 +13,7 @@ from ..values import (
     unknown,
 )  # fmt: skip
 from .calls import Call, Calls
+from .machine import Frame
 
 if TYPE_CHECKING:
     from .interpreter import Interpreter
@@ -23,12 +24,18 @@ _PROPERTIES = frozenset({"property", "cached_property", "functools.cached_proper
 class Classes(Calls):
     def function_value(self, node: nodes.FunctionDef | nodes.Lambda) -> Func:
         frame = self.frame
-        closure = frame.id if frame.func is not None else 0
-        return Func(frame.module, node, closure)
+        return Func(frame.module, node, self.captured_frame(frame))
+
+    def captured_frame(self, frame: Frame) -> int:
+        """The frame that a definition inside it closes over; none at a module's top level."""
+        if frame.func is None:
+            return 0
+        self.store.captured.add(frame.id)
+        return frame.id
 
     def class_value(self, node: nodes.ClassDef) -> ClassV:
         frame = self.frame
-        return ClassV(frame.module, node, frame.id if frame.func is not None else 0)
+        return ClassV(frame.module, node, self.captured_frame(frame))
 
     def decorated(self: Interpreter, node: nodes.FunctionDef, func: Value) -> Value:  # type: ignore[misc]
         """Decorators of the project are called; those of other packages keep the function."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from astroid import nodes
 
-from ..guards import Formula, atoms, both, either, negate
+from ..guards import Formula, atoms, both, either, intern, negate
 from ..values import (
     Bound, Choice, ClassV, Cond, Const, DictV, Ext, Func, ListV, Loaded, ModRef, Obj, Partial, Rank, StateDict,
     StateTensor, Text, TupleV, Value,
@@ -23,6 +23,9 @@ _COMPARE: dict[str, Any] = {
 
 class Conditions(Expressions):
     def condition(self: Interpreter, node: nodes.NodeNG) -> Formula:  # type: ignore[misc]
+        return intern(self.formula_of(node))
+
+    def formula_of(self: Interpreter, node: nodes.NodeNG) -> Formula:  # type: ignore[misc]
         if isinstance(node, nodes.BoolOp):
             return self.short_circuit(node)
         if isinstance(node, nodes.UnaryOp) and node.op == "not":

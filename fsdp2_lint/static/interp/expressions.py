@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from astroid import nodes
 
-from ..guards import TOP
+from ..guards import TOP, negate
 from ..store import Items
 from ..values import (
     EACH, NONE, PICK, BoundExt, Choice, Cond, Const, DictV, Ext, Func, ListV, Loaded, ModRef, Obj, Params, ParamV,
@@ -155,7 +155,7 @@ class Expressions(Names):
                 results.append((path, value))
                 break
             formula = self.truth(value)
-            stop = formula if node.op == "or" else ("not", formula) if not isinstance(formula, bool) else not formula
+            stop = formula if node.op == "or" else negate(formula)
             taken, onward = path.add(stop), path.add(stop, False)
             if taken is not None:
                 results.append((taken, value))
@@ -279,7 +279,7 @@ class Expressions(Names):
         if isinstance(key, Const) and isinstance(key.value, int) and held.exact and -len(held.items) <= key.value < len(held.items):
             return choose([held.items[key.value]])
         if not held.items:
-            return unknown("an item of a list")
+            return unknown("an item of a list", kind="opaque")
         if isinstance(key, Const):
             each = [(path, item.child((PICK, key.value)) if isinstance(item, Obj) else item) for path, item in held.items]
         elif isinstance(key, Obj) and key.item == EACH:
@@ -304,7 +304,7 @@ class Expressions(Names):
                 return default if default is not None else unknown(f"missing key {key.value!r}")
         values = [(path, value) for _, path, value in held.entries]
         if not values or held.open_why:
-            return unknown("an item of a dict")
+            return unknown("an item of a dict", kind="opaque")
         if isinstance(key, Obj) and key.item == EACH or len(values) == 1:
             return choose(values[:1])
         number = self.fresh()

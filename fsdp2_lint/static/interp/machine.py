@@ -132,7 +132,7 @@ class Machine:
                 results.append((guard, thunk()))
             except Diverges:
                 pass
-            written.append((guard, self.store.undo(mark)))
+            written.append((guard, self.store.undo(mark, self.frame.id)))
         self.guard = start
         self.store.join(written, self.derive)
         if not results:

@@ -10,7 +10,7 @@ from astroid import nodes
 from ..guards import TOP
 from ..project import Module
 from ..torch_model.names import canonical
-from ..values import NONE, Choice, ClassV, Const, Ext, Func, ModRef, Value, choose, unknown
+from ..values import NONE, Choice, ClassV, Const, DictV, Ext, Func, ListV, ModRef, Value, choose, unknown
 from .machine import Diverges, Frame, OutOfBudget
 from .statements import Statements
 
@@ -53,14 +53,20 @@ class Names(Statements):
         if (module, name) in self.resolving:
             return unknown(f"{name}, defined in terms of itself")
         self.resolving.add((module, name))
+        self.store.lasting += 1
         try:
             found = [value for node in statements if (value := self.binding(module, node, name)) is not None]
+            for value in found:
+                if isinstance(value, (DictV, ListV)):
+                    self.module_globals[module, name] = value
+                    self.fill_registry(module, name)
         finally:
+            self.store.lasting -= 1
             self.resolving.discard((module, name))
         useful = [value for value in found if value != NONE] or found
         distinct = list(dict.fromkeys(useful))
         if not distinct:
-            return unknown(name)
+            return unknown(name, kind="opaque")
         if len(distinct) == 1 or not all(isinstance(value, (Ext, Func, ClassV, ModRef)) for value in distinct):
             return distinct[-1]
         number = self.fresh()
@@ -84,15 +90,35 @@ class Names(Statements):
         if isinstance(node, nodes.FunctionDef):
             return self.decorated(node, Func(module, node))
         if isinstance(node, (nodes.Assign, nodes.AnnAssign)) and node.value is not None:
-            mark = self.store.mark()
+            kept = {key: value for key, value in self.store.state.items() if isinstance(key, tuple) and key[0] is module}
             self.exec(node)
-            written = self.store.undo(mark)
-            for key, value in written.items():  # objects that it built stay, its names do not
-                if not (isinstance(key, tuple) and isinstance(key[0], Module)):
-                    self.store.put(key, value)
-            found = written.get((module, name))
+            found = self.store.get((module, name))
+            for key in [key for key in self.store.state if isinstance(key, tuple) and key[0] is module and key not in kept]:
+                del self.store.state[key]  # objects that it built stay, its names do not
+            self.store.state.update(kept)
             return found if found is not None else unknown(name)
         return None
+
+    def fill_registry(self: Interpreter, module: Module, name: str) -> None:  # type: ignore[misc]
+        """A list or dict of a module that decorators and calls fill while files are imported."""
+        writers = {name}
+        for bound, statements in module.bindings.items():
+            if any(isinstance(node, nodes.FunctionDef) and mentions(node, {name}) for node in statements):
+                writers.add(bound)
+        others = [self.project.module(path) for path in self.project.importers_of(module.path)]
+        for other in [module, *others]:
+            if other is not None:
+                for node in registrations(other.tree.body, writers):
+                    self.in_module(other, lambda node=node, other=other: self.register(other, node))
+
+    def register(self: Interpreter, module: Module, node: nodes.NodeNG) -> Value:  # type: ignore[misc]
+        if isinstance(node, nodes.ClassDef):
+            self.decorated(node, ClassV(module, node))
+        elif isinstance(node, nodes.FunctionDef):
+            self.decorated(node, Func(module, node))
+        else:
+            self.exec(node)
+        return NONE
 
     def in_module(self: Interpreter, module: Module, thunk):  # type: ignore[no-untyped-def,misc]
         """Evaluate something at another file's top level, on no path in particular."""
@@ -127,7 +153,7 @@ class Names(Statements):
                 return Ext(canonical(f"{star.modname}.{name}"))
         if hasattr(builtins, name):
             return {"True": Const(True), "False": Const(False), "None": NONE}.get(name, Ext(f"builtins.{name}"))
-        return unknown(name)
+        return unknown(name, kind="opaque")
 
     def import_module(self: Interpreter, importer: Module, name: str, aliased: bool) -> Value:  # type: ignore[misc]
         """``import a.b.c``: binds ``a``, or ``a.b.c`` itself with ``as``."""
@@ -135,7 +161,7 @@ class Names(Statements):
         path = self.project.resolve(importer.path, wanted)
         if path:
             module = self.project.module(path)
-            return ModRef(module) if module else unknown(wanted)
+            return ModRef(module) if module else unknown(wanted, kind="opaque")
         return Ext(canonical(wanted))
 
     def import_name(self: Interpreter, importer: Module, node: nodes.ImportFrom, name: str) -> Value:  # type: ignore[misc]
@@ -145,10 +171,10 @@ class Names(Statements):
         if path:
             module = self.project.module(path)
             if module is None:
-                return unknown(name)
+                return unknown(name, kind="opaque")
             return self.member(module, name)
         if level:
-            return unknown(name)
+            return unknown(name, kind="opaque")
         submodule = self.project.resolve(importer.path, f"{base}.{name}")  # namespace packages
         if submodule and (module := self.project.module(submodule)):
             return ModRef(module)
@@ -168,7 +194,35 @@ class Names(Statements):
     def is_unknown(self, value: Value) -> bool:
         from ..values import Obj
 
-        return isinstance(value, Obj) and value.atom.kind == "unknown" and value.parent is None
+        return isinstance(value, Obj) and value.atom.kind in ("unknown", "opaque") and value.parent is None
+
+
+def mentions(tree: nodes.NodeNG, names: set[str]) -> bool:
+    found = getattr(tree, "fsdp2_names", None)
+    if found is None:
+        found = {node.name for node in tree.nodes_of_class((nodes.Name, nodes.AssignName))}
+        found |= {node.attrname for node in tree.nodes_of_class(nodes.Attribute)}
+        tree.fsdp2_names = found
+    return bool(found & names)
+
+
+def registrations(body: list[nodes.NodeNG], writers: set[str]) -> list[nodes.NodeNG]:
+    """Top-level statements that, when a file is imported, call or write one of ``writers``."""
+    found = []
+    for node in body:
+        if isinstance(node, (nodes.FunctionDef, nodes.ClassDef)):
+            if node.decorators is not None and mentions(node.decorators, writers):
+                found.append(node)
+        elif isinstance(node, nodes.Expr) and isinstance(node.value, nodes.Call):
+            if mentions(node, writers):
+                found.append(node)
+        elif isinstance(node, nodes.Assign) and isinstance(node.targets[0], nodes.Subscript):
+            if mentions(node.targets[0], writers):
+                found.append(node)
+        elif isinstance(node, (nodes.If, nodes.Try, nodes.For)):
+            if mentions(node, writers) and not any(isinstance(name, nodes.Name) and name.name == "__name__" for name in node.nodes_of_class(nodes.Name)):
+                found += registrations([*node.body, *node.orelse], writers) if not isinstance(node, nodes.For) else [node]
+    return found
 
 
 __all__ = ["Names", "OutOfBudget", "choose"]

@@ -116,7 +116,7 @@ class Statements(Targets):
             self.guard = joined
             mark = self.store.mark()
             flow = self.exec_block(body)
-            written.append((path, self.store.undo(mark)))
+            written.append((path, self.store.undo(mark, self.frame.id)))
             ways |= flow
             ends.append((flow, joined, self.guard))
         self.guard = start

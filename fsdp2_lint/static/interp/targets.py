@@ -115,7 +115,7 @@ class Targets(Machine):
         for position, part in enumerate(targets):
             self.assign(part, self.unpacked(value, position, len(targets), isinstance(part, nodes.Starred)))  # type: ignore[attr-defined]
 
-    def unpacked(self, value: Value, position: int, wanted: int, starred: bool) -> Value:
+    def unpacked(self: Interpreter, value: Value, position: int, wanted: int, starred: bool) -> Value:  # type: ignore[misc]
         def pick(leaf: Value) -> Value:
             if isinstance(leaf, TupleV) and (len(leaf.items) == wanted or position < len(leaf.items)) and not starred:
                 return leaf.items[position]
@@ -125,7 +125,7 @@ class Targets(Machine):
                     return choose([held.items[position]])
                 return choose(list(held.items)) if len(held.items) == 1 else unknown("an element of a list")
             if isinstance(leaf, Obj):
-                return leaf.child(f"[{position}]")
+                return self.item_of(leaf, Const(position), self.frame.module.tree)
             return self.part_of(leaf)
 
         return choose([(guard, pick(leaf)) for guard, leaf in self.alternatives(value)] or [(TOP, unknown("nothing"))])

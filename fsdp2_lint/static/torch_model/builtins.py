@@ -181,7 +181,7 @@ def get_attribute(machine: Interpreter, call: Call) -> Value:
 
     def one(leaf: Value) -> Value:
         if not (isinstance(name, Const) and isinstance(name.value, str)):
-            return leaf.child(SOME) if isinstance(leaf, Obj) else unknown("an attribute")
+            return leaf.child(SOME) if isinstance(leaf, Obj) else unknown("an attribute", kind="opaque")
         if default is not None and isinstance(leaf, Obj) and machine.find_attr(leaf, name.value) is None and machine.surely_lacks(leaf, name.value):
             return default
         return machine.get_attr(leaf, name.value, call.node)
@@ -260,6 +260,15 @@ def type_of(machine: Interpreter, call: Call) -> Value:
             return value.atom.cls
         return value.child("__class__")
     return unknown("type()")
+
+
+@external("builtins.__import__", "importlib.import_module")
+def import_by_name(machine: Interpreter, call: Call) -> Value:
+    name = call.args[0] if call.args else NONE
+    if isinstance(name, Const) and isinstance(name.value, str) and not name.value.startswith("."):
+        return machine.import_module(machine.frame.module, name.value, machine.called_name.endswith("import_module"))
+    machine.opened("a module imported by a computed name", call)
+    return unknown("a module", kind="opaque")
 
 
 @external("functools.partial")

@@ -11,8 +11,8 @@ from ..interp.machine import FALL, Diverges, Machine
 from ..relations import Address, Relation, address, relation
 from ..store import Items
 from ..values import (
-    BELOW, NONE, Atom, Bound, BoundExt, ClassV, Cond, Const, DictV, Ext, Func, ListV, Loaded, Obj, Params, ParamV,
-    Partial, Rank, StateDict, StateTensor, Text, TupleV, Value, unknown,
+    BELOW, EACH, NONE, Atom, Bound, BoundExt, ClassV, Cond, Const, DictV, Ext, Func, ListV, Loaded, Obj, Params, ParamV,
+    Partial, Rank, StateDict, StateTensor, Text, TupleV, Value, is_each, unknown,
 )  # fmt: skip
 from . import builtins, collectives, device, modules, optim, rank, sharding, state_dict  # noqa: F401 (they register)
 from .frameworks import call_framework, framework_attr, framework_method, framework_of
@@ -64,12 +64,12 @@ class TorchModel(Machine):
         if package == "torch" and "device" in call.kwargs:
             device.touch(self, call.node, call.kwargs["device"])
         self.callbacks(call, spawned=qname in ("torch.multiprocessing.spawn", "torch.multiprocessing.start_processes"))
-        kind = "configuration" if qname.startswith(_CONFIGURATIONS) else "unknown"
+        harmless = self.harmless(qname)
+        kind = "configuration" if qname.startswith(_CONFIGURATIONS) else "unknown" if harmless else "opaque"
         atom = Atom(kind, origin=qname, site=self.site(call.node))
-        atom.facts["package"] = package
         if qname.endswith("GradScaler"):
             atom.facts["scaler"] = True
-        if not self.harmless(qname):
+        if not harmless:
             self.opened(qname, call)
         if optim.owners(self, TupleV(tuple(call.all))) and not package == "torch":
             optim.created(self, atom.root, call, proven=False)
@@ -107,7 +107,7 @@ class TorchModel(Machine):
         atom = obj.atom
         if atom.kind == "configuration" or atom.facts.get("device"):
             return False
-        return bool(atom.kind == "instance" or atom.facts.get("module") or obj in self.optimizers or atom in self.sharded_atoms or atom.kind == "parameter")
+        return bool(atom.kind == "instance" or atom.facts.get("module") or obj in self.optimizers or atom in self.sharded_atoms or atom.kind in ("parameter", "opaque"))
 
     def callbacks(self: Interpreter, call: Call, *, spawned: bool = False) -> None:  # type: ignore[misc]
         """Functions handed to code that we do not see are taken to be called once."""
@@ -166,14 +166,12 @@ class TorchModel(Machine):
 
     def harmless_object(self: Interpreter, obj: Obj) -> bool:  # type: ignore[misc]
         atom = obj.atom
-        if atom.kind == "configuration" or atom.facts.get("module") or obj in self.optimizers or "device" in atom.facts:
-            return True
+        if atom.kind in ("opaque", "parameter") or atom.facts.get("framework"):
+            return False
         cls = self.class_of(obj)
         if cls is not None:
             return all(isinstance(base, ClassV) or isinstance(base, Ext) and self.harmless(base.qname) for base in self.mro(cls))
-        if atom.kind == "external":
-            return isinstance(atom.cls, Ext) and self.harmless(atom.cls.qname)
-        return atom.facts.get("package") is not None and self.harmless(atom.origin)
+        return True
 
     def call_unresolved_method(self: Interpreter, obj: Obj, name: str, call: Call) -> Value:  # type: ignore[misc]
         special = self.special_method(obj, name, call)
@@ -302,7 +300,19 @@ class TorchModel(Machine):
             from ..interp.calls import Call
 
             return self.call(custom, Call(self, node, [key]))
+        fields = self.named_fields(obj)
+        if isinstance(key, Const) and isinstance(key.value, int) and -len(fields) <= key.value < len(fields):
+            return self.get_attr(obj, fields[key.value], node)
         return modules.item_of(self, obj, key)
+
+    def named_fields(self: Interpreter, obj: Obj) -> list[str]:  # type: ignore[misc]
+        """The fields of a named tuple, in order."""
+        cls = self.class_of(obj)
+        if cls is None or not any(base in (Ext("typing.NamedTuple"), Ext("collections.namedtuple")) for base in self.mro(cls)):
+            return []
+        from ..interp.classes import class_body
+
+        return [name for name, node in class_body(cls.node).items() if isinstance(node, nodes.AnnAssign)]
 
     def stored_item(self: Interpreter, obj: Obj, key: Value, value: Value, node: nodes.NodeNG) -> None:  # type: ignore[misc]
         if key == Const("params") and any(at in self.optimizers for at in obj.above):
@@ -336,13 +346,14 @@ class TorchModel(Machine):
         for _, leaf in self.alternatives(value):
             if isinstance(leaf, Obj) and leaf not in self.parents and leaf is not holder and self.could_be_module(leaf):
                 if self.address(holder)[0] is not leaf.atom or leaf.parent is not None and holder not in leaf.above:
-                    self.parents[leaf] = (holder, name)
+                    taken = sum(1 for parent, item in self.parents.values() if parent is holder and is_each(item)) if name == EACH else 0
+                    self.parents[leaf] = (holder, f"[*{taken + 1}]" if taken else name)
 
     def could_be_module(self, obj: Obj) -> bool:
         facts = obj.atom.facts
         if obj.atom.kind in ("instance", "external"):
             return bool(facts.get("module") or facts.get("parameter") is not None or obj.parent is not None)
-        return obj.atom.kind in ("unknown", "parameter")
+        return obj.atom.kind in ("unknown", "opaque", "parameter")
 
     def attached(self: Interpreter, owner: Obj, name: str, value: Value, node: nodes.NodeNG) -> None:  # type: ignore[misc]
         """An attribute is set: modules adopt their parts, and late parts are recorded."""
@@ -365,7 +376,11 @@ class TorchModel(Machine):
 
     def entered(self: Interpreter, obj: Obj, name: str, call: Call) -> None:  # type: ignore[misc]
         """A method of an object is called by name, past ``__call__`` and its hooks."""
-        if name == "forward" and self.any_sharded and self.store.get((obj, name)) is None:
+        if not self.any_sharded or self.store.get((obj, name)) is not None:
+            return
+        if any(step["method"] == name and step.subject is obj for step in self.trace.of("registered")):
+            self.emit("called", call.node, obj, method=name, hooked=True, inside=tuple(self.inside))
+        elif name == "forward":
             self.emit("called", call.node, obj, method=name, hooked=False, inside=tuple(self.inside))
 
     def left(self, obj: Obj, name: str) -> None:
