@@ -129,7 +129,6 @@ def _weight(finding: Finding) -> tuple[bool, int]:
 # One mistake gives one finding: where the first is found, the second is its consequence if
 # they share a place. "*": anywhere in the program.
 OWNERS: tuple[tuple[str, str, str], ...] = (
-    ("FSDP903", "FSDP701", "place"),
     ("FSDP104", "FSDP101", "*"),
     ("FSDP103", "FSDP101", "*"),
     ("FSDP305", "FSDP302", "place"),
@@ -141,9 +140,13 @@ def without_consequences(findings: list[Finding]) -> list[Finding]:
     for owner, consequence, where in OWNERS:
         causes = [finding for finding in findings if finding.code == owner]
         for finding in findings:
-            if finding.code == consequence and any(where == "*" or set(cause.sites) & set(finding.sites) for cause in causes):
+            if finding.code == consequence and any(_near(cause, finding, where) for cause in causes):
                 dropped.add(finding.key)
     return [finding for finding in findings if finding.key not in dropped]
+
+
+def _near(cause: Finding, finding: Finding, where: str) -> bool:
+    return where == "*" or bool(set(cause.sites) & set(finding.sites))
 
 
 def _models(court: Court, witnesses: Mapping[str, str]) -> list[ModelVerdicts]:

@@ -68,6 +68,14 @@ def relation(mine: Address, other: Address) -> Relation:
     return Relation.CONTAINS if len(left) < len(right) else Relation.INSIDE
 
 
+def covers(mine: Address, other: Address) -> bool:
+    """Is ``mine`` each element of a collection, and ``other`` one of them?"""
+    if mine[0] is not other[0] or len(mine[1]) != len(other[1]):
+        return False
+    pairs = list(zip(mine[1], other[1]))
+    return all(one == two or is_each(one) and _is_index(two) and not is_each(two) for one, two in pairs)
+
+
 def _compare(one: Any, two: Any) -> bool | None:
     """True: surely the same step; False: possibly; None: another one."""
     if one == two:

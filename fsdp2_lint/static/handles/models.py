@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from ...vocab.answers import Answer, Many, many, no, unknown, yes
 from ...vocab.finding import Moment
-from ..relations import Relation
+from ..relations import Relation, covers
 from ..torch_model.modules import CONTAINERS, FREE, PARAMETRIC, contents
 from ..trace import Step
 from ..values import BELOW, EACH, ClassV, Const, Ext, Obj, is_each
@@ -32,6 +32,8 @@ class StaticUnit:
         whole = self.obj.parent if str(self.obj.item).startswith(BELOW) else None  # of "each module below"
         for earlier in self.program.trace.of("sharded", before=self.step):
             for outer in earlier["group"]:
+                if not self.program.was_part(self.obj, earlier):
+                    continue
                 found = self.program.relation(outer, self.obj)
                 if found is Relation.CONTAINS or whole is not None and self.program.relation(outer, whole) is Relation.SAME:
                     return yes(earlier.when)
@@ -53,6 +55,9 @@ class StaticUnit:
                 found = self.program.relation(other, self.obj)
                 if found is Relation.SAME and not _mentions(self.step, self.obj):
                     return yes(earlier.when)
+                address = self.program.machine.address
+                if covers(address(other), address(self.obj)) and self.step.guard.implies(earlier.guard):
+                    return yes(earlier.when)
                 if found in (Relation.MAY, Relation.SAME):
                     may = f"whether {self.label} is the module that {earlier.when.at} shards is not known"
         return unknown(may) if may else no()
@@ -66,9 +71,9 @@ class StaticUnit:
             container = next((base for base in bases if base in ("torch.nn.ModuleList", "torch.nn.ModuleDict")), None)
             defined = self.program.machine.class_member(cls, "forward") is not None
             return yes(cls.name) if container and not defined else no()
-        if self.obj.parent is not None:
-            return unknown(f"the class of {self.label} is not known")
         own = self.obj.atom.cls
+        if self.obj.parent is not None and self.obj.path != ("[:]",):  # a slice of a container is one too
+            return unknown(f"the class of {self.label} is not known")
         if isinstance(own, Ext):
             return yes(own.qname.rsplit(".", 1)[-1]) if own.qname in ("torch.nn.ModuleList", "torch.nn.ModuleDict") else no()
         return unknown(f"the class of {self.label} is not known")
@@ -257,34 +262,27 @@ class StaticModel:
                 continue
             before = [step for step, _ in self.program.units(owner, Relation.SAME, Relation.INSIDE) if step.precedes(attached)]
             after = [step for step in self.program.trace.of("sharded") if step.index > attached.index and self._touches(step, owner, part)]
-            if before and not after and not self.program.escaped(part, after=attached) and self._new(part, before[0]) and self._trains(part):
+            if before and not after and not self.program.escaped(part, after=attached) and self._new(part) and self._trains(part, attached):
                 found.append((attached.when, str(attached["name"]), before[0].when))
         return many(found)
 
     def _touches(self, step: Step, owner: Obj, part: Obj) -> bool:
         return any(self.program.relation(at, other) is not Relation.NONE for at in step["group"] for other in (owner, part))
 
-    def _new(self, part: Obj, sharding: Step) -> bool:
-        """Has it parameters, none of them sharded under another name?"""
+    def _new(self, part: Obj) -> bool:
+        """Has it parameters of its own, none of them sharded?"""
         if not (owns_parameters(part) or self._has_parameters(part, 0)):
             return False
-        if any(True for _ in self.program.units(part, Relation.SAME, Relation.CONTAINS, Relation.MAY)):
-            return False
-        wrapped = [value for key, value in self.program.machine.store.state.items() if isinstance(key, tuple) and key[0] is part]
-        return not any(isinstance(leaf, Obj) and self.program.machine.parents.get(leaf, (part,))[0] is not part for leaf in wrapped)
+        return not any(True for _ in self.program.units(part, Relation.SAME, Relation.CONTAINS, Relation.MAY))
 
-    def _trains(self, part: Obj) -> bool:
-        return not any(step.subject and self.program.relation(step.subject, part) in RELATED for step in self.program.trace.of("frozen"))
+    def _trains(self, part: Obj, attached: Step) -> bool:
+        return not any(step.subject and step.index > attached.index and self.program.relation(step.subject, part) in RELATED for step in self.program.trace.of("frozen"))
 
     def hooks_bypassed(self, method: str) -> Answer:
         assert self.step is not None
         trace = self.program.trace
-        for outer in self.step["inside"]:
-            if outer is self.obj:
-                return no()
-            gathered = any(True for _ in self.program.units(outer, Relation.SAME, Relation.INSIDE))
-            if gathered and self.program.relation(outer, self.obj) in RELATED:
-                return no()
+        if self.obj in self.step["inside"]:  # its own forward runs already, behind its hooks
+            return no()
         for registered in trace.of("registered"):
             if registered.subject and registered["method"] in (method, None) and self.program.relation(registered.subject, self.obj) is not Relation.NONE:
                 return no()

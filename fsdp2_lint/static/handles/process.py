@@ -32,20 +32,31 @@ class StaticProcess:
         return unknown(self.program.open_why) if self.program.open_why else no()
 
     def current_device_used(self) -> Answer:
+        """Only before a mesh: that selects LOCAL_RANK while CUDA is untouched."""
         step = next(self.program.trace.of("device_touch"), None)
-        return yes((step.when, step["how"])) if step is not None else no()
+        mesh = self._first_mesh()
+        if step is None or mesh is not None and mesh.index < step.index:
+            return no()
+        return yes((step.when, step["how"]))
 
     def mesh_made(self) -> Answer:
+        bound = any(step["device_id"] not in (None, Const(None)) for step in self.program.trace.of("process_group"))
+        mesh = self._first_mesh()
+        return no() if mesh is None or bound else yes(mesh.when)
+
+    def _first_mesh(self) -> Step | None:
+        """The first mesh of GPUs: made by name, or by the first ``fully_shard`` of an NCCL job."""
         machine = self.program.machine
-        for step in self.program.trace.of("mesh", "process_group", "sharded"):
+        for step in self.program.trace.steps:
             if step.kind == "mesh" and device_kind(machine, step["device"]) == "cuda":
-                return yes(step.when)
-            if step.kind == "process_group" and isinstance(step["backend"], Const) and step["backend"].value == "nccl":
-                if step["device_id"] in (None, Const(None)):
-                    first = next(self.program.trace.of("mesh", "sharded", after=step), None)
-                    return yes(first.when) if first is not None else no()
-                return no()
-        return no()
+                return step
+            if step.kind == "sharded" and "mesh" not in step["options"] and self._nccl():
+                return step
+        return None
+
+    def _nccl(self) -> bool:
+        backends = [step["backend"] for step in self.program.trace.of("process_group")]
+        return any(isinstance(backend, Const) and "nccl" in str(backend.value) for backend in backends)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +112,7 @@ class StaticCollection:
     def excluded_ranks(self) -> Answer:
         unsure = ""
         for formula, truth in self.step.guard.literals:
-            part = _reduce(formula if truth else negate(formula))
+            part = _reduce(formula if truth else negate(formula), self.step.guard)
             if not mentions_rank(part):
                 continue
             kind = _rank_literal(part)
@@ -136,19 +147,20 @@ class StaticCollection:
         return no()
 
 
-def _reduce(formula: Formula) -> Formula:
-    """A formula, given that the process group exists (nothing else makes sense here)."""
+def _reduce(formula: Formula, guard: Guard = TOP) -> Formula:
+    """A formula, given that the process group exists (nothing else makes sense here) and ``guard``."""
     if isinstance(formula, bool):
         return formula
     if formula == INITIALISED:
         return True
     if formula[0] == "not":
-        return negate(_reduce(formula[1]))
+        return negate(_reduce(formula[1], guard))
     if formula[0] == "and":
-        return both([_reduce(part) for part in formula[1]])
+        return both([_reduce(part, guard) for part in formula[1]])
     if formula[0] == "or":
-        return either([_reduce(part) for part in formula[1]])
-    return formula
+        return either([_reduce(part, guard) for part in formula[1]])
+    decided = None if mentions_rank(formula) else guard.decide(formula)
+    return formula if decided is None else decided
 
 
 def _rank_literal(formula: Formula) -> str:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from .interpreter import Interpreter
 
 MAX_SAME_FUNCTION = 2
+MAX_VISITED = 80
 EXITS = frozenset({"sys.exit", "os._exit", "builtins.exit", "builtins.quit", "os.abort"})
 
 
@@ -279,7 +280,7 @@ class Calls(Conditions):
                 joined = guard.join(path)
                 if joined is not None:
                     found.append((joined, item))
-        return found[:24]
+        return found[:MAX_VISITED]
 
     def listing(self: Interpreter, leaf: Value) -> Items:  # type: ignore[misc]
         """The contents of anything that can be iterated."""

@@ -217,6 +217,8 @@ class Classes(Calls):
         stored = self.store.get((cls, name))
         if stored is not None:
             return stored
+        if name in ("__name__", "__qualname__"):
+            return Const(cls.name)
         found = self.class_member(cls, name)
         if found is None:
             ext = next((base for base in self.mro(cls) if isinstance(base, Ext)), None)

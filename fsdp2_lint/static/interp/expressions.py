@@ -280,8 +280,9 @@ class Expressions(Names):
             return choose([held.items[key.value]])
         if not held.items:
             return unknown("an item of a list", kind="opaque")
-        if isinstance(key, Const):
-            each = [(path, item.child((PICK, key.value)) if isinstance(item, Obj) else item) for path, item in held.items]
+        if isinstance(key, Const) and (len(held.items) == 1 or key.value == -1):
+            path, item = held.items[-1]
+            each = [(path, item.child((PICK, key.value)) if isinstance(item, Obj) else item)]
         elif isinstance(key, Obj) and key.item == EACH:
             each = list(held.items)
         else:

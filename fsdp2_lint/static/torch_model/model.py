@@ -39,6 +39,8 @@ class TorchModel(Machine):
         self.optimizers: set[Obj] = set()
         self.inside: list[Obj] = []
         self.opaque: dict[str, nodes.NodeNG] = {}
+        self.adopted_at: dict[Obj, int] = {}
+        self.called_atoms: set[Atom] = set()
 
     # -- calls -------------------------------------------------------------------
 
@@ -107,7 +109,7 @@ class TorchModel(Machine):
         atom = obj.atom
         if atom.kind == "configuration" or atom.facts.get("device"):
             return False
-        return bool(atom.kind == "instance" or atom.facts.get("module") or obj in self.optimizers or atom in self.sharded_atoms or atom.kind in ("parameter", "opaque"))
+        return bool(atom.kind == "instance" or atom.facts.get("module") or obj in self.optimizers or self.in_sharded(obj) or atom.kind in ("parameter", "opaque"))
 
     def callbacks(self: Interpreter, call: Call, *, spawned: bool = False) -> None:  # type: ignore[misc]
         """Functions handed to code that we do not see are taken to be called once."""
@@ -140,8 +142,9 @@ class TorchModel(Machine):
         if custom is not None:
             return self.call(custom, call)
         forward = self.find_attr(obj, "forward")
+        self.called_atoms.add(obj.atom)
         module = obj.atom.facts.get("module")
-        if self.any_sharded and (module or forward is not None or obj.atom in self.sharded_atoms or obj.atom.facts.get("wrapper")):
+        if self.any_sharded and (module or forward is not None or self.in_sharded(obj) or obj.atom.facts.get("wrapper")):
             self.emit("called", call.node, obj, method="__call__", hooked=True, inside=tuple(self.inside))
         if forward is not None:
             self.inside.append(obj)
@@ -272,7 +275,7 @@ class TorchModel(Machine):
         found = framework_attr(obj, name)
         if found is not None:
             return found
-        if name == "_orig_mod" or (name == "module" and obj.atom in self.sharded_atoms):
+        if name == "_orig_mod" or (name == "module" and self.in_sharded(obj)):
             return obj
         if obj.parent is None and obj.atom.kind == "external" and isinstance(obj.atom.cls, Ext) and obj.atom.cls.qname == "torch.device":
             return {"type": Text(False), "index": obj.atom.facts.get("index") or NONE}.get(name, obj.child(name))
@@ -347,6 +350,7 @@ class TorchModel(Machine):
             if isinstance(leaf, Obj) and leaf not in self.parents and leaf is not holder and self.could_be_module(leaf):
                 if self.address(holder)[0] is not leaf.atom or leaf.parent is not None and holder not in leaf.above:
                     taken = sum(1 for parent, item in self.parents.values() if parent is holder and is_each(item)) if name == EACH else 0
+                    self.adopted_at[leaf] = self.now
                     self.parents[leaf] = (holder, f"[*{taken + 1}]" if taken else name)
 
     def could_be_module(self, obj: Obj) -> bool:
@@ -355,19 +359,22 @@ class TorchModel(Machine):
             return bool(facts.get("module") or facts.get("parameter") is not None or obj.parent is not None)
         return obj.atom.kind in ("unknown", "opaque", "parameter")
 
+    def plain_field(self, obj: Obj) -> bool:
+        """A setting that a module keeps (``self.config = config``), not a part of it: nothing calls it."""
+        return obj.atom not in self.called_atoms and obj.atom.kind != "opaque"
+
     def attached(self: Interpreter, owner: Obj, name: str, value: Value, node: nodes.NodeNG) -> None:  # type: ignore[misc]
         """An attribute is set: modules adopt their parts, and late parts are recorded."""
-        if owner.atom.facts.get("module") is not False and (owner.atom.kind == "instance" or owner.atom.facts.get("module")):
-            if owner.atom.facts.get("module"):
-                self.adopt(owner, name, value)
-        if self.any_sharded and owner.atom in self.sharded_atoms | {self.address(owner)[0]}:
+        if owner.atom.facts.get("module"):
+            self.adopt(owner, name, value)
+        if self.any_sharded and self.in_sharded(owner):
             for _, leaf in self.alternatives(value):
                 if isinstance(leaf, Obj) and leaf.parent is None and (leaf.atom.facts.get("module") or leaf.atom.facts.get("parameter")):
-                    if not any(at is leaf for at in self.known_parts(owner)):
-                        self.emit("attached", node, owner, name=name, value=leaf)
+                    self.emit("attached", node, owner, name=name, value=leaf)
 
-    def known_parts(self, owner: Obj) -> list[Obj]:
-        return [part for part, (holder, _) in self.parents.items() if holder is owner and part.atom.id < 0]
+    def in_sharded(self, obj: Obj) -> bool:
+        """Is something of the same outermost object sharded by now?"""
+        return obj.atom in self.sharded_atoms or self.address(obj)[0] in self.sharded_atoms
 
     def constructed(self: Interpreter, obj: Obj, cls: ClassV, call: Call) -> None:  # type: ignore[misc]
         if any(isinstance(base, Ext) and framework_of(base.qname) for base in self.mro(cls)):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ..guards import TOP
 from ..store import Items
 from ..values import (
-    BELOW, EACH, NONE, PICK, SOME, Atom, Const, DictV, Ext, ListV, Loaded, Obj, Params, ParamV, Text, TupleV, Value,
+    BELOW, EACH, NONE, PICK, SOME, Atom, ClassV, Const, DictV, Ext, ListV, Loaded, Obj, Params, ParamV, Text, TupleV, Value,
     unknown,
 )  # fmt: skip
 from .device import touch
@@ -40,6 +40,7 @@ FREE = frozenset(
     AdaptiveAvgPool2d CrossEntropyLoss MSELoss BCEWithLogitsLoss NLLLoss L1Loss LeakyReLU ELU Mish Upsample PixelShuffle
     Hardswish Softplus AdaptiveAvgPool1d MaxPool1d AvgPool1d ZeroPad2d""".split()
 )  # fmt: skip
+MAX_MODULES = 60
 _ALIASES = ("to", "cuda", "cpu", "half", "float", "bfloat16", "double", "train", "eval", "requires_grad_", "type", "xpu", "npu", "share_memory")
 
 
@@ -160,8 +161,34 @@ def parameters(machine: Interpreter, obj: Obj, call: Call) -> Value:
 
 @method("modules", "named_modules")
 def modules(machine: Interpreter, obj: Obj, call: Call) -> Value:
-    below = obj.child(BELOW)
-    return machine.new_list([TupleV((Text(False), below)) if machine.called_name == "named_modules" else below], exact=False)
+    """Parents first. Of a model that was followed to its leaves, the modules themselves."""
+    named = machine.called_name == "named_modules"
+    known = descendants(machine, obj)
+    found: list[tuple[str, Value]] = list(known) if known is not None else [("", obj.child(BELOW))]
+    return machine.new_list([TupleV((Text(False, name), child)) if named else child for name, child in found], exact=False)
+
+
+def descendants(machine: Interpreter, obj: Obj, name: str = "", depth: int = 0) -> list[tuple[str, Obj]] | None:
+    """A module and all below it, in the order of ``modules()``; None where a part is unknown."""
+    if obj.parent is not None or not obj.atom.facts.get("module") or depth > 8:
+        return None
+    cls = obj.atom.cls
+    if obj.atom.kind == "instance" and not (isinstance(cls, ClassV) and machine.closed_class(cls)):
+        return None
+    if isinstance(cls, Ext) and not cls.qname.startswith("torch.nn."):
+        return None
+    found = [(name, obj)]
+    for child, (holder, item) in machine.parents.items():
+        if holder is not obj or child.atom.facts.get("parameter") is not None:
+            continue
+        if child.atom.kind in ("unknown", "parameter", "opaque") and not machine.plain_field(child):
+            return None
+        if child.atom.facts.get("module"):
+            inner = descendants(machine, child, f"{name}.{item}" if name else item, depth + 1)
+            if inner is None:
+                return None
+            found += inner
+    return found if len(found) <= MAX_MODULES else None
 
 
 @method("children", "named_children")

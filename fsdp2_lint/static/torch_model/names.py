@@ -16,7 +16,7 @@ _MOVED = [
     (r"torch\.nn\.modules\.(?:\w+\.)?([A-Z]\w+)$", r"torch.nn.\1"),
     (r"torch\.nn\.parallel\.distributed\.(\w+)$", r"torch.nn.parallel.\1"),
     (r"torch\.nn\.utils\.clip_grad\.(\w+)$", r"torch.nn.utils.\1"),
-    (r"torch\.optim\.[a-z_]\w*\.([A-Z]\w+)$", r"torch.optim.\1"),
+    (r"torch\.optim\.(?!lr_scheduler|swa_utils)[a-z_]\w*\.([A-Z]\w+)$", r"torch.optim.\1"),
     (r"torch\.(?:_C\.)?_distributed_c10d\.(\w+)$", r"torch.distributed.\1"),
 ]  # fmt: skip
 _RULES = [(re.compile(pattern), to) for pattern, to in _MOVED]

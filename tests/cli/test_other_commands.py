@@ -1,0 +1,107 @@
+"""`fsdp2-lint rules`, `explain`, `contract` and the group itself."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import fsdp2_lint
+from fsdp2_lint import registry
+from fsdp2_lint.vocab.finding import Label
+from tests import fake
+from tests.cli.conftest import Ran
+
+Cli = Callable[..., Ran]
+
+
+def test_version(cli: Cli) -> None:
+    assert cli("--version").out == f"fsdp2-lint {fsdp2_lint.__version__}\n"
+
+
+def test_unknown_command(cli: Cli) -> None:
+    ran = cli("chekc")
+    assert (ran.code, ran.out) == (2, "") and "No such command" in ran.err
+
+
+def test_rules(cli: Cli, engine: fake.Engine) -> None:
+    ran = cli("rules")
+    assert ran.code == 0
+    assert ran.out.splitlines()[0] == (
+        "FSDP601  error    SRP  optimizer-before-sharding  the optimizer is built too early"
+    )
+    listed = json.loads(cli("rules", "--output-format", "json").out)
+    assert [each["code"] for each in listed] == ["FSDP601", "FSDP602", "FSDP907"]
+    assert set(listed[0]) == {"code", "name", "severity", "confidence", "witnesses", "summary", "url"}
+
+
+def test_explain_by_code_and_by_name(cli: Cli) -> None:
+    for rule in registry.rules():
+        for wanted in (rule.code, rule.code.lower(), rule.name):
+            ran = cli("explain", wanted)
+            assert ran.code == 0 and ran.out.startswith(f"# {rule.code}: {rule.name}\n")
+
+
+def test_explain_invalid_syntax(cli: Cli) -> None:
+    assert cli("explain", "FSDP000").out.startswith("# FSDP000: invalid-syntax\n")
+
+
+def test_explain_names_the_nearest(cli: Cli, engine: fake.Engine) -> None:
+    ran = cli("explain", "optimizer-before-shard")
+    assert (ran.code, ran.out) == (2, "")
+    assert "did you mean optimizer-before-sharding?" in ran.err
+
+
+def verdicts(tree: Path) -> object:
+    evidence = Label(fake.site(tree / "train.py", 4), "sharded here")
+    return fake.model(
+        "Net",
+        fake.site(tree / "train.py", 2, 5),
+        fake.clause("FSDP601", "violated", evidence, Label(fake.site(tree / "train.py", 3), "built here")),
+        fake.clause("FSDP602", "upheld", evidence),
+        fake.clause("FSDP907", "unknown", reasons=("the model comes from a library",), settled_by="runtime"),
+    )
+
+
+def test_contract_text(cli: Cli, engine: fake.Engine, tree: Path) -> None:
+    engine.result.models = [verdicts(tree)]
+    ran = cli("contract", ".")
+    assert ran.code == 1
+    assert ran.out.splitlines() == [
+        "Net (train.py:2:5)",
+        "  violated FSDP601 optimizer-before-sharding  train.py:4: sharded here",
+        "                                              train.py:3: built here",
+        "  upheld   FSDP602 optimizer-after-forward    train.py:4: sharded here",
+        "  unknown  FSDP907 fsdp1-in-use               the model comes from a library",
+        "                                              settled by: runtime",
+        "",
+    ]
+
+
+def test_contract_json(cli: Cli, engine: fake.Engine, tree: Path) -> None:
+    engine.result.models = [verdicts(tree)]
+    ran = cli("contract", ".", "--output-format", "json", "--exit-zero")
+    assert ran.code == 0
+    (model,) = json.loads(ran.out)
+    assert model["model"] == "Net" and model["filename"] == str(tree / "train.py")
+    assert [clause["verdict"] for clause in model["clauses"]] == ["violated", "upheld", "unknown"]
+    assert model["clauses"][0]["evidence"][0]["location"] == {"row": 4, "column": 1}
+    assert model["clauses"][2] == {
+        "code": "FSDP907",
+        "name": "fsdp1-in-use",
+        "verdict": "unknown",
+        "evidence": [],
+        "reasons": ["the model comes from a library"],
+        "settled_by": "runtime",
+    }
+
+
+def test_contract_without_a_model_is_no_success(cli: Cli, engine: fake.Engine, tree: Path) -> None:
+    ran = cli("contract", ".")
+    assert (ran.code, ran.out) == (2, "")
+    assert "no model in 2 files is sharded with FSDP2" in ran.err
+
+
+def test_contract_leaves_out_models_of_files_that_were_not_given(cli: Cli, engine: fake.Engine, tree: Path) -> None:
+    engine.result.models = [fake.model("Other", fake.site(tree / "helper.py", 1))]
+    assert cli("contract", "train.py").code == 2

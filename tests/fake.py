@@ -1,0 +1,108 @@
+"""A stand-in for the engine and for the clauses: the command line is tested without them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import pytest
+
+from fsdp2_lint import registry
+from fsdp2_lint.vocab.finding import Confidence, Finding, Label, Severity, Site
+from fsdp2_lint.vocab.rule import Rule
+
+
+class Late(Rule):
+    code, name, summary = "FSDP601", "optimizer-before-sharding", "the optimizer is built too early"
+    severity, witnesses, help = Severity.ERROR, "SRP", "build it later"
+
+
+class Root(Rule):
+    code, name, summary = "FSDP602", "optimizer-after-forward", "the optimizer is built too late"
+    severity, witnesses, help = Severity.WARNING, "SR", "build it earlier"
+
+
+class Advice(Rule):
+    code, name, summary = "FSDP907", "fsdp1-in-use", "FSDP1 in new code"
+    severity, witnesses, help = Severity.INFO, "S", "migrate"
+
+
+RULES = (Late(), Root(), Advice())
+
+
+def site(path: object, row: int, column: int = 1, end_row: int = 0, end_column: int = 0) -> Site:
+    return Site(str(path), row, column, end_row, end_column)
+
+
+def finding(
+    at: Site,
+    *related: tuple[Site, str],
+    code: str = "FSDP601",
+    name: str = "optimizer-before-sharding",
+    severity: Severity = Severity.ERROR,
+    confidence: Confidence = Confidence.HIGH,
+    message: str = "the optimizer holds parameters that fully_shard replaces",
+    label: str = "built here",
+    help: str = "build it after the last fully_shard",
+) -> Finding:
+    labels = tuple(Label(*each) for each in related)
+    return Finding(code, name, severity, message, Label(at, label), help, labels, confidence)
+
+
+def problem(path: object, message: str, row: int = 1, column: int = 1) -> SimpleNamespace:
+    return SimpleNamespace(path=str(path), row=row, column=column, message=message)
+
+
+@dataclass(frozen=True)
+class ClauseVerdict:
+    code: str
+    word: str
+    evidence: tuple[Label, ...]
+    reasons: tuple[str, ...]
+    settled_by: str
+
+
+@dataclass(frozen=True)
+class ModelVerdicts:
+    label: str
+    site: Site
+    clauses: tuple[ClauseVerdict, ...]
+
+
+def clause(
+    code: str, word: str, *evidence: Label, reasons: tuple[str, ...] = (), settled_by: str = ""
+) -> ClauseVerdict:
+    return ClauseVerdict(code, word, evidence, reasons, settled_by)
+
+
+def model(label: str, at: Site, *clauses: ClauseVerdict) -> ModelVerdicts:
+    return ModelVerdicts(label, at, clauses)
+
+
+class Engine:
+    """Returns what a test puts into it, and remembers how it was called."""
+
+    def __init__(self) -> None:
+        self.result = SimpleNamespace(
+            findings=[], problems=[], models=[], files=0, out_of_budget=[], broken=[], traces=[]
+        )
+        self.calls: list[SimpleNamespace] = []
+        self.raises: Callable[[], BaseException] | None = None
+
+    def check(self, files: list[str], **options: Any) -> SimpleNamespace:
+        self.calls.append(SimpleNamespace(files=list(files), **options))
+        if self.raises:
+            raise self.raises()
+        return self.result
+
+
+def install(monkeypatch: pytest.MonkeyPatch) -> Engine:
+    engine = Engine()
+    module = ModuleType("fsdp2_lint.static.check")
+    module.check = engine.check  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "fsdp2_lint.static.check", module)
+    monkeypatch.setattr(registry, "rules", lambda: RULES)
+    return engine

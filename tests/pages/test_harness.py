@@ -1,0 +1,108 @@
+"""The harness itself: a test that cannot fail would prove nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fsdp2_lint.vocab.finding import Severity
+from tests import fake
+from tests.pages.harness import Mark, check_program, differences, marks, programs
+
+PAGE = """
+# FSDP601: optimizer-before-sharding
+
+```python
+not_an_example()
+```
+
+## Examples
+
+Words.
+
+### Bad: two files
+
+`model.py`:
+
+```python
+### Bad: not a heading
+x = 1  # error: [FSDP601]
+```
+
+Words that name no file.
+
+```python
+y = "# error: [FSDP602]"  # why  # related: [FSDP601, FSDP602]
+```
+
+### Good: one file
+
+```
+$ not python
+```
+
+```python
+z = 1
+```
+
+## See also
+
+```python
+not_an_example_either()
+```
+"""
+
+
+def test_programs() -> None:
+    bad, good = programs(PAGE)
+    assert (bad.good, bad.title, list(bad.files)) == (False, "two files", ["model.py", "train.py"])
+    assert (good.good, good.title, good.files) == (True, "one file", {"train.py": "z = 1\n"})
+    assert marks(bad.files) == {
+        Mark("model.py", 2, "error", "FSDP601"),
+        Mark("train.py", 1, "related", "FSDP601"),
+        Mark("train.py", 1, "related", "FSDP602"),
+    }
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        "## Examples\n```python\nx\n```\n",
+        "## Examples\n### Better: x\n",
+        "## Examples\n### Bad: x\n```python\nx\n```\n```python\ny\n```\n",
+        "## Examples\n### Bad: x\n```python\nx\n",
+    ],
+)
+def test_pages_that_do_not_follow_the_format(page: str) -> None:
+    with pytest.raises(ValueError):
+        programs(page)
+
+
+def test_both_directions() -> None:
+    root = Path("/p")
+    finding = fake.finding(fake.site("/p/a.py", 3), (fake.site("/p/b.py", 7), "there"))
+    primary, related = Mark("a.py", 3, "error", "FSDP601"), Mark("b.py", 7, "related", "FSDP601")
+    assert differences([primary], [finding], root) == []
+    assert differences([primary, related], [finding], root) == []
+    assert differences([], [finding], root) == ["reported and not marked: a.py:3: error: [FSDP601]"]
+    for wrong in (
+        Mark("a.py", 4, "error", "FSDP601"),
+        Mark("a.py", 3, "warning", "FSDP601"),
+        Mark("a.py", 3, "error", "FSDP602"),
+        Mark("b.py", 8, "related", "FSDP601"),
+        Mark("b.py", 7, "related", "FSDP602"),
+    ):
+        assert differences([primary, wrong], [finding], root) == [f"marked and not reported: {wrong}"]
+
+
+def test_failures_and_advice_are_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = fake.install(monkeypatch)
+    engine.result.findings = [fake.finding(fake.site(tmp_path / "train.py", 1), severity=Severity.INFO)]
+    engine.result.out_of_budget = ["main"]
+    engine.result.broken = [("FSDP602", "KeyError")]
+    assert check_program({"train.py": "fully_shard(m)\n"}, tmp_path) == [
+        "failure: internal error in FSDP602: KeyError",
+        "note: out of budget, so its verdicts are unknown: main",
+        "reported and not marked: train.py:1: info: [FSDP601]",
+    ]

@@ -1,0 +1,133 @@
+"""Who may import what, and that nothing which is checked is ever run."""
+
+from __future__ import annotations
+
+import ast
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "fsdp2_lint"
+# Who may import a third-party package; nobody imports any other.
+ALLOWED = {
+    "astroid": ("static",),
+    "click": ("cli",),
+    "torch": ("runtime", "preflight"),
+}
+SOURCES = [*sorted(PACKAGE.rglob("*.py")), *sorted((ROOT / "rules").rglob("*.py"))]
+
+
+def imported(path: Path) -> Iterator[str]:
+    """The absolute names that a file imports, anywhere in it."""
+    for node in ast.walk(ast.parse(path.read_bytes())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            yield node.module or ""
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_third_party_imports(path: Path) -> None:
+    layer = path.relative_to(ROOT).parts[1]
+    for name in imported(path):
+        top = name.partition(".")[0]
+        if top in sys.stdlib_module_names or top == "fsdp2_lint":
+            continue
+        assert layer in ALLOWED.get(top, ()), f"{top} must not be imported here"
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "rules").glob("*.py")), ids=lambda path: path.stem)
+def test_rules_see_the_vocabulary_only(path: Path) -> None:
+    for name in imported(path):
+        if name.startswith("fsdp2_lint"):
+            assert name.startswith("fsdp2_lint.vocab"), f"a rule must not know {name}"
+
+
+@pytest.mark.parametrize("path", sorted((PACKAGE / "vocab").rglob("*.py")), ids=lambda path: path.stem)
+def test_the_vocabulary_stands_alone(path: Path) -> None:
+    assert all(name.partition(".")[0] in sys.stdlib_module_names for name in imported(path))
+
+
+def modules_after(code: str, *arguments: str) -> set[str]:
+    """The modules that are loaded once a fresh interpreter has run ``code``."""
+    script = f"import sys\n{code}\nprint(*sys.modules, file=sys.stderr)"
+    ran = subprocess.run(
+        [sys.executable, "-c", script, *arguments], cwd=ROOT, capture_output=True, text=True, timeout=120
+    )
+    assert ran.returncode == 0, ran.stderr
+    return set(ran.stderr.splitlines()[-1].split())
+
+
+CHECK = "from fsdp2_lint.cli import run\nrun(['check', *sys.argv[1:]])"
+
+
+def test_importing_the_package_is_cheap() -> None:
+    loaded = modules_after("import fsdp2_lint")
+    assert loaded.isdisjoint({"click", "astroid", "torch", "dataclasses", "re"} - modules_after(""))
+
+
+def test_a_tree_without_fsdp2_loads_no_engine(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("x = 1\n")
+    loaded = modules_after(CHECK, str(tmp_path))
+    assert loaded.isdisjoint({"astroid", "torch", "fsdp2_lint.registry", "fsdp2_lint.rules"})
+
+
+TRACE = """\
+import pathlib
+pathlib.Path({trace!r}).write_text("this module was run")
+from torch.distributed.fsdp import fully_shard
+import neighbour
+
+@neighbour.leave
+class Net:
+    neighbour.leave(0)
+
+def main(model=neighbour.leave(1)):
+    fully_shard(model)
+
+main(eval("neighbour.leave(2)"))
+"""
+NEIGHBOUR = """\
+import pathlib
+def leave(x):
+    pathlib.Path({trace!r}).write_text("a function was called")
+    return x
+leave(3)
+"""
+
+
+@pytest.mark.parametrize("command", ["check", "contract"])
+def test_nothing_that_is_checked_is_executed(tmp_path: Path, command: str) -> None:
+    project, trace = tmp_path / "project", tmp_path / "trace"
+    project.mkdir()
+    for name, text in [("train.py", TRACE), ("neighbour.py", NEIGHBOUR)]:
+        (project / name).write_text(text.format(trace=str(trace)))
+    for name in ("conftest.py", "sitecustomize.py", "torch.py", "astroid.py", "click.py", "__init__.py"):
+        (project / name).write_text(NEIGHBOUR.format(trace=str(trace)))
+    # As the console script does: the current folder is not on Python's path.
+    start = "import sys; sys.path.pop(0); from fsdp2_lint.__main__ import main; sys.exit(main())"
+    ran = subprocess.run(
+        [sys.executable, "-c", start, command, "."],
+        cwd=project,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+    assert not trace.exists(), trace.read_text()
+    assert ran.returncode in (0, 1, 2) and "Traceback" not in ran.stderr
+
+
+def test_a_check_imports_no_torch(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(
+        "import torch\nfrom torch.distributed.fsdp import fully_shard\n"
+        "def main():\n    model = torch.nn.Linear(2, 2)\n    fully_shard(model)\n    model(torch.zeros(2))\n"
+        "main()\n"
+    )
+    loaded = modules_after(CHECK, str(tmp_path))
+    assert "torch" not in loaded and "astroid" in loaded

@@ -1,0 +1,34 @@
+"""pyproject.toml names what is there. (test_packaging.py proves it by building; this is quick.)"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+PYPROJECT = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+
+
+def listed(key: str) -> list[str]:
+    (block,) = re.findall(rf"^{key} = \[(.*?)\]", PYPROJECT, re.DOTALL | re.MULTILINE)
+    return re.findall(r'"([^"]+)"', block)
+
+
+def test_packages_are_listed() -> None:
+    folders = {path.parent for path in (ROOT / "fsdp2_lint").rglob("*.py")}
+    names = {".".join(folder.relative_to(ROOT).parts) for folder in folders}
+    assert sorted(listed("packages")) == sorted(names | {"fsdp2_lint.rules"})
+
+
+def test_rules_are_flat() -> None:
+    assert not list((ROOT / "rules").glob("*/*.py")), "list the folder among the packages first"
+
+
+def test_dependencies_stay_small() -> None:
+    assert [re.split(r"[<>=]", each)[0] for each in listed("dependencies")] == ["astroid", "click"]
+
+
+def test_hooks_install_nothing_further() -> None:
+    hooks = (ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8")
+    assert re.findall(r"^- id: (.*)$", hooks, re.MULTILINE) == ["fsdp2-lint", "fsdp2-lint-project"]
+    assert "additional_dependencies" not in hooks
