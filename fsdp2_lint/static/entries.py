@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import os
 import re
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -121,8 +122,7 @@ def find_entries(project: Project, explicit: frozenset[str]) -> Plan:
     plan.sharding = [each for each in definitions if SEED in each.mentions]
     plan.reaching = _reaching(definitions, plan.sharding)
     base = os.path.commonpath([os.path.dirname(path) for path in project.files])
-    wanted = {each.path for each in plan.reaching if not each.name}
-    for path in sorted(wanted, key=lambda path: (path not in plan.seeds, path)):
+    for path in [each.path for each in plan.reaching if not each.name]:
         if path in explicit or not _is_test(os.path.relpath(path, base)):
             module = project.module(path)
             if module is not None and _is_script(module):
@@ -256,9 +256,9 @@ def _reaching(definitions: list[Definition], sharding: list[Definition]) -> list
         for name, others in definition.bound.items():
             stored_as.setdefault(name, set()).update(others - _GENERIC)
     reached: dict[int, Definition] = {id(each): each for each in sharding}
-    queue = list(sharding)
+    queue = deque(sharding)  # breadth first: the closest callers come first
     while queue:
-        callee = queue.pop()
+        callee = queue.popleft()
         names = set(callee.callable_names)
         for name in list(names):
             names |= stored_as.get(name, set())

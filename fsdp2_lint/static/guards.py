@@ -45,6 +45,7 @@ def intern(formula: Formula) -> Formula:
 def forget_formulas() -> None:
     """Formulas are shared within one entry; between entries nothing refers to them."""
     _interned.clear()
+    _touched.clear()
     TOP._extended.clear()
     TOP._joined.clear()
 
@@ -93,30 +94,36 @@ def atoms(formula: Formula) -> Iterator[tuple[Any, ...]]:
         yield formula
 
 
+def _touches(composite: Formula) -> frozenset[Any]:
+    """The leaves of a composite and what they are about: only those can settle it."""
+    found = _touched.get(composite)
+    if found is None:
+        found = _touched[composite] = frozenset(item for atom in atoms(composite) for item in (atom, atom[1]))
+    return found
+
+
+_touched: dict[Formula, frozenset[Any]] = {}
+
+
 class Guard:
     """An immutable conjunction. ``TOP`` is the empty one; extend it with :meth:`add`."""
 
     __slots__ = ("literals", "_truths", "_equal", "_composites", "_extended", "_joined")
 
-    def __init__(self, literals: tuple[tuple[Formula, bool], ...] = ()) -> None:
-        self.literals = literals
+    def __init__(self) -> None:
+        self.literals: tuple[tuple[Formula, bool], ...] = ()
         self._truths: dict[Formula, bool] = {}
         self._equal: dict[Any, Any] = {}
-        self._composites: list[tuple[Formula, bool]] = []
+        self._composites: tuple[tuple[Formula, bool], ...] = ()
         self._extended: dict[tuple[Formula, bool], Guard | None] = {}
         self._joined: dict[Guard, Guard | None] = {}
-        for formula, truth in literals:
-            self._truths[formula] = truth
-            if formula[0] == "is" and truth:
-                self._equal[formula[1]] = formula[2]
-            elif formula[0] in ("and", "or"):
-                self._composites.append((formula, truth))
 
     def decide(self, formula: Formula) -> bool | None:
         """The truth of ``formula`` on this path, or None."""
         if isinstance(formula, bool):
             return formula
-        formula = intern(formula)
+        if not isinstance(formula, Interned):
+            formula = intern(formula)
         known = self._truths.get(formula)
         if known is not None:
             return known
@@ -132,13 +139,7 @@ class Guard:
         if kind == "not":
             inner = self.decide(formula[1])
             return None if inner is None else not inner
-        if kind in ("and", "or"):
-            deciding = kind == "or"
-            answers = [self.decide(part) for part in formula[1]]
-            if deciding in answers:
-                return deciding
-            return None if None in answers else not deciding
-        return None
+        return self._settle(formula)
 
     def add(self, formula: Formula, truth: bool = True) -> Guard | None:
         """This path where ``formula`` is also ``truth``; None if that cannot be."""
@@ -159,19 +160,31 @@ class Guard:
             for part in formula[1]:
                 guard = guard.add(part, truth) if guard else None
             return guard
-        new = Guard((*self.literals, (formula, truth)))
+        new = Guard()
+        new.literals = (*self.literals, (formula, truth))
+        new._truths = {**self._truths, formula: truth}
+        new._equal, new._composites = self._equal, self._composites
+        if formula[0] in ("and", "or"):
+            new._composites = (*self._composites, (formula, truth))
+            return new
+        if formula[0] == "is" and truth:
+            new._equal = {**self._equal, formula[1]: formula[2]}
         for composite, expected in self._composites:
-            if new._settle(composite) is (not expected):
+            about = _touches(composite)
+            if (formula in about or formula[1] in about) and new._settle(composite) is (not expected):
                 return None
         return new
 
     def _settle(self, composite: Formula) -> bool | None:
         """Decide a composite from its parts alone, not from its own recorded truth."""
         deciding = composite[0] == "or"
-        answers = [self.decide(part) for part in composite[1]]
-        if deciding in answers:
-            return deciding
-        return None if None in answers else not deciding
+        open_part = False
+        for part in composite[1]:
+            answer = self.decide(part)
+            if answer is deciding:
+                return deciding
+            open_part = open_part or answer is None
+        return None if open_part else not deciding
 
     def join(self, other: Guard) -> Guard | None:
         """Both conjunctions together; None if the two exclude each other."""

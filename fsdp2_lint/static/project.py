@@ -151,7 +151,13 @@ class Project:
                     return found
             if folder == self.root:
                 break
-        return self._by_suffix(parts)
+        return self._by_suffix(parts) or self._root_as_package(parts)
+
+    def _root_as_package(self, parts: list[str]) -> str | None:
+        """A checkout whose root folder is the package itself, under a name that no file has."""
+        if len(parts) < 2 or not self._is(self.root / "__init__.py"):
+            return None
+        return self._file(self.root.joinpath(*parts[1:]))
 
     def _by_suffix(self, parts: list[str]) -> str | None:
         """A package that lives in some source folder of the project, such as ``src/``."""

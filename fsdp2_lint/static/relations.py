@@ -61,7 +61,7 @@ def relation(mine: Address, other: Address) -> Relation:
             return Relation.NONE
         sure = sure and step
     if len(left) == len(right):
-        return Relation.SAME if sure and _certain(left) else Relation.MAY
+        return Relation.SAME if sure and _certain(left) and not _below(left) else Relation.MAY
     longer = right if len(left) < len(right) else left
     if not sure or not _certain(longer) or _is_pick(longer[min(len(left), len(right))]) or _below(longer):
         return Relation.MAY

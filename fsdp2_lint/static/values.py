@@ -276,7 +276,7 @@ def choose(alternatives: list[tuple[Guard, Value]]) -> Value:
     if all(leaf == first for _, leaf in flat):
         return first
     if len(flat) > MAX_OPTIONS:
-        return unknown("too many alternatives")
+        return unknown("one of many values", kind="opaque").child((PICK, None))
     return Choice(tuple(flat))
 
 

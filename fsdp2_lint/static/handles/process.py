@@ -34,17 +34,17 @@ class StaticProcess:
     def current_device_used(self) -> Answer:
         """Only before a mesh: that selects LOCAL_RANK while CUDA is untouched."""
         step = next(self.program.trace.of("device_touch"), None)
-        mesh = self._first_mesh()
+        mesh = self.first_mesh()
         if step is None or mesh is not None and mesh.index < step.index:
             return no()
         return yes((step.when, step["how"]))
 
     def mesh_made(self) -> Answer:
         bound = any(step["device_id"] not in (None, Const(None)) for step in self.program.trace.of("process_group"))
-        mesh = self._first_mesh()
+        mesh = self.first_mesh()
         return no() if mesh is None or bound else yes(mesh.when)
 
-    def _first_mesh(self) -> Step | None:
+    def first_mesh(self) -> Step | None:
         """The first mesh of GPUs: made by name, or by the first ``fully_shard`` of an NCCL job."""
         machine = self.program.machine
         for step in self.program.trace.steps:
@@ -70,7 +70,7 @@ class StaticDevice:
 
     def from_global_rank(self) -> Answer:
         index: Value | None = self.step["index"]
-        if index is None:
+        if index is None or self.step.detail.get("told"):
             return no()
         found = [leaf for guard, leaf in self.program.machine.alternatives(index) if self.step.guard.compatible(guard)]
         ranks = [leaf.kind for leaf in found if isinstance(leaf, Rank)]
@@ -79,9 +79,14 @@ class StaticDevice:
         return no() if ranks or all(isinstance(leaf, Const) for leaf in found) else unknown("where the device index comes from is not known")
 
     def touched_before(self) -> Answer:
+        if self.step.kind != "device_set" or self.step["scoped"]:
+            return no()
+        mesh = StaticProcess(self.program).first_mesh()
         for touch in self.program.trace.of("device_touch", before=self.step):
-            if not any(step.index < touch.index and step.kind == "device_set" for step in self.program.trace.of("device_set", before=self.step)):
-                return yes((touch.when, touch["how"]))
+            selected = any(step.index < touch.index for step in self.program.trace.of("device_set", before=self.step))
+            if selected or mesh is not None and mesh.index < touch.index:
+                return no()
+            return unknown("the code before was not seen") if self.program.partial else yes((touch.when, touch["how"]))
         return no()
 
 

@@ -11,13 +11,14 @@ from astroid import nodes
 from ..guards import TOP, Guard
 from ..store import Items
 from ..values import (
-    EACH, NONE, Bound, BoundExt, Choice, ClassV, Cond, Const, DictV, Ext, Func, ListV, ModRef, Obj, Params, ParamV,
+    EACH, NONE, Atom, Bound, BoundExt, Choice, ClassV, Cond, Const, DictV, Ext, Func, ListV, ModRef, Obj, Params, ParamV,
     Partial, Super, Text, TupleV, Value, choose, options, unknown,
 )  # fmt: skip
 from .conditions import Conditions
 from .machine import FALL, MAX_DEPTH, RAISE, RETURN, Diverges, Frame
 
 if TYPE_CHECKING:
+    from ..project import Module
     from .interpreter import Interpreter
 
 MAX_SAME_FUNCTION = 2
@@ -164,10 +165,23 @@ class Calls(Conditions):
             if pure or version == self.store.shared_writes:
                 return value
         before = (self.reads, self.store.shared_writes, len(self.trace))
+        born = Atom("mark").id
         value = self.activate(func, args, kwargs, node, receiver, why, on_yield)
-        if key is not None and before[1:] == (self.store.shared_writes, len(self.trace)):
+        if key is not None and before[1:] == (self.store.shared_writes, len(self.trace)) and not self.makes_new(value, born):
             self.memo[key] = (value, before[0] == self.reads, self.store.shared_writes)
         return value
+
+    def makes_new(self, value: Value, born: int) -> bool:
+        """Is a fresh object returned? Two calls make two of them, which must not become one."""
+        for _, leaf in options(value):
+            if isinstance(leaf, (ListV, DictV)):
+                return True
+            if isinstance(leaf, TupleV):
+                if any(self.makes_new(item, born) for item in leaf.items):
+                    return True
+            elif isinstance(leaf, Obj) and leaf.atom.id > born and (leaf.atom.site is not None or leaf.atom.kind == "instance"):
+                return True
+        return False
 
     def memo_key(self: Interpreter, func: Func, args: list[Value], kwargs: dict[str, Value], receiver: Value | None) -> Any:  # type: ignore[misc]
         return (func.node, func.closure, receiver, tuple(args), tuple(kwargs.items()), self.guard)
@@ -208,15 +222,17 @@ class Calls(Conditions):
             self.frames.pop()
             if self.frames:
                 self.calls.pop()
-            end, self.guard = self.guard, start
+            self.guard = start
         if frame.yields:
             made = ListV(self.fresh())
             items = tuple((self.relative(path, start), value) for path, value in frame.yields)
             self.store.put(made.id, Items(items, False), local=True)
             return made
         self.frame_flow = frame.flow_of_body
-        del end
-        return choose([(self.relative(path, start), value) for path, value in frame.returns])
+        result = choose([(self.relative(path, start), value) for path, value in frame.returns])
+        if func.node.returns is not None:
+            self.declare(result, func.module, func.node.returns)
+        return result
 
     def bind_arguments(self: Interpreter, func: Func, args: list[Value], kwargs: dict[str, Value], receiver: Value | None, why: str) -> dict[str, Value]:  # type: ignore[misc]  # fmt: skip
         spec = func.node.args
@@ -260,17 +276,30 @@ class Calls(Conditions):
         """An argument that nobody passed (yet): the same unknown each time it is asked for."""
         key = (func.node, name)
         if key not in self.parameters:  # type: ignore[attr-defined]
-            self.parameters[key] = unknown(name, kind="parameter")  # type: ignore[attr-defined]
+            kind = "configuration" if self.plain_parameter(func.node.args, name) else "parameter"
+            self.parameters[key] = unknown(name, kind=kind)  # type: ignore[attr-defined]
         return self.parameters[key]  # type: ignore[attr-defined]
+
+    def plain_parameter(self, spec: nodes.Arguments, name: str) -> bool:
+        """Is it annotated as a number, a string or the like?"""
+        pairs = [*zip(spec.args or [], spec.annotations or []), *zip(spec.kwonlyargs or [], spec.kwonlyargs_annotations or [])]
+        found = next((annotation for node, annotation in pairs if node.name == name), None)
+        return isinstance(found, nodes.Name) and found.name in ("int", "float", "str", "bool")
 
     def bind_types(self: Interpreter, func: Func, spec: nodes.Arguments, bound: dict[str, Value]) -> None:  # type: ignore[misc]
         annotated = [*zip(spec.posonlyargs or [], spec.posonlyargs_annotations or []), *zip(spec.args or [], spec.annotations or []), *zip(spec.kwonlyargs or [], spec.kwonlyargs_annotations or [])]  # fmt: skip
         for name_node, annotation in annotated:
             value = bound.get(name_node.name)
-            if annotation is not None and isinstance(value, Obj) and value.atom.cls is None and value not in self.types:
-                found = self.annotated_class(func.module, annotation)
+            if annotation is not None and value is not None:
+                self.declare(value, func.module, annotation)
+
+    def declare(self: Interpreter, value: Value, module: Module, annotation: nodes.NodeNG) -> None:  # type: ignore[misc]
+        """Believe an annotation where nothing else says of what class a value is."""
+        for _, leaf in self.alternatives(value):
+            if isinstance(leaf, Obj) and leaf.atom.cls is None and leaf not in self.types:
+                found = self.annotated_class(module, annotation)
                 if found is not None:
-                    self.types[value] = found
+                    self.types[leaf] = found
 
     def elements(self: Interpreter, value: Value, node: nodes.NodeNG) -> list[tuple[Guard, Value]]:  # type: ignore[misc]
         """What a loop over ``value`` visits: each known element, or one that means each."""

@@ -121,10 +121,13 @@ class Classes(Calls):
         if not isinstance(obj, Obj):
             return None
         stored = self.store.get((obj, name))
+        cls = self.class_of(obj)
         if stored is not None:
             self.reads += 1
+            field = self.class_member(cls, name) if cls is not None else None
+            if cls is not None and field is not None and isinstance(field[1], nodes.AnnAssign):
+                self.declare(stored, field[0].module, field[1].annotation)
             return stored
-        cls = self.class_of(obj)
         if cls is None:
             return None
         found = self.class_member(cls, name)

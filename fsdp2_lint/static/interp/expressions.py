@@ -268,6 +268,8 @@ class Expressions(Names):
         if isinstance(leaf, Ext) and leaf.qname == "os.environ":
             return self.environment(key)
         if isinstance(leaf, StateDict):
+            if leaf.what == "optimizer" and key == Const("param_groups"):
+                return unknown("an optimizer's settings")  # numbers and names, no tensors
             return StateTensor(leaf) if leaf.full is not True else unknown("a full tensor")
         if isinstance(leaf, Loaded):
             return leaf

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 FALL, RETURN, BREAK, CONTINUE, RAISE = 1, 2, 4, 8, 16
 MAX_DEPTH = 40
-MAX_STEPS = 60_000
+MAX_STEPS = 120_000
 
 
 class Diverges(Exception):

@@ -43,7 +43,9 @@ class Statements(Targets):
 
     def exec_AnnAssign(self, node: nodes.AnnAssign) -> int:
         if node.value is not None:
-            self.assign(node.target, self.eval(node.value))
+            value = self.eval(node.value)
+            self.declare(value, self.frame.module, node.annotation)
+            self.assign(node.target, value)
         return FALL
 
     def exec_AugAssign(self, node: nodes.AugAssign) -> int:

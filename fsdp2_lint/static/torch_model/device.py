@@ -26,7 +26,8 @@ _CURRENT = ("torch.cuda.empty_cache", "torch.cuda.synchronize", "torch.cuda.Stre
 @external(*SETTERS)
 def set_device(machine: Interpreter, call: Call) -> Value:
     name, value = machine.called_name, call.arg(0, "device")
-    machine.emit("device_set", call.node, None, name=name, index=device_index(machine, value))
+    told = isinstance(value, Obj) and "device" in value.atom.facts  # its index was seen where it was made
+    machine.emit("device_set", call.node, None, name=name, index=device_index(machine, value), scoped=False, told=told)
     return NONE
 
 
@@ -109,7 +110,7 @@ def touch(machine: Interpreter, node: nodes.NodeNG, device: Value | None) -> Non
         index = device_index(machine, leaf)
         if index is None:
             machine.emit("device_touch", node, None, how="\"cuda\" without an index")
-        else:
+        elif not isinstance(leaf, Obj):
             note_index(machine, node, index)
         machine.guard = before
 

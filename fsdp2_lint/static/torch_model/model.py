@@ -188,7 +188,7 @@ class TorchModel(Machine):
             self.opened(f"{describe(obj)}.{name}()", call, receiver=obj)
         self.callbacks(call)
         if name == "set_device":
-            self.emit("device_set", call.node, None, name=name, index=call.arg(0, "device"))
+            self.emit("device_set", call.node, None, name=name, index=call.arg(0, "device"), scoped=False)
         if optim.owners(self, TupleV(tuple(call.all))):
             made = obj.child(("()", name, self.fresh()))
             optim.created(self, made, call, proven=False)
@@ -438,7 +438,7 @@ class TorchModel(Machine):
     def enter_manager(self: Interpreter, value: Value, node: nodes.NodeNG) -> Value:  # type: ignore[misc]
         if isinstance(value, Obj):
             if value.parent is None and "device_manager" in value.atom.facts:
-                self.emit("device_set", node, None, name=value.atom.origin, index=value.atom.facts["device_manager"])
+                self.emit("device_set", node, None, name=value.atom.origin, index=value.atom.facts["device_manager"], scoped=True)
             elif value.parent is None and "device" in value.atom.facts:
                 device.touch(self, node, value)
             method = self.find_attr(value, "__enter__")

@@ -285,7 +285,12 @@ def container_items(machine: Interpreter, obj: Obj, call: Call) -> Value:
 @external("torch.compile", "torch.jit.script", "torch.distributed.algorithms._checkpoint.checkpoint_wrapper.checkpoint_wrapper", "torch.distributed._composable.checkpoint", "torch.distributed._composable.replicate", "torch.distributed.tensor.parallel.parallelize_module", "torch.nn.SyncBatchNorm.convert_sync_batchnorm", "typing.cast", "torchao.float8.convert_to_float8_training", "torch.distributed.fsdp.wrap.wrap", "copy.copy")  # fmt: skip
 def wrapped(machine: Interpreter, call: Call) -> Value:
     """Wrappers that keep the module, or stand in its place with the same parameters."""
-    value = call.arg(1 if machine.called_name == "typing.cast" else 0, "model") or call.arg(None, "module")
+    is_cast = machine.called_name == "typing.cast"
+    value = call.arg(1 if is_cast else 0, "model") or call.arg(None, "module")
+    if is_cast and value is not None and isinstance(call.args[0], ClassV):
+        for _, leaf in machine.alternatives(value):
+            if isinstance(leaf, Obj) and leaf.atom.cls is None:
+                machine.types.setdefault(leaf, call.args[0])
     return value if value is not None else unknown(machine.called_name)
 
 
