@@ -18,7 +18,10 @@ class AddedAfterSharding(Rule):
 
     def settled(self, event: PlanSettled) -> Iterator[Outcome]:
         yield JUDGED
-        for attached, name, sharded in event.model.added_late():
+        late = event.model.added_late()
+        if not late:
+            return
+        for attached, name, sharded in late:
             yield self.found_order(
                 (sharded, "the model is sharded here"),
                 (attached, f"{name} is attached here and belongs to no group"),

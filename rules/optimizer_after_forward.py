@@ -18,7 +18,10 @@ class OptimizerAfterForward(Rule):
 
     def settled(self, event: OptimizerSettled) -> Iterator[Outcome]:
         yield JUDGED
-        for temporary in event.optimizer.temporary():
+        unsharded = event.optimizer.temporary()
+        if not unsharded:
+            return
+        for temporary in unsharded:
             yield self.found_order(
                 (temporary.replaced, f"this forward leaves the root of {temporary.label} gathered"),
                 (temporary.read, f"{event.optimizer.label} takes the temporary parameters here"),

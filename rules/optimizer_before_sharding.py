@@ -18,7 +18,10 @@ class OptimizerBeforeSharding(Rule):
 
     def settled(self, event: OptimizerSettled) -> Iterator[Outcome]:
         yield JUDGED
-        for stale in event.optimizer.replaced():
+        replaced = event.optimizer.replaced()
+        if not replaced:
+            return
+        for stale in replaced:
             yield self.found_order(
                 (stale.read, f"{event.optimizer.label} takes the parameters of {stale.label} here"),
                 (stale.replaced, "fully_shard replaces them here"),

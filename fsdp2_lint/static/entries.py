@@ -118,6 +118,7 @@ def find_entries(project: Project, explicit: frozenset[str]) -> Plan:
     if not plan.seeds:
         return plan
     importers = _importers(project, plan.seeds)
+    project.relevant = {*plan.seeds, *importers}
     definitions = [each for path in [*plan.seeds, *importers] for each in _definitions(project, path)]
     plan.sharding = [each for each in definitions if SEED in each.mentions]
     plan.reaching = _reaching(definitions, plan.sharding)

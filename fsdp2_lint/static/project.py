@@ -87,6 +87,7 @@ class Project:
         self._suffixes: dict[str, list[Path]] | None = None
         self.files: list[str] = []
         self.imported_by: dict[str, list[str]] = {}  # filled by ``entries``
+        self.relevant: set[str] = set()  # files from which sharding code can be reached by imports; likewise
 
     def data(self, path: str) -> bytes:
         if path not in self._bytes:

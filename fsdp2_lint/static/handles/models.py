@@ -32,7 +32,7 @@ class StaticUnit:
         whole = self.obj.parent if str(self.obj.item).startswith(BELOW) else None  # of "each module below"
         for earlier in self.program.trace.of("sharded", before=self.step):
             for outer in earlier["group"]:
-                if not self.program.was_part(self.obj, earlier):
+                if not self.program.was_part(self.obj, outer, earlier):
                     continue
                 found = self.program.relation(outer, self.obj)
                 if found is Relation.CONTAINS or whole is not None and self.program.relation(outer, whole) is Relation.SAME:

@@ -35,7 +35,7 @@ class StaticOptimizer:
 
     def replaced(self) -> Many[Stale]:
         found: dict[Step, Stale] = {}
-        why = self._followed()
+        why, may = self._followed(), ""
         for created, held in self.creations():
             why = why or self._changed_hands(created)
             for sharding, part in self.program.units(held.model, *RELATED, Relation.MAY):
@@ -45,12 +45,10 @@ class StaticOptimizer:
                 if path is None or not path.compatible(sharding.guard) or not self._used(created, sharding):
                     continue
                 if self.program.relation(held.model, part) is Relation.MAY:
-                    why = why or f"whether {sharding.when.at} shards parameters of this optimizer is not known"
+                    may = may or f"whether {sharding.when.at} shards parameters of this optimizer is not known"
                     continue
                 found[created] = Stale(created.when, sharding.when, self.program.label(held.model))
-        if why and found:
-            return many((), why)
-        return many(found.values(), why)
+        return many((), why) if why else many(found.values(), may)
 
     def _followed(self) -> str:
         for step in self.program.trace.of("optimizer"):
@@ -88,9 +86,7 @@ class StaticOptimizer:
                     continue
                 why = why or self._changed_hands(created)
                 found[created] = Stale(created.when, call.when, self.program.label(root[1]))
-        if why and found:
-            return many((), why)
-        return many(found.values(), why)
+        return many((), why) if why else many(found.values())
 
     def _unsharded_root(self, call: Step, held: Held) -> tuple[Step, Obj] | None:
         """The outermost sharded module that this call gathers and leaves gathered."""

@@ -8,7 +8,7 @@ from ...vocab.answers import Answer, Many, many, no, unknown, yes
 from ..guards import Guard
 from ..relations import Relation
 from ..trace import Step
-from ..values import Loaded, Obj, StateDict, StateTensor, Value
+from ..values import Loaded, Obj, ParamV, StateDict, StateTensor, Value
 from .program import RELATED, Program
 
 
@@ -34,6 +34,10 @@ class StaticPayload:
                 if guard.decide(("truth", ("dtensor", leaf))) is False:
                     continue  # the program asked, and keeps only what is no DTensor
                 words = self._of(leaf.of, guard)
+            elif isinstance(leaf, ParamV):
+                if guard.decide(("truth", ("dtensor", leaf))) is False:
+                    continue
+                words = self._of(StateDict("model", leaf.model, leaf.read), guard).replace("the state dict", "parameters")
             elif isinstance(leaf, StateDict):
                 words = self._of(leaf, guard)
                 if leaf.full is None:
@@ -49,7 +53,7 @@ class StaticPayload:
         return many(found, why)
 
     def _of(self, state: StateDict, guard: Guard) -> str:
-        if any(0 < state.read - step.index <= 2 for step in self.program.trace.of("fsdp1_context")):
+        if any(0 < state.read - step.index <= 2 and guard.compatible(step.guard) for step in self.program.trace.of("fsdp1_context")):
             return ""  # read under a context of FSDP1, which is FSDP903's to say
         machine = self.program.machine
         before, machine.guard = machine.guard, guard

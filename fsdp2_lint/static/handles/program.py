@@ -53,9 +53,11 @@ class Program:
         """Calls of ``fully_shard`` that surely concern ``obj``: itself, its parts or its holder."""
         return list(self.units(obj, *RELATED))
 
-    def was_part(self, obj: Obj, step: Step) -> bool:
-        """Had ``obj`` its place in the model already when ``step`` happened?"""
-        return all(self.machine.adopted_at.get(at, 0) <= step.index for at in self.ancestors(obj))
+    def was_part(self, obj: Obj, outer: Obj, step: Step) -> bool:
+        """Was ``obj`` in its place inside ``outer`` already when ``step`` happened?"""
+        chain = self.ancestors(obj)
+        links = chain[: chain.index(outer)] if outer in chain else chain
+        return all(self.machine.adopted_at.get(at, 0) <= step.index for at in links)
 
     def ancestors(self, obj: Obj) -> list[Obj]:
         """The object and its holders, innermost first, as far as they are modules."""

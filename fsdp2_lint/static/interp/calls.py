@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from .interpreter import Interpreter
 
 MAX_SAME_FUNCTION = 2
+MAX_MODEL_DEPTH = 6
 MAX_VISITED = 80
 EXITS = frozenset({"sys.exit", "os._exit", "builtins.exit", "builtins.quit", "os.abort"})
 
@@ -156,7 +157,7 @@ class Calls(Conditions):
         if self.pointless(func, args, kwargs, receiver):
             return unknown(f"{func.name}()")
         active = sum(1 for frame in self.frames if frame.func is not None and frame.func.node is func.node)
-        if active >= MAX_SAME_FUNCTION or len(self.frames) >= MAX_DEPTH:
+        if active >= self.allowed_depth(args) or len(self.frames) >= MAX_DEPTH:
             self.opened(f"a recursive call of {func.name}()", Call(self, node, args, kwargs), receiver)
             return unknown(f"{func.name}(), a recursive call", kind="opaque")
         key = self.memo_key(func, args, kwargs, receiver) if on_yield is None and not why else None
@@ -170,6 +171,11 @@ class Calls(Conditions):
         if key is not None and before[1:] == (self.store.shared_writes, len(self.trace)) and not self.makes_new(value, born):
             self.memo[key] = (value, before[0] == self.reads, self.store.shared_writes)
         return value
+
+    def allowed_depth(self, args: list[Value]) -> int:
+        """Recursion over the parts of a known model ends by itself; any other is cut."""
+        known = any(isinstance(value, Obj) and value.parent is None and value.atom.facts.get("module") for value in args)
+        return MAX_MODEL_DEPTH if known else MAX_SAME_FUNCTION
 
     def makes_new(self, value: Value, born: int) -> bool:
         """Is a fresh object returned? Two calls make two of them, which must not become one."""
@@ -188,7 +194,7 @@ class Calls(Conditions):
 
     def pointless(self: Interpreter, func: Func, args: list[Value], kwargs: dict[str, Value], receiver: Value | None) -> bool:  # type: ignore[misc]
         """Code of a file that knows nothing of torch, with nothing of torch in its hands."""
-        if func.module.mentions_torch or func.closure:
+        if func.module.mentions_torch or func.closure or func.module.path in self.project.relevant:
             return False
         handed = [*args, *kwargs.values(), *([receiver] if receiver is not None else [])]
         return not any(self.matters(leaf) for value in handed for _, leaf in self.leaves(value))
@@ -348,6 +354,8 @@ class Calls(Conditions):
         self.frames, self.calls = frames[:-1], calls[:-1]
         try:
             frame.flow_of_body |= frame.on_yield(value)
+        except Diverges:  # what stands behind the yield is there to clean up
+            frame.flow_of_body |= RAISE
         finally:
             self.frames, self.calls = frames, calls
         return NONE

@@ -113,6 +113,8 @@ class Conditions(Expressions):
         if isinstance(left, Const):
             left, right = right, left
         if isinstance(right, Const):
+            if isinstance(left, Rank) and isinstance(right.value, str) and right.value.isdigit():
+                right = Const(int(right.value))  # environment variables are strings
             if isinstance(left, Cond) and isinstance(right.value, bool):
                 return left.formula if right.value else negate(left.formula)
             if right.value is None and not isinstance(left, Obj):

@@ -68,7 +68,7 @@ class Expressions(Names):
         ranked = [self.per_rank(part) for part in parts]
         verdict = True if True in ranked else (None if None in ranked else False)
         hint = "".join(str(p.value) if isinstance(p, Const) else getattr(p, "hint", "") or "{}" for p in parts)
-        ranks = [part for part in parts if isinstance(part, Rank)]
+        ranks = [part if isinstance(part, Rank) else part.source for part in parts if isinstance(part, Rank) or isinstance(part, Text) and part.source]
         return Text(verdict, hint[:MAX_TEXT], ranks[0] if len(ranks) == 1 else None)
 
     def per_rank(self: Interpreter, value: Value) -> bool | None:  # type: ignore[misc]

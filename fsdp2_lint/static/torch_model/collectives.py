@@ -25,12 +25,22 @@ def collective(machine: Interpreter, call: Call) -> Value:
         group = next((value for value in call.args[1:] if _is_group(value)), None)
     group = call.args[0] if group is None and machine.called_name.endswith("barrier") and call.args else group
     name = machine.called_name.rsplit(".", 1)[-1]
-    machine.emit("collective", call.node, None, name=f"{name}()", group=None if group == NONE else group, sure=True)
-    return unknown(f"{name}()")
+    machine.emit("collective", call.node, None, name=f"{name}()", group=part_of_job(group), sure=True)
+    made = unknown(f"{name}()")
+    if name == "new_group":
+        made.atom.facts["group"] = "whole" if call.arg(0, "ranks") in (None, NONE) else "part"
+    return made
 
 
 def _is_group(value: Value) -> bool:
-    return isinstance(value, Obj) and "new_group" in value.atom.origin
+    return isinstance(value, Obj) and "group" in value.atom.facts
+
+
+def part_of_job(group: Value | None) -> Value | None:
+    """A group that may be only some of the ranks; None for the whole job."""
+    if group is None or group == NONE or isinstance(group, Obj) and group.atom.facts.get("group") == "whole":
+        return None
+    return group
 
 
 @external("torch.nn.utils.clip_grad_norm_", "torch.nn.utils.get_total_norm")

@@ -20,7 +20,6 @@ SETTERS = tuple(f"torch.{name}.set_device" for name in _BACKENDS) + (
     "torch_npu.npu.set_device",
 )
 MANAGERS = ("torch.accelerator.device_index", *(f"torch.{name}.device" for name in _BACKENDS))
-_CURRENT = ("torch.cuda.empty_cache", "torch.cuda.synchronize", "torch.cuda.Stream", "torch.cuda.Event", "torch.cuda.mem_get_info")
 
 
 @external(*SETTERS)
@@ -51,13 +50,10 @@ def make_device(machine: Interpreter, call: Call) -> Value:
     return machine.over(call.arg(0, "type") or call.arg(0, "device") or NONE, one)
 
 
-@external(*_CURRENT, "torch.set_default_device")
+@external("torch.set_default_device")
 def use_current(machine: Interpreter, call: Call) -> Value:
-    if machine.called_name == "torch.set_default_device":
-        touch(machine, call.node, call.arg(0, "device"))
-    else:
-        machine.emit("device_touch", call.node, None, how=f"{machine.called_name}()")
-    return unknown(machine.called_name)
+    touch(machine, call.node, call.arg(0, "device"))
+    return NONE
 
 
 def device_kind(machine: Interpreter, value: Value | None) -> str:

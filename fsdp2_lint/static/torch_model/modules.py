@@ -142,7 +142,9 @@ def stored_item(machine: Interpreter, obj: Obj, key: Value, value: Value, node: 
 
 def children(machine: Interpreter, obj: Obj) -> list[tuple[str, Value]] | None:
     """The known direct children of a module of the project; None if it was not followed."""
-    if obj.parent is not None or obj.atom.kind != "instance" or not obj.atom.facts.get("module"):
+    if obj.parent is not None or not obj.atom.facts.get("module") or obj.atom.facts.get("wrapper"):
+        return None
+    if obj.atom.kind == "external" and not (isinstance(obj.atom.cls, Ext) and obj.atom.cls.qname.startswith("torch.nn.")):
         return None
     found: list[tuple[str, Value]] = []
     for child, (holder, name) in machine.parents.items():
@@ -195,7 +197,7 @@ def descendants(machine: Interpreter, obj: Obj, name: str = "", depth: int = 0) 
 def module_children(machine: Interpreter, obj: Obj, call: Call) -> Value:
     named = machine.called_name == "named_children"
     known = children(machine, obj)
-    pairs = [(name, child) for name, child in known] if known else [("", obj.child(EACH))]
+    pairs = list(known) if known is not None else [("", obj.child(EACH))]
     return machine.new_list([TupleV((Const(name) if name else Text(False), child)) if named else child for name, child in pairs], exact=False)
 
 

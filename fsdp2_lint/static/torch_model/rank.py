@@ -50,7 +50,7 @@ def convert(machine: Interpreter, call: Call) -> Value:
     def one(leaf: Value) -> Value:
         name = machine.called_name.rsplit(".", 1)[-1]
         if isinstance(leaf, Rank):
-            return Text(True, "{}") if name == "str" else leaf
+            return Text(True, "{}", leaf) if name == "str" else leaf
         if isinstance(leaf, Const):
             try:
                 return Const({"int": int, "str": str, "float": float, "bool": bool, "abs": abs}[name](leaf.value))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from ..values import (
     NONE, Atom, Const, DictV, Ext, Loaded, Obj, ParamV, Params, StateDict, StateTensor, TupleV, Value, unknown,
 )  # fmt: skip
+from .collectives import part_of_job
 from .tables import external, method
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ def dcp(machine: Interpreter, call: Call) -> Value:
     alone = call.arg(None, "no_dist")
     group = call.arg(None, "process_group")
     if alone is None or alone == Const(False):
-        machine.emit("collective", call.node, None, name=f"dcp.{name}()", group=None if group == NONE else group, sure=True)
+        machine.emit("collective", call.node, None, name=f"dcp.{name}()", group=part_of_job(group), sure=True)
     for value in call.all:
         run_stateful(machine, value, "state_dict" if "save" in name else "load_state_dict", call)
     return unknown(f"dcp.{name}()")
