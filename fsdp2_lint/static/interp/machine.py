@@ -66,6 +66,7 @@ class Machine:
         self.fork_kinds: dict[int, int] = {}
         self.rank_sites: dict[Formula, Moment] = {}  # where a condition on the rank was asked
         self.context = 0
+        self.loops = 0  # how deep in loops, over all active calls
         self._counter = 0
 
     def fresh(self) -> int:

@@ -140,6 +140,8 @@ class Statements(Targets):
 
     def exec_For(self, node: nodes.For) -> int:
         iterable = self.eval(node.iter)
+        self.widen(node)
+        self.loops += 1
         start = self.guard
         ways = 0
         for guard, element in self.elements(iterable, node.iter):
@@ -153,6 +155,7 @@ class Statements(Targets):
             ways |= flow
             if not flow & (FALL | CONTINUE):
                 break
+        self.loops -= 1
         self.leave_loop(start)
         if node.orelse:
             ways |= self.exec_block(node.orelse)
@@ -171,17 +174,31 @@ class Statements(Targets):
         self.guard = kept
 
     def exec_While(self, node: nodes.While) -> int:
+        self.widen(node)
         formula = self.condition(node.test)
         if self.guard.decide(formula) is False:
             return self.exec_block(node.orelse)
         start = self.guard
         if self.about_rank(formula):
             self.guard = start.add(formula) or start
+        self.loops += 1
         flow = self.exec_block(node.body)
+        self.loops -= 1
         self.leave_loop(start)
-        if formula is True and not flow & BREAK:
+        if isinstance(node.test, nodes.Const) and not flow & BREAK:
             return flow & (RETURN | RAISE)
         return (flow & (RETURN | RAISE)) | FALL
+
+    def widen(self, node: nodes.For | nodes.While) -> None:
+        """Constants that the body changes are not constant while it runs: the body stands for any round."""
+        for target in _changed(node):
+            if isinstance(target, nodes.AssignName):
+                if isinstance(self.store.get((self.frame.id, target.name)), Const):
+                    self.bind_local(target.name, unknown(target.name))
+            elif isinstance(target.expr, nodes.Name):
+                for _, owner in self.alternatives(self.eval(target.expr)):
+                    if isinstance(owner, Obj) and isinstance(self.store.get((owner, target.attrname)), Const):
+                        self.store.put((owner, target.attrname), owner.child(target.attrname))
 
     def exec_Try(self, node: nodes.Try) -> int:
         number, arm_of = self.fork()
@@ -279,6 +296,18 @@ class Statements(Targets):
 
 def _is_fork(formula: Formula) -> bool:
     return isinstance(formula, tuple) and formula[0] == "is" and isinstance(formula[1], tuple) and formula[1][0] == "fork"
+
+
+def _changed(node: nodes.NodeNG) -> list[nodes.NodeNG]:
+    """Names and attributes that a loop's body counts up or assigns."""
+    found: list[nodes.NodeNG] | None = getattr(node, "fsdp2_changed", None)
+    if found is None:
+        found = []
+        for child in node.nodes_of_class((nodes.AugAssign, nodes.Assign), skip_klass=nodes.FunctionDef):
+            targets = [child.target] if isinstance(child, nodes.AugAssign) else child.targets
+            found += [target for target in targets if isinstance(target, (nodes.AssignName, nodes.AssignAttr))]
+        node.fsdp2_changed = found
+    return found
 
 
 def _jumps(node: nodes.NodeNG) -> bool:

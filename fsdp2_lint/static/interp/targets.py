@@ -148,7 +148,8 @@ class Targets(Machine):
                 self.extend(leaf, added)
                 return
         if any(not isinstance(leaf, ListV) for _, leaf in self.alternatives(old)):
-            self.assign(target, self.binary(node.op[:-1], old, added))
+            counted = self.loops and isinstance(old, Const) and not isinstance(old.value, str)
+            self.assign(target, unknown("a counter") if counted else self.binary(node.op[:-1], old, added))
 
     def extend(self: Interpreter, target: ListV, added: Value) -> None:  # type: ignore[misc]
         held = self.items(target)

@@ -374,7 +374,15 @@ class TorchModel(Machine):
 
     def in_sharded(self, obj: Obj) -> bool:
         """Is something of the same outermost object sharded by now?"""
-        return obj.atom in self.sharded_atoms or self.address(obj)[0] in self.sharded_atoms
+        at: Obj | None = obj
+        seen: set[Obj] = set()
+        while at is not None and at not in seen:
+            if at.atom in self.sharded_atoms:
+                return True
+            seen.add(at)
+            adopted = self.parents.get(at) or self.parents.get(at.atom.root)
+            at = adopted[0] if adopted is not None else None
+        return False
 
     def constructed(self: Interpreter, obj: Obj, cls: ClassV, call: Call) -> None:  # type: ignore[misc]
         if any(isinstance(base, Ext) and framework_of(base.qname) for base in self.mro(cls)):
@@ -394,8 +402,13 @@ class TorchModel(Machine):
         return None
 
     def surely_lacks(self: Interpreter, obj: Obj, name: str) -> bool:  # type: ignore[misc]
+        if obj.parent is not None or hasattr_of_module(name, obj):
+            return False
         cls = self.class_of(obj)
-        return cls is not None and obj.parent is None and self.closed_class(cls) and not hasattr_of_module(name, obj)
+        if cls is None:
+            own = obj.atom.cls
+            return isinstance(own, Ext) and own.qname.startswith("torch.nn.") and name not in _LAYER_NAMES
+        return self.closed_class(cls)
 
     def is_sharded_formula(self, obj: Obj) -> Any:
         """``isinstance(m, FSDPModule)``: decided where the trace decides it."""
@@ -464,6 +477,11 @@ def hasattr_of_module(name: str, obj: Obj) -> bool:
     return bool(obj.atom.facts.get("module") is not False) and name in _MODULE_NAMES
 
 
+_LAYER_NAMES = frozenset(
+    """weight bias in_features out_features num_embeddings embedding_dim padding_idx normalized_shape eps elementwise_affine
+    kernel_size stride padding dilation groups in_channels out_channels num_heads embed_dim in_proj_weight out_proj num_features
+    running_mean running_var layers num_layers hidden_size input_size p inplace dim approximate module""".split()
+)  # fmt: skip
 _MODULE_NAMES = frozenset({"training", "parameters", "modules", "state_dict", "forward", "to", "device", "config"})
 
 

@@ -148,7 +148,7 @@ def children(machine: Interpreter, obj: Obj) -> list[tuple[str, Value]] | None:
         return None
     found: list[tuple[str, Value]] = []
     for child, (holder, name) in machine.parents.items():
-        if holder is obj:
+        if holder is obj and child.atom.facts.get("parameter") is None:
             found.append((name, child))
     return found
 
