@@ -9,6 +9,7 @@ Prints a table by operator and by reach, and what was missed.
 from __future__ import annotations
 
 import argparse
+import gc
 import json
 import os
 import sys
@@ -20,7 +21,9 @@ from typing import Any
 
 from fsdp2_lint import registry
 from fsdp2_lint.discovery import discover
+from fsdp2_lint.static import entries
 from fsdp2_lint.static.check import check
+from fsdp2_lint.static.project import Project
 from tests.mutation.operators import map_line, plant
 
 HERE = Path(__file__).parent
@@ -46,6 +49,22 @@ def recipes(corpus: Path | None) -> Iterator[tuple[Path, Mapping[str, Any]]]:
             yield file.parent, recipe
 
 
+def keep_unchanged_files() -> None:
+    """A planted fault changes one file: the trees and imports of all others are kept from run to run."""
+    load, parse, imports = Project._load, Project.ast, entries._imports
+    kept: dict[Any, Any] = {}
+
+    def once(kind: str, make: Any, project: Project, path: str, *rest: Any) -> Any:
+        key = (kind, path, hash(project.data(path)))
+        if key not in kept:
+            kept[key] = make(project, path, *rest)
+        return kept[key]
+
+    Project._load = lambda self, path, tree: once("tree", load, self, path, tree)  # type: ignore[method-assign]
+    Project.ast = lambda self, path: once("ast", parse, self, path)  # type: ignore[method-assign]
+    entries._imports = lambda project, path, data: once("imports", lambda *a: list(imports(*a)), project, path, data)  # type: ignore[assignment]
+
+
 def attempt(task: tuple[Path, Mapping[str, Any]]) -> Outcome:
     """Plant one fault in memory and check the whole program."""
     folder, recipe = task
@@ -53,6 +72,7 @@ def attempt(task: tuple[Path, Mapping[str, Any]]) -> Outcome:
     changed = plant({recipe["file"]: path.read_text(encoding="utf-8")}, recipe)
     overlay = {os.path.realpath(folder / name): text.encode() for name, text in changed.items()}
     files = discover([str(folder)]).files
+    gc.set_threshold(100_000, 50, 50)  # as the command line does
     report = check(files, root=os.path.realpath(folder), overlay=overlay, rules=registry.rules())
     expected = {
         (os.path.realpath(folder / name), line)
@@ -90,8 +110,13 @@ def main() -> int:
     parser.add_argument("--at-least", type=float, default=0.0, help="exit 1 below this recall")
     options = parser.parse_args()
     wanted = [task for task in recipes(options.corpus) if options.only in f"{task[0].name} {task[1]['code']}"]
-    with ProcessPoolExecutor(options.jobs) as pool:
-        outcomes = list(pool.map(attempt, wanted, chunksize=4))
+    wanted.sort(key=lambda task: task[0].name)
+    outcomes = []
+    with ProcessPoolExecutor(options.jobs, initializer=keep_unchanged_files) as pool:
+        for outcome in pool.map(attempt, wanted, chunksize=8):
+            outcomes.append(outcome)
+            if options.corpus:
+                print("." if outcome.found else "x", end="", file=sys.stderr, flush=True)
     print(table(outcomes))
     for missed in (outcome for outcome in outcomes if not outcome.found):
         place = f"{missed.recipe['file']}:{missed.recipe['line']}"

@@ -1,0 +1,159 @@
+"""Handles that answer as they are told, built from the protocols of the vocabulary alone.
+
+An *assignment* maps a question (``"event.field.method"``) to what the witness knows: an
+:class:`Answer` or a :class:`Many`. A fake knows the questions of its protocol and no others.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import typing
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from hypothesis import strategies as st
+
+from fsdp2_lint.vocab import events, handles
+from fsdp2_lint.vocab.answers import Answer, Many, many, no, unknown, yes
+from fsdp2_lint.vocab.events import Event
+from fsdp2_lint.vocab.finding import Finding, Moment, Site
+from fsdp2_lint.vocab.handles import Stale
+from fsdp2_lint.vocab.rule import Court, Rule
+
+WHY = "nobody knows"
+EVENTS = [each for _, each in inspect.getmembers(events, inspect.isclass) if each is not Event and issubclass(each, Event)]
+MOMENTS = st.builds(
+    Moment,
+    st.builds(Site, st.sampled_from(["train.py", "helper.py"]), st.integers(1, 6)),
+    st.lists(st.builds(Site, st.just("main.py"), st.integers(1, 3)), max_size=2).map(tuple),
+)
+WORDS = st.sampled_from(["forward", "mesh", "auto_wrap_policy", "summon_full_params", "torch.save", "generate"])
+STALE = st.builds(Stale, MOMENTS, MOMENTS, st.just("model"))
+# What a yes carries, question by question; a truth with no more to say for all others.
+PROOFS: dict[str, st.SearchStrategy[Any]] = {
+    "inside": MOMENTS,
+    "repeated": MOMENTS,
+    "container_without_forward": st.just("ModuleList"),
+    "units": MOMENTS,
+    "inner_units": MOMENTS,
+    "sharded": MOMENTS,
+    "one_group": MOMENTS,
+    "repeats": st.just("layers"),
+    "parameter_count": st.sampled_from([7_000, 7_000_000_000]),
+    "outside": st.sampled_from([["head"], ["a", "b", "c", "d"]]),
+    "added_late": st.tuples(MOMENTS, st.just("lora"), MOMENTS),
+    "replaced": STALE,
+    "temporary": STALE,
+    "shards": st.just("the model's shards"),
+    "full_tensors": MOMENTS,
+    "excluded_ranks": st.tuples(st.none() | MOMENTS, st.just("rank == 0")),
+    "touched_before": st.tuples(MOMENTS, st.just("cuda()")),
+    "current_device_used": st.tuples(MOMENTS, st.just("cuda()")),
+    "mesh_made": MOMENTS,
+}
+Assignment = dict[str, Any]
+
+
+@dataclass
+class Fake:
+    """One handle. ``asked`` collects the questions that were put to it."""
+
+    protocol: type
+    path: str
+    answers: Assignment
+    asked: list[str] = field(default_factory=list)
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ("label", "name"):
+            return self.path
+        if name not in questions(self.protocol):
+            raise AttributeError(f"{name} is no question of {self.protocol.__name__}")
+        key = f"{self.path}.{name}"
+
+        def answer(*_: object) -> Any:
+            self.asked.append(key)
+            return self.answers[key]
+
+        return answer
+
+
+def questions(protocol: type) -> dict[str, Any]:
+    """The methods of a protocol and what they return: Answer or Many."""
+    return {
+        name: typing.get_origin(kind) or kind
+        for name, method in vars(protocol).items()
+        if inspect.isfunction(method) and not name.startswith("_")
+        for kind in [typing.get_type_hints(method, vars(handles)).get("return")]
+    }
+
+
+def handle_fields(event: type[Event]) -> dict[str, type]:
+    hints = typing.get_type_hints(event)
+    return {each.name: hints[each.name] for each in dataclasses.fields(event) if getattr(hints[each.name], "_is_protocol", False)}
+
+
+def plain_fields(event: type[Event]) -> st.SearchStrategy[dict[str, Any]]:
+    """Values for the fields that are no handles."""
+    kinds = {Moment: MOMENTS, str: WORDS, bool: st.booleans()}
+    hints = typing.get_type_hints(event)
+    names = [each.name for each in dataclasses.fields(event) if each.name not in handle_fields(event)]
+    return st.fixed_dictionaries({name: kinds[hints[name]] for name in names})
+
+
+def all_questions(event: type[Event]) -> dict[str, Any]:
+    return {
+        f"{event.__name__}.{name}.{asked}": kind
+        for name, protocol in handle_fields(event).items()
+        for asked, kind in questions(protocol).items()
+    }
+
+
+def answer_to(question: str, kind: type) -> st.SearchStrategy[Any]:
+    """Anything that a witness may say, an unknown included."""
+    proof = PROOFS.get(question.rpartition(".")[2], st.just(True))
+    if kind is Many:
+        return st.builds(many, st.lists(proof, max_size=2), st.sampled_from(["", WHY]))
+    assert kind is Answer, f"{question} returns {kind}"
+    return st.one_of(proof.map(yes), st.just(no()), st.just(unknown(WHY)))
+
+
+def assignments(event: type[Event]) -> st.SearchStrategy[Assignment]:
+    return st.fixed_dictionaries({name: answer_to(name, kind) for name, kind in all_questions(event).items()})
+
+
+def nothing_known(event: type[Event]) -> Assignment:
+    return {name: many((), WHY) if kind is Many else unknown(WHY) for name, kind in all_questions(event).items()}
+
+
+def less_known(base: Assignment, forget: Callable[[str], bool]) -> Assignment:
+    """Some answers become unknown; a listing forgets its items and is open."""
+    gone = {name: many((), WHY) if isinstance(known, Many) else unknown(WHY) for name, known in base.items()}
+    return {name: gone[name] if forget(name) else known for name, known in base.items()}
+
+
+@dataclass
+class Trial:
+    findings: list[Finding]
+    asked: list[str]
+    broken: list[tuple[str, Exception]]
+    words: dict[str, str]
+
+    @property
+    def places(self) -> set[tuple[str, Site]]:
+        return {(each.code, each.primary.site) for each in self.findings}
+
+
+def judge(rules: tuple[Rule, ...], event: type[Event], plain: dict[str, Any], answers: Assignment) -> Trial:
+    """Put one event before the court."""
+    fakes = {name: Fake(protocol, f"{event.__name__}.{name}", answers) for name, protocol in handle_fields(event).items()}
+    court = Court(rules)
+    court.hear(event(**plain, **fakes))
+    findings = [finding for verdict in court.verdicts.values() for finding in verdict.findings]
+    asked = [question for fake in fakes.values() for question in fake.asked]
+    return Trial(findings, asked, court.broken, {verdict.code: verdict.word for verdict in court.verdicts.values()})
+
+
+def subscribers(event: type[Event], rules: tuple[Rule, ...]) -> Iterator[Rule]:
+    return (rule for rule in rules if event in rule.handlers)

@@ -1,0 +1,142 @@
+"""Laws that hold for every rule, whatever a witness answers."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from fsdp2_lint import registry
+from fsdp2_lint.vocab import handles
+from fsdp2_lint.vocab.events import Event
+from fsdp2_lint.vocab.rule import Rule
+
+from .fakes import EVENTS, all_questions, assignments, judge, less_known, nothing_known, plain_fields, questions, subscribers
+
+RULES = registry.rules()
+JUDGED = [(rule, event) for event in EVENTS for rule in subscribers(event, RULES)]
+# Questions that a rule asks although no protocol has them: the vocabulary is incomplete.
+UNDECLARED = {"FSDP801": "Collection.needs_model is asked and not in vocab.handles"}
+each_judgement = pytest.mark.parametrize(
+    ("rule", "event"),
+    [
+        pytest.param(
+            rule,
+            event,
+            id=f"{rule.code}-{event.__name__}",
+            marks=[pytest.mark.xfail(strict=True, reason=UNDECLARED[rule.code])] if rule.code in UNDECLARED else [],
+        )
+        for rule, event in JUDGED
+    ],
+)
+many_examples = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+
+
+def test_every_rule_judges_some_event() -> None:
+    assert {rule.code for rule, _ in JUDGED} == {rule.code for rule in RULES} and len(RULES) >= 19
+
+
+@each_judgement
+@many_examples
+@given(data=st.data())
+def test_nothing_is_found_where_nothing_is_known(rule: Rule, event: type[Event], data: Any) -> None:
+    """Law 1. A rule that asks no question judges the event itself, which is a fact."""
+    trial = judge((rule,), event, data.draw(plain_fields(event)), nothing_known(event))
+    assert not trial.broken
+    if trial.asked:
+        assert not trial.findings, f"guessed after asking {trial.asked}"
+        assert trial.words[rule.code] == "unknown"
+
+
+@each_judgement
+@many_examples
+@given(data=st.data())
+def test_less_knowledge_never_adds_a_finding(rule: Rule, event: type[Event], data: Any) -> None:
+    """Law 2."""
+    plain, base = data.draw(plain_fields(event)), data.draw(assignments(event))
+    forgotten = data.draw(st.sets(st.sampled_from(sorted(base)))) if base else set()
+    known = judge((rule,), event, plain, base)
+    less = judge((rule,), event, plain, less_known(base, forgotten.__contains__))
+    assert not known.broken and not less.broken
+    assert less.places <= known.places, f"new once {forgotten} are unknown"
+
+
+@each_judgement
+@many_examples
+@given(data=st.data())
+def test_less_knowledge_never_makes_a_violation_upheld(rule: Rule, event: type[Event], data: Any) -> None:
+    plain, base = data.draw(plain_fields(event)), data.draw(assignments(event))
+    forgotten = data.draw(st.sets(st.sampled_from(sorted(base)))) if base else set()
+    known = judge((rule,), event, plain, base)
+    less = judge((rule,), event, plain, less_known(base, forgotten.__contains__))
+    if known.words[rule.code] == "violated":
+        assert less.words[rule.code] in ("violated", "unknown")
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.code)
+def test_every_rule_can_be_violated_and_can_be_silent(rule: Rule) -> None:
+    """Else the laws above would hold for a rule that never speaks."""
+    if rule.code in UNDECLARED:
+        pytest.xfail(UNDECLARED[rule.code])
+    counts: set[int] = set()
+    for event in rule.handlers:
+
+        @settings(max_examples=300, deadline=None, database=None, derandomize=True)
+        @given(data=st.data())
+        def collect(data: Any, event: type[Event] = event) -> None:
+            trial = judge((rule,), event, data.draw(plain_fields(event)), data.draw(assignments(event)))
+            counts.add(min(len(trial.findings), 1))
+
+        collect()
+    assert 1 in counts
+    assert 0 in counts or rule.code == "FSDP104", "a bare context manager is always a fault"
+
+
+def asked_names(rule: Rule) -> set[str]:
+    """Names of what a rule's source calls on ``event.…``."""
+    found = set()
+    for node in ast.walk(ast.parse(inspect.getsource(inspect.getmodule(type(rule))))):  # type: ignore[arg-type]
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            owner = node.func.value
+            if isinstance(owner, ast.Attribute) and isinstance(owner.value, ast.Name) and owner.value.id == "event":
+                found.add(node.func.attr)
+    return found
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.code)
+def test_rules_ask_only_what_the_vocabulary_has(rule: Rule, request: pytest.FixtureRequest) -> None:
+    if rule.code in UNDECLARED:
+        request.applymarker(pytest.mark.xfail(strict=True, reason=UNDECLARED[rule.code]))
+    protocols = [each for _, each in inspect.getmembers(handles, inspect.isclass) if getattr(each, "_is_protocol", False)]
+    known = {name for protocol in protocols for name in questions(protocol)}
+    assert asked_names(rule) <= known
+
+
+def test_every_question_can_be_answered_unknown() -> None:
+    """Questions return an Answer or a Many, never a bare truth."""
+    for event in EVENTS:
+        assert nothing_known(event).keys() == all_questions(event).keys()
+        assert all(kind.__name__ in ("Answer", "Many") for kind in all_questions(event).values())
+
+
+@pytest.mark.parametrize("path", sorted(Path(registry._folder()).glob("*.py")), ids=lambda path: path.stem)
+def test_rules_import_the_vocabulary_and_the_standard_library_only(path: Path) -> None:
+    """Law 3."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert not node.level, "a rule does not lean on its neighbours"
+            names = [node.module or ""]
+        else:
+            continue
+        for name in names:
+            stdlib = name.partition(".")[0] in sys.stdlib_module_names
+            assert stdlib or name.startswith("fsdp2_lint.vocab"), name
+            assert name.partition(".")[0] != "ast", "rules do not see syntax trees"
