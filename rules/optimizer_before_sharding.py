@@ -22,9 +22,10 @@ class OptimizerBeforeSharding(Rule):
         if not replaced:
             return
         for stale in replaced:
+            came = "comes in finished, next to" if stale.given else "takes the parameters of"
             yield self.found_order(
-                (stale.read, f"{event.optimizer.label} takes the parameters of {stale.label} here"),
+                (stale.read, f"{event.optimizer.label} {came} {stale.label} here"),
                 (stale.replaced, "fully_shard replaces them here"),
                 f"the optimizer is built before fully_shard replaces the parameters of {stale.label}: they never train",
-                blame="early",
+                blame="late" if stale.given else "early",
             )

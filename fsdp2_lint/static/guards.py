@@ -18,6 +18,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 Formula = Any  # bool or one of the tuples above; recursive types add nothing here
+LARGE = "a condition too large to keep"
 MAX_LEAVES = 24  # a larger composite becomes an unknown of its own: it only loses correlation
 
 
@@ -77,7 +78,7 @@ def _combine(kind: str, formulas: Iterable[Formula], *, neutral: bool) -> Formul
     if len(kept) < 2:
         return kept[0] if kept else neutral
     made = intern((kind, tuple(kept)))
-    return made if sum(1 for _ in atoms(made)) <= MAX_LEAVES else intern(("truth", ("a large condition", id(made))))
+    return made if sum(1 for _ in atoms(made)) <= MAX_LEAVES else intern(("truth", (LARGE, id(made))))
 
 
 def atoms(formula: Formula) -> Iterator[tuple[Any, ...]]:
@@ -201,6 +202,11 @@ class Guard:
 
     def compatible(self, other: Guard) -> bool:
         return self.join(other) is not None
+
+    @property
+    def blurred(self) -> frozenset[Formula]:
+        """Conditions that are too large to be compared with others."""
+        return frozenset(formula for formula, _ in self.literals if formula[0] == "truth" and isinstance(formula[1], tuple) and formula[1][0] == LARGE)
 
     def implies(self, other: Guard) -> bool:
         return all(self.decide(formula) is truth for formula, truth in other.literals)

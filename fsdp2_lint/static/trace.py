@@ -27,7 +27,10 @@ class Step:
         return self.detail[name]
 
     def together(self, other: Step) -> bool:
-        """Can both happen in one run?"""
+        """Can both surely happen in one run? Not where each stands under a condition of its own that was too large."""
+        mine, theirs = self.guard.blurred, other.guard.blurred
+        if mine - theirs and theirs - mine:
+            return False
         return self.guard.compatible(other.guard)
 
     def precedes(self, other: Step) -> bool:

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Union
 
-from .guards import Formula, Guard
+from .guards import TOP, Formula, Guard, both, either, negate
 
 if TYPE_CHECKING:
     from astroid import nodes
@@ -259,8 +259,6 @@ def unknown(origin: str, site: Any = None, kind: str = "unknown") -> Obj:
 
 
 def options(value: Value) -> tuple[tuple[Guard, Value], ...]:
-    from .guards import TOP
-
     return value.options if isinstance(value, Choice) else ((TOP, value),)
 
 
@@ -275,9 +273,24 @@ def choose(alternatives: list[tuple[Guard, Value]]) -> Value:
     first = flat[0][1] if flat else NONE
     if all(leaf == first for _, leaf in flat):
         return first
+    if len(flat) > FEW_OPTIONS:
+        flat = _by_value(flat)
     if len(flat) > MAX_OPTIONS:
         return unknown("one of many values", kind="opaque").child((PICK, None))
     return Choice(tuple(flat))
 
 
+def _by_value(options_: list[tuple[Guard, Value]]) -> list[tuple[Guard, Value]]:
+    """Each value once, on the paths on which any of its options holds."""
+    paths: dict[Value, list[Guard]] = {}
+    for guard, leaf in options_:
+        paths.setdefault(leaf, []).append(guard)
+    merged = []
+    for leaf, guards in paths.items():
+        formula = either([both([part if truth else negate(part) for part, truth in guard.literals]) for guard in guards])
+        merged.append((guards[0] if len(guards) == 1 else TOP.add(formula) or TOP, leaf))
+    return merged
+
+
+FEW_OPTIONS = 6
 MAX_OPTIONS = 16

@@ -16,11 +16,15 @@ from .finding import Moment
 
 @dataclass(frozen=True, slots=True)
 class Stale:
-    """An optimizer read parameters at ``read`` that ``replaced`` took away or will take away."""
+    """An optimizer read parameters at ``read`` that ``replaced`` took away or will take away.
+
+    ``given``: the optimizer came in finished, next to the model; ``read`` is the function that took both.
+    """
 
     read: Moment
     replaced: Moment
     label: str
+    given: bool = False
 
 
 class Unit(Protocol):

@@ -11,6 +11,7 @@ import inspect
 import typing
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 from hypothesis import strategies as st
@@ -56,7 +57,7 @@ PROOFS: dict[str, st.SearchStrategy[Any]] = {
 Assignment = dict[str, Any]
 
 
-@dataclass
+@dataclass(eq=False)
 class Fake:
     """One handle. ``asked`` collects the questions that were put to it."""
 
@@ -79,6 +80,7 @@ class Fake:
         return answer
 
 
+@cache
 def questions(protocol: type) -> dict[str, Any]:
     """The methods of a protocol and what they return: Answer or Many."""
     return {
@@ -89,11 +91,13 @@ def questions(protocol: type) -> dict[str, Any]:
     }
 
 
+@cache
 def handle_fields(event: type[Event]) -> dict[str, type]:
     hints = typing.get_type_hints(event)
     return {each.name: hints[each.name] for each in dataclasses.fields(event) if getattr(hints[each.name], "_is_protocol", False)}
 
 
+@cache
 def plain_fields(event: type[Event]) -> st.SearchStrategy[dict[str, Any]]:
     """Values for the fields that are no handles."""
     kinds = {Moment: MOMENTS, str: WORDS, bool: st.booleans()}
@@ -102,6 +106,7 @@ def plain_fields(event: type[Event]) -> st.SearchStrategy[dict[str, Any]]:
     return st.fixed_dictionaries({name: kinds[hints[name]] for name in names})
 
 
+@cache
 def all_questions(event: type[Event]) -> dict[str, Any]:
     return {
         f"{event.__name__}.{name}.{asked}": kind
@@ -119,6 +124,7 @@ def answer_to(question: str, kind: type) -> st.SearchStrategy[Any]:
     return st.one_of(proof.map(yes), st.just(no()), st.just(unknown(WHY)))
 
 
+@cache
 def assignments(event: type[Event]) -> st.SearchStrategy[Assignment]:
     return st.fixed_dictionaries({name: answer_to(name, kind) for name, kind in all_questions(event).items()})
 

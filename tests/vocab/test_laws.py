@@ -35,7 +35,7 @@ each_judgement = pytest.mark.parametrize(
         for rule, event in JUDGED
     ],
 )
-many_examples = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+many_examples = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
 
 
 def test_every_rule_judges_some_event() -> None:
@@ -58,25 +58,15 @@ def test_nothing_is_found_where_nothing_is_known(rule: Rule, event: type[Event],
 @many_examples
 @given(data=st.data())
 def test_less_knowledge_never_adds_a_finding(rule: Rule, event: type[Event], data: Any) -> None:
-    """Law 2."""
+    """Law 2. And what is violated is never taken for upheld."""
     plain, base = data.draw(plain_fields(event)), data.draw(assignments(event))
     forgotten = data.draw(st.sets(st.sampled_from(sorted(base)))) if base else set()
     known = judge((rule,), event, plain, base)
     less = judge((rule,), event, plain, less_known(base, forgotten.__contains__))
     assert not known.broken and not less.broken
     assert less.places <= known.places, f"new once {forgotten} are unknown"
-
-
-@each_judgement
-@many_examples
-@given(data=st.data())
-def test_less_knowledge_never_makes_a_violation_upheld(rule: Rule, event: type[Event], data: Any) -> None:
-    plain, base = data.draw(plain_fields(event)), data.draw(assignments(event))
-    forgotten = data.draw(st.sets(st.sampled_from(sorted(base)))) if base else set()
-    known = judge((rule,), event, plain, base)
-    less = judge((rule,), event, plain, less_known(base, forgotten.__contains__))
-    if known.words[rule.code] == "violated":
-        assert less.words[rule.code] in ("violated", "unknown")
+    if known.findings and not less.findings:
+        assert less.words[rule.code] == "unknown"
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.code)
@@ -85,15 +75,15 @@ def test_every_rule_can_be_violated_and_can_be_silent(rule: Rule) -> None:
     if rule.code in UNDECLARED:
         pytest.xfail(UNDECLARED[rule.code])
     counts: set[int] = set()
-    for event in rule.handlers:
 
-        @settings(max_examples=300, deadline=None, database=None, derandomize=True)
-        @given(data=st.data())
-        def collect(data: Any, event: type[Event] = event) -> None:
+    @settings(max_examples=100, deadline=None, database=None, derandomize=True)
+    @given(data=st.data())
+    def collect(data: Any) -> None:
+        for event in rule.handlers:
             trial = judge((rule,), event, data.draw(plain_fields(event)), data.draw(assignments(event)))
             counts.add(min(len(trial.findings), 1))
 
-        collect()
+    collect()
     assert 1 in counts
     assert 0 in counts or rule.code == "FSDP104", "a bare context manager is always a fault"
 

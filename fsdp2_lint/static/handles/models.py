@@ -51,6 +51,8 @@ class StaticUnit:
     def repeated(self) -> Answer:
         may = ""
         for earlier in self.program.trace.of("sharded", before=self.step):
+            if earlier.when == self.step.when:
+                continue  # the same call: what it gets there are alternatives or elements, not one thing twice
             for other in earlier["group"]:
                 found = self.program.relation(other, self.obj)
                 if found is Relation.SAME and not _mentions(self.step, self.obj):

@@ -47,7 +47,8 @@ class StaticOptimizer:
                 if self.program.relation(held.model, part) is Relation.MAY:
                     may = may or f"whether {sharding.when.at} shards parameters of this optimizer is not known"
                     continue
-                found[created] = Stale(created.when, sharding.when, self.program.label(held.model))
+                stale = Stale(created.when, sharding.when, self.program.label(held.model), created.detail.get("given", False))
+                found[created] = found[created] if stale.given and created in found else stale
         return many((), why) if why else many(found.values(), may)
 
     def _followed(self) -> str:

@@ -215,6 +215,7 @@ class Calls(Conditions):
             self.calls.append((self.frame.module, node))
         self.frames.append(frame)
         try:
+            self.given(func, bound)
             for name, value in bound.items():
                 self.store.put((frame.id, name), value, local=True)
             if isinstance(func.node, nodes.Lambda) and not isinstance(func.node, nodes.FunctionDef):
@@ -306,6 +307,8 @@ class Calls(Conditions):
                 found = self.annotated_class(module, annotation)
                 if found is not None:
                     self.types[leaf] = found
+                elif leaf.atom.kind == "parameter" and leaf.parent is None:
+                    self.annotated_external(leaf, module, annotation)
 
     def elements(self: Interpreter, value: Value, node: nodes.NodeNG) -> list[tuple[Guard, Value]]:  # type: ignore[misc]
         """What a loop over ``value`` visits: each known element, or one that means each."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from astroid import nodes
 
@@ -134,6 +134,12 @@ class Classes(Calls):
         if found is None:
             return None
         return self.bind_member(obj, *found)
+
+    def derive(self: Interpreter, key: Any) -> Value | None:  # type: ignore[misc]
+        """What an attribute stands for where it was not assigned; nothing for other keys."""
+        if not (isinstance(key, tuple) and isinstance(key[0], Obj)):
+            return None
+        return self.find_attr(key[0], key[1]) or key[0].child(key[1])
 
     def bind_member(self: Interpreter, obj: Obj, owner: ClassV, node: nodes.NodeNG) -> Value | None:  # type: ignore[misc]
         if isinstance(node, nodes.FunctionDef):

@@ -41,7 +41,7 @@ class Interpreter(TorchModel, Classes):
 
     def run_function(self, func: Func, receiver: Value | None = None) -> Value:
         """Run a function that no script calls, with unknown arguments."""
-        return self.in_module(func.module, lambda: self.call_function(func, [], {}, func.node, receiver=receiver))  # type: ignore[return-value]
+        return self.in_module(func.module, lambda: self.call_function(func, [], {}, func.node, receiver=receiver), self.guard)  # type: ignore[return-value]
 
     def build(self, cls: ClassV) -> Value:
         """An instance of a class that no script builds, from unknown arguments."""

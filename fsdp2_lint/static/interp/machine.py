@@ -176,10 +176,6 @@ class Machine:
         found = self.store.get(value.id)
         return found if isinstance(found, Entries) else Entries((), "a dict that was not followed")
 
-    def derive(self, key: Any) -> Value | None:
-        """What an attribute that nobody assigned stands for; nothing for other keys."""
-        return key[0].child(key[1]) if isinstance(key, tuple) and isinstance(key[0], Obj) else None
-
     def leaves(self, value: Value) -> Iterator[tuple[Guard, Value]]:
         """All values inside lists, tuples and dicts, each with its path; cycles are cut."""
         stack: list[tuple[Guard, Value]] = [(self.guard, value)]

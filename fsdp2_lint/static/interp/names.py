@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from astroid import nodes
 
-from ..guards import TOP
+from ..guards import TOP, Guard
 from ..project import Module
 from ..torch_model.names import canonical
 from ..values import NONE, Choice, ClassV, Const, DictV, Ext, Func, ListV, ModRef, Value, choose, unknown
@@ -120,10 +120,10 @@ class Names(Statements):
             self.exec(node)
         return NONE
 
-    def in_module(self: Interpreter, module: Module, thunk):  # type: ignore[no-untyped-def,misc]
+    def in_module(self: Interpreter, module: Module, thunk, path: Guard = TOP):  # type: ignore[no-untyped-def,misc]
         """Evaluate something at another file's top level, on no path in particular."""
         guard, calls = self.guard, self.calls
-        self.guard, self.calls = TOP, []
+        self.guard, self.calls = path, []
         self.frames.append(Frame(self.fresh(), module, None, TOP))
         try:
             return thunk()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from ..guards import TOP, both, either
 from ..store import Items
 from ..values import (
-    BELOW, EACH, NONE, SOME, Atom, Choice, ClassV, Cond, Const, DictV, Ext, Func, ListV, Loaded, Obj, Params, ParamV,
+    BELOW, EACH, NONE, SOME, Atom, Bound, Choice, ClassV, Cond, Const, DictV, Ext, Func, ListV, Loaded, Obj, Params, ParamV,
     Partial, Rank, StateDict, StateTensor, Text, TupleV, Value, choose, unknown,
 )  # fmt: skip
 from .tables import external
@@ -247,6 +247,22 @@ def is_instance(machine: Interpreter, call: Call) -> Value:
         return ("truth", ("isinst", leaf, tuple(classes)))
 
     return machine.cond(machine.spread(value, formula) if isinstance(value, Choice) else formula(value))
+
+
+@external("builtins.callable")
+def is_callable(machine: Interpreter, call: Call) -> Value:
+    def formula(leaf: Value) -> Any:
+        return leaf != NONE if not isinstance(leaf, Obj) else machine.truth(leaf)
+
+    value = call.args[0] if call.args else NONE
+    return machine.cond(machine.spread(value, formula) if isinstance(value, Choice) else formula(value))
+
+
+@external("types.MethodType")
+def bind_method(machine: Interpreter, call: Call) -> Value:
+    if len(call.args) == 2 and isinstance(call.args[0], Func):
+        return Bound(call.args[1], call.args[0])
+    return unknown("a method", kind="opaque")
 
 
 @external("builtins.type")

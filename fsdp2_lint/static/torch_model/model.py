@@ -19,10 +19,16 @@ from .frameworks import call_framework, framework_attr, framework_method, framew
 from .tables import DYNAMIC, EXTERNALS, HARMLESS, METHODS
 
 if TYPE_CHECKING:
+    from ..project import Module
     from ..interp.calls import Call
     from ..interp.interpreter import Interpreter
 
 _STDLIB_OPAQUE = ("subprocess", "importlib", "runpy", "multiprocessing", "concurrent")
+# Packages that look at functions or keep them, but do not call them while a model is set up.
+_NEVER_CALL = (
+    "builtins.", "inspect.", "typing.", "functools.", "types.", "logging.", "warnings.", "dataclasses.", "operator.", "weakref.",
+    "atexit.", "signal.", "torch.library.", "torch._dynamo.", "torch.compiler.", "torch.utils.data.", "torch.fx.",
+)  # fmt: skip
 _CONFIGURATIONS = (
     "argparse.ArgumentParser", "json.load", "yaml.", "omegaconf.", "tomli.", "tomllib.", "toml.", "tyro.", "transformers.HfArgumentParser",
     "simple_parsing.", "jsonargparse.", "configparser.", "ml_collections.", "draccus.", "dacite.",
@@ -65,7 +71,8 @@ class TorchModel(Machine):
         package = qname.split(".")[0]
         if package == "torch" and "device" in call.kwargs:
             device.touch(self, call.node, call.kwargs["device"])
-        self.callbacks(call, spawned=qname in ("torch.multiprocessing.spawn", "torch.multiprocessing.start_processes"))
+        if not qname.startswith(_NEVER_CALL):
+            self.callbacks(call, spawned=qname in ("torch.multiprocessing.spawn", "torch.multiprocessing.start_processes"))
         harmless = self.harmless(qname)
         kind = "configuration" if qname.startswith(_CONFIGURATIONS) else "unknown" if harmless else "opaque"
         atom = Atom(kind, origin=qname, site=self.site(call.node))
@@ -369,6 +376,8 @@ class TorchModel(Machine):
             self.adopt(owner, name, value)
         if self.any_sharded and self.in_sharded(owner):
             for _, leaf in self.alternatives(value):
+                if isinstance(leaf, Obj) and self.adopted_at.get(leaf, self.now) < self.now:
+                    continue  # it is a part of some module already, and is only put back
                 if isinstance(leaf, Obj) and leaf.parent is None and (leaf.atom.facts.get("module") or leaf.atom.facts.get("parameter")):
                     self.emit("attached", node, owner, name=name, value=leaf)
 
@@ -400,6 +409,22 @@ class TorchModel(Machine):
 
     def left(self, obj: Obj, name: str) -> None:
         return None
+
+    def annotated_external(self: Interpreter, obj: Obj, module: Module, annotation: nodes.NodeNG) -> None:  # type: ignore[misc]
+        """A parameter that is annotated as an optimizer was built by a caller that is not seen."""
+        if isinstance(annotation, (nodes.Name, nodes.Attribute)):
+            value = self.in_module(module, lambda: self.eval(annotation))
+            if isinstance(value, Ext) and (value.qname == "torch.optim.optimizer.Optimizer" or optim.is_optimizer(value.qname)):
+                obj.atom.facts["given optimizer"] = True
+
+    def given(self: Interpreter, func: Func, bound: dict[str, Value]) -> None:  # type: ignore[misc]
+        """A function takes a model and a finished optimizer: that holds what the model has by then."""
+        handed = [value for value in bound.values() if isinstance(value, Obj) and value.parent is None and value.atom.kind == "parameter"]
+        for obj in handed:
+            if obj.atom.facts.get("given optimizer") and obj not in self.optimizers:
+                self.optimizers.add(obj)
+                held = tuple(optim.Held(other, self.now, TOP) for other in handed if other is not obj)
+                self.emit("optimizer", func.node, obj, held=held, complete=True, proven=True, given=True)
 
     def surely_lacks(self: Interpreter, obj: Obj, name: str) -> bool:  # type: ignore[misc]
         if obj.parent is not None or hasattr_of_module(name, obj):
