@@ -38,7 +38,7 @@ def _as_it_happens(program: Program, step: Step) -> Iterator[events.Event]:
             yield from _collective(program, step)
         else:
             yield events.Called(when=when, model=StaticModel(program, step.subject, step), method=step["method"])
-    elif step.kind == "collective":
+    elif step.kind in ("collective", "backward"):
         yield from _collective(program, step)
     elif step.kind == "saved":
         yield events.Saved(when=when, payload=StaticPayload(program, step), by=step["by"])

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import itertools
 import typing
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -24,7 +25,8 @@ from fsdp2_lint.vocab.handles import Stale
 from fsdp2_lint.vocab.rule import Court, Rule
 
 WHY = "nobody knows"
-EVENTS = [each for _, each in inspect.getmembers(events, inspect.isclass) if each is not Event and issubclass(each, Event)]
+_CLASSES = [each for _, each in inspect.getmembers(events, inspect.isclass)]
+EVENTS = [each for each in _CLASSES if each is not Event and issubclass(each, Event)]
 MOMENTS = st.builds(
     Moment,
     st.builds(Site, st.sampled_from(["train.py", "helper.py"]), st.integers(1, 6)),
@@ -94,7 +96,11 @@ def questions(protocol: type) -> dict[str, Any]:
 @cache
 def handle_fields(event: type[Event]) -> dict[str, type]:
     hints = typing.get_type_hints(event)
-    return {each.name: hints[each.name] for each in dataclasses.fields(event) if getattr(hints[each.name], "_is_protocol", False)}
+    return {
+        each.name: hints[each.name]
+        for each in dataclasses.fields(event)
+        if getattr(hints[each.name], "_is_protocol", False)
+    }
 
 
 @cache
@@ -153,12 +159,71 @@ class Trial:
 
 def judge(rules: tuple[Rule, ...], event: type[Event], plain: dict[str, Any], answers: Assignment) -> Trial:
     """Put one event before the court."""
-    fakes = {name: Fake(protocol, f"{event.__name__}.{name}", answers) for name, protocol in handle_fields(event).items()}
+    fakes = {
+        name: Fake(protocol, f"{event.__name__}.{name}", answers) for name, protocol in handle_fields(event).items()
+    }
     court = Court(rules)
     court.hear(event(**plain, **fakes))
     findings = [finding for verdict in court.verdicts.values() for finding in verdict.findings]
     asked = [question for fake in fakes.values() for question in fake.asked]
     return Trial(findings, asked, court.broken, {verdict.code: verdict.word for verdict in court.verdicts.values()})
+
+
+class Missing(BaseException):
+    """A question that an assignment does not answer yet; no rule and no court may catch it."""
+
+
+class Partial(dict):  # type: ignore[type-arg]
+    def __missing__(self, question: str) -> Any:
+        raise Missing(question)
+
+
+def options(event: type[Event], question: str) -> list[Any]:
+    """One answer of each kind, with a proof of the right shape."""
+    proof = FIXED.get(question.rpartition(".")[2], True)
+    if all_questions(event)[question] is Many:
+        return [many(()), many([proof]), many((), WHY), many([proof], WHY)]
+    return [yes(proof), no(), unknown(WHY)]
+
+
+def explore(
+    rule: Rule, event: type[Event], plain: dict[str, Any], known: Assignment
+) -> Iterator[tuple[Assignment, Trial]]:
+    """Every way in which the rule's questions can be answered beyond ``known``: all paths through it."""
+    try:
+        yield known, judge((rule,), event, plain, Partial(known))
+        return
+    except Missing as missing:
+        question = str(missing)
+    for answer in options(event, question):
+        yield from explore(rule, event, plain, {**known, question: answer})
+
+
+EARLY, LATE, NOW = (Moment(Site("train.py", row), (Site("main.py", row),)) for row in (10, 20, 30))
+FIXED: dict[str, Any] = {
+    **dict.fromkeys(
+        ["inside", "repeated", "units", "inner_units", "sharded", "one_group", "full_tensors", "mesh_made"], EARLY
+    ),
+    **dict.fromkeys(["touched_before", "current_device_used"], (EARLY, "cuda()")),
+    **dict.fromkeys(["replaced", "temporary"], Stale(EARLY, LATE, "model")),
+    "container_without_forward": "ModuleList",
+    "repeats": "layers",
+    "parameter_count": 7_000_000_000,
+    "outside": ["head"],
+    "added_late": (LATE, "lora", EARLY),
+    "shards": "the model's shards",
+    "excluded_ranks": (EARLY, "rank == 0"),
+}
+ALL_WORDS = ["forward", "mesh", "auto_wrap_policy", "summon_full_params", "torch.save", "generate"]
+
+
+def plain_cases(event: type[Event]) -> Iterator[dict[str, Any]]:
+    """The same for the fields that are no handles."""
+    hints = typing.get_type_hints(event)
+    names = [each.name for each in dataclasses.fields(event) if each.name not in handle_fields(event)]
+    kinds: dict[Any, list[Any]] = {Moment: [NOW, EARLY], str: ALL_WORDS, bool: [True, False]}
+    for values in itertools.product(*(kinds[hints[name]] for name in names)):
+        yield dict(zip(names, values))
 
 
 def subscribers(event: type[Event], rules: tuple[Rule, ...]) -> Iterator[Rule]:

@@ -34,6 +34,8 @@ class StaticUnit:
             for outer in earlier["group"]:
                 if not self.program.was_part(self.obj, outer, earlier):
                     continue
+                if earlier.when == self.step.when and (self.step.guard.blurred or earlier.guard.blurred):
+                    continue  # perhaps alternatives, which are not sharded one after the other
                 found = self.program.relation(outer, self.obj)
                 if found is Relation.CONTAINS or whole is not None and self.program.relation(outer, whole) is Relation.SAME:
                     return yes(earlier.when)

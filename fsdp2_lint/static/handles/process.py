@@ -12,7 +12,7 @@ from ..relations import Relation
 from ..torch_model.device import device_kind
 from ..torch_model.rank import INITIALISED
 from ..trace import Step
-from ..values import Const, Rank, Value
+from ..values import Const, Obj, Rank, Value
 from .program import RELATED, Program
 
 _WORDS = {"global": "rank", "local": "local rank"}
@@ -103,7 +103,7 @@ class StaticCollection:
         """Collectives on a model are some only once it is sharded."""
         if self.step.kind == "collective" and self.step.subject is None:
             return yes()
-        subject = self.step.subject
+        subject = self._called_last() if self.step.kind == "backward" else self.step.subject
         if subject is None:
             return unknown("which model this is about is not known")
         if subject in self.program.machine.optimizers:
@@ -113,6 +113,11 @@ class StaticCollection:
                 return yes()
         may = any(True for _ in self.program.units(subject, Relation.MAY))
         return unknown("whether the model is sharded is not known") if may else no()
+
+    def _called_last(self) -> Obj | None:
+        """The model whose gradients a backward reduces: the last one that was called before it."""
+        called = [step for step in self.program.trace.of("called", before=self.step) if step["hooked"] and len(step["inside"]) == 0]
+        return called[-1].subject if called else None
 
     def excluded_ranks(self) -> Answer:
         unsure = ""

@@ -9,7 +9,7 @@ from astroid import nodes
 from ..project import Module
 from ..torch_model.names import canonical
 from ..values import (
-    Atom, Bound, BoundExt, Choice, ClassV, Const, DictV, Ext, Func, ListV, ModRef, Obj, Super, TupleV, Value, choose,
+    SOME, Atom, Bound, BoundExt, Choice, ClassV, Const, DictV, Ext, Func, ListV, ModRef, Obj, Super, TupleV, Value, choose,
     unknown,
 )  # fmt: skip
 from .calls import Call, Calls
@@ -122,6 +122,8 @@ class Classes(Calls):
             return None
         stored = self.store.get((obj, name))
         cls = self.class_of(obj)
+        if isinstance(stored, Const) and self.store.get((obj, SOME)) is not None:
+            return obj.child(name)  # some attribute was set, nobody knows which
         if stored is not None:
             self.reads += 1
             field = self.class_member(cls, name) if cls is not None else None
@@ -160,7 +162,7 @@ class Classes(Calls):
         value = getattr(node, "value", None)
         if value is None:
             return None
-        if self.is_dataclass_field(value):
+        if self.is_dataclass_field(value) or self.store.get((obj, SOME)) is not None:
             return None
         return self.in_module(owner.module, lambda: self.eval(value))
 
@@ -277,6 +279,8 @@ class Classes(Calls):
             fields.update({name: node for name, node in class_body(base.node).items() if isinstance(node, nodes.AnnAssign)})
         for name, value in [*zip(fields, call.args), *call.kwargs.items()]:
             self.store.put((obj, name), value)
+        if call.open_why:
+            self.store.put((obj, SOME), unknown(call.open_why))  # any field may have been given
         initialiser = self.class_member(cls, "__post_init__")
         if initialiser is not None:
             owner, node = initialiser

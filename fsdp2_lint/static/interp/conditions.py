@@ -119,7 +119,7 @@ class Conditions(Expressions):
                 return left.formula if right.value else negate(left.formula)
             if right.value is None and not isinstance(left, Obj):
                 return False if not isinstance(left, (Cond, Text)) else ("is", left, None)
-            if right.value is None and isinstance(left, Obj) and left.parent is None and left.atom.kind in ("instance", "external"):
+            if right.value is None and isinstance(left, Obj) and self.surely_object(left):
                 return False
             return ("is", left, right.value)
         if left == right and not isinstance(left, Text):
@@ -130,6 +130,13 @@ class Conditions(Expressions):
         if isinstance(left, (Func, ClassV, Ext)) and isinstance(right, (Func, ClassV, Ext)):
             return False
         return ("truth", ("equal", left, right))
+
+    def surely_object(self, obj: Obj) -> bool:
+        """An instance, also of another package's class: calling ``DataLoader(...)`` never gives None."""
+        if obj.parent is not None:
+            return False
+        made = obj.atom.site is not None and obj.atom.origin.rsplit(".", 1)[-1][:1].isupper()
+        return made or obj.atom.kind in ("instance", "external")
 
     def contained(self: Interpreter, left: Value, right: Value) -> Formula:  # type: ignore[misc]
         if isinstance(right, (TupleV, ListV)):

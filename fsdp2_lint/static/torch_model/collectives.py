@@ -59,11 +59,11 @@ def clip(machine: Interpreter, call: Call) -> Value:
 def backward(machine: Interpreter, obj: Obj, call: Call) -> Value:
     """Gradients of every model called so far may be reduced here."""
     if machine.any_sharded:
-        machine.emit("backward", call.node, obj)
+        machine.emit("backward", call.node, obj, name="backward()")
     return NONE
 
 
 @external("torch.autograd.backward")
 def autograd_backward(machine: Interpreter, call: Call) -> Value:
-    machine.emit("backward", call.node, None)
+    machine.emit("backward", call.node, None, name="backward()")
     return NONE

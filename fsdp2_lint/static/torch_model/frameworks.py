@@ -51,7 +51,7 @@ def framework_method(machine: Interpreter, obj: Obj, name: str, call: Call) -> V
     if name in ("prepare", "setup", "setup_module", "setup_optimizers", "prepare_model", "unwrap_model") and call.args:
         return call.args[0] if len(call.args) == 1 else TupleV(tuple(call.args))
     if name == "backward":
-        machine.emit("backward", call.node, None)
+        machine.emit("backward", call.node, None, name="backward()")
         return NONE
     if name in ("wait_for_everyone", "barrier"):
         machine.emit("collective", call.node, None, name=f"{name}()", group=None, sure=True)

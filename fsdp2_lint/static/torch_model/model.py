@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from ..interp.interpreter import Interpreter
 
 _STDLIB_OPAQUE = ("subprocess", "importlib", "runpy", "multiprocessing", "concurrent")
+# Methods that make something new at each call. Others are taken to give the same answer when asked
+# the same again, which keeps the conditions of a program in step with each other.
+_BUILDERS = ("build", "create", "make", "load", "from_", "construct", "instantiate", "new", "setup", "prepare", "init")
 # Packages that look at functions or keep them, but do not call them while a model is set up.
 _NEVER_CALL = (
     "builtins.", "inspect.", "typing.", "functools.", "types.", "logging.", "warnings.", "dataclasses.", "operator.", "weakref.",
@@ -168,11 +171,16 @@ class TorchModel(Machine):
                 self.call(item, call)
         elif not module and not self.harmless_object(obj):
             self.opened(describe(obj), call)
-            if optim.owners(self, TupleV(tuple(call.all))):
-                made = obj.child(("()", self.fresh()))
-                optim.created(self, made, call, proven=False)
-                return made
+            return self.made_by(obj, describe(obj), call)
         return obj.child(("()", "", tuple(call.args) if len(call.args) < 3 else len(call.args)))
+
+    def made_by(self: Interpreter, maker: Obj, words: str, call: Call) -> Value:  # type: ignore[misc]
+        """What unknown code returned: an object of its own, different at each call."""
+        kind = maker.atom.kind if maker.atom.kind in ("opaque", "configuration") else "opaque" if not self.harmless_object(maker) else "unknown"
+        atom = Atom(kind, origin=words, site=self.site(call.node))
+        if optim.owners(self, TupleV(tuple(call.all))):
+            optim.created(self, atom.root, call, proven=False)
+        return atom.root
 
     def harmless_object(self: Interpreter, obj: Obj) -> bool:  # type: ignore[misc]
         atom = obj.atom
@@ -196,10 +204,8 @@ class TorchModel(Machine):
         self.callbacks(call)
         if name == "set_device":
             self.emit("device_set", call.node, None, name=name, index=call.arg(0, "device"), scoped=False)
-        if optim.owners(self, TupleV(tuple(call.all))):
-            made = obj.child(("()", name, self.fresh()))
-            optim.created(self, made, call, proven=False)
-            return made
+        if name.startswith(_BUILDERS) or optim.owners(self, TupleV(tuple(call.all))):
+            return self.made_by(obj, f"{describe(obj)}.{name}()", call)
         return obj.child(("()", name, tuple(call.args) if len(call.args) < 3 else len(call.args)))
 
     def special_method(self: Interpreter, obj: Obj, name: str, call: Call) -> Value | None:  # type: ignore[misc]

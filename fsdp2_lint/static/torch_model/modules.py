@@ -284,6 +284,14 @@ def container_items(machine: Interpreter, obj: Obj, call: Call) -> Value:
     return machine.new_list([TupleV((Text(False), element))] if name == "items" else [Text(False)], exact=False)
 
 
+@method("save_pretrained")
+def save_pretrained(machine: Interpreter, obj: Obj, call: Call) -> Value:
+    """Writes the given state dict through safetensors."""
+    if "state_dict" in call.kwargs:
+        machine.emit("saved", call.node, None, payload=call.kwargs["state_dict"], path=call.arg(0, "save_directory") or NONE, by="save_pretrained")
+    return NONE
+
+
 @external("torch.compile", "torch.jit.script", "torch.distributed.algorithms._checkpoint.checkpoint_wrapper.checkpoint_wrapper", "torch.distributed._composable.checkpoint", "torch.distributed._composable.replicate", "torch.distributed.tensor.parallel.parallelize_module", "torch.nn.SyncBatchNorm.convert_sync_batchnorm", "typing.cast", "torchao.float8.convert_to_float8_training", "torch.distributed.fsdp.wrap.wrap", "copy.copy")  # fmt: skip
 def wrapped(machine: Interpreter, call: Call) -> Value:
     """Wrappers that keep the module, or stand in its place with the same parameters."""
