@@ -17,7 +17,7 @@ class Fsdp1Context(Rule):
     help = "use unshard() and reshard(), or torch.distributed.checkpoint.state_dict"
 
     def used(self, event: Fsdp1ContextUsed) -> Iterator[Outcome]:
-        sharded = event.model.sharded()
+        sharded = event.model.touched()
         if not sharded:
             return
         yield JUDGED
@@ -29,6 +29,6 @@ class Fsdp1Context(Rule):
             event.when,
             f"FSDP.{event.name} knows only FSDP1: on {event.model.label} it {consequence}",
             "a method of FSDP1 is applied here",
-            (sharded.what, "the model is sharded by FSDP2 here"),
+            (next(iter(sharded)), "the model is sharded by FSDP2 here"),
             severity=Severity.WARNING if silent else None,
         )

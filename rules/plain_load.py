@@ -20,7 +20,7 @@ class PlainLoad(Rule):
     )
 
     def loaded(self, event: Loaded) -> Iterator[Outcome]:
-        sharded = event.model.sharded()
+        sharded = event.model.touched()
         if not sharded:
             return
         yield JUDGED
@@ -29,5 +29,5 @@ class PlainLoad(Rule):
                 event.when,
                 f"plain tensors are loaded into {event.model.label}, whose parameters are DTensors",
                 "load_state_dict copies plain tensors into DTensors here",
-                (sharded.what, "the model is sharded here"),
+                (next(iter(sharded)), "the model is sharded here"),
             )

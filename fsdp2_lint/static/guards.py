@@ -19,7 +19,8 @@ from typing import Any
 
 Formula = Any  # bool or one of the tuples above; recursive types add nothing here
 LARGE = "a condition too large to keep"
-MAX_LEAVES = 24  # a larger composite becomes an unknown of its own: it only loses correlation
+MAX_LITERALS = 160
+MAX_LEAVES = 40  # a larger composite becomes an unknown of its own: it only loses correlation
 
 
 class Interned(tuple):  # type: ignore[type-arg]
@@ -67,14 +68,13 @@ def either(formulas: Iterable[Formula]) -> Formula:
 
 
 def _combine(kind: str, formulas: Iterable[Formula], *, neutral: bool) -> Formula:
-    kept: list[Formula] = []
+    found: dict[Formula, None] = {}
     for formula in map(intern, formulas):
-        if formula is neutral:
-            continue
         if formula is (not neutral):
             return not neutral
-        if formula not in kept:
-            kept.append(formula)
+        if formula is not neutral:
+            found[formula] = None
+    kept = list(found)
     if len(kept) < 2:
         return kept[0] if kept else neutral
     made = intern((kind, tuple(kept)))
@@ -150,6 +150,11 @@ class Guard:
         known = self.decide(formula)
         if known is not None:
             return self if known is truth else None
+        if len(self.literals) >= MAX_LITERALS:  # only marked, not kept: what comes now proves nothing any more
+            return self if self.blurred else self._extend(intern(("truth", (LARGE, id(self)))), True)
+        return self._extend(formula, truth)
+
+    def _extend(self, formula: Formula, truth: bool) -> Guard | None:
         key = (formula, truth)
         if key not in self._extended:
             self._extended[key] = self._add(formula, truth)

@@ -11,6 +11,7 @@ from .values import NONE, Value, choose
 
 Key = Any  # (frame id, name), (Obj, attribute), (Module, name) or a heap id
 _ABSENT = object()
+MAX_ITEMS, MAX_ENTRIES = 256, 96  # what a list or dict holds beyond that is not followed
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +38,10 @@ class Items:
         items += _under(mine, self.items[shared:])
         items += _under(theirs, other.items[shared:])
         exact = self.exact and other.exact and len(self.items) == len(other.items) == shared
-        return Items(tuple(items), exact, self.open_why or other.open_why)
+        return Items(tuple(items), exact, self.open_why or other.open_why).bounded()
+
+    def bounded(self) -> Items:
+        return self if len(self.items) <= MAX_ITEMS else Items(self.items[:MAX_ITEMS], False, "a list too long to follow")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +57,10 @@ class Entries:
 
     def put(self, key: Value, value: Value) -> Entries:
         kept = tuple(entry for entry in self.entries if entry[0] != key)
-        return replace(self, entries=(*kept, (key, TOP, value)))
+        return replace(self, entries=(*kept, (key, TOP, value))).bounded()
+
+    def bounded(self) -> Entries:
+        return self if len(self.entries) <= MAX_ENTRIES else Entries(self.entries[:MAX_ENTRIES], "a dict too large to follow")
 
     def joined(self, mine: Guard, other: Entries, theirs: Guard) -> Entries:
         if self == other:
@@ -64,7 +71,7 @@ class Entries:
             for key, path, value in side.entries:
                 if (key, path, value) not in both and (joined := guard.join(path)) is not None:
                     entries.append((key, joined, value))
-        return Entries(tuple(entries), self.open_why or other.open_why)
+        return Entries(tuple(entries), self.open_why or other.open_why).bounded()
 
 
 def _under(guard: Guard, items: tuple[tuple[Guard, Value], ...]) -> list[tuple[Guard, Value]]:
@@ -85,6 +92,8 @@ class Store:
         return self.state.get(key, default)
 
     def put(self, key: Key, value: Any, *, local: bool = False) -> None:
+        if isinstance(value, (Items, Entries)):
+            value = value.bounded()
         if not self.lasting:
             self._trail.append((key, self.state.get(key, _ABSENT)))
         self.state[key] = value

@@ -33,7 +33,9 @@ def _as_it_happens(program: Program, step: Step) -> Iterator[events.Event]:
             unit = StaticUnit(program, step, step["group"][0])
             for keyword, node in step["keywords"].items():
                 yield events.KeywordPassed(when=Moment(_site(when, node), when.stack), keyword=keyword, unit=unit)
-    elif step.kind == "called" and step.subject is not None:
+    elif step.kind in ("called", "loaded", "fsdp1_context") and (step.subject is None or not program.concerned(step.subject)):
+        return  # a module, an optimizer, a schedule that no sharding can have touched
+    elif step.kind == "called":
         if step["hooked"]:
             yield from _collective(program, step)
         else:
@@ -42,13 +44,13 @@ def _as_it_happens(program: Program, step: Step) -> Iterator[events.Event]:
         yield from _collective(program, step)
     elif step.kind == "saved":
         yield events.Saved(when=when, payload=StaticPayload(program, step), by=step["by"])
-    elif step.kind == "loaded" and step.subject is not None:
+    elif step.kind == "loaded":
         yield events.Loaded(when=when, model=StaticModel(program, step.subject, step), payload=StaticPayload(program, step))
     elif step.kind in ("device_set", "device_index"):
         yield events.DeviceSelected(when=when, device=StaticDevice(program, step))
     elif step.kind == "device_discarded":
         yield events.DeviceIndexDiscarded(when=when, name=step["name"])
-    elif step.kind == "fsdp1_context" and step.subject is not None:
+    elif step.kind == "fsdp1_context":
         yield events.Fsdp1ContextUsed(when=when, name=step["name"], model=StaticModel(program, step.subject, step))
 
 

@@ -50,6 +50,9 @@ class Model(Protocol):
     def units(self) -> Many[Moment]:
         """The calls of ``fully_shard`` on it or on a part of it, so far."""
 
+    def touched(self) -> Many[Moment]:
+        """The calls of ``fully_shard`` so far that left DTensors in it: on it, a part of it, or its holder."""
+
     def inner_units(self) -> Many[Moment]:
         """Those on parts of it only."""
 

@@ -41,7 +41,6 @@ NOT_YET = {
     "exec_For": "301 nearly everywhere: a statement that is skipped opens nothing",
     "exec_If": "301 in helper_kwargs and modules_filter: a statement that is skipped opens nothing",
     "exec_Return": "101 in strategy_registry",
-    "external:make_enumerate": "301 in helper_kwargs: the loop's target is not a part of the model any more",
     "external:is_instance": "701 in trainer_class and hf_lora, 302 and 306 in modules_filter",
     "external:type_of": "302 in hf_lora: a filter that was not understood is no filter",
     "external:set_device": "101 everywhere: a function of torch is taken for harmless",

@@ -100,8 +100,15 @@ class StaticModel:
         return self.program.key(self.obj)
 
     def units(self) -> Many[Moment]:
-        found = [step.when for step, _ in self.program.units(self.obj, Relation.SAME, Relation.CONTAINS)]
-        return many(dict.fromkeys(found), self.program.escaped(self.obj))
+        return many(self._calls(Relation.SAME, Relation.CONTAINS), self.program.escaped(self.obj))
+
+    def touched(self) -> Many[Moment]:
+        return many(self._calls(*RELATED), "" if not self._calls(Relation.MAY) else f"whether {self.label} is sharded is not known")
+
+    def _calls(self, *relations: Relation) -> list[Moment]:
+        """Calls of ``fully_shard`` in these relations, up to this moment."""
+        calls = [step for step, _ in self.program.units(self.obj, *relations) if self.step is None or step.precedes(self.step)]
+        return list(dict.fromkeys(step.when for step in calls))
 
     def inner_units(self) -> Many[Moment]:
         found = [step.when for step, _ in self.program.units(self.obj, Relation.CONTAINS, Relation.MAY) if not self._one_list(step)]

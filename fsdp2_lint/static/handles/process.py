@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from ...vocab.answers import Answer, no, unknown, yes
 from ...vocab.finding import Moment
-from ..guards import TOP, Formula, Guard, both, either, negate
+from ..guards import TOP, Formula, Guard, atoms, both, either, negate
 from ..interp.conditions import mentions_rank
 from ..relations import Relation
 from ..torch_model.device import device_kind
@@ -135,9 +135,7 @@ class StaticCollection:
         return no()
 
     def _asked(self, formula: Formula) -> Moment | None:
-        from ..guards import atoms
-
-        sites = self.program.machine.rank_sites
+        sites = self.step["asked"]
         return next((sites[atom] for atom in atoms(formula) if atom in sites), None)
 
     def matched(self) -> Answer:

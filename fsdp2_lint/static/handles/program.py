@@ -53,6 +53,10 @@ class Program:
         """Calls of ``fully_shard`` that surely concern ``obj``: itself, its parts or its holder."""
         return list(self.units(obj, *RELATED))
 
+    def concerned(self, obj: Obj) -> bool:
+        """May any call of ``fully_shard`` have to do with ``obj``?"""
+        return any(True for _ in self.units(obj, *RELATED, Relation.MAY))
+
     def was_part(self, obj: Obj, outer: Obj, step: Step) -> bool:
         """Was ``obj`` in its place inside ``outer`` already when ``step`` happened?"""
         chain = self.ancestors(obj)

@@ -129,9 +129,7 @@ class Calls(Conditions):
             found = self.find_attr(receiver, name)
             if found is not None:
                 self.entered(receiver, name, call)
-                result = self.call(found, call)
-                self.left(receiver, name)
-                return result
+                return self.call_declared(receiver, name, found, call)
             return self.call_unresolved_method(receiver, name, call)
         if isinstance(receiver, ModRef):
             return self.call(self.member(receiver.module, name), call)
@@ -142,6 +140,16 @@ class Calls(Conditions):
         if isinstance(receiver, Super):
             return self.call_super(receiver, name, call)
         return self.call_value_method(receiver, name, call)
+
+    def call_declared(self: Interpreter, receiver: Obj, name: str, found: Value, call: Call) -> Value:  # type: ignore[misc]
+        """A method of an object whose class is only declared: a subclass may do what this one refuses."""
+        try:
+            return self.call(found, call)
+        except Diverges:
+            if receiver.atom.cls is not None and receiver.parent is None:
+                raise
+            self.opened(f"{name}() of a subclass", call, receiver)
+            return unknown(f"{name}()")
 
     def call_function(  # type: ignore[misc]
         self: Interpreter,

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 from astroid import nodes
 
 from ..project import Module
+from ..store import Entries, Items
 from ..torch_model.names import canonical
 from ..values import (
-    SOME, Atom, Bound, BoundExt, Choice, ClassV, Const, DictV, Ext, Func, ListV, ModRef, Obj, Super, TupleV, Value, choose,
+    NONE, SOME, Atom, Bound, BoundExt, Choice, ClassV, Const, DictV, Ext, Func, ListV, ModRef, Obj, Super, TupleV, Value, choose,
     unknown,
 )  # fmt: skip
 from .calls import Call, Calls
@@ -164,7 +165,22 @@ class Classes(Calls):
             return None
         if self.is_dataclass_field(value) or self.store.get((obj, SOME)) is not None:
             return None
-        return self.in_module(owner.module, lambda: self.eval(value))
+        found = self.class_default(owner, value)
+        return obj.child(getattr(node, "target", node.targets[0] if hasattr(node, "targets") else node).name) if found == NONE else found
+
+    def class_default(self: Interpreter, owner: ClassV, node: nodes.NodeNG) -> Value:  # type: ignore[misc]
+        """The value in a class body: one object, which other code may fill."""
+        key = (owner, id(node))
+        if key not in self.class_values:
+            self.store.lasting += 1
+            found = self.in_module(owner.module, lambda: self.eval(node)) or unknown("a class attribute")
+            if isinstance(found, DictV):
+                self.store.put(found.id, Entries(self.entries(found).entries, "other code may fill it"))
+            elif isinstance(found, ListV):
+                self.store.put(found.id, Items(self.items(found).items, False, "other code may fill it"))
+            self.store.lasting -= 1
+            self.class_values[key] = found
+        return self.class_values[key]
 
     def decorated_method(self: Interpreter, node: nodes.FunctionDef, func: Func) -> Value:  # type: ignore[misc]
         if node.decorators is None:
@@ -241,7 +257,10 @@ class Classes(Calls):
         if isinstance(node, nodes.ClassDef):
             return ClassV(owner.module, node, owner.closure)
         value = getattr(node, "value", None)
-        return (self.in_module(owner.module, lambda: self.eval(value)) if value is not None else None) or unknown(name)
+        default = self.class_default(owner, value) if value is not None else NONE
+        if default == NONE:  # set elsewhere, or nobody would read it
+            default = self.class_values.setdefault((cls, name), unknown(f"{cls.name}.{name}", kind="configuration"))
+        return default
 
     def property_setter(self: Interpreter, obj: Obj, name: str) -> Func | None:  # type: ignore[misc]
         cls = self.class_of(obj)

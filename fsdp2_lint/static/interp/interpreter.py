@@ -24,6 +24,7 @@ class Interpreter(TorchModel, Classes):
         self.parameters: dict[Any, Value] = {}
         self.module_globals: dict[tuple[Module, str], Value] = {}
         self.resolving: set[tuple[Module, str]] = set()
+        self.class_values: dict[Any, Value] = {}
         self.mros: dict[ClassV, list[Value]] = {}
         self.frame_flow = 0
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from astroid import nodes
 
 from ...vocab.finding import Moment, Site
-from ..guards import TOP, Formula, Guard
+from ..guards import TOP, Formula, Guard, atoms
 from ..store import Entries, Items, Store
 from ..trace import Step, Trace
 from ..values import NONE, Choice, DictV, ListV, Obj, Value, choose, options, unknown
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 FALL, RETURN, BREAK, CONTINUE, RAISE = 1, 2, 4, 8, 16
 MAX_DEPTH = 40
 MAX_STEPS = 120_000
+MAX_SECONDS = 20
 
 
 class Diverges(Exception):
@@ -62,6 +64,7 @@ class Machine:
         self.parents: dict[Obj, tuple[Obj, str]] = {}  # which module a module was stored in first
         self.steps = 0
         self.max_steps = max_steps
+        self.deadline = time.process_time() + MAX_SECONDS  # a last resort: steps can be dear
         self.reached: set[nodes.NodeNG] = set()
         self.fork_kinds: dict[int, int] = {}
         self.rank_sites: dict[Formula, Moment] = {}  # where a condition on the rank was asked
@@ -81,6 +84,8 @@ class Machine:
         self.steps += 1
         if self.steps > self.max_steps:
             raise OutOfBudget(f"more than {self.max_steps} steps")
+        if not self.steps % 256 and time.process_time() > self.deadline:
+            raise OutOfBudget(f"more than {MAX_SECONDS} s")
 
     # -- places ---------------------------------------------------------------
 
@@ -93,7 +98,16 @@ class Machine:
         return Moment(self.site(node), tuple(self.site(call, module) for module, call in self.calls))
 
     def emit(self, kind: str, node: nodes.NodeNG, subject: Obj | None = None, **detail: Any) -> Step:
+        if kind in ("collective", "called", "backward"):
+            detail["asked"] = self.asked()
         return self.trace.add(kind, self.moment(node), self.guard, subject, detail, self.context)
+
+    def asked(self) -> dict[Formula, Moment]:
+        """Where the conditions on ranks that hold here were last asked."""
+        if not self.rank_sites:
+            return {}
+        parts = [atom for formula, _ in self.guard.literals for atom in atoms(formula)]
+        return {atom: self.rank_sites[atom] for atom in parts if atom in self.rank_sites}
 
     @property
     def now(self) -> int:

@@ -63,6 +63,8 @@ class Names(Statements):
         finally:
             self.store.lasting -= 1
             self.resolving.discard((module, name))
+        if any(isinstance(value, Const) for value in found) and name in rewritten(module):
+            return unknown(name, kind="configuration")  # a function sets it; nobody knows whether it has run
         useful = [value for value in found if value != NONE] or found
         distinct = list(dict.fromkeys(useful))
         if not distinct:
@@ -195,6 +197,15 @@ class Names(Statements):
         from ..values import Obj
 
         return isinstance(value, Obj) and value.atom.kind in ("unknown", "opaque") and value.parent is None
+
+
+def rewritten(module: Module) -> set[str]:
+    """Names that some function of the file declares ``global``, which it does to set them."""
+    found: set[str] | None = getattr(module.tree, "fsdp2_rewritten", None)
+    if found is None:
+        found = {name for node in module.tree.nodes_of_class(nodes.Global) for name in node.names}
+        module.tree.fsdp2_rewritten = found
+    return found
 
 
 def mentions(tree: nodes.NodeNG, names: set[str]) -> bool:

@@ -84,7 +84,7 @@ class Statements(Targets):
         formula = self.condition(node.test)
         if self.about_rank(formula):
             for atom in atoms(formula):
-                self.rank_sites.setdefault(atom, self.moment(node.test))
+                self.rank_sites[atom] = self.moment(node.test)
         return self.either_way(formula, node.body, node.orelse, _jumps(node))
 
     def either_way(

@@ -159,7 +159,7 @@ class TorchModel(Machine):
         if forward is not None:
             self.inside.append(obj)
             try:
-                return self.call(forward, call)
+                return self.call_declared(obj, "forward", forward, call)
             finally:
                 self.inside.pop()
         inner = self.store.get((obj, "module")) if obj.atom.facts.get("wrapper") else None
@@ -413,9 +413,6 @@ class TorchModel(Machine):
         elif name == "forward":
             self.emit("called", call.node, obj, method=name, hooked=False, inside=tuple(self.inside))
 
-    def left(self, obj: Obj, name: str) -> None:
-        return None
-
     def annotated_external(self: Interpreter, obj: Obj, module: Module, annotation: nodes.NodeNG) -> None:  # type: ignore[misc]
         """A parameter that is annotated as an optimizer was built by a caller that is not seen."""
         if isinstance(annotation, (nodes.Name, nodes.Attribute)):
@@ -439,7 +436,7 @@ class TorchModel(Machine):
         if cls is None:
             own = obj.atom.cls
             return isinstance(own, Ext) and own.qname.startswith("torch.nn.") and name not in _LAYER_NAMES
-        return self.closed_class(cls)
+        return obj.atom.cls is cls and self.closed_class(cls)
 
     def is_sharded_formula(self, obj: Obj) -> Any:
         """``isinstance(m, FSDPModule)``: decided where the trace decides it."""
@@ -462,7 +459,8 @@ class TorchModel(Machine):
                 return True
             if "torch.nn.Module" in names and self.is_module_class(cls):
                 return True
-            if self.closed_class(cls) and all(isinstance(wanted, (ClassV, Ext)) for wanted in classes):
+            constructed = obj.parent is None and obj.atom.cls is cls  # a declared class may be a subclass
+            if constructed and self.closed_class(cls) and all(isinstance(wanted, (ClassV, Ext)) for wanted in classes):
                 return False
         own = obj.atom.cls
         if obj.parent is None and isinstance(own, Ext) and obj.atom.facts.get("module"):

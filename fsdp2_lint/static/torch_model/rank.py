@@ -42,7 +42,11 @@ def get_rank(machine: Interpreter, call: Call) -> Value:
 
 @external("torch.distributed.is_initialized", "torch.distributed.is_available", "torch.distributed.is_torchelastic_launched")
 def is_initialized(machine: Interpreter, call: Call) -> Value:
-    return Const(True) if machine.called_name.endswith("is_available") else Cond(INITIALISED)
+    """Until a process group, a mesh or a sharding was seen, it may or may not exist."""
+    if machine.called_name.endswith(("is_available", "is_torchelastic_launched")):
+        return Const(True)
+    made = next(machine.trace.of("process_group", "mesh", "sharded"), None) if not machine.called_name.endswith("launched") else None
+    return Const(True) if made is not None else Cond(INITIALISED)
 
 
 @external("builtins.int", "builtins.str", "builtins.float", "builtins.bool", "builtins.abs")
