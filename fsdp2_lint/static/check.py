@@ -146,7 +146,7 @@ def without_consequences(findings: list[Finding]) -> list[Finding]:
 
 
 def _near(cause: Finding, finding: Finding, where: str) -> bool:
-    return where == "*" or bool(set(cause.sites) & set(finding.sites))
+    return where == "*" or cause.primary.site == finding.primary.site
 
 
 def _models(court: Court, witnesses: Mapping[str, str]) -> list[ModelVerdicts]:

@@ -101,7 +101,7 @@ class Plan:
         if module is None:
             return None
         for node in module.tree.nodes_of_class(nodes.FunctionDef):
-            if node.name == definition.name and node.fromlineno <= definition.row + 1 and node.lineno == definition.row:
+            if node.name == definition.name and definition.row in (node.fromlineno, node.lineno):
                 return Entry("function", f"{definition.path}:{definition.name}", module, node)
         return None
 

@@ -224,6 +224,16 @@ class Guard:
                 guard = (guard or TOP).add(formula, truth) or guard
         return guard or TOP
 
+    @property
+    def undriven(self) -> Guard:
+        """This path without the guess in which order the methods of a class are driven."""
+        if not any(_is_drive(formula) for formula, _ in self.literals):
+            return self
+        key = (TOP_KEY, True)
+        if key not in self._extended:
+            self._extended[key] = self.without(_is_drive)
+        return self._extended[key] or self
+
     def __repr__(self) -> str:
         return " & ".join(f"{'' if truth else '!'}{formula}" for formula, truth in self.literals) or "TOP"
 
@@ -235,5 +245,10 @@ def _same(left: Any, right: Any) -> bool | None:
     return False if isinstance(left, _CONSTANT) and isinstance(right, _CONSTANT) else None
 
 
+def _is_drive(formula: Formula) -> bool:
+    return bool(formula[0] == "is" and isinstance(formula[1], tuple) and formula[1][0] == "drive")
+
+
+TOP_KEY = "undriven"
 _CONSTANT = (int, float, str, bytes, type(None))
 TOP = Guard()

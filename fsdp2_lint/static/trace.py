@@ -33,6 +33,12 @@ class Step:
             return False
         return self.guard.compatible(other.guard)
 
+    def driven_before(self, other: Step) -> bool:
+        """As ``precedes``, but methods of a driven class may follow each other as they were driven."""
+        return self.precedes(other) or (
+            self.index < other.index and self.context in (0, other.context) and self.guard.undriven.compatible(other.guard.undriven)
+        )
+
     def precedes(self, other: Step) -> bool:
         """Does this surely happen before ``other``, in runs that have both?"""
         return self.index < other.index and self.context in (0, other.context) and self.together(other)

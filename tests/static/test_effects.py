@@ -34,7 +34,12 @@ FAULTY = {
     "FSDP101": GOOD[1:],
     "FSDP601": [*GOOD[:3], OPTIMIZER, *GOOD[3:6], *GOOD[7:]],
 }
-OPENED_BY = {"FSDP301": ["model"], "FSDP303": ["model"], "FSDP101": ["", "model", "optimizer"], "FSDP601": ["optimizer"]}
+OPENED_BY = {
+    "FSDP301": ["model"],
+    "FSDP303": ["model"],
+    "FSDP101": ["", "model", "optimizer"],
+    "FSDP601": ["optimizer"],
+}
 HELPERS = """
 import asyncio, atexit, collections, contextlib, copy, dataclasses, functools, importlib, operator, threading, typing
 import hydra

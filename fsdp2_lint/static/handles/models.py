@@ -131,7 +131,7 @@ class StaticModel:
     def sharded(self) -> Answer:
         may = ""
         for step, part in self.program.units(self.obj, Relation.SAME, Relation.MAY):
-            if self.step is not None and not step.precedes(self.step):
+            if self.step is not None and not step.driven_before(self.step):
                 continue
             if self.program.relation(self.obj, part) is Relation.SAME:
                 return yes(step.when)
@@ -301,9 +301,8 @@ class StaticModel:
             relation = self.program.relation(gathered.subject, self.obj) if gathered.subject else Relation.NONE
             if relation is Relation.MAY or relation is not Relation.NONE and self.step.guard.implies(gathered.guard):
                 return no()
-        if why := self.program.managed_by:
-            return unknown(why)
-        return yes()
+        why = self.program.managed(self.obj)
+        return unknown(why) if why else yes()
 
     def wrapped(self) -> Answer:
         """Is an FSDP1 wrapper somewhere around or inside it?"""

@@ -71,7 +71,7 @@ class StaticPayload:
 
     def _sharded(self, obj: Obj, read: int, guard: Guard) -> bool:
         return any(
-            step.index < read and step.context in (0, self.step.context) and guard.compatible(step.guard)
+            step.index < read and step.context in (0, self.step.context) and guard.undriven.compatible(step.guard.undriven)
             for step, part in self.program.units(obj, Relation.SAME, Relation.CONTAINS, Relation.INSIDE)
             if self._understood(obj, step)
         )

@@ -109,7 +109,7 @@ class StaticCollection:
         if subject in self.program.machine.optimizers:
             return unknown("which model this is about is not known")
         for sharding, part in self.program.units(subject, *RELATED):
-            if sharding.precedes(self.step):
+            if sharding.driven_before(self.step):
                 return yes()
         may = any(True for _ in self.program.units(subject, Relation.MAY))
         return unknown("whether the model is sharded is not known") if may else no()

@@ -124,6 +124,13 @@ class Program:
                     return f"{self.label(obj)} is handed to {step['who']} ({step.when.at}), which was not followed"
         return self.open_why
 
+    def managed(self, obj: Obj) -> str:
+        """Why a framework may have put its own hooks around ``obj``; empty if none got hold of it."""
+        for step in self.trace.of("managed"):
+            if any(self.relation(obj, other) is not Relation.NONE for other in step.detail.get("objects", ())):
+                return f"{step['who']} is in charge ({step.when.at})"
+        return ""
+
     @cached_property
     def managed_by(self) -> str:
         step = next(self.trace.of("managed"), None)

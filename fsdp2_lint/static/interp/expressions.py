@@ -82,8 +82,9 @@ class Expressions(Names):
         if isinstance(value, (TupleV, ListV, Choice)):
             found = [self.per_rank(leaf) for _, leaf in self.leaves(value) if not isinstance(leaf, (TupleV, ListV))]
             return True if True in found else (None if None in found else False)
-        if isinstance(value, Obj) and value.atom.kind == "configuration":
-            return False
+        if isinstance(value, Obj):
+            plain = value.atom.kind == "instance" and not value.atom.facts.get("module") and value.parent is not None
+            return False if plain or value.atom.kind == "configuration" else None  # a setting: the same for all ranks
         return None
 
     def eval_Tuple(self, node: nodes.Tuple) -> Value:

@@ -35,8 +35,7 @@ def call_framework(machine: Interpreter, qname: str, call: Call) -> Value:
 
 def managed(machine: Interpreter, who: str, call: Call) -> None:
     """A framework got its hands on these objects; what it does to them is its own affair."""
-    machine.emit("managed", call.node, None, who=who)
-    machine.escape(call, who)
+    machine.emit("managed", call.node, None, who=who, objects=machine.escape(call, who))
 
 
 def framework_attr(obj: Obj, name: str) -> Value | None:

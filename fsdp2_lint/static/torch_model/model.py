@@ -101,7 +101,7 @@ class TorchModel(Machine):
         self.opaque.setdefault(who, call.node)
         self.escape(call, who, receiver)
 
-    def escape(self: Interpreter, call: Call, who: str, receiver: Value | None = None) -> None:  # type: ignore[misc]
+    def escape(self: Interpreter, call: Call, who: str, receiver: Value | None = None) -> tuple[Obj, ...]:  # type: ignore[misc]
         given = [*call.all, *([receiver] if receiver is not None else [])]
         escaped: list[Obj] = []
         for value in given:
@@ -114,6 +114,7 @@ class TorchModel(Machine):
                     escaped.append(leaf)
         if escaped:
             self.emit("escaped", call.node, escaped[0], objects=tuple(dict.fromkeys(escaped)), who=who)
+        return tuple(dict.fromkeys(escaped))
 
     def can_be_changed(self, obj: Obj) -> bool:
         atom = obj.atom

@@ -1,0 +1,205 @@
+"""Path conditions: nothing is excluded that can be, nothing is decided that may differ."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fsdp2_lint.static.guards import TOP, Guard, atoms, both, either, forget_formulas, intern, negate
+
+KEYS = ("a", "b", "c")
+VALUES = (None, 0, 1, "on")
+
+
+def worlds() -> Iterator[dict[str, object]]:
+    """Every way in which the unknowns can turn out."""
+    for values in itertools.product(VALUES, repeat=len(KEYS)):
+        yield dict(zip(KEYS, values))
+
+
+def holds(formula: object, world: dict[str, object]) -> bool:
+    """What a formula means."""
+    if isinstance(formula, bool):
+        return formula
+    kind, first = formula[0], formula[1]  # type: ignore[index]
+    if kind == "not":
+        return not holds(first, world)
+    if kind in ("and", "or"):
+        return (all if kind == "and" else any)(holds(part, world) for part in first)
+    return bool(world[first]) if kind == "truth" else world[first] == formula[2]  # type: ignore[index]
+
+
+LEAVES = st.one_of(
+    st.tuples(st.just("truth"), st.sampled_from(KEYS)),
+    st.tuples(st.just("is"), st.sampled_from(KEYS), st.sampled_from(VALUES)),
+    st.booleans(),
+)
+FORMULAS = st.recursive(
+    LEAVES,
+    lambda inner: st.one_of(
+        inner.map(negate), st.lists(inner, max_size=3).map(both), st.lists(inner, max_size=3).map(either)
+    ),
+    max_leaves=5,
+)
+LITERALS = st.lists(st.tuples(FORMULAS, st.booleans()), max_size=4)
+
+
+def conjunction(literals: list[tuple[object, bool]]) -> Guard | None:
+    guard: Guard | None = TOP
+    for formula, truth in literals:
+        guard = guard.add(formula, truth) if guard else None
+    return guard
+
+
+def models(literals: list[tuple[object, bool]]) -> list[dict[str, object]]:
+    return [world for world in worlds() if all(holds(formula, world) is truth for formula, truth in literals)]
+
+
+@given(FORMULAS)
+def test_negation(formula: object) -> None:
+    assert all(holds(negate(formula), world) is not holds(formula, world) for world in worlds())
+    assert negate(negate(formula)) == intern(formula)
+
+
+@given(st.lists(FORMULAS, max_size=4))
+def test_composites_mean_what_they_say(parts: list[object]) -> None:
+    for world in worlds():
+        assert holds(both(parts), world) is all(holds(part, world) for part in parts)
+        assert holds(either(parts), world) is any(holds(part, world) for part in parts)
+
+
+@settings(max_examples=200)
+@given(LITERALS)
+def test_only_what_cannot_be_is_a_contradiction(literals: list[tuple[object, bool]]) -> None:
+    if conjunction(literals) is None:
+        assert not models(literals)
+
+
+@settings(max_examples=200)
+@given(LITERALS, FORMULAS)
+def test_only_what_follows_is_decided(literals: list[tuple[object, bool]], asked: object) -> None:
+    guard = conjunction(literals)
+    if guard is not None and (decided := guard.decide(asked)) is not None:
+        assert all(holds(asked, world) is decided for world in models(literals))
+
+
+@settings(max_examples=200)
+@given(LITERALS, LITERALS)
+def test_joining_two_paths(left: list[tuple[object, bool]], right: list[tuple[object, bool]]) -> None:
+    mine, other = conjunction(left), conjunction(right)
+    if mine is None or other is None:
+        return
+    joined = mine.join(other)
+    assert mine.compatible(other) is (joined is not None)
+    if joined is None:
+        assert not models(left + right)
+    else:
+        assert joined.implies(mine) and joined.implies(other)
+    if mine.implies(other):
+        assert all(world in models(right) for world in models(left))
+
+
+@settings(max_examples=200)
+@given(LITERALS)
+def test_a_path_implies_itself_and_the_empty_one(literals: list[tuple[object, bool]]) -> None:
+    guard = conjunction(literals)
+    if guard is not None:
+        assert guard.implies(guard) and guard.implies(TOP) and guard.join(guard) is guard and TOP.join(guard) is guard
+        assert TOP.implies(guard) is (guard is TOP)
+
+
+FALSY_THEN_EQUAL = "`not x` and then `x == 1` is no contradiction, the other way round it is"
+SIMPLE = st.lists(st.tuples(LEAVES, st.booleans()), max_size=4)
+
+
+@pytest.mark.xfail(strict=True, reason=FALSY_THEN_EQUAL)
+@settings(max_examples=200)
+@given(SIMPLE, SIMPLE)
+def test_joining_is_symmetric(left: list[tuple[object, bool]], right: list[tuple[object, bool]]) -> None:
+    mine, other = conjunction(left), conjunction(right)
+    if mine is not None and other is not None:
+        assert mine.compatible(other) is other.compatible(mine)
+
+
+A, B = ("truth", "a"), ("truth", "b")
+
+
+@pytest.mark.parametrize(
+    ("literals", "possible"),
+    [
+        ([(A, True), (A, False)], False),
+        ([(("is", "a", 1), True), (("is", "a", 2), True)], False),
+        ([(("is", "a", 1), True), (("is", "a", 2), False)], True),
+        ([(("is", "a", 1), False), (("is", "a", 2), False)], True),
+        ([(("is", "a", None), True), (A, True)], False),
+        ([(("is", "a", None), True), (A, False)], True),
+        ([(A, True), (("is", "a", None), True)], False),
+        ([(("is", "a", "x"), True), (A, False)], False),
+        ([(("is", "a", 0), True), (A, True)], False),
+        ([(both([A, B]), True), (B, False)], False),
+        ([(both([A, B]), False), (A, True), (B, True)], False),
+        ([(A, True), (B, True), (both([A, B]), False)], False),
+        ([(either([A, B]), True), (A, False), (B, False)], False),
+        ([(either([A, B]), False), (B, True)], False),
+        ([(either([A, B]), True), (A, False)], True),
+        ([(either([both([A, B]), ("is", "c", 1)]), True), (A, False), (("is", "c", 2), True)], False),
+    ],
+)
+def test_contradictions(literals: list[tuple[object, bool]], possible: bool) -> None:
+    assert (conjunction(literals) is not None) is possible
+
+
+@pytest.mark.xfail(strict=True, reason=FALSY_THEN_EQUAL)
+@pytest.mark.parametrize("value", [1, "on"])
+def test_what_is_false_equals_nothing_that_is_true(value: object) -> None:
+    """``if not mode: …`` and ``if mode == "fsdp": …`` exclude each other."""
+    assert conjunction([(A, False), (("is", "a", value), True)]) is None
+
+
+def test_decisions() -> None:
+    guard = conjunction([(("is", "a", 1), True), (either([B, ("is", "c", 1)]), True)])
+    assert guard is not None
+    assert guard.decide(("is", "a", 2)) is False
+    assert guard.decide(A) is True
+    assert guard.decide(B) is None
+    assert guard.decide(either([A, B])) is True
+    assert guard.decide(negate(both([A, ("is", "a", 1)]))) is False
+
+
+def test_equality_with_another_unknown_is_never_decided() -> None:
+    other = ("some", "unknown")
+    guard = TOP.add(("is", "a", other))
+    assert guard is not None
+    assert guard.decide(("is", "a", 1)) is None
+    assert guard.decide(("is", "a", other)) is True
+
+
+def test_dropping_what_is_not_asked_for() -> None:
+    guard = conjunction([(A, True), (B, False)])
+    assert guard is not None
+    less = guard.without(lambda formula: formula[1] == "b")
+    assert less.decide(A) is True and less.decide(B) is None
+    assert guard.without(lambda formula: True) is TOP
+
+
+def test_large_conditions_become_unknowns_of_their_own() -> None:
+    many = [("truth", f"x{number}") for number in range(100)]
+    large = both(many)
+    assert len(list(atoms(large))) == 1
+    guard = TOP.add(large)
+    assert guard is not None and guard.decide(many[0]) is None
+
+
+def test_one_formula_is_one_object() -> None:
+    assert intern(("is", "a", 1)) is intern(("is", "a", 1))
+    assert both([A, B]) is both([A, B])
+    assert both([A, True]) is intern(A) and either([A, False]) is intern(A)
+    assert both([]) is True and either([]) is False
+    assert both([A, False]) is False and either([A, True]) is True
+    before = intern(A)
+    forget_formulas()
+    assert intern(A) is not before
