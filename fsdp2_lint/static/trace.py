@@ -21,6 +21,7 @@ class Step:
     guard: Guard
     subject: Obj | None
     detail: dict[str, Any]
+    frames: tuple[int, ...] = ()  # the activations that were open, outermost first
     context: int = 0  # 0: the main flow; else the callback in which it happens, nobody knows when
 
     def __getitem__(self, name: str) -> Any:
@@ -29,9 +30,16 @@ class Step:
     def together(self, other: Step) -> bool:
         """Can both surely happen in one run? Not where each stands under a condition of its own that was too large."""
         mine, theirs = self.guard.blurred, other.guard.blurred
-        if mine - theirs and theirs - mine:
+        if mine - theirs and theirs - mine or (mine or theirs) and self.same_call(other):
             return False
         return self.guard.compatible(other.guard)
+
+    def same_call(self, other: Step) -> bool:
+        """Do both come from one call expression, that was evaluated for several callees or elements?"""
+        for depth, (mine, theirs) in enumerate(zip(self.frames, other.frames)):
+            if mine != theirs:
+                return depth > 0 and self.when.chain[depth - 1] == other.when.chain[depth - 1]
+        return False
 
     def driven_before(self, other: Step) -> bool:
         """As ``precedes``, but methods of a driven class may follow each other as they were driven."""
@@ -50,8 +58,8 @@ class Trace:
     opened: list[str] = field(default_factory=list)  # what was not understood, in words
     _kinds: dict[str, list[Step]] = field(default_factory=dict)
 
-    def add(self, kind: str, when: Moment, guard: Guard, subject: Obj | None, detail: dict[str, Any], context: int) -> Step:
-        step = Step(kind, len(self.steps), when, guard, subject, detail, context)
+    def add(self, kind: str, when: Moment, guard: Guard, subject: Obj | None, detail: dict[str, Any], *, frames: tuple[int, ...], context: int) -> Step:
+        step = Step(kind, len(self.steps), when, guard, subject, detail, frames, context)
         self.steps.append(step)
         self._kinds.setdefault(kind, []).append(step)
         return step

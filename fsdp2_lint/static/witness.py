@@ -20,7 +20,8 @@ def witness(program: Program) -> Iterator[events.Event]:
         yield from _as_it_happens(program, step)
     yield from _settled_plans(program)
     yield from _settled_optimizers(program)
-    if not program.partial:
+    distributed = any(True for _ in program.trace.of("process_group", "mesh", "sharded"))
+    if distributed and not program.partial:
         yield events.ProgramEnded(when=_end(program), process=StaticProcess(program))
 
 

@@ -100,7 +100,8 @@ class Machine:
     def emit(self, kind: str, node: nodes.NodeNG, subject: Obj | None = None, **detail: Any) -> Step:
         if kind in ("collective", "called", "backward"):
             detail["asked"] = self.asked()
-        return self.trace.add(kind, self.moment(node), self.guard, subject, detail, self.context)
+        frames = tuple(frame.id for frame in self.frames)
+        return self.trace.add(kind, self.moment(node), self.guard, subject, detail, frames=frames, context=self.context)
 
     def asked(self) -> dict[Formula, Moment]:
         """Where the conditions on ranks that hold here were last asked."""

@@ -24,13 +24,26 @@ def make_list(machine: Interpreter, call: Call) -> Value:
     if not call.args:
         return machine.new_list([])
 
+    ordered = machine.called_name != "builtins.sorted"
+
     def one(leaf: Value) -> Value:
         held = machine.listing(leaf)
         made = ListV(machine.fresh())
-        machine.store.put(made.id, held, local=True)
+        machine.store.put(made.id, held if ordered else reordered(machine, held), local=True)
         return made
 
     return machine.over(call.args[0], one)
+
+
+def reordered(machine: Interpreter, held: Items) -> Items:
+    """Sorted by who knows what: which module comes first is not known any more."""
+
+    def one(item: Value) -> Value:
+        if isinstance(item, Obj):
+            return item.parent.child(BOTTOM_UP) if item.item == BELOW and item.parent is not None else machine.some_of(item)
+        return TupleV(tuple(one(part) for part in item.items)) if isinstance(item, TupleV) else item
+
+    return Items(tuple((path, one(item)) for path, item in held.items), False, held.open_why)
 
 
 @external("builtins.reversed")
@@ -334,6 +347,9 @@ def list_method(machine: Interpreter, leaf: ListV | TupleV, name: str, call: Cal
             return made
         if name == "pop":
             return machine.list_item(held, call.args[0] if call.args else Const(-1))
+        if name == "sort":
+            machine.store.put(leaf.id, reordered(machine, held))
+            return NONE
         if name == "reverse":
             machine.store.put(leaf.id, Items(tuple(reversed(held.items)), held.exact, held.open_why))
             return NONE

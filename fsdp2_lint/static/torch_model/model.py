@@ -332,7 +332,8 @@ class TorchModel(Machine):
         return [name for name, node in class_body(cls.node).items() if isinstance(node, nodes.AnnAssign)]
 
     def stored_item(self: Interpreter, obj: Obj, key: Value, value: Value, node: nodes.NodeNG) -> None:  # type: ignore[misc]
-        if key == Const("params") and any(at in self.optimizers for at in obj.above):
+        inner = "['params']" in obj.path or key == Const("params")
+        if inner and any(at in self.optimizers for at in obj.above):
             self.emit("remapped", node, next(at for at in obj.above if at in self.optimizers))
         modules.stored_item(self, obj, key, value, node)
 
