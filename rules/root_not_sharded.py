@@ -21,11 +21,11 @@ class RootNotSharded(Rule):
         if model.sharded() or not model.trained():
             return
         yield JUDGED
+        units = model.units()
         outside = model.outside()
-        if outside:
-            first = next(iter(model.units()))
+        if outside and units:
             yield self.found(
-                first,
+                units.items[0],
                 f"{model.label} itself is never sharded: the gradients of {_listed(outside.what)} are not reduced",
                 f"only parts of {model.label} are sharded",
             )

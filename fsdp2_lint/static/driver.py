@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterable
 
 from astroid import nodes
@@ -13,7 +14,7 @@ from .guards import forget_formulas
 from .handles import Program
 from .imports import imported_events
 from .interp.interpreter import Interpreter
-from .interp.machine import MAX_STEPS, Diverges, OutOfBudget
+from .interp.machine import MAX_SECONDS, MAX_STEPS, Diverges, OutOfBudget
 from .project import Project
 from .values import ClassV, Func, Obj
 from .witness import witness
@@ -78,8 +79,12 @@ class Driver:
     def judge(self, program: Program) -> None:
         if program.open_why and not program.trace.steps:
             return
+        deadline = time.process_time() + MAX_SECONDS
         for event in witness(program):
             self.court.hear(event)
+            if time.process_time() > deadline:
+                self.out_of_budget.append(f"{program.name}: judging took more than {MAX_SECONDS} s")
+                break
 
     def interpret(self, machine: Interpreter, entry: Entry) -> None:
         if entry.kind == "script":

@@ -121,7 +121,7 @@ def find_entries(project: Project, explicit: frozenset[str]) -> Plan:
     project.relevant = {*plan.seeds, *importers}
     definitions = [each for path in [*plan.seeds, *importers] for each in _definitions(project, path)]
     plan.sharding = [each for each in definitions if SEED in each.mentions]
-    plan.reaching = _reaching(definitions, plan.sharding)
+    plan.reaching = _reaching(definitions, plan.sharding, project.imported_by)
     base = os.path.commonpath([os.path.dirname(path) for path in project.files])
     for path in [each.path for each in plan.reaching if not each.name]:
         if path in explicit or not _is_test(os.path.relpath(path, base)):
@@ -194,21 +194,23 @@ def _definitions(project: Project, path: str) -> Iterator[Definition]:
     if tree is None:
         return
     own: set[str] = set()
+    aliases = _aliases(tree)
     for node in tree.body:
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            yield Definition(path, node.name, "", node.lineno, _names(node), _bound(node))
-            own |= {name for decorator in node.decorator_list for name in _names(decorator)}
+            yield Definition(path, node.name, "", node.lineno, _names(node, aliases), _bound(node))
+            own |= {name for decorator in node.decorator_list for name in _names(decorator, aliases)}
         elif isinstance(node, ast.ClassDef):
+            own |= {name for decorator in node.decorator_list for name in _names(decorator, aliases)}
             for child in ast.walk(node):
                 if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef)):
-                    yield Definition(path, child.name, node.name, child.lineno, _names(child), _bound(child))
+                    yield Definition(path, child.name, node.name, child.lineno, _names(child, aliases), _bound(child))
         elif isinstance(node, (ast.If, ast.Try)):
             for child in ast.walk(node):
                 if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef)):
-                    yield Definition(path, child.name, "", child.lineno, _names(child))
-            own |= _names(node)
+                    yield Definition(path, child.name, "", child.lineno, _names(child, aliases))
+            own |= _names(node, aliases)
         elif not isinstance(node, (ast.Import, ast.ImportFrom)):
-            own |= _names(node)
+            own |= _names(node, aliases)
     yield Definition(path, "", "", 1, own, _bound(tree))
 
 
@@ -236,17 +238,33 @@ def _last(node: ast.AST) -> str:
     return node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
 
 
-def _names(tree: ast.AST) -> set[str]:
+def _names(tree: ast.AST, aliases: dict[str, set[str]]) -> set[str]:
+    """Names and attributes that code mentions; for an alias also what it stands for."""
     found: set[str] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Name):
             found.add(node.id)
         elif isinstance(node, ast.Attribute):
             found.add(node.attr)
+    for name in found & aliases.keys():
+        found = found | aliases[name]
     return found
 
 
-def _reaching(definitions: list[Definition], sharding: list[Definition]) -> list[Definition]:
+def _aliases(tree: ast.AST) -> dict[str, set[str]]:
+    """``from util import shard as apply``, anywhere in the file."""
+    found: dict[str, set[str]] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            for alias in node.names:
+                if alias.asname and alias.asname != alias.name:
+                    found.setdefault(alias.asname, set()).add(alias.name.split(".")[-1])
+    return found
+
+
+def _reaching(
+    definitions: list[Definition], sharding: list[Definition], importers: dict[str, list[str]]
+) -> list[Definition]:
     """All definitions from which a sharding call may be reached, by name."""
     mentioned_by: dict[str, list[Definition]] = {}
     for definition in definitions:
@@ -265,7 +283,8 @@ def _reaching(definitions: list[Definition], sharding: list[Definition]) -> list
             names |= stored_as.get(name, set())
         callers = [caller for name in names for caller in mentioned_by.get(name, ())]
         if callee.name in _GENERIC:
-            callers += [caller for caller in mentioned_by.get(callee.name, ()) if caller.path == callee.path]
+            users = {callee.path, *importers.get(callee.path, ())}
+            callers += [caller for caller in mentioned_by.get(callee.name, ()) if caller.path in users]
         for caller in callers:
             if id(caller) not in reached:
                 reached[id(caller)] = caller

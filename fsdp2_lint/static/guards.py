@@ -132,8 +132,9 @@ class Guard:
         if kind == "is":
             if formula[1] in self._equal:
                 return _same(self._equal[formula[1]], formula[2])
-            if formula[2] is None and self._truths.get(intern(("truth", formula[1]))):
-                return False
+            truth = self._truths.get(intern(("truth", formula[1])))
+            if truth is not None and isinstance(formula[2], _CONSTANT) and bool(formula[2]) is not truth:
+                return False  # ``if not x`` and ``if x == "fsdp"`` exclude each other
             return None
         if kind == "truth":
             return bool(self._equal[formula[1]]) if formula[1] in self._equal else None

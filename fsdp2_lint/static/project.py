@@ -142,7 +142,8 @@ class Project:
         if level:
             for _ in range(level - 1):
                 here = here.parent
-            return self._file(here.joinpath(*parts)) if parts else self._file(here)
+            inside = here == self.root or self.root in here.parents
+            return self._file(here.joinpath(*parts)) if inside else None
         if not parts or parts[0] in NEVER_LOCAL:
             return None
         for folder in (here, *here.parents):
@@ -173,7 +174,7 @@ class Project:
         return found.pop() if len(found) == 1 else None
 
     def _file(self, base: Path) -> str | None:
-        for path in (base.with_name(base.name + ".py"), base / "__init__.py"):
+        for path in (base / "__init__.py", base.with_name(f"{base.name}.py") if base.name else base):
             if self._is(path):
                 return str(path)
         return None

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from .guards import TOP, Guard
-from .values import NONE, Value, choose
+from .values import NONE, Obj, Value, choose
 
 Key = Any  # (frame id, name), (Obj, attribute), (Module, name) or a heap id
 _ABSENT = object()
@@ -83,6 +83,7 @@ class Store:
 
     def __init__(self) -> None:
         self.state: dict[Key, Any] = {}
+        self.fields: dict[Obj, set[str]] = {}  # which attributes were ever assigned
         self.shared_writes = 0  # writes to anything but locals; calls without any may be memoised
         self.captured: set[int] = set()  # frames whose locals a function or class closes over
         self.lasting = 0  # above 0: writes are those of a module's import, which no branch undoes
@@ -98,6 +99,8 @@ class Store:
             self._trail.append((key, self.state.get(key, _ABSENT)))
         self.state[key] = value
         self.shared_writes += not local
+        if isinstance(key, tuple) and isinstance(key[0], Obj):
+            self.fields.setdefault(key[0], set()).add(key[1])
 
     def mark(self) -> int:
         return len(self._trail)

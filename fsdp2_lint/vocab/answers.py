@@ -82,8 +82,9 @@ def unknown(why: str) -> Answer:
 class Many(Generic[T]):
     """Proven items, and ``open_why`` if there may be more that the witness did not see.
 
-    Iterating is always safe (each item is proven). Emptiness and number are claims of
-    absence, so they raise :class:`CannotTell` while the listing is open.
+    Iterating is always safe (each item is proven; ``list()`` first asks for the number, so
+    use ``items``). Emptiness and number are claims of absence, so they raise
+    :class:`CannotTell` while the listing is open.
     """
 
     items: tuple[T, ...] = ()

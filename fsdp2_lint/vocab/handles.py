@@ -112,6 +112,9 @@ class Collection(Protocol):
 
     name: str
 
+    def needs_model(self) -> Answer:
+        """Is it a collective at all? A forward is one only on a sharded model."""
+
     def excluded_ranks(self) -> Answer:
         """Is it reached by some ranks only? yes: (Moment, words) of the deciding condition."""
 
@@ -126,7 +129,7 @@ class Device(Protocol):
         """Is the index the rank in the whole job?"""
 
     def touched_before(self) -> Answer:
-        """Was CUDA used before this selection? yes: Moment."""
+        """Was CUDA used before this selection? yes: (Moment, words) of that use."""
 
 
 class Process(Protocol):
@@ -136,7 +139,7 @@ class Process(Protocol):
         """Does any reachable code select this rank's GPU?"""
 
     def current_device_used(self) -> Answer:
-        """Is "the current CUDA device" used? yes: Moment of the first use."""
+        """Is "the current CUDA device" used? yes: (Moment, words) of the first use."""
 
     def mesh_made(self) -> Answer:
         """Is a CUDA mesh made, or a model sharded? yes: Moment of the first."""

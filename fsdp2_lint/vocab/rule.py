@@ -125,6 +125,7 @@ class Court:
                 verdict.unknown.setdefault(str(why), event.at)
             except Exception as error:  # a defect of one rule costs that rule only
                 self.broken.append((rule.code, error))
+                verdict.unknown.setdefault("this clause broke down here", event.at)
 
     def _verdict(self, rule: Rule, event: events.Event) -> Verdict:
         subject = getattr(event.subject, "model_key", event.subject)

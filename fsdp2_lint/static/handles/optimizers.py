@@ -47,6 +47,9 @@ class StaticOptimizer:
                 if self.program.relation(held.model, part) is Relation.MAY:
                     may = may or f"whether {sharding.when.at} shards parameters of this optimizer is not known"
                     continue
+                if self._both_orders(created, sharding):
+                    why = why or f"the same function also builds it after sharding ({sharding.when.at}); which is meant is the caller's choice"
+                    continue
                 stale = Stale(created.when, sharding.when, self.program.label(held.model), created.detail.get("given", False))
                 found[created] = found[created] if stale.given and created in found else stale
         return many((), why) if why else many(found.values(), may)
@@ -71,6 +74,14 @@ class StaticOptimizer:
         rebuilt = any(self.program.relation(held.model, self.model) in (*RELATED, Relation.MAY) for step in rivals for held in step["held"])
         stepped_before = any(step.subject is self.obj for step in self.program.trace.of("stepped"))
         return created["proven"] and not rebuilt and not any(not step["complete"] for step in rivals) and not stepped_before
+
+    def _both_orders(self, created: Step, sharding: Step) -> bool:
+        """Is the right order written out next to this one, as an alternative?"""
+        here, there = created.when.at, sharding.when.at
+        if here.path != there.path:
+            return False
+        others = [step.when.at for step in self.program.trace.of("optimizer") if step.subject is not self.obj]
+        return any(other.path == here.path and here.row < there.row < other.row for other in others)
 
     def temporary(self) -> Many[Stale]:
         found: dict[Step, Stale] = {}

@@ -8,7 +8,7 @@ from functools import cached_property
 
 from ...vocab.finding import Site
 from ..interp.interpreter import Interpreter
-from ..relations import Relation
+from ..relations import Address, Relation, relation
 from ..torch_model.model import describe
 from ..trace import Step, Trace
 from ..values import EACH, ClassV, Ext, Obj, is_each
@@ -33,13 +33,24 @@ class Program:
     partial: bool
     open_why: str = ""
     tops: dict[Obj, Obj] = field(default_factory=dict)
+    addresses: dict[Obj, Address] = field(default_factory=dict)
+    relations: dict[tuple[Obj, Obj], Relation] = field(default_factory=dict)
 
     @property
     def trace(self) -> Trace:
         return self.machine.trace
 
     def relation(self, mine: Obj, other: Obj) -> Relation:
-        return self.machine.relation(mine, other)
+        """Nothing moves any more once the program has been interpreted, so each is asked once."""
+        key = (mine, other)
+        if key not in self.relations:
+            self.relations[key] = relation(self.address(mine), self.address(other))
+        return self.relations[key]
+
+    def address(self, obj: Obj) -> Address:
+        if obj not in self.addresses:
+            self.addresses[obj] = self.machine.address(obj)
+        return self.addresses[obj]
 
     def units(self, obj: Obj, *relations: Relation) -> Iterator[tuple[Step, Obj]]:
         """Calls of ``fully_shard`` on something that stands in one of ``relations`` to ``obj``."""

@@ -24,6 +24,7 @@ _ARITHMETIC = {
 }  # fmt: skip
 MAX_UNROLLED = 6
 MAX_TEXT = 200
+MAX_TUPLE = 64
 
 
 class Expressions(Names):
@@ -90,7 +91,10 @@ class Expressions(Names):
     def eval_Tuple(self, node: nodes.Tuple) -> Value:
         if any(isinstance(part, nodes.Starred) for part in node.elts):
             return self.eval_List(node)
-        return TupleV(tuple(self.eval(part) for part in node.elts))
+        items = tuple(self.eval(part) for part in node.elts)
+        if sum(map(tuple_size, items)) > MAX_TUPLE:  # a tuple of tuples of tuples: a list is compared by identity
+            return self.new_list(list(items))
+        return TupleV(items)
 
     def eval_List(self: Interpreter, node: nodes.List | nodes.Tuple | nodes.Set) -> Value:  # type: ignore[misc]
         items: list[tuple[Any, Value]] = []
@@ -276,6 +280,8 @@ class Expressions(Names):
             return leaf
         if isinstance(leaf, Obj):
             return self.item_of(leaf, key, node)
+        if isinstance(leaf, Ext) and not self.harmless(leaf.qname):
+            return unknown(f"an item of {leaf.qname}", kind="opaque")
         return Text(False) if isinstance(leaf, Const) and isinstance(leaf.value, str) else unknown("an item")
 
     def list_item(self, held: Items, key: Value) -> Value:
@@ -309,8 +315,10 @@ class Expressions(Names):
         values = [(path, value) for _, path, value in held.entries]
         if not values or held.open_why:
             return unknown("an item of a dict", kind="opaque")
-        if isinstance(key, Obj) and key.item == EACH or len(values) == 1:
+        if isinstance(key, Obj) and key.item == EACH:
             return choose(values[:1])
+        if len(values) == 1:  # which of those that the one value stands for is not known
+            return choose([(path, self.some_of(value)) for path, value in values])
         number = self.fresh()
         return choose([((TOP.add(("is", ("alt", number), arm)) or TOP).join(path) or TOP, value) for arm, (path, value) in enumerate(values)])
 
@@ -376,6 +384,10 @@ class Expressions(Names):
                 why = self.generate(rest, body) or why
             self.guard = start
         return why
+
+
+def tuple_size(value: Value) -> int:
+    return sum(map(tuple_size, value.items)) if isinstance(value, TupleV) else 1
 
 
 __all__ = ["EACH", "BoundExt", "Expressions", "Params"]

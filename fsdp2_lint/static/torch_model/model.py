@@ -9,7 +9,7 @@ from astroid import nodes
 from ..guards import TOP
 from ..interp.machine import FALL, Diverges, Machine
 from ..relations import Address, Relation, address, relation
-from ..store import Items
+from ..store import Entries, Items
 from ..values import (
     BELOW, EACH, NONE, Atom, Bound, BoundExt, ClassV, Cond, Const, DictV, Ext, Func, ListV, Loaded, Obj, Params, ParamV,
     Partial, Rank, StateDict, StateTensor, Text, TupleV, Value, is_each, unknown,
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ..interp.calls import Call
     from ..interp.interpreter import Interpreter
 
+MAX_REACH = 3
 _STDLIB_OPAQUE = ("subprocess", "importlib", "runpy", "multiprocessing", "concurrent")
 # Methods that make something new at each call. Others are taken to give the same answer when asked
 # the same again, which keeps the conditions of a program in step with each other.
@@ -81,8 +82,9 @@ class TorchModel(Machine):
         atom = Atom(kind, origin=qname, site=self.site(call.node))
         if qname.endswith("GradScaler"):
             atom.facts["scaler"] = True
-        if not harmless:
-            self.opened(qname, call)
+        handed = [leaf.qname for value in call.all for _, leaf in self.leaves(value) if isinstance(leaf, Ext) and not self.harmless(leaf.qname)]
+        if not harmless or handed:
+            self.opened(qname if not harmless else handed[0], call)
         if optim.owners(self, TupleV(tuple(call.all))) and not package == "torch":
             optim.created(self, atom.root, call, proven=False)
         return atom.root
@@ -104,17 +106,31 @@ class TorchModel(Machine):
     def escape(self: Interpreter, call: Call, who: str, receiver: Value | None = None) -> tuple[Obj, ...]:  # type: ignore[misc]
         given = [*call.all, *([receiver] if receiver is not None else [])]
         escaped: list[Obj] = []
+        seen: set[Value] = set()
         for value in given:
-            for _, leaf in self.leaves(value):
-                if isinstance(leaf, (Params, ParamV)):
-                    continue
-                if isinstance(leaf, Bound):
-                    leaf = leaf.receiver
-                if isinstance(leaf, Obj) and self.can_be_changed(leaf):
-                    escaped.append(leaf)
+            self.collect_changeable(value, escaped, seen, 0)
         if escaped:
             self.emit("escaped", call.node, escaped[0], objects=tuple(dict.fromkeys(escaped)), who=who)
         return tuple(dict.fromkeys(escaped))
+
+    def collect_changeable(self: Interpreter, value: Value, into: list[Obj], seen: set[Value], depth: int) -> None:  # type: ignore[misc]
+        """What code that got hold of ``value`` can reach: items, fields, what a partial was given."""
+        for _, leaf in self.leaves(value):
+            if isinstance(leaf, Bound):
+                leaf = leaf.receiver
+            if isinstance(leaf, Partial):
+                for part in (*leaf.args, *(item for _, item in leaf.kwargs)):
+                    self.collect_changeable(part, into, seen, depth + 1)
+            if not isinstance(leaf, Obj) or leaf in seen:
+                continue
+            seen.add(leaf)
+            if self.can_be_changed(leaf):
+                into.append(leaf)
+            if depth < MAX_REACH and not leaf.atom.facts.get("module"):
+                for name in self.store.fields.get(leaf, ()):
+                    held = self.store.get((leaf, name))
+                    if held is not None and not isinstance(held, (Items, Entries)):
+                        self.collect_changeable(held, into, seen, depth + 1)
 
     def can_be_changed(self, obj: Obj) -> bool:
         atom = obj.atom
@@ -247,6 +263,9 @@ class TorchModel(Machine):
         """``super().name(...)`` where the base class is not project code."""
         cls = self.class_of(obj)
         bases = [base for base in self.mro(cls) if isinstance(base, Ext)] if cls is not None else []
+        unknown_base = cls is not None and not all(isinstance(base, ClassV) or isinstance(base, Ext) and self.harmless(base.qname) for base in self.mro(cls))
+        if unknown_base:
+            self.opened(f"super().{name}()", call, receiver=obj)
         if name == "__init__":
             if any(base.qname in modules.LISTS for base in bases):
                 modules.fill_list(self, obj, call)
@@ -260,8 +279,6 @@ class TorchModel(Machine):
         if handler is not None:
             self.called_name = name
             return handler(self, obj, call)
-        if any(framework_of(base.qname) for base in bases):
-            self.opened(f"super().{name}()", call, receiver=obj)
         return unknown(f"super().{name}()")
 
     def call_value_method(self: Interpreter, leaf: Value, name: str, call: Call) -> Value:  # type: ignore[misc]
