@@ -28,6 +28,8 @@ class RankGuardedCollective(Rule):
         message = f"{event.collection.name} needs every rank, but only ranks with {condition} come here: the job hangs"
         label = "all ranks must take part in this"
         if isinstance(asked, Moment):
-            yield self.found_order((event.when, label), (asked, "the other ranks turn away here"), message, blame="early")
+            yield self.found_order(
+                (event.when, label), (asked, "the other ranks turn away here"), message, blame="early"
+            )
         else:
             yield self.found(event.when, message, label)

@@ -100,7 +100,8 @@ def _check(
     project = Project(Path(root), dict(overlay or {}))
     project.files = list(files)
     court = Court(rules)
-    global LAST; LAST = court  # DEBUG
+    global LAST
+    LAST = court  # DEBUG
     driver = Driver(project, court, explicit=frozenset(explicit), keep_traces=dump_trace)
     driver.run()
     result.findings = _findings(court)
@@ -156,7 +157,11 @@ def _models(court: Court, witnesses: Mapping[str, str]) -> list[ModelVerdicts]:
             by_model.setdefault(verdict.subject, []).append(verdict)
     models = []
     for subject, verdicts in by_model.items():
-        clauses = [_clause(verdict, witnesses[verdict.code]) for verdict in verdicts if verdict.findings or verdict.unknown or verdict.judged]
+        clauses = [
+            _clause(verdict, witnesses[verdict.code])
+            for verdict in verdicts
+            if verdict.findings or verdict.unknown or verdict.judged
+        ]
         models.append(ModelVerdicts(subject.label, subject.site, tuple(sorted(clauses, key=lambda each: each.code))))  # type: ignore[attr-defined]
     return sorted(models, key=lambda model: (model.site, model.label))
 

@@ -17,7 +17,9 @@ from astroid import nodes
 
 from .project import Module, Project, Unreadable
 
-_IMPORT = re.compile(rb"^[ \t]*(?:from[ \t]+([.\w]+)[ \t]+import[ \t]+(\([^)]*\)|[^\n#;]*)|import[ \t]+([^\n#;]*))", re.MULTILINE)
+_IMPORT = re.compile(
+    rb"^[ \t]*(?:from[ \t]+([.\w]+)[ \t]+import[ \t]+(\([^)]*\)|[^\n#;]*)|import[ \t]+([^\n#;]*))", re.MULTILINE
+)
 _NAME = re.compile(rb"[A-Za-z_]\w*")
 # Names that say nothing about which function is meant; they count within one file only.
 _GENERIC = frozenset(
@@ -128,7 +130,11 @@ def find_entries(project: Project, explicit: frozenset[str]) -> Plan:
             module = project.module(path)
             if module is not None and _is_script(module):
                 plan.scripts.append(Entry("script", path, module, module.tree))
-    plan.sharding = [each for each in plan.sharding if each.name and (each.path in explicit or not _is_test(os.path.relpath(each.path, base)))]
+    plan.sharding = [
+        each
+        for each in plan.sharding
+        if each.name and (each.path in explicit or not _is_test(os.path.relpath(each.path, base)))
+    ]
     return plan
 
 
@@ -222,7 +228,9 @@ def _bound(tree: ast.AST) -> dict[str, set[str]]:
             found.setdefault(_last(node.value), set()).add(node.arg)
         elif isinstance(node, ast.Assign):
             names = {_last(target) for target in node.targets} - {""}
-            for value in ast.walk(node.value) if isinstance(node.value, (ast.Dict, ast.List, ast.Tuple)) else [node.value]:
+            for value in (
+                ast.walk(node.value) if isinstance(node.value, (ast.Dict, ast.List, ast.Tuple)) else [node.value]
+            ):
                 if isinstance(value, (ast.Name, ast.Attribute)):
                     found.setdefault(_last(value), set()).update(names)
         elif isinstance(node, ast.AnnAssign) and isinstance(node.value, ast.Dict):
@@ -307,4 +315,9 @@ def _is_script(module: Module) -> bool:
 def _is_test(path: str) -> bool:
     parts = path.split(os.sep)
     name = parts[-1]
-    return bool({"tests", "test", "testing"} & set(parts[:-1])) or name.startswith("test_") or name.endswith("_test.py") or name == "conftest.py"
+    return (
+        bool({"tests", "test", "testing"} & set(parts[:-1]))
+        or name.startswith("test_")
+        or name.endswith("_test.py")
+        or name == "conftest.py"
+    )

@@ -212,7 +212,11 @@ class Guard:
     @property
     def blurred(self) -> frozenset[Formula]:
         """Conditions that are too large to be compared with others."""
-        return frozenset(formula for formula, _ in self.literals if formula[0] == "truth" and isinstance(formula[1], tuple) and formula[1][0] == LARGE)
+        return frozenset(
+            formula
+            for formula, _ in self.literals
+            if formula[0] == "truth" and isinstance(formula[1], tuple) and formula[1][0] == LARGE
+        )
 
     def implies(self, other: Guard) -> bool:
         return all(self.decide(formula) is truth for formula, truth in other.literals)

@@ -93,7 +93,10 @@ def _compare(one: Any, two: Any) -> bool | None:
 
 def _certain(items: tuple[Any, ...]) -> bool:
     """No step of the path is "some element", "some descendant" or the result of a call."""
-    return all(item not in (SOME, "[:]") and (isinstance(item, str) or _is_pick(item) and item[1] is not None) for item in items)
+    return all(
+        item not in (SOME, "[:]") and (isinstance(item, str) or _is_pick(item) and item[1] is not None)
+        for item in items
+    )
 
 
 def _below(items: tuple[Any, ...]) -> bool:

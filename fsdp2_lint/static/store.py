@@ -41,7 +41,9 @@ class Items:
         return Items(tuple(items), exact, self.open_why or other.open_why).bounded()
 
     def bounded(self) -> Items:
-        return self if len(self.items) <= MAX_ITEMS else Items(self.items[:MAX_ITEMS], False, "a list too long to follow")
+        return (
+            self if len(self.items) <= MAX_ITEMS else Items(self.items[:MAX_ITEMS], False, "a list too long to follow")
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +62,11 @@ class Entries:
         return replace(self, entries=(*kept, (key, TOP, value))).bounded()
 
     def bounded(self) -> Entries:
-        return self if len(self.entries) <= MAX_ENTRIES else Entries(self.entries[:MAX_ENTRIES], "a dict too large to follow")
+        return (
+            self
+            if len(self.entries) <= MAX_ENTRIES
+            else Entries(self.entries[:MAX_ENTRIES], "a dict too large to follow")
+        )
 
     def joined(self, mine: Guard, other: Entries, theirs: Guard) -> Entries:
         if self == other:
@@ -113,7 +119,9 @@ class Store:
         written: dict[Key, Any] = {}
         while len(self._trail) > mark:
             key, old = self._trail.pop()
-            if not (isinstance(key, tuple) and isinstance(key[0], int) and key[0] > frame and key[0] not in self.captured):
+            if not (
+                isinstance(key, tuple) and isinstance(key[0], int) and key[0] > frame and key[0] not in self.captured
+            ):
                 written.setdefault(key, self.state[key])
             if old is _ABSENT:
                 del self.state[key]
@@ -121,9 +129,7 @@ class Store:
                 self.state[key] = old
         return written
 
-    def join(
-        self, arms: list[tuple[Guard, dict[Key, Any]]], derive: Callable[[Key], Value | None]
-    ) -> None:
+    def join(self, arms: list[tuple[Guard, dict[Key, Any]]], derive: Callable[[Key], Value | None]) -> None:
         """Write back what exclusive arms wrote, each under its path.
 
         ``derive`` gives the value that an untouched key stands for: an arm that did not

@@ -44,7 +44,9 @@ class Step:
     def driven_before(self, other: Step) -> bool:
         """As ``precedes``, but methods of a driven class may follow each other as they were driven."""
         return self.precedes(other) or (
-            self.index < other.index and self.context in (0, other.context) and self.guard.undriven.compatible(other.guard.undriven)
+            self.index < other.index
+            and self.context in (0, other.context)
+            and self.guard.undriven.compatible(other.guard.undriven)
         )
 
     def precedes(self, other: Step) -> bool:
@@ -58,7 +60,17 @@ class Trace:
     opened: list[str] = field(default_factory=list)  # what was not understood, in words
     _kinds: dict[str, list[Step]] = field(default_factory=dict)
 
-    def add(self, kind: str, when: Moment, guard: Guard, subject: Obj | None, detail: dict[str, Any], *, frames: tuple[int, ...], context: int) -> Step:
+    def add(
+        self,
+        kind: str,
+        when: Moment,
+        guard: Guard,
+        subject: Obj | None,
+        detail: dict[str, Any],
+        *,
+        frames: tuple[int, ...],
+        context: int,
+    ) -> Step:
         step = Step(kind, len(self.steps), when, guard, subject, detail, frames, context)
         self.steps.append(step)
         self._kinds.setdefault(kind, []).append(step)

@@ -287,7 +287,9 @@ def _by_value(options_: list[tuple[Guard, Value]]) -> list[tuple[Guard, Value]]:
         paths.setdefault(leaf, []).append(guard)
     merged = []
     for leaf, guards in paths.items():
-        formula = either([both([part if truth else negate(part) for part, truth in guard.literals]) for guard in guards])
+        formula = either(
+            [both([part if truth else negate(part) for part, truth in guard.literals]) for guard in guards]
+        )
         merged.append((guards[0] if len(guards) == 1 else TOP.add(formula) or TOP, leaf))
     return merged
 

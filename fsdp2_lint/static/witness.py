@@ -7,8 +7,15 @@ from collections.abc import Iterator
 from ..vocab import events
 from ..vocab.finding import Moment, Site
 from .handles import (
-    Program, StaticCollection, StaticDevice, StaticModel, StaticOptimizer, StaticPayload, StaticProcess, StaticUnit,
-)  # fmt: skip
+    Program,
+    StaticCollection,
+    StaticDevice,
+    StaticModel,
+    StaticOptimizer,
+    StaticPayload,
+    StaticProcess,
+    StaticUnit,
+)
 from .relations import Relation
 from .trace import Step
 from .values import Obj
@@ -34,7 +41,9 @@ def _as_it_happens(program: Program, step: Step) -> Iterator[events.Event]:
             unit = StaticUnit(program, step, step["group"][0])
             for keyword, node in step["keywords"].items():
                 yield events.KeywordPassed(when=Moment(_site(when, node), when.stack), keyword=keyword, unit=unit)
-    elif step.kind in ("called", "loaded", "fsdp1_context") and (step.subject is None or not program.concerned(step.subject)):
+    elif step.kind in ("called", "loaded", "fsdp1_context") and (
+        step.subject is None or not program.concerned(step.subject)
+    ):
         return  # a module, an optimizer, a schedule that no sharding can have touched
     elif step.kind == "called":
         if step["hooked"]:
@@ -46,7 +55,9 @@ def _as_it_happens(program: Program, step: Step) -> Iterator[events.Event]:
     elif step.kind == "saved":
         yield events.Saved(when=when, payload=StaticPayload(program, step), by=step["by"])
     elif step.kind == "loaded":
-        yield events.Loaded(when=when, model=StaticModel(program, step.subject, step), payload=StaticPayload(program, step))
+        yield events.Loaded(
+            when=when, model=StaticModel(program, step.subject, step), payload=StaticPayload(program, step)
+        )
     elif step.kind in ("device_set", "device_index"):
         yield events.DeviceSelected(when=when, device=StaticDevice(program, step))
     elif step.kind == "device_discarded":

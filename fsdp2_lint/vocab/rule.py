@@ -45,8 +45,7 @@ class Rule:
         cls.handlers = {
             getattr(events, annotation): method
             for method in vars(cls).values()
-            if callable(method)
-            and (annotation := getattr(method, "__annotations__", {}).get("event"))
+            if callable(method) and (annotation := getattr(method, "__annotations__", {}).get("event"))
         }
 
     def found(

@@ -2,8 +2,8 @@
 
 from .models import StaticModel, StaticUnit
 from .optimizers import StaticOptimizer
-from .process import StaticCollection, StaticDevice, StaticProcess
 from .payloads import StaticPayload
+from .process import StaticCollection, StaticDevice, StaticProcess
 from .program import ModelKey, Program
 
 __all__ = [

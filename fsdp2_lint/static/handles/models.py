@@ -6,81 +6,11 @@ from dataclasses import dataclass
 
 from ...vocab.answers import Answer, Many, many, no, unknown, yes
 from ...vocab.finding import Moment
-from ..relations import Relation, covers
-from ..torch_model.modules import CONTAINERS, FREE, PARAMETRIC, contents
+from ..relations import Relation
+from ..torch_model.module_tree import CONTAINERS, FREE, PARAMETRIC, contents
 from ..trace import Step
-from ..values import BELOW, EACH, ClassV, Const, Ext, Obj, is_each
+from ..values import BELOW, Ext, Obj, is_each
 from .program import RELATED, ModelKey, Program
-
-
-@dataclass(frozen=True, slots=True)
-class StaticUnit:
-    program: Program
-    step: Step
-    obj: Obj
-
-    @property
-    def label(self) -> str:
-        return self.program.label(self.obj)
-
-    @property
-    def model_key(self) -> ModelKey:
-        return self.program.key(self.obj)
-
-    def inside(self) -> Answer:
-        may = ""
-        whole = self.obj.parent if str(self.obj.item).startswith(BELOW) else None  # of "each module below"
-        for earlier in self.program.trace.of("sharded", before=self.step):
-            for outer in earlier["group"]:
-                if not self.program.was_part(self.obj, outer, earlier):
-                    continue
-                if earlier.when == self.step.when and (self.step.guard.blurred or earlier.guard.blurred):
-                    continue  # perhaps alternatives, which are not sharded one after the other
-                found = self.program.relation(outer, self.obj)
-                if found is Relation.CONTAINS or whole is not None and self.program.relation(outer, whole) is Relation.SAME:
-                    return yes(earlier.when)
-                if found is Relation.MAY and outer is not self.obj:
-                    may = f"whether {self.label} is part of what {earlier.when.at} shards is not known"
-        if self.obj.item == BELOW:
-            return self._each_below()
-        return unknown(may) if may else no()
-
-    def _each_below(self) -> Answer:
-        """``for m in model.modules()`` visits the model itself first, then its parts."""
-        asked = [formula for formula, _ in self.step.guard.literals if _speaks_of(formula, self.obj)]
-        return unknown("the filter over modules() may match nested modules") if asked else yes(self.step.when)
-
-    def repeated(self) -> Answer:
-        may = ""
-        for earlier in self.program.trace.of("sharded", before=self.step):
-            if earlier.when == self.step.when:
-                continue  # the same call: what it gets there are alternatives or elements, not one thing twice
-            for other in earlier["group"]:
-                found = self.program.relation(other, self.obj)
-                if found is Relation.SAME and not _mentions(self.step, self.obj):
-                    return yes(earlier.when)
-                address = self.program.machine.address
-                if covers(address(other), address(self.obj)) and self.step.guard.implies(earlier.guard):
-                    return yes(earlier.when)
-                if found in (Relation.MAY, Relation.SAME):
-                    may = f"whether {self.label} is the module that {earlier.when.at} shards is not known"
-        return unknown(may) if may else no()
-
-    def container_without_forward(self) -> Answer:
-        if self.step["listed"]:
-            return no()
-        cls = self.program.machine.class_of(self.obj)
-        if isinstance(cls, ClassV):
-            bases = [base.qname for base in self.program.machine.mro(cls) if isinstance(base, Ext)]
-            container = next((base for base in bases if base in ("torch.nn.ModuleList", "torch.nn.ModuleDict")), None)
-            defined = self.program.machine.class_member(cls, "forward") is not None
-            return yes(cls.name) if container and not defined else no()
-        own = self.obj.atom.cls
-        if self.obj.parent is not None and self.obj.path != ("[:]",):  # a slice of a container is one too
-            return unknown(f"the class of {self.label} is not known")
-        if isinstance(own, Ext):
-            return yes(own.qname.rsplit(".", 1)[-1]) if own.qname in ("torch.nn.ModuleList", "torch.nn.ModuleDict") else no()
-        return unknown(f"the class of {self.label} is not known")
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,15 +33,26 @@ class StaticModel:
         return many(self._calls(Relation.SAME, Relation.CONTAINS), self.program.escaped(self.obj))
 
     def touched(self) -> Many[Moment]:
-        return many(self._calls(*RELATED), "" if not self._calls(Relation.MAY) else f"whether {self.label} is sharded is not known")
+        return many(
+            self._calls(*RELATED),
+            "" if not self._calls(Relation.MAY) else f"whether {self.label} is sharded is not known",
+        )
 
     def _calls(self, *relations: Relation) -> list[Moment]:
         """Calls of ``fully_shard`` in these relations, up to this moment."""
-        calls = [step for step, _ in self.program.units(self.obj, *relations) if self.step is None or step.precedes(self.step)]
+        calls = [
+            step
+            for step, _ in self.program.units(self.obj, *relations)
+            if self.step is None or step.precedes(self.step)
+        ]
         return list(dict.fromkeys(step.when for step in calls))
 
     def inner_units(self) -> Many[Moment]:
-        found = [step.when for step, _ in self.program.units(self.obj, Relation.CONTAINS, Relation.MAY) if not self._one_list(step)]
+        found = [
+            step.when
+            for step, _ in self.program.units(self.obj, Relation.CONTAINS, Relation.MAY)
+            if not self._one_list(step)
+        ]
         return many(dict.fromkeys(found), self.program.escaped(self.obj) or self._parts_unknown())
 
     def _parts_unknown(self) -> str:
@@ -126,7 +67,9 @@ class StaticModel:
 
     def _one_list(self, step: Step) -> bool:
         """All blocks in one call: one group, gathered at once."""
-        return bool(step["listed"]) and any(any(map(is_each, self.program.machine.address(part)[1][-1:])) for part in step["group"])
+        return bool(step["listed"]) and any(
+            any(map(is_each, self.program.machine.address(part)[1][-1:])) for part in step["group"]
+        )
 
     def sharded(self) -> Answer:
         may = ""
@@ -150,9 +93,17 @@ class StaticModel:
             for held in step["held"]:
                 if self.program.relation(self.obj, held.model) in RELATED:
                     return yes(step.when)
-        if any(self.program.relation(self.obj, step.subject) in RELATED for step in self.program.trace.of("frozen") if step.subject):
+        if any(
+            self.program.relation(self.obj, step.subject) in RELATED
+            for step in self.program.trace.of("frozen")
+            if step.subject
+        ):
             return no()
-        called = [step for step in self.program.trace.of("called") if step.subject and self.program.relation(self.obj, step.subject) in RELATED]
+        called = [
+            step
+            for step in self.program.trace.of("called")
+            if step.subject and self.program.relation(self.obj, step.subject) in RELATED
+        ]
         for backward in self.program.trace.of("backward"):
             if any(step.precedes(backward) for step in called):
                 return yes(backward.when)
@@ -177,7 +128,11 @@ class StaticModel:
             held = contents(machine, child)
             cls = child.atom.cls
             if held is not None and isinstance(cls, Ext) and cls.qname in CONTAINERS:
-                blocks = [item for item, (where, _) in machine.parents.items() if where is child and self._has_parameters(item, 0)]
+                blocks = [
+                    item
+                    for item, (where, _) in machine.parents.items()
+                    if where is child and self._has_parameters(item, 0)
+                ]
                 if any(is_each(machine.parents[item][1]) for item in blocks) or len(blocks) > 2:
                     return name
             found = self._stack(child, depth + 1)
@@ -226,7 +181,13 @@ class StaticModel:
         if why := self.program.escaped(self.obj) or self._parts_unknown() or self._filters():
             return unknown(why)
         frozen = [step.subject for step in self.program.trace.of("frozen") if step.subject is not None]
-        live = [(name, leaf) for name, leaf in left if not any(self.program.relation(at, leaf) in (Relation.SAME, Relation.CONTAINS, Relation.MAY) for at in frozen)]
+        live = [
+            (name, leaf)
+            for name, leaf in left
+            if not any(
+                self.program.relation(at, leaf) in (Relation.SAME, Relation.CONTAINS, Relation.MAY) for at in frozen
+            )
+        ]
         if not live:
             return no() if frozen else unknown("whether the rest is trained is not known")
         return self._held(live)
@@ -237,7 +198,11 @@ class StaticModel:
         if not all(step["complete"] for step in optimizers) and not any(step["held"] for step in optimizers):
             return yes([name for name, _ in live])
         held = [one.model for step in optimizers for one in step["held"]]
-        named = [name for name, leaf in live if any(self.program.relation(model, leaf) in (Relation.SAME, Relation.CONTAINS) for model in held)]
+        named = [
+            name
+            for name, leaf in live
+            if any(self.program.relation(model, leaf) in (Relation.SAME, Relation.CONTAINS) for model in held)
+        ]
         if named or not optimizers:
             return yes(named or [name for name, _ in live])
         return unknown("which parameters the optimizer holds is not known")
@@ -271,14 +236,28 @@ class StaticModel:
             owner, part = attached.subject, attached["value"]
             if owner is None or self.program.top(owner) is not self.obj:
                 continue
-            before = [step for step, _ in self.program.units(owner, Relation.SAME, Relation.INSIDE) if step.precedes(attached)]
-            after = [step for step in self.program.trace.of("sharded") if step.index > attached.index and self._touches(step, owner, part)]
-            if before and not after and not self.program.escaped(part, after=attached) and self._new(part) and self._trains(part, attached):
+            before = [
+                step for step, _ in self.program.units(owner, Relation.SAME, Relation.INSIDE) if step.precedes(attached)
+            ]
+            after = [
+                step
+                for step in self.program.trace.of("sharded")
+                if step.index > attached.index and self._touches(step, owner, part)
+            ]
+            if (
+                before
+                and not after
+                and not self.program.escaped(part, after=attached)
+                and self._new(part)
+                and self._trains(part, attached)
+            ):
                 found.append((attached.when, str(attached["name"]), before[0].when))
         return many(found)
 
     def _touches(self, step: Step, owner: Obj, part: Obj) -> bool:
-        return any(self.program.relation(at, other) is not Relation.NONE for at in step["group"] for other in (owner, part))
+        return any(
+            self.program.relation(at, other) is not Relation.NONE for at in step["group"] for other in (owner, part)
+        )
 
     def _new(self, part: Obj) -> bool:
         """Has it parameters of its own, none of them sharded?"""
@@ -287,7 +266,10 @@ class StaticModel:
         return not any(True for _ in self.program.units(part, Relation.SAME, Relation.CONTAINS, Relation.MAY))
 
     def _trains(self, part: Obj, attached: Step) -> bool:
-        return not any(step.subject and step.index > attached.index and self.program.relation(step.subject, part) in RELATED for step in self.program.trace.of("frozen"))
+        return not any(
+            step.subject and step.index > attached.index and self.program.relation(step.subject, part) in RELATED
+            for step in self.program.trace.of("frozen")
+        )
 
     def hooks_bypassed(self, method: str) -> Answer:
         assert self.step is not None
@@ -295,7 +277,11 @@ class StaticModel:
         if self.obj in self.step["inside"]:  # its own forward runs already, behind its hooks
             return no()
         for registered in trace.of("registered"):
-            if registered.subject and registered["method"] in (method, None) and self.program.relation(registered.subject, self.obj) is not Relation.NONE:
+            if (
+                registered.subject
+                and registered["method"] in (method, None)
+                and self.program.relation(registered.subject, self.obj) is not Relation.NONE
+            ):
                 return no()
         for gathered in trace.of("unshard", before=self.step):
             relation = self.program.relation(gathered.subject, self.obj) if gathered.subject else Relation.NONE
@@ -322,17 +308,3 @@ def owns_parameters(obj: Obj) -> bool:
     if obj.atom.facts.get("parameter"):
         return True
     return obj.atom.cls.qname.startswith("torch.nn.") and obj.atom.cls.qname.rsplit(".", 1)[-1] in PARAMETRIC
-
-
-def _speaks_of(formula: object, obj: Obj) -> bool:
-    """Does a formula ask something about this very object (or its name, its class)?"""
-    if isinstance(formula, Obj):
-        return obj in formula.above or formula.item == "named()"
-    return isinstance(formula, tuple) and any(_speaks_of(part, obj) for part in formula)
-
-
-def _mentions(step: Step, obj: Obj) -> bool:
-    return any(_speaks_of(formula, obj) for formula, _ in step.guard.literals)
-
-
-__all__ = ["Const", "StaticModel", "StaticUnit"]

@@ -48,16 +48,23 @@ class StaticOptimizer:
                     may = may or f"whether {sharding.when.at} shards parameters of this optimizer is not known"
                     continue
                 if self._both_orders(created, sharding):
-                    why = why or f"the same function also builds it after sharding ({sharding.when.at}); which is meant is the caller's choice"
+                    why = (
+                        why
+                        or f"the same function also builds it after sharding ({sharding.when.at}); which is meant is the caller's choice"
+                    )
                     continue
-                stale = Stale(created.when, sharding.when, self.program.label(held.model), created.detail.get("given", False))
+                stale = Stale(
+                    created.when, sharding.when, self.program.label(held.model), created.detail.get("given", False)
+                )
                 found[created] = found[created] if stale.given and created in found else stale
         return many((), why) if why else many(found.values(), may)
 
     def _followed(self) -> str:
         for step in self.program.trace.of("optimizer"):
             if step.subject is self.obj and not step["complete"]:
-                return f"which parameters {self.label} holds was not followed ({step.when.at})" if not step["held"] else ""
+                return (
+                    f"which parameters {self.label} holds was not followed ({step.when.at})" if not step["held"] else ""
+                )
         return ""
 
     def _changed_hands(self, created: Step) -> str:
@@ -71,9 +78,18 @@ class StaticOptimizer:
         if any(step.subject is self.obj for step in self.program.trace.of("stepped", after=sharding)):
             return True
         rivals = [step for step in self.program.trace.of("optimizer", after=sharding) if step.subject is not self.obj]
-        rebuilt = any(self.program.relation(held.model, self.model) in (*RELATED, Relation.MAY) for step in rivals for held in step["held"])
+        rebuilt = any(
+            self.program.relation(held.model, self.model) in (*RELATED, Relation.MAY)
+            for step in rivals
+            for held in step["held"]
+        )
         stepped_before = any(step.subject is self.obj for step in self.program.trace.of("stepped"))
-        return created["proven"] and not rebuilt and not any(not step["complete"] for step in rivals) and not stepped_before
+        return (
+            created["proven"]
+            and not rebuilt
+            and not any(not step["complete"] for step in rivals)
+            and not stepped_before
+        )
 
     def _both_orders(self, created: Step, sharding: Step) -> bool:
         """Is the right order written out next to this one, as an alternative?"""
@@ -106,13 +122,22 @@ class StaticOptimizer:
         if self.program.relation(call.subject, held.model) not in RELATED:
             return None
         for sharding, part in self.program.units(call.subject, Relation.SAME):
-            if sharding.precedes(call) and not any(outer.precedes(call) for outer, _ in self.program.units(part, Relation.INSIDE)):
+            if sharding.precedes(call) and not any(
+                outer.precedes(call) for outer, _ in self.program.units(part, Relation.INSIDE)
+            ):
                 return sharding, part
         return None
 
     def _resharded(self, call: Step, created: Step, root: tuple[Step, Obj]) -> bool:
-        between = [step for step in self.program.trace.of("backward", "reshard") if call.index < step.index < created.index]
-        return any(step.kind == "backward" or step.subject and self.program.relation(step.subject, root[1]) is not Relation.NONE for step in between)
+        between = [
+            step for step in self.program.trace.of("backward", "reshard") if call.index < step.index < created.index
+        ]
+        return any(
+            step.kind == "backward"
+            or step.subject
+            and self.program.relation(step.subject, root[1]) is not Relation.NONE
+            for step in between
+        )
 
     def _reshards(self, root: tuple[Step, Obj]) -> str | None:
         """Why the root may be resharded after forward; None: it surely is not."""

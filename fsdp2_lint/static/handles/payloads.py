@@ -9,7 +9,7 @@ from ..guards import Guard
 from ..relations import Relation
 from ..trace import Step
 from ..values import Loaded, Obj, ParamV, StateDict, StateTensor, Value
-from .program import RELATED, Program
+from .program import Program
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,15 +37,23 @@ class StaticPayload:
             elif isinstance(leaf, ParamV):
                 if guard.decide(("truth", ("dtensor", leaf))) is False:
                     continue
-                words = self._of(StateDict("model", leaf.model, leaf.read), guard).replace("the state dict", "parameters")
+                words = self._of(StateDict("model", leaf.model, leaf.read), guard).replace(
+                    "the state dict", "parameters"
+                )
             elif isinstance(leaf, StateDict):
                 words = self._of(leaf, guard)
                 if leaf.full is None:
                     why, words = why or "whether the state dict is gathered is decided elsewhere", ""
                 elif leaf.full:
                     words = ""
-            elif isinstance(leaf, Obj) and leaf.atom.facts.get("module") and leaf not in self.program.machine.optimizers:
-                words = f"the sharded module {self.program.label(leaf)} itself" if self._sharded(leaf, self.step.index, guard) else ""
+            elif (
+                isinstance(leaf, Obj) and leaf.atom.facts.get("module") and leaf not in self.program.machine.optimizers
+            ):
+                words = (
+                    f"the sharded module {self.program.label(leaf)} itself"
+                    if self._sharded(leaf, self.step.index, guard)
+                    else ""
+                )
             else:
                 continue
             if words:
@@ -53,7 +61,10 @@ class StaticPayload:
         return many(found, why)
 
     def _of(self, state: StateDict, guard: Guard) -> str:
-        if any(0 < state.read - step.index <= 2 and guard.compatible(step.guard) for step in self.program.trace.of("fsdp1_context")):
+        if any(
+            0 < state.read - step.index <= 2 and guard.compatible(step.guard)
+            for step in self.program.trace.of("fsdp1_context")
+        ):
             return ""  # read under a context of FSDP1, which is FSDP903's to say
         machine = self.program.machine
         before, machine.guard = machine.guard, guard
@@ -71,7 +82,9 @@ class StaticPayload:
 
     def _sharded(self, obj: Obj, read: int, guard: Guard) -> bool:
         return any(
-            step.index < read and step.context in (0, self.step.context) and guard.undriven.compatible(step.guard.undriven)
+            step.index < read
+            and step.context in (0, self.step.context)
+            and guard.undriven.compatible(step.guard.undriven)
             for step, part in self.program.units(obj, Relation.SAME, Relation.CONTAINS, Relation.INSIDE)
             if self._understood(obj, step)
         )
@@ -100,20 +113,26 @@ class StaticPayload:
         answers = []
         for guard, leaf in self.leaves():
             if isinstance(leaf, Loaded):
-                answers.append(yes() if leaf.per_rank is False else unknown("whether each rank reads a file of its own is not known"))
+                answers.append(
+                    yes()
+                    if leaf.per_rank is False
+                    else unknown("whether each rank reads a file of its own is not known")
+                )
             elif isinstance(leaf, StateDict):
                 if leaf.full is True:
                     answers.append(yes())
                 elif leaf.full is None or self._of(leaf, guard):
                     answers.append(no())
                 else:
-                    answers.append(yes() if self._known_plain(leaf) else unknown("where the state dict comes from is not known"))
+                    answers.append(
+                        yes() if self._known_plain(leaf) else unknown("where the state dict comes from is not known")
+                    )
         if not answers:
             return unknown("where the state dict comes from is not known")
         return next((answer for answer in answers if answer.surely), answers[0])
 
     def _known_plain(self, state: StateDict) -> bool:
-        return all(not isinstance(leaf, Obj) or not self.program.shardings(leaf) for _, leaf in self.program.machine.leaves(state.owner))
-
-
-__all__ = ["RELATED", "StaticPayload"]
+        return all(
+            not isinstance(leaf, Obj) or not self.program.shardings(leaf)
+            for _, leaf in self.program.machine.leaves(state.owner)
+        )

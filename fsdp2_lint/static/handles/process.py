@@ -76,7 +76,11 @@ class StaticDevice:
         ranks = [leaf.kind for leaf in found if isinstance(leaf, Rank)]
         if ranks and len(ranks) == len(found) and set(ranks) == {"global"}:
             return yes()
-        return no() if ranks or all(isinstance(leaf, Const) for leaf in found) else unknown("where the device index comes from is not known")
+        return (
+            no()
+            if ranks or all(isinstance(leaf, Const) for leaf in found)
+            else unknown("where the device index comes from is not known")
+        )
 
     def touched_before(self) -> Answer:
         if self.step.kind != "device_set" or self.step["scoped"]:
@@ -116,7 +120,11 @@ class StaticCollection:
 
     def _called_last(self) -> Obj | None:
         """The model whose gradients a backward reduces: the last one that was called before it."""
-        called = [step for step in self.program.trace.of("called", before=self.step) if step["hooked"] and len(step["inside"]) == 0]
+        called = [
+            step
+            for step in self.program.trace.of("called", before=self.step)
+            if step["hooked"] and len(step["inside"]) == 0
+        ]
         return called[-1].subject if called else None
 
     def excluded_ranks(self) -> Answer:

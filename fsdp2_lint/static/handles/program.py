@@ -9,7 +9,7 @@ from functools import cached_property
 from ...vocab.finding import Site
 from ..interp.interpreter import Interpreter
 from ..relations import Address, Relation, relation
-from ..torch_model.model import describe
+from ..torch_model.escapes import describe
 from ..trace import Step, Trace
 from ..values import EACH, ClassV, Ext, Obj, is_each
 
@@ -98,7 +98,11 @@ class Program:
         """The model that ``obj`` is a part of: its outermost module."""
         if obj not in self.tops:
             chain = self.ancestors(obj)
-            known = [at for at in chain if isinstance(at.item, str) is False or at.parent is None or not at.item.startswith("[")]
+            known = [
+                at
+                for at in chain
+                if isinstance(at.item, str) is False or at.parent is None or not at.item.startswith("[")
+            ]
             self.tops[obj] = (known or chain)[-1]
         return self.tops[obj]
 

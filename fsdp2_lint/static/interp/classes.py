@@ -10,52 +10,36 @@ from ..project import Module
 from ..store import Entries, Items
 from ..torch_model.names import canonical
 from ..values import (
-    NONE, SOME, Atom, Bound, BoundExt, Choice, ClassV, Const, DictV, Ext, Func, ListV, ModRef, Obj, Super, TupleV, Value, choose,
+    NONE,
+    SOME,
+    Bound,
+    BoundExt,
+    Choice,
+    ClassV,
+    Const,
+    DictV,
+    Ext,
+    Func,
+    ListV,
+    ModRef,
+    Obj,
+    Super,
+    TupleV,
+    Value,
     unknown,
-)  # fmt: skip
-from .calls import Call, Calls
-from .machine import Frame
+)
+from .construction import Construction
+from .syntax import class_body, decorator_names, setters
 
 if TYPE_CHECKING:
     from .interpreter import Interpreter
 
-_PROPERTIES = frozenset({"property", "cached_property", "functools.cached_property", "lazy_property", "cached", "abc.abstractproperty"})
+_PROPERTIES = frozenset(
+    {"property", "cached_property", "functools.cached_property", "lazy_property", "cached", "abc.abstractproperty"}
+)
 
 
-class Classes(Calls):
-    def function_value(self, node: nodes.FunctionDef | nodes.Lambda) -> Func:
-        frame = self.frame
-        return Func(frame.module, node, self.captured_frame(frame))
-
-    def captured_frame(self, frame: Frame) -> int:
-        """The frame that a definition inside it closes over; none at a module's top level."""
-        if frame.func is None:
-            return 0
-        self.store.captured.add(frame.id)
-        return frame.id
-
-    def class_value(self, node: nodes.ClassDef) -> ClassV:
-        frame = self.frame
-        return ClassV(frame.module, node, self.captured_frame(frame))
-
-    def decorated(self: Interpreter, node: nodes.FunctionDef, func: Value) -> Value:  # type: ignore[misc]
-        """Decorators of the project are called; those of other packages keep the function."""
-        if node.decorators is None or self.is_generator_manager(node):
-            return func
-        for decorator in reversed(node.decorators.nodes):
-            base = decorator.func if isinstance(decorator, nodes.Call) else decorator
-            if not isinstance(base, (nodes.Name, nodes.Attribute)):
-                continue
-            callee = self.eval(base)
-            if isinstance(callee, Func) and callee.node is not node:
-                wrapper = self.eval(decorator)
-                func = self.or_itself(self.call(wrapper, Call(self, decorator, [func])), func)
-        return func
-
-    def or_itself(self, wrapped: Value, func: Value) -> Value:
-        """A decorator that returns something not followed is taken to return the function."""
-        return func if isinstance(wrapped, Obj) else wrapped
-
+class Classes(Construction):
     # -- method resolution -----------------------------------------------------
 
     def mro(self: Interpreter, cls: ClassV) -> list[Value]:  # type: ignore[misc]
@@ -89,7 +73,11 @@ class Classes(Calls):
             return self.external_is_module(cls.qname)
         if not isinstance(cls, ClassV):
             return None
-        answers = [self.external_is_module(base.qname) if isinstance(base, Ext) else None for base in self.mro(cls) if not isinstance(base, ClassV)]
+        answers = [
+            self.external_is_module(base.qname) if isinstance(base, Ext) else None
+            for base in self.mro(cls)
+            if not isinstance(base, ClassV)
+        ]
         if True in answers:
             return True
         return None if None in answers else False
@@ -107,7 +95,10 @@ class Classes(Calls):
 
     def closed_class(self: Interpreter, cls: ClassV) -> bool:  # type: ignore[misc]
         """Are all its bases known to us?"""
-        return all(isinstance(base, ClassV) or isinstance(base, Ext) and self.external_is_module(base.qname) is not None for base in self.mro(cls))
+        return all(
+            isinstance(base, ClassV) or isinstance(base, Ext) and self.external_is_module(base.qname) is not None
+            for base in self.mro(cls)
+        )
 
     # -- attributes --------------------------------------------------------------
 
@@ -166,7 +157,11 @@ class Classes(Calls):
         if self.is_dataclass_field(value) or self.store.get((obj, SOME)) is not None:
             return None
         found = self.class_default(owner, value)
-        return obj.child(getattr(node, "target", node.targets[0] if hasattr(node, "targets") else node).name) if found == NONE else found
+        return (
+            obj.child(getattr(node, "target", node.targets[0] if hasattr(node, "targets") else node).name)
+            if found == NONE
+            else found
+        )
 
     def class_default(self: Interpreter, owner: ClassV, node: nodes.NodeNG) -> Value:  # type: ignore[misc]
         """The value in a class body: one object, which other code may fill."""
@@ -201,7 +196,11 @@ class Classes(Calls):
         return isinstance(value, nodes.Call) and isinstance(value.func, nodes.Name) and value.func.name == "field"
 
     def annotated_class(self: Interpreter, module: Module, annotation: nodes.NodeNG) -> ClassV | None:  # type: ignore[misc]
-        if isinstance(annotation, nodes.Const) and isinstance(annotation.value, str) and annotation.value.isidentifier():
+        if (
+            isinstance(annotation, nodes.Const)
+            and isinstance(annotation.value, str)
+            and annotation.value.isidentifier()
+        ):
             value = self.global_name(module, annotation.value) if annotation.value in module.bindings else None
         elif isinstance(annotation, (nodes.Name, nodes.Attribute)):
             value = self.in_module(module, lambda: self.eval(annotation))
@@ -273,113 +272,4 @@ class Classes(Calls):
 
     # -- construction --------------------------------------------------------------
 
-    def construct(self: Interpreter, cls: ClassV, call: Call) -> Value:  # type: ignore[misc]
-        atom = Atom("instance", cls=cls, origin=cls.name, site=self.site(call.node))
-        atom.facts["module"] = self.is_module_class(cls)
-        obj = atom.root
-        maker = self.class_member(cls, "__new__")
-        if maker is not None:
-            return obj
-        initialiser = self.class_member(cls, "__init__")
-        if initialiser is not None:
-            owner, node = initialiser
-            func = Func(owner.module, node, owner.closure, owner)
-            self.call_function(func, call.args, call.kwargs, call.node, receiver=obj, why=call.open_why)
-        else:
-            self.fields_from_arguments(obj, cls, call)
-        self.constructed(obj, cls, call)
-        return obj
-
-    def fields_from_arguments(self: Interpreter, obj: Obj, cls: ClassV, call: Call) -> None:  # type: ignore[misc]
-        """Dataclasses and named tuples: arguments become fields, in order of declaration."""
-        fields: dict[str, nodes.AnnAssign] = {}
-        bases = [base for base in reversed(self.mro(cls)) if isinstance(base, ClassV)]
-        for base in bases:
-            fields.update({name: node for name, node in class_body(base.node).items() if isinstance(node, nodes.AnnAssign)})
-        for name, value in [*zip(fields, call.args), *call.kwargs.items()]:
-            self.store.put((obj, name), value)
-        if call.open_why:
-            self.store.put((obj, SOME), unknown(call.open_why))  # any field may have been given
-        initialiser = self.class_member(cls, "__post_init__")
-        if initialiser is not None:
-            owner, node = initialiser
-            self.call_function(Func(owner.module, node, owner.closure, owner), [], {}, call.node, receiver=obj)
-
     # -- super -----------------------------------------------------------------------
-
-    def super_value(self: Interpreter, node: nodes.Call) -> Value:  # type: ignore[misc]
-        frame = self.frame
-        owner = frame.owner
-        if node.args and isinstance(given := self.eval(node.args[0]), ClassV):
-            owner = given
-        if owner is None or frame.receiver is None:
-            return unknown("super()")
-        return Super(owner, frame.receiver)
-
-    def class_of_receiver(self, value: Super) -> ClassV:
-        if isinstance(value.receiver, ClassV):
-            return value.receiver
-        if isinstance(value.receiver, Obj):
-            return self.class_of(value.receiver) or value.cls
-        return value.cls
-
-    def call_super(self: Interpreter, value: Super, name: str, call: Call) -> Value:  # type: ignore[misc]
-        cls = self.class_of_receiver(value)
-        found = self.class_member(cls, name, behind=value.cls)
-        if found is not None:
-            owner, node = found
-            if isinstance(node, nodes.FunctionDef):
-                func = Func(owner.module, node, owner.closure, owner)
-                receiver = None if "staticmethod" in decorator_names(node) else value.receiver
-                return self.call_function(func, call.args, call.kwargs, call.node, receiver=receiver, why=call.open_why)
-        if isinstance(value.receiver, Obj):
-            return self.call_base_method(value.receiver, name, call)
-        return unknown(f"super().{name}()")
-
-
-def class_body(node: nodes.ClassDef) -> dict[str, nodes.NodeNG]:
-    """What a class body binds, by name; the last binding counts."""
-    found: dict[str, nodes.NodeNG] | None = getattr(node, "fsdp2_body", None)
-    if found is None:
-        found = {}
-        for child in _flat(node.body):
-            if isinstance(child, nodes.FunctionDef):
-                if not any(name.endswith(".setter") for name in decorator_names(child)):
-                    found[child.name] = child
-            elif isinstance(child, nodes.ClassDef):
-                found[child.name] = child
-            elif isinstance(child, nodes.Assign):
-                for target in child.targets:
-                    if isinstance(target, nodes.AssignName):
-                        found[target.name] = child
-            elif isinstance(child, nodes.AnnAssign) and isinstance(child.target, nodes.AssignName):
-                found[child.target.name] = child
-        node.fsdp2_body = found
-    return found
-
-
-def setters(node: nodes.ClassDef) -> dict[str, nodes.FunctionDef]:
-    return {
-        child.name: child
-        for child in node.body
-        if isinstance(child, nodes.FunctionDef) and any(name.endswith(".setter") for name in decorator_names(child))
-    }
-
-
-def _flat(body: list[nodes.NodeNG]) -> list[nodes.NodeNG]:
-    flat = []
-    for child in body:
-        flat += _flat([*child.body, *child.orelse]) if isinstance(child, nodes.If) else [child]
-    return flat
-
-
-def decorator_names(node: nodes.FunctionDef) -> set[str]:
-    found: set[str] | None = getattr(node, "fsdp2_decorators", None)
-    if found is None:
-        parts = node.decorators.nodes if node.decorators else []
-        found = {(part.func if isinstance(part, nodes.Call) else part).as_string() for part in parts}
-        node.fsdp2_decorators = found
-    return found
-
-
-__all__ = ["Classes", "choose", "class_body"]

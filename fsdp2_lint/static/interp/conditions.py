@@ -8,9 +8,25 @@ from astroid import nodes
 
 from ..guards import Formula, atoms, both, either, intern, negate
 from ..values import (
-    Bound, Choice, ClassV, Cond, Const, DictV, Ext, Func, ListV, Loaded, ModRef, Obj, Partial, Rank, StateDict,
-    StateTensor, Text, TupleV, Value,
-)  # fmt: skip
+    Bound,
+    Choice,
+    ClassV,
+    Cond,
+    Const,
+    DictV,
+    Ext,
+    Func,
+    ListV,
+    Loaded,
+    ModRef,
+    Obj,
+    Partial,
+    Rank,
+    StateDict,
+    Text,
+    TupleV,
+    Value,
+)
 from .expressions import Expressions
 
 if TYPE_CHECKING:
@@ -153,7 +169,12 @@ class Conditions(Expressions):
                 return either([self.path_formula(path) for path in found]) if found else False
         if right == Ext("os.environ") and left in RANK_VARIABLES:
             return True  # the program runs under torchrun, or nothing here matters
-        if isinstance(left, Const) and isinstance(right, Const) and isinstance(right.value, str) and isinstance(left.value, str):
+        if (
+            isinstance(left, Const)
+            and isinstance(right, Const)
+            and isinstance(right.value, str)
+            and isinstance(left.value, str)
+        ):
             return left.value in right.value
         return ("truth", ("in", left, right))
 
@@ -184,6 +205,3 @@ def mentions_rank(atom: Any) -> bool:
     if isinstance(atom, Rank):
         return True
     return isinstance(atom, tuple) and any(mentions_rank(part) for part in atom[1:])
-
-
-__all__ = ["Conditions", "StateTensor"]

@@ -10,10 +10,27 @@ from astroid import nodes
 from ..guards import TOP, negate
 from ..store import Items
 from ..values import (
-    EACH, NONE, PICK, BoundExt, Choice, Cond, Const, DictV, Ext, Func, ListV, Loaded, ModRef, Obj, Params, ParamV,
-    Rank, StateDict, StateTensor, Text, TupleV, Value, choose, unknown,
-)  # fmt: skip
-from .names import Names
+    NONE,
+    Choice,
+    Cond,
+    Const,
+    DictV,
+    Ext,
+    Func,
+    ListV,
+    Loaded,
+    ModRef,
+    Obj,
+    ParamV,
+    Rank,
+    StateTensor,
+    Text,
+    TupleV,
+    Value,
+    choose,
+    unknown,
+)
+from .containers import Containers
 
 if TYPE_CHECKING:
     from .interpreter import Interpreter
@@ -27,7 +44,7 @@ MAX_TEXT = 200
 MAX_TUPLE = 64
 
 
-class Expressions(Names):
+class Expressions(Containers):
     def eval(self, node: nodes.NodeNG) -> Value:
         self.tick()
         method = getattr(self, f"eval_{type(node).__name__}", None)
@@ -69,7 +86,11 @@ class Expressions(Names):
         ranked = [self.per_rank(part) for part in parts]
         verdict = True if True in ranked else (None if None in ranked else False)
         hint = "".join(str(p.value) if isinstance(p, Const) else getattr(p, "hint", "") or "{}" for p in parts)
-        ranks = [part if isinstance(part, Rank) else part.source for part in parts if isinstance(part, Rank) or isinstance(part, Text) and part.source]
+        ranks = [
+            part if isinstance(part, Rank) else part.source
+            for part in parts
+            if isinstance(part, Rank) or isinstance(part, Text) and part.source
+        ]
         return Text(verdict, hint[:MAX_TEXT], ranks[0] if len(ranks) == 1 else None)
 
     def per_rank(self: Interpreter, value: Value) -> bool | None:  # type: ignore[misc]
@@ -138,7 +159,9 @@ class Expressions(Names):
                         )  # fmt: skip
                 held = Entries(held.entries, held.open_why or more.open_why)
             elif leaf != NONE:
-                held = Entries((*held.entries, (Text(None), guard, leaf)), held.open_why or "a mapping that was not followed")
+                held = Entries(
+                    (*held.entries, (Text(None), guard, leaf)), held.open_why or "a mapping that was not followed"
+                )
         self.store.put(target.id, held)
 
     def eval_IfExp(self: Interpreter, node: nodes.IfExp) -> Value:  # type: ignore[misc]
@@ -147,7 +170,10 @@ class Expressions(Names):
         if decided is not None:
             return self.eval(node.body if decided else node.orelse)
         return self.branch(
-            [(TOP.add(formula) or TOP, lambda: self.eval(node.body)), (TOP.add(formula, False) or TOP, lambda: self.eval(node.orelse))]
+            [
+                (TOP.add(formula) or TOP, lambda: self.eval(node.body)),
+                (TOP.add(formula, False) or TOP, lambda: self.eval(node.orelse)),
+            ]
         )
 
     def eval_BoolOp(self: Interpreter, node: nodes.BoolOp) -> Value:  # type: ignore[misc]
@@ -169,7 +195,10 @@ class Expressions(Names):
                 break
             path, self.guard = onward, narrowed
         self.guard = start
-        if all(isinstance(value, Cond) or isinstance(value, Const) and isinstance(value.value, bool) for _, value in results):
+        if all(
+            isinstance(value, Cond) or isinstance(value, Const) and isinstance(value.value, bool)
+            for _, value in results
+        ):
             return self.cond(self.condition_of_parts(node.op, [value for _, value in results]))
         return choose(results)
 
@@ -210,7 +239,17 @@ class Expressions(Names):
         if op in ("+", "/", "%") and (self.is_text(left) or self.is_text(right)):
             return self.text([left, right])
         if isinstance(left, Choice) or isinstance(right, Choice):
-            return self.over(left, lambda a: self.over(right, lambda b: unknown("arithmetic") if isinstance(a, Choice) or isinstance(b, Choice) else self.binary(op, a, b)))
+            return self.over(
+                left,
+                lambda a: self.over(
+                    right,
+                    lambda b: (
+                        unknown("arithmetic")
+                        if isinstance(a, Choice) or isinstance(b, Choice)
+                        else self.binary(op, a, b)
+                    ),
+                ),
+            )
         if isinstance(left, Obj) and isinstance(right, Const):
             return left.child(("op", op, right))
         return unknown("arithmetic")
@@ -219,175 +258,20 @@ class Expressions(Names):
         return isinstance(value, Text) or isinstance(value, Const) and isinstance(value.value, str)
 
     def constant(self, op: str, left: Any, right: Any) -> Value:
-        numbers = isinstance(left, (int, float)) and isinstance(right, (int, float)) and abs(left) < 1e15 and abs(right) < 1e9
+        numbers = (
+            isinstance(left, (int, float)) and isinstance(right, (int, float)) and abs(left) < 1e15 and abs(right) < 1e9
+        )
         if op in ("**", "<<") and not (numbers and abs(right) < 64):
             return unknown("arithmetic")
-        if not numbers and not (isinstance(left, str) and isinstance(right, str) and op == "+" and len(left) < MAX_TEXT):
+        if not numbers and not (
+            isinstance(left, str) and isinstance(right, str) and op == "+" and len(left) < MAX_TEXT
+        ):
             return Text(False) if isinstance(left, str) else unknown("arithmetic")
         try:
             return Const(_ARITHMETIC[op](left, right))
         except Exception:
             return unknown("arithmetic")
 
-    def eval_Subscript(self: Interpreter, node: nodes.Subscript) -> Value:  # type: ignore[misc]
-        container = self.eval(node.value)
-        if isinstance(node.slice, nodes.Slice):
-            return self.over(container, lambda leaf: self.sliced(leaf, node.slice))
-        key = self.eval(node.slice)
-        return self.over(container, lambda leaf: self.get_item(leaf, key, node))
-
-    def sliced(self: Interpreter, leaf: Value, node: nodes.Slice) -> Value:  # type: ignore[misc]
-        whole = node.lower is None and node.upper is None and node.step is None
-        backwards = isinstance(node.step, nodes.UnaryOp) and node.lower is None and node.upper is None
-        if whole or backwards:
-            return leaf
-        if isinstance(leaf, (ListV, TupleV)):
-            held = self.listing(leaf)
-            bounds = [self.eval(part) if part is not None else NONE for part in (node.lower, node.upper, node.step)]
-            if held.exact and all(isinstance(bound, Const) for bound in bounds):
-                made = self.new_list([])
-                picked = held.items[slice(*[bound.value for bound in bounds if isinstance(bound, Const)])]
-                self.store.put(made.id, Items(tuple(picked), True, ""))
-                return made
-            made = self.new_list([])
-            some = tuple((path, self.some_of(item)) for path, item in held.items)
-            self.store.put(made.id, Items(some, False, held.open_why))
-            return made
-        if isinstance(leaf, Obj):
-            return leaf.child("[:]")
-        return leaf if isinstance(leaf, (Const, Text)) else unknown("a slice")
-
-    def some_of(self, value: Value) -> Value:
-        """One of several objects; no longer each of them."""
-        return value.child((PICK, None)) if isinstance(value, Obj) else value
-
-    def get_item(self: Interpreter, leaf: Value, key: Value, node: nodes.NodeNG) -> Value:  # type: ignore[misc]
-        if isinstance(key, Choice):
-            return self.over(key, lambda one: self.get_item(leaf, one, node))
-        if isinstance(leaf, TupleV) and isinstance(key, Const) and isinstance(key.value, int):
-            return leaf.items[key.value] if -len(leaf.items) <= key.value < len(leaf.items) else unknown("an item")
-        if isinstance(leaf, (ListV, TupleV)):
-            return self.list_item(self.listing(leaf), key)
-        if isinstance(leaf, DictV):
-            return self.dict_item(leaf, key)
-        if isinstance(leaf, Ext) and leaf.qname == "os.environ":
-            return self.environment(key)
-        if isinstance(leaf, StateDict):
-            if leaf.what == "optimizer" and key == Const("param_groups"):
-                return unknown("an optimizer's settings")  # numbers and names, no tensors
-            return StateTensor(leaf) if leaf.full is not True else unknown("a full tensor")
-        if isinstance(leaf, Loaded):
-            return leaf
-        if isinstance(leaf, Obj):
-            return self.item_of(leaf, key, node)
-        if isinstance(leaf, Ext) and not self.harmless(leaf.qname):
-            return unknown(f"an item of {leaf.qname}", kind="opaque")
-        return Text(False) if isinstance(leaf, Const) and isinstance(leaf.value, str) else unknown("an item")
-
-    def list_item(self, held: Items, key: Value) -> Value:
-        if isinstance(key, Const) and isinstance(key.value, int) and held.exact and -len(held.items) <= key.value < len(held.items):
-            return choose([held.items[key.value]])
-        if not held.items:
-            return unknown("an item of a list", kind="opaque")
-        if isinstance(key, Const) and (len(held.items) == 1 or key.value == -1):
-            path, item = held.items[-1]
-            each = [(path, item.child((PICK, key.value)) if isinstance(item, Obj) else item)]
-        elif isinstance(key, Obj) and key.item == EACH:
-            each = list(held.items)
-        else:
-            each = [(path, self.some_of(item)) for path, item in held.items]
-        if len(each) == 1:
-            return each[0][1]
-        number = self.fresh()
-        return choose([((TOP.add(("is", ("alt", number), arm)) or TOP).join(path) or TOP, item) for arm, (path, item) in enumerate(each)])
-
-    def dict_item(self: Interpreter, leaf: DictV, key: Value, default: Value | None = None) -> Value:  # type: ignore[misc]
-        held = self.entries(leaf)
-        if isinstance(key, Const):
-            possible = [(path, value) for name, path, value in held.entries if name == key and self.guard.join(path) is not None]
-            if possible:
-                if default is not None and all(path is not TOP for path, _ in possible):
-                    for path, _ in list(possible):
-                        possible += self.rest(path, default) if len(possible) == 1 else []
-                return choose(possible)
-            if not held.open_why and all(isinstance(name, Const) for name, _, _ in held.entries):
-                return default if default is not None else unknown(f"missing key {key.value!r}")
-        values = [(path, value) for _, path, value in held.entries]
-        if not values or held.open_why:
-            return unknown("an item of a dict", kind="opaque")
-        if isinstance(key, Obj) and key.item == EACH:
-            return choose(values[:1])
-        if len(values) == 1:  # which of those that the one value stands for is not known
-            return choose([(path, self.some_of(value)) for path, value in values])
-        number = self.fresh()
-        return choose([((TOP.add(("is", ("alt", number), arm)) or TOP).join(path) or TOP, value) for arm, (path, value) in enumerate(values)])
-
-    def eval_ListComp(self: Interpreter, node: nodes.ListComp) -> Value:  # type: ignore[misc]
-        return self.comprehension(node, lazy=False)
-
-    eval_SetComp = eval_ListComp
-
-    def eval_GeneratorExp(self: Interpreter, node: nodes.GeneratorExp) -> Value:  # type: ignore[misc]
-        return self.comprehension(node, lazy=True)
-
-    def eval_DictComp(self: Interpreter, node: nodes.DictComp) -> Value:  # type: ignore[misc]
-        made = self.new_dict()
-
-        def body() -> None:
-            self.set_item(made, self.eval(node.key), self.eval(node.value), node)
-
-        why = self.generate(node.generators, body)
-        if why:
-            from dataclasses import replace
-
-            self.store.put(made.id, replace(self.entries(made), open_why=why))
-        return made
-
-    def comprehension(self: Interpreter, node: Any, *, lazy: bool) -> Value:  # type: ignore[misc]
-        items: list[tuple[Any, Value]] = []
-        start = self.guard
-
-        def body() -> None:
-            value = self.eval(node.elt)
-            items.append((self.relative(self.guard, start), value))
-
-        why = self.generate(node.generators, body)
-        exact = self.exact_generator(node.generators)
-        made = ListV(self.fresh(), lazy)
-        self.store.put(made.id, Items(tuple(items), exact, why))
-        return made
-
-    def exact_generator(self, generators: list[nodes.Comprehension]) -> bool:
-        return False  # its length is that of its source; nobody indexes one by a constant
-
-    def generate(self: Interpreter, generators: list[nodes.Comprehension], body: Any) -> str:  # type: ignore[misc]
-        """Run ``body`` for each element that the generators yield; why the listing is open."""
-        if not generators:
-            body()
-            return ""
-        first, rest = generators[0], generators[1:]
-        source = self.eval(first.iter)
-        why = ""
-        start = self.guard
-        for guard, element in self.elements(source, first.iter):
-            path = start.join(guard)
-            if path is None:
-                continue
-            self.guard = path
-            self.assign(first.target, element)
-            for test in first.ifs:
-                narrowed = self.guard.add(self.condition(test))
-                if narrowed is None:
-                    break
-                self.guard = narrowed
-            else:
-                why = self.generate(rest, body) or why
-            self.guard = start
-        return why
-
 
 def tuple_size(value: Value) -> int:
     return sum(map(tuple_size, value.items)) if isinstance(value, TupleV) else 1
-
-
-__all__ = ["EACH", "BoundExt", "Expressions", "Params"]

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from astroid import nodes
-
 from ..project import Module, Project
 from ..torch_model.model import TorchModel
 from ..values import ClassV, Func, Value
-from .calls import Call
+from .call import Call
 from .classes import Classes
 from .machine import MAX_STEPS
 
@@ -30,9 +28,9 @@ class Interpreter(TorchModel, Classes):
 
     def run_module(self, module: Module) -> None:
         """Run a script's body as ``__main__``."""
-        from .machine import Frame
         from ..guards import TOP
         from ..values import Const
+        from .machine import Frame
 
         self.frames.append(Frame(self.fresh(), module, None, TOP))
         self.store.put((module, "__name__"), Const("__main__"))
@@ -42,11 +40,10 @@ class Interpreter(TorchModel, Classes):
 
     def run_function(self, func: Func, receiver: Value | None = None) -> Value:
         """Run a function that no script calls, with unknown arguments."""
-        return self.in_module(func.module, lambda: self.call_function(func, [], {}, func.node, receiver=receiver), self.guard)  # type: ignore[return-value]
+        return self.in_module(
+            func.module, lambda: self.call_function(func, [], {}, func.node, receiver=receiver), self.guard
+        )  # type: ignore[return-value]
 
     def build(self, cls: ClassV) -> Value:
         """An instance of a class that no script builds, from unknown arguments."""
         return self.in_module(cls.module, lambda: self.construct(cls, Call(self, cls.node, [], {})))  # type: ignore[return-value]
-
-
-__all__ = ["Interpreter", "nodes"]

@@ -13,7 +13,7 @@ from ...vocab.finding import Moment, Site
 from ..guards import TOP, Formula, Guard, atoms
 from ..store import Entries, Items, Store
 from ..trace import Step, Trace
-from ..values import NONE, Choice, DictV, ListV, Obj, Value, choose, options, unknown
+from ..values import Choice, DictV, ListV, Obj, Value, choose, options, unknown
 
 if TYPE_CHECKING:
     from ..project import Module, Project
@@ -220,6 +220,3 @@ class Machine:
         if isinstance(leaf, DictV):
             return [(guard, item) for _, guard, item in reversed(self.entries(leaf).entries)]
         return []
-
-
-__all__ = ["NONE", "Machine"]

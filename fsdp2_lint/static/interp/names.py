@@ -10,8 +10,8 @@ from astroid import nodes
 from ..guards import TOP, Guard
 from ..project import Module
 from ..torch_model.names import canonical
-from ..values import NONE, Choice, ClassV, Const, DictV, Ext, Func, ListV, ModRef, Value, choose, unknown
-from .machine import Diverges, Frame, OutOfBudget
+from ..values import NONE, Choice, ClassV, Const, DictV, Ext, Func, ListV, ModRef, Value, unknown
+from .machine import Diverges, Frame
 from .statements import Statements
 
 if TYPE_CHECKING:
@@ -72,7 +72,9 @@ class Names(Statements):
         if len(distinct) == 1 or not all(isinstance(value, (Ext, Func, ClassV, ModRef)) for value in distinct):
             return distinct[-1]
         number = self.fresh()
-        return Choice(tuple((TOP.add(("is", ("alt", number), arm)) or TOP, value) for arm, value in enumerate(distinct)))
+        return Choice(
+            tuple((TOP.add(("is", ("alt", number), arm)) or TOP, value) for arm, value in enumerate(distinct))
+        )
 
     def binding(self: Interpreter, module: Module, node: nodes.NodeNG, name: str) -> Value | None:  # type: ignore[misc]
         """What one top-level statement binds the name to, as if that statement alone ran."""
@@ -92,10 +94,14 @@ class Names(Statements):
         if isinstance(node, nodes.FunctionDef):
             return self.decorated(node, Func(module, node))
         if isinstance(node, (nodes.Assign, nodes.AnnAssign)) and node.value is not None:
-            kept = {key: value for key, value in self.store.state.items() if isinstance(key, tuple) and key[0] is module}
+            kept = {
+                key: value for key, value in self.store.state.items() if isinstance(key, tuple) and key[0] is module
+            }
             self.exec(node)
             found = self.store.get((module, name))
-            for key in [key for key in self.store.state if isinstance(key, tuple) and key[0] is module and key not in kept]:
+            for key in [
+                key for key in self.store.state if isinstance(key, tuple) and key[0] is module and key not in kept
+            ]:
                 del self.store.state[key]  # objects that it built stay, its names do not
             self.store.state.update(kept)
             return found if found is not None else unknown(name)
@@ -149,7 +155,9 @@ class Names(Statements):
                         found = self.global_name(other, name)
                     finally:
                         self.resolving.discard(key)
-                    if not (isinstance(found, Ext) and found.qname.startswith("builtins.")) and not self.is_unknown(found):
+                    if not (isinstance(found, Ext) and found.qname.startswith("builtins.")) and not self.is_unknown(
+                        found
+                    ):
                         return found
             elif target is None and star.modname and star.modname.startswith("torch") and not hasattr(builtins, name):
                 return Ext(canonical(f"{star.modname}.{name}"))
@@ -231,9 +239,10 @@ def registrations(body: list[nodes.NodeNG], writers: set[str]) -> list[nodes.Nod
             if mentions(node.targets[0], writers):
                 found.append(node)
         elif isinstance(node, (nodes.If, nodes.Try, nodes.For)):
-            if mentions(node, writers) and not any(isinstance(name, nodes.Name) and name.name == "__name__" for name in node.nodes_of_class(nodes.Name)):
-                found += registrations([*node.body, *node.orelse], writers) if not isinstance(node, nodes.For) else [node]
+            if mentions(node, writers) and not any(
+                isinstance(name, nodes.Name) and name.name == "__name__" for name in node.nodes_of_class(nodes.Name)
+            ):
+                found += (
+                    registrations([*node.body, *node.orelse], writers) if not isinstance(node, nodes.For) else [node]
+                )
     return found
-
-
-__all__ = ["Names", "OutOfBudget", "choose"]

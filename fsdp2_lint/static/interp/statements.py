@@ -5,7 +5,7 @@ from __future__ import annotations
 from astroid import nodes
 
 from ..guards import TOP, Formula, Guard, atoms
-from ..values import NONE, Const, Obj, TupleV, Value, choose, unknown
+from ..values import NONE, Const, Obj, Value, unknown
 from .machine import BREAK, CONTINUE, FALL, RAISE, RETURN, Diverges
 from .targets import Targets
 
@@ -87,9 +87,7 @@ class Statements(Targets):
                 self.rank_sites[atom] = self.moment(node.test)
         return self.either_way(formula, node.body, node.orelse, _jumps(node))
 
-    def either_way(
-        self, formula: Formula, body: list[nodes.NodeNG], orelse: list[nodes.NodeNG], jumps: bool
-    ) -> int:
+    def either_way(self, formula: Formula, body: list[nodes.NodeNG], orelse: list[nodes.NodeNG], jumps: bool) -> int:
         start = self.guard
         yes, no = start.add(formula), start.add(formula, False)
         if yes is None or no is None:
@@ -295,7 +293,9 @@ class Statements(Targets):
 
 
 def _is_fork(formula: Formula) -> bool:
-    return isinstance(formula, tuple) and formula[0] == "is" and isinstance(formula[1], tuple) and formula[1][0] == "fork"
+    return (
+        isinstance(formula, tuple) and formula[0] == "is" and isinstance(formula[1], tuple) and formula[1][0] == "fork"
+    )
 
 
 def _changed(node: nodes.NodeNG) -> list[nodes.NodeNG]:
@@ -315,11 +315,9 @@ def _jumps(node: nodes.NodeNG) -> bool:
     found = getattr(node, "fsdp2_jumps", None)
     if found is None:
         found = any(
-            isinstance(child, _JUMPS) or (not isinstance(child, (nodes.FunctionDef, nodes.ClassDef, nodes.Lambda)) and _jumps(child))
+            isinstance(child, _JUMPS)
+            or (not isinstance(child, (nodes.FunctionDef, nodes.ClassDef, nodes.Lambda)) and _jumps(child))
             for child in node.get_children()
         )
         node.fsdp2_jumps = found
     return found
-
-
-__all__ = ["Statements", "Obj", "TupleV", "choose"]

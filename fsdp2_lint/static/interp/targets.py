@@ -96,7 +96,12 @@ class Targets(Machine):
                     self.store.put(leaf.id, Entries((*entries.entries, (key, guard, value)), entries.open_why))
             elif isinstance(leaf, ListV):
                 held = self.items(leaf)
-                if isinstance(key, Const) and held.exact and isinstance(key.value, int) and -len(held.items) <= key.value < len(held.items):
+                if (
+                    isinstance(key, Const)
+                    and held.exact
+                    and isinstance(key.value, int)
+                    and -len(held.items) <= key.value < len(held.items)
+                ):
                     items = list(held.items)
                     items[key.value] = (items[key.value][0], value)
                     self.store.put(leaf.id, replace(held, items=tuple(items)))

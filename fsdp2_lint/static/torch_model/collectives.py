@@ -8,7 +8,7 @@ from ..values import NONE, Obj, Params, ParamV, Value, unknown
 from .tables import external, method
 
 if TYPE_CHECKING:
-    from ..interp.calls import Call
+    from ..interp.call import Call
     from ..interp.interpreter import Interpreter
 
 _GROUPED = """

@@ -10,7 +10,7 @@ from ..values import NONE, Atom, Choice, Const, Ext, Obj, Rank, Text, Value, unk
 from .tables import external
 
 if TYPE_CHECKING:
-    from ..interp.calls import Call
+    from ..interp.call import Call
     from ..interp.interpreter import Interpreter
 
 _BACKENDS = ("cuda", "npu", "xpu", "hpu", "musa", "mlu")
@@ -57,7 +57,7 @@ def use_current(machine: Interpreter, call: Call) -> Value:
 
 
 def device_kind(machine: Interpreter, value: Value | None) -> str:
-    """"cuda", "other" or "" (cannot tell), of a string, a ``torch.device`` or a setting."""
+    """ "cuda", "other" or "" (cannot tell), of a string, a ``torch.device`` or a setting."""
     if isinstance(value, Const):
         if isinstance(value.value, str):
             return "cuda" if value.value.split(":")[0] == "cuda" else "other"
@@ -105,7 +105,7 @@ def touch(machine: Interpreter, node: nodes.NodeNG, device: Value | None) -> Non
         before, machine.guard = machine.guard, machine.guard.join(guard) or machine.guard
         index = device_index(machine, leaf)
         if index is None:
-            machine.emit("device_touch", node, None, how="\"cuda\" without an index")
+            machine.emit("device_touch", node, None, how='"cuda" without an index')
         elif not isinstance(leaf, Obj):
             note_index(machine, node, index)
         machine.guard = before
@@ -118,5 +118,10 @@ def note_index(machine: Interpreter, node: nodes.NodeNG, index: Value | None) ->
 
 def discarded(machine: Interpreter, node: nodes.Expr, value: Value) -> None:
     """A device context manager as a bare statement selects nothing."""
-    if isinstance(value, Obj) and value.parent is None and "device_manager" in value.atom.facts and isinstance(node.value, nodes.Call):
+    if (
+        isinstance(value, Obj)
+        and value.parent is None
+        and "device_manager" in value.atom.facts
+        and isinstance(node.value, nodes.Call)
+    ):
         machine.emit("device_discarded", node.value, None, name=value.atom.origin)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..values import NONE, Atom, Cond, Ext, Obj, Rank, TupleV, Value, unknown
+from ..values import NONE, Atom, Cond, Ext, Obj, TupleV, Value, unknown
 from .rank import GLOBAL, LOCAL
 from .tables import FRAMEWORKS
 
 if TYPE_CHECKING:
-    from ..interp.calls import Call
+    from ..interp.call import Call
     from ..interp.interpreter import Interpreter
 
 _RANKS: dict[str, Value] = {
@@ -56,6 +56,3 @@ def framework_method(machine: Interpreter, obj: Obj, name: str, call: Call) -> V
         machine.emit("collective", call.node, None, name=f"{name}()", group=None, sure=True)
         return NONE
     return unknown(f"{name}()")
-
-
-__all__ = ["Rank"]

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..guards import Guard
-from ..values import NONE, Atom, Const, Ext, Loaded, Obj, Params, ParamV, Text, Value, unknown
+from ..values import NONE, Atom, Ext, Obj, Params, ParamV, Value, unknown
 from .tables import method
 
 if TYPE_CHECKING:
-    from ..interp.calls import Call
+    from ..interp.call import Call
     from ..interp.interpreter import Interpreter
 
 _NOT_OPTIMIZERS = ("torch.optim.lr_scheduler", "torch.optim.swa_utils", "torch.optim.optimizer")
@@ -31,7 +31,9 @@ class Held:
 
 
 def is_optimizer(qname: str) -> bool:
-    return qname.startswith(_PACKAGES) and not qname.startswith(_NOT_OPTIMIZERS) and qname.rsplit(".", 1)[-1][:1].isupper()
+    return (
+        qname.startswith(_PACKAGES) and not qname.startswith(_NOT_OPTIMIZERS) and qname.rsplit(".", 1)[-1][:1].isupper()
+    )
 
 
 def make_optimizer(machine: Interpreter, qname: str, call: Call) -> Value:
@@ -100,6 +102,3 @@ def add_param_group(machine: Interpreter, obj: Obj, call: Call) -> Value:
         held, complete = holdings(machine, call.all)
         machine.emit("optimizer", call.node, obj, held=held, complete=complete, proven=True)
     return NONE
-
-
-__all__ = ["Const", "Loaded", "Text"]

@@ -8,7 +8,7 @@ from ..values import NONE, Atom, Cond, Const, Rank, Text, Value, unknown
 from .tables import external
 
 if TYPE_CHECKING:
-    from ..interp.calls import Call
+    from ..interp.call import Call
     from ..interp.interpreter import Interpreter
 
 GLOBAL, LOCAL = Rank("global"), Rank("local")
@@ -40,12 +40,18 @@ def get_rank(machine: Interpreter, call: Call) -> Value:
     return GLOBAL if group in (None, NONE) else Rank("group")
 
 
-@external("torch.distributed.is_initialized", "torch.distributed.is_available", "torch.distributed.is_torchelastic_launched")
+@external(
+    "torch.distributed.is_initialized", "torch.distributed.is_available", "torch.distributed.is_torchelastic_launched"
+)
 def is_initialized(machine: Interpreter, call: Call) -> Value:
     """Until a process group, a mesh or a sharding was seen, it may or may not exist."""
     if machine.called_name.endswith(("is_available", "is_torchelastic_launched")):
         return Const(True)
-    made = next(machine.trace.of("process_group", "mesh", "sharded"), None) if not machine.called_name.endswith("launched") else None
+    made = (
+        next(machine.trace.of("process_group", "mesh", "sharded"), None)
+        if not machine.called_name.endswith("launched")
+        else None
+    )
     return Const(True) if made is not None else Cond(INITIALISED)
 
 

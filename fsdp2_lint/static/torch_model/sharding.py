@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING
 
 from astroid import nodes
 
-from ..guards import TOP
-from ..values import NONE, Atom, Const, Ext, ListV, Obj, Text, TupleV, Value, unknown
+from ..values import NONE, Atom, Const, Ext, ListV, Obj, TupleV, Value, unknown
 from .device import touch
 from .tables import external, method
 
 if TYPE_CHECKING:
-    from ..interp.calls import Call
+    from ..interp.call import Call
     from ..interp.interpreter import Interpreter
 
 FULLY_SHARD = "torch.distributed.fsdp.fully_shard"
@@ -101,7 +100,12 @@ def fsdp1_context(machine: Interpreter, call: Call) -> Value:
 
 @external("torch.distributed.device_mesh.init_device_mesh", "torch.distributed.device_mesh.DeviceMesh")
 def make_mesh(machine: Interpreter, call: Call) -> Value:
-    atom = Atom("external", cls=Ext("torch.distributed.device_mesh.DeviceMesh"), origin="DeviceMesh", site=machine.site(call.node))
+    atom = Atom(
+        "external",
+        cls=Ext("torch.distributed.device_mesh.DeviceMesh"),
+        origin="DeviceMesh",
+        site=machine.site(call.node),
+    )
     kind = call.arg(0, "device_type")
     machine.emit("mesh", call.node, atom.root, device=kind)
     return atom.root
@@ -109,11 +113,10 @@ def make_mesh(machine: Interpreter, call: Call) -> Value:
 
 @external("torch.distributed.init_process_group")
 def init_process_group(machine: Interpreter, call: Call) -> Value:
-    machine.emit("process_group", call.node, None, backend=call.arg(0, "backend"), device_id=call.arg(None, "device_id"))
+    machine.emit(
+        "process_group", call.node, None, backend=call.arg(0, "backend"), device_id=call.arg(None, "device_id")
+    )
     device = call.arg(None, "device_id")
     if device is not None and device != NONE:
         touch(machine, call.node, device)
     return NONE
-
-
-__all__ = ["TOP", "Text"]

@@ -5,13 +5,24 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..values import (
-    NONE, Atom, Const, DictV, Ext, Loaded, Obj, ParamV, Params, StateDict, StateTensor, TupleV, Value, unknown,
-)  # fmt: skip
+    NONE,
+    Atom,
+    Const,
+    Ext,
+    Loaded,
+    Obj,
+    ParamV,
+    StateDict,
+    StateTensor,
+    TupleV,
+    Value,
+    unknown,
+)
 from .collectives import part_of_job
 from .tables import external, method
 
 if TYPE_CHECKING:
-    from ..interp.calls import Call
+    from ..interp.call import Call
     from ..interp.interpreter import Interpreter
 
 HELPERS = "torch.distributed.checkpoint.state_dict."
@@ -28,7 +39,9 @@ def state_dict(machine: Interpreter, obj: Obj, call: Call) -> Value:
 def state_dict_options(machine: Interpreter, call: Call) -> Value:
     atom = Atom("external", cls=Ext(HELPERS + "StateDictOptions"), origin="StateDictOptions")
     full = call.arg(0, "full_state_dict")
-    atom.facts["full"] = bool(full.value) if isinstance(full, Const) else (False if full is None and not call.open_why else None)
+    atom.facts["full"] = (
+        bool(full.value) if isinstance(full, Const) else (False if full is None and not call.open_why else None)
+    )
     return atom.root
 
 
@@ -36,7 +49,9 @@ def _full(machine: Interpreter, options: Value | None) -> bool | None:
     """Do these options ask for gathered tensors?"""
     if options is None or options == NONE:
         return False
-    answers = {leaf.atom.facts.get("full") if isinstance(leaf, Obj) else False for _, leaf in machine.alternatives(options)}
+    answers = {
+        leaf.atom.facts.get("full") if isinstance(leaf, Obj) else False for _, leaf in machine.alternatives(options)
+    }
     return answers.pop() if len(answers) == 1 else None
 
 
@@ -85,12 +100,18 @@ def run_stateful(machine: Interpreter, value: Value, method_name: str, call: Cal
         if isinstance(leaf, Obj) and leaf.atom.kind == "instance" and not leaf.atom.facts.get("module"):
             found = machine.find_attr(leaf, method_name)
             if found is not None:
-                machine.call(found, type(call)(machine, call.node, [unknown("a state dict")] if method_name.startswith("load") else []))
+                machine.call(
+                    found,
+                    type(call)(machine, call.node, [unknown("a state dict")] if method_name.startswith("load") else []),
+                )
 
 
 @external("torch.save", "safetensors.torch.save_file", "safetensors.torch.save_model", "safetensors.torch.save")
 def save(machine: Interpreter, call: Call) -> Value:
-    payload, path = call.arg(0, "obj") or call.arg(None, "tensors") or call.arg(None, "model"), call.arg(1, "f") or call.arg(None, "filename")
+    payload, path = (
+        call.arg(0, "obj") or call.arg(None, "tensors") or call.arg(None, "model"),
+        call.arg(1, "f") or call.arg(None, "filename"),
+    )
     machine.emit("saved", call.node, None, payload=payload or NONE, path=path or NONE, by=machine.called_name)
     return NONE
 
@@ -114,7 +135,20 @@ def tensor_method(machine: Interpreter, leaf: StateTensor | ParamV, name: str, c
         owner = leaf.of.owner if isinstance(leaf, StateTensor) else leaf.model
         machine.emit("collective", call.node, _subject(machine, owner), name=f"{name}()", group=None, sure=True)
         return unknown("a full tensor") if name == "full_tensor" else leaf
-    if name in ("cpu", "to", "detach", "clone", "contiguous", "float", "half", "bfloat16", "cuda", "data", "type", "requires_grad_"):
+    if name in (
+        "cpu",
+        "to",
+        "detach",
+        "clone",
+        "contiguous",
+        "float",
+        "half",
+        "bfloat16",
+        "cuda",
+        "data",
+        "type",
+        "requires_grad_",
+    ):
         return leaf
     return unknown(f"{name}()")
 
@@ -131,6 +165,3 @@ def state_dict_method(machine: Interpreter, leaf: StateDict, name: str, call: Ca
     if name in ("get", "pop"):
         return tensor
     return leaf if name == "copy" else unknown(f"{name}()")
-
-
-__all__ = ["DictV", "Params"]

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ..interp.calls import Call
+    from ..interp.call import Call
     from ..interp.interpreter import Interpreter
     from ..values import Obj, Value
 
@@ -48,7 +48,14 @@ HARMLESS = frozenset(
     """.split()
 )  # fmt: skip
 DYNAMIC = frozenset(
-    {"hydra.utils.instantiate", "hydra.utils.call", "hydra.utils.get_class", "importlib.import_module", "builtins.eval", "builtins.exec"}
+    {
+        "hydra.utils.instantiate",
+        "hydra.utils.call",
+        "hydra.utils.get_class",
+        "importlib.import_module",
+        "builtins.eval",
+        "builtins.exec",
+    }
 )
 FRAMEWORKS = {
     "accelerate": "Accelerate",

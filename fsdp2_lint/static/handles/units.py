@@ -1,0 +1,100 @@
+"""One call of ``fully_shard``: its place among the others."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ...vocab.answers import Answer, no, unknown, yes
+from ..relations import Relation, covers
+from ..trace import Step
+from ..values import BELOW, ClassV, Ext, Obj
+from .program import ModelKey, Program
+
+
+@dataclass(frozen=True, slots=True)
+class StaticUnit:
+    program: Program
+    step: Step
+    obj: Obj
+
+    @property
+    def label(self) -> str:
+        return self.program.label(self.obj)
+
+    @property
+    def model_key(self) -> ModelKey:
+        return self.program.key(self.obj)
+
+    def inside(self) -> Answer:
+        may = ""
+        whole = self.obj.parent if str(self.obj.item).startswith(BELOW) else None  # of "each module below"
+        for earlier in self.program.trace.of("sharded", before=self.step):
+            for outer in earlier["group"]:
+                if not self.program.was_part(self.obj, outer, earlier):
+                    continue
+                if earlier.when == self.step.when and (self.step.guard.blurred or earlier.guard.blurred):
+                    continue  # perhaps alternatives, which are not sharded one after the other
+                found = self.program.relation(outer, self.obj)
+                if (
+                    found is Relation.CONTAINS
+                    or whole is not None
+                    and self.program.relation(outer, whole) is Relation.SAME
+                ):
+                    return yes(earlier.when)
+                if found is Relation.MAY and outer is not self.obj:
+                    may = f"whether {self.label} is part of what {earlier.when.at} shards is not known"
+        if self.obj.item == BELOW:
+            return self._each_below()
+        return unknown(may) if may else no()
+
+    def _each_below(self) -> Answer:
+        """``for m in model.modules()`` visits the model itself first, then its parts."""
+        asked = [formula for formula, _ in self.step.guard.literals if _speaks_of(formula, self.obj)]
+        return unknown("the filter over modules() may match nested modules") if asked else yes(self.step.when)
+
+    def repeated(self) -> Answer:
+        may = ""
+        for earlier in self.program.trace.of("sharded", before=self.step):
+            if earlier.when == self.step.when:
+                continue  # the same call: what it gets there are alternatives or elements, not one thing twice
+            for other in earlier["group"]:
+                found = self.program.relation(other, self.obj)
+                if found is Relation.SAME and not _mentions(self.step, self.obj):
+                    return yes(earlier.when)
+                address = self.program.machine.address
+                if covers(address(other), address(self.obj)) and self.step.guard.implies(earlier.guard):
+                    return yes(earlier.when)
+                if found in (Relation.MAY, Relation.SAME):
+                    may = f"whether {self.label} is the module that {earlier.when.at} shards is not known"
+        return unknown(may) if may else no()
+
+    def container_without_forward(self) -> Answer:
+        if self.step["listed"]:
+            return no()
+        cls = self.program.machine.class_of(self.obj)
+        if isinstance(cls, ClassV):
+            bases = [base.qname for base in self.program.machine.mro(cls) if isinstance(base, Ext)]
+            container = next((base for base in bases if base in ("torch.nn.ModuleList", "torch.nn.ModuleDict")), None)
+            defined = self.program.machine.class_member(cls, "forward") is not None
+            return yes(cls.name) if container and not defined else no()
+        own = self.obj.atom.cls
+        if self.obj.parent is not None and self.obj.path != ("[:]",):  # a slice of a container is one too
+            return unknown(f"the class of {self.label} is not known")
+        if isinstance(own, Ext):
+            return (
+                yes(own.qname.rsplit(".", 1)[-1])
+                if own.qname in ("torch.nn.ModuleList", "torch.nn.ModuleDict")
+                else no()
+            )
+        return unknown(f"the class of {self.label} is not known")
+
+
+def _speaks_of(formula: object, obj: Obj) -> bool:
+    """Does a formula ask something about this very object (or its name, its class)?"""
+    if isinstance(formula, Obj):
+        return obj in formula.above or formula.item == "named()"
+    return isinstance(formula, tuple) and any(_speaks_of(part, obj) for part in formula)
+
+
+def _mentions(step: Step, obj: Obj) -> bool:
+    return any(_speaks_of(formula, obj) for formula, _ in step.guard.literals)

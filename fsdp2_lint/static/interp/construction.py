@@ -1,0 +1,113 @@
+"""Functions, classes and instances come into being; ``super()``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from astroid import nodes
+
+from ..values import SOME, Atom, ClassV, Func, Obj, Super, Value, unknown
+from .calls import Call, Calls
+from .machine import Frame
+from .syntax import class_body, decorator_names
+
+if TYPE_CHECKING:
+    from .interpreter import Interpreter
+
+
+class Construction(Calls):
+    def function_value(self, node: nodes.FunctionDef | nodes.Lambda) -> Func:
+        frame = self.frame
+        return Func(frame.module, node, self.captured_frame(frame))
+
+    def captured_frame(self, frame: Frame) -> int:
+        """The frame that a definition inside it closes over; none at a module's top level."""
+        if frame.func is None:
+            return 0
+        self.store.captured.add(frame.id)
+        return frame.id
+
+    def class_value(self, node: nodes.ClassDef) -> ClassV:
+        frame = self.frame
+        return ClassV(frame.module, node, self.captured_frame(frame))
+
+    def decorated(self: Interpreter, node: nodes.FunctionDef, func: Value) -> Value:  # type: ignore[misc]
+        """Decorators of the project are called; those of other packages keep the function."""
+        if node.decorators is None or self.is_generator_manager(node):
+            return func
+        for decorator in reversed(node.decorators.nodes):
+            base = decorator.func if isinstance(decorator, nodes.Call) else decorator
+            if not isinstance(base, (nodes.Name, nodes.Attribute)):
+                continue
+            callee = self.eval(base)
+            if isinstance(callee, Func) and callee.node is not node:
+                wrapper = self.eval(decorator)
+                func = self.or_itself(self.call(wrapper, Call(self, decorator, [func])), func)
+        return func
+
+    def or_itself(self, wrapped: Value, func: Value) -> Value:
+        """A decorator that returns something not followed is taken to return the function."""
+        return func if isinstance(wrapped, Obj) else wrapped
+
+    def construct(self: Interpreter, cls: ClassV, call: Call) -> Value:  # type: ignore[misc]
+        atom = Atom("instance", cls=cls, origin=cls.name, site=self.site(call.node))
+        atom.facts["module"] = self.is_module_class(cls)
+        obj = atom.root
+        maker = self.class_member(cls, "__new__")
+        if maker is not None:
+            return obj
+        initialiser = self.class_member(cls, "__init__")
+        if initialiser is not None:
+            owner, node = initialiser
+            func = Func(owner.module, node, owner.closure, owner)
+            self.call_function(func, call.args, call.kwargs, call.node, receiver=obj, why=call.open_why)
+        else:
+            self.fields_from_arguments(obj, cls, call)
+        self.constructed(obj, cls, call)
+        return obj
+
+    def fields_from_arguments(self: Interpreter, obj: Obj, cls: ClassV, call: Call) -> None:  # type: ignore[misc]
+        """Dataclasses and named tuples: arguments become fields, in order of declaration."""
+        fields: dict[str, nodes.AnnAssign] = {}
+        bases = [base for base in reversed(self.mro(cls)) if isinstance(base, ClassV)]
+        for base in bases:
+            fields.update(
+                {name: node for name, node in class_body(base.node).items() if isinstance(node, nodes.AnnAssign)}
+            )
+        for name, value in [*zip(fields, call.args), *call.kwargs.items()]:
+            self.store.put((obj, name), value)
+        if call.open_why:
+            self.store.put((obj, SOME), unknown(call.open_why))  # any field may have been given
+        initialiser = self.class_member(cls, "__post_init__")
+        if initialiser is not None:
+            owner, node = initialiser
+            self.call_function(Func(owner.module, node, owner.closure, owner), [], {}, call.node, receiver=obj)
+
+    def super_value(self: Interpreter, node: nodes.Call) -> Value:  # type: ignore[misc]
+        frame = self.frame
+        owner = frame.owner
+        if node.args and isinstance(given := self.eval(node.args[0]), ClassV):
+            owner = given
+        if owner is None or frame.receiver is None:
+            return unknown("super()")
+        return Super(owner, frame.receiver)
+
+    def class_of_receiver(self, value: Super) -> ClassV:
+        if isinstance(value.receiver, ClassV):
+            return value.receiver
+        if isinstance(value.receiver, Obj):
+            return self.class_of(value.receiver) or value.cls
+        return value.cls
+
+    def call_super(self: Interpreter, value: Super, name: str, call: Call) -> Value:  # type: ignore[misc]
+        cls = self.class_of_receiver(value)
+        found = self.class_member(cls, name, behind=value.cls)
+        if found is not None:
+            owner, node = found
+            if isinstance(node, nodes.FunctionDef):
+                func = Func(owner.module, node, owner.closure, owner)
+                receiver = None if "staticmethod" in decorator_names(node) else value.receiver
+                return self.call_function(func, call.args, call.kwargs, call.node, receiver=receiver, why=call.open_why)
+        if isinstance(value.receiver, Obj):
+            return self.call_base_method(value.receiver, name, call)
+        return unknown(f"super().{name}()")

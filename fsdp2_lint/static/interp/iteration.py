@@ -1,0 +1,128 @@
+"""What a loop visits, what a generator yields, what a context manager runs around its body."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from astroid import nodes
+
+from ..guards import TOP, Guard
+from ..store import Items
+from ..values import NONE, Bound, Choice, DictV, Func, ListV, Obj, Params, ParamV, Text, TupleV, Value, unknown
+from .conditions import Conditions
+from .machine import FALL, RAISE, Diverges
+
+if TYPE_CHECKING:
+    from .interpreter import Interpreter
+
+MAX_VISITED = 80
+
+
+class Iteration(Conditions):
+    def elements(self: Interpreter, value: Value, node: nodes.NodeNG) -> list[tuple[Guard, Value]]:  # type: ignore[misc]
+        """What a loop over ``value`` visits: each known element, or one that means each."""
+        found: list[tuple[Guard, Value]] = []
+        for guard, leaf in self.alternatives(value):
+            for path, item in self.listing(leaf).items:
+                joined = guard.join(path)
+                if joined is not None:
+                    found.append((joined, item))
+        return found[:MAX_VISITED]
+
+    def listing(self: Interpreter, leaf: Value) -> Items:  # type: ignore[misc]
+        """The contents of anything that can be iterated."""
+        if isinstance(leaf, Choice):
+            parts = [(guard, self.listing(one)) for guard, one in self.alternatives(leaf)]
+            items = tuple(
+                (joined, item) for guard, held in parts for path, item in held.items if (joined := guard.join(path))
+            )
+            why = next((held.open_why for _, held in parts if held.open_why), "")
+            return Items(items, False, why)
+        if isinstance(leaf, TupleV):
+            return Items(tuple((TOP, item) for item in leaf.items))
+        if isinstance(leaf, ListV):
+            held = self.items(leaf)
+            return self.consumed(held) if leaf.lazy else held
+        if isinstance(leaf, DictV):
+            entries = self.entries(leaf)
+            return Items(tuple((path, key) for key, path, _ in entries.entries), False, entries.open_why)
+        if isinstance(leaf, Params):
+            read = ParamV(leaf.model, self.now)
+            return Items(((TOP, TupleV((Text(False), read)) if leaf.named else read),), False)
+        if isinstance(leaf, Obj):
+            return self.object_listing(leaf)
+        return Items(((TOP, self.part_of(leaf)),), False, "something that was not followed")
+
+    def consumed(self, held: Items) -> Items:
+        """A generator's parameters are read when it is consumed, not when it is written."""
+        items = tuple(
+            (path, ParamV(item.model, self.now) if isinstance(item, ParamV) else item) for path, item in held.items
+        )
+        return Items(items, held.exact, held.open_why)
+
+    def eval_Yield(self: Interpreter, node: nodes.Yield) -> Value:  # type: ignore[misc]
+        value = self.eval(node.value) if node.value is not None else NONE
+        frame = self.frame
+        if frame.on_yield is None:
+            frame.yields.append((self.guard, value))
+            return unknown("what was sent to a generator")
+        frames, calls = self.frames, self.calls
+        self.frames, self.calls = frames[:-1], calls[:-1]
+        try:
+            frame.flow_of_body |= frame.on_yield(value)
+        except Diverges:  # what stands behind the yield is there to clean up
+            frame.flow_of_body |= RAISE
+        finally:
+            self.frames, self.calls = frames, calls
+        return NONE
+
+    def eval_YieldFrom(self: Interpreter, node: nodes.YieldFrom) -> Value:  # type: ignore[misc]
+        for guard, element in self.elements(self.eval(node.value), node):
+            self.frame.yields.append((self.guard.join(guard) or self.guard, element))
+        return NONE
+
+    def with_manager(self: Interpreter, manager: nodes.NodeNG, inner: Callable[[Value], int]) -> int:  # type: ignore[misc]
+        if isinstance(manager, nodes.Call):
+            found = self.generator_manager(manager)
+            if found is not None:
+                func, receiver, args, kwargs, why = found
+                self.frame_flow = 0
+                self.call_function(func, args, kwargs, manager, receiver=receiver, why=why, on_yield=inner)
+                return self.frame_flow or FALL
+        value = self.eval(manager)
+        entered = self.enter_manager(value, manager)
+        flow = inner(entered)
+        self.leave_manager(value, manager)
+        return flow
+
+    def generator_manager(self: Interpreter, manager: nodes.Call) -> Any:  # type: ignore[misc]
+        """Is this a call of a project function under ``@contextmanager``?"""
+        func = manager.func
+        receiver: Value | None = None
+        if isinstance(func, nodes.Attribute):
+            owner = self.eval(func.expr)
+            callee = (
+                self.find_attr(owner, func.attrname)
+                if isinstance(owner, Obj)
+                else self.get_attr(owner, func.attrname, func)
+            )
+        elif isinstance(func, nodes.Name):
+            callee = self.lookup(func.name)
+        else:
+            return None
+        if isinstance(callee, Bound):
+            callee, receiver = callee.func, callee.receiver
+        if not (isinstance(callee, Func) and self.is_generator_manager(callee.node)):
+            return None
+        args, kwargs, why = self.arguments(manager)
+        return callee, receiver, args, kwargs, why
+
+    def is_generator_manager(self, node: nodes.NodeNG) -> bool:
+        decorators = getattr(node, "decorators", None)
+        names = [part.as_string().rsplit(".", 1)[-1] for part in decorators.nodes] if decorators else []
+        return "contextmanager" in names or "asynccontextmanager" in names
+
+    def statement_value(self: Interpreter, node: nodes.Expr, value: Value) -> None:  # type: ignore[misc]
+        """A value that a bare statement throws away (see ``torch_model.device``)."""
+        self.discarded(node, value)

@@ -1,0 +1,55 @@
+"""What class bodies and decorators say, read off the syntax once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from astroid import nodes
+
+if TYPE_CHECKING:
+    pass
+
+
+def class_body(node: nodes.ClassDef) -> dict[str, nodes.NodeNG]:
+    """What a class body binds, by name; the last binding counts."""
+    found: dict[str, nodes.NodeNG] | None = getattr(node, "fsdp2_body", None)
+    if found is None:
+        found = {}
+        for child in _flat(node.body):
+            if isinstance(child, nodes.FunctionDef):
+                if not any(name.endswith(".setter") for name in decorator_names(child)):
+                    found[child.name] = child
+            elif isinstance(child, nodes.ClassDef):
+                found[child.name] = child
+            elif isinstance(child, nodes.Assign):
+                for target in child.targets:
+                    if isinstance(target, nodes.AssignName):
+                        found[target.name] = child
+            elif isinstance(child, nodes.AnnAssign) and isinstance(child.target, nodes.AssignName):
+                found[child.target.name] = child
+        node.fsdp2_body = found
+    return found
+
+
+def setters(node: nodes.ClassDef) -> dict[str, nodes.FunctionDef]:
+    return {
+        child.name: child
+        for child in node.body
+        if isinstance(child, nodes.FunctionDef) and any(name.endswith(".setter") for name in decorator_names(child))
+    }
+
+
+def _flat(body: list[nodes.NodeNG]) -> list[nodes.NodeNG]:
+    flat = []
+    for child in body:
+        flat += _flat([*child.body, *child.orelse]) if isinstance(child, nodes.If) else [child]
+    return flat
+
+
+def decorator_names(node: nodes.FunctionDef) -> set[str]:
+    found: set[str] | None = getattr(node, "fsdp2_decorators", None)
+    if found is None:
+        parts = node.decorators.nodes if node.decorators else []
+        found = {(part.func if isinstance(part, nodes.Call) else part).as_string() for part in parts}
+        node.fsdp2_decorators = found
+    return found

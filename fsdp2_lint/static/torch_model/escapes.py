@@ -1,0 +1,130 @@
+"""Code that is not seen: what it may have changed, and the functions that it was handed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from astroid import nodes
+
+from ..guards import TOP
+from ..interp.machine import Diverges
+from ..store import Entries, Items
+from ..values import NONE, Bound, ClassV, Ext, Func, Obj, Partial, Value
+from . import rank
+from .membership import Membership
+from .tables import DYNAMIC, HARMLESS
+
+if TYPE_CHECKING:
+    from ..interp.call import Call
+    from ..interp.interpreter import Interpreter
+
+MAX_REACH = 3
+_STDLIB_OPAQUE = ("subprocess", "importlib", "runpy", "multiprocessing", "concurrent")
+
+
+class Escapes(Membership):
+    def harmless(self, qname: str) -> bool:
+        """Does this function leave models, optimizers and the device alone?"""
+        import sys
+
+        package = qname.split(".")[0]
+        if qname in DYNAMIC or package in _STDLIB_OPAQUE:
+            return False
+        return package in HARMLESS or package in sys.stdlib_module_names
+
+    def opened(self: Interpreter, who: str, call: Call, receiver: Value | None = None) -> None:  # type: ignore[misc]
+        """Something ran that was not understood: it may have changed what it was given."""
+        self.opaque.setdefault(who, call.node)
+        self.escape(call, who, receiver)
+
+    def escape(self: Interpreter, call: Call, who: str, receiver: Value | None = None) -> tuple[Obj, ...]:  # type: ignore[misc]
+        given = [*call.all, *([receiver] if receiver is not None else [])]
+        escaped: list[Obj] = []
+        seen: set[Value] = set()
+        for value in given:
+            self.collect_changeable(value, escaped, seen, 0)
+        if escaped:
+            self.emit("escaped", call.node, escaped[0], objects=tuple(dict.fromkeys(escaped)), who=who)
+        return tuple(dict.fromkeys(escaped))
+
+    def collect_changeable(self: Interpreter, value: Value, into: list[Obj], seen: set[Value], depth: int) -> None:  # type: ignore[misc]
+        """What code that got hold of ``value`` can reach: items, fields, what a partial was given."""
+        for _, leaf in self.leaves(value):
+            if isinstance(leaf, Bound):
+                leaf = leaf.receiver
+            if isinstance(leaf, Partial):
+                for part in (*leaf.args, *(item for _, item in leaf.kwargs)):
+                    self.collect_changeable(part, into, seen, depth + 1)
+            if not isinstance(leaf, Obj) or leaf in seen:
+                continue
+            seen.add(leaf)
+            if self.can_be_changed(leaf):
+                into.append(leaf)
+            if depth < MAX_REACH and not leaf.atom.facts.get("module"):
+                for name in self.store.fields.get(leaf, ()):
+                    held = self.store.get((leaf, name))
+                    if held is not None and not isinstance(held, (Items, Entries)):
+                        self.collect_changeable(held, into, seen, depth + 1)
+
+    def can_be_changed(self, obj: Obj) -> bool:
+        atom = obj.atom
+        if atom.kind == "configuration" or atom.facts.get("device"):
+            return False
+        return bool(
+            atom.kind == "instance"
+            or atom.facts.get("module")
+            or obj in self.optimizers
+            or self.in_sharded(obj)
+            or atom.kind in ("parameter", "opaque")
+        )
+
+    def callbacks(self: Interpreter, call: Call, *, spawned: bool = False) -> None:  # type: ignore[misc]
+        """Functions handed to code that we do not see are taken to be called once."""
+        for value in call.all:
+            for _, leaf in self.alternatives(value):
+                if isinstance(leaf, (Func, Bound, Partial)) and not self.is_wrapper_argument(leaf):
+                    arguments = type(call)(self, call.node, [], {})
+                    if spawned:
+                        handed = call.arg(1, "args")
+                        rest = [item for _, item in self.listing(handed).items] if handed is not None else []
+                        arguments = type(call)(self, call.node, [rank.LOCAL, *rest], {})
+                    outer = self.context
+                    self.context = outer if spawned else self.fresh()
+                    self.branch([(TOP, lambda leaf=leaf, arguments=arguments: self.quietly(leaf, arguments))])
+                    self.context = outer
+
+    def quietly(self: Interpreter, leaf: Value, call: Call) -> Value:  # type: ignore[misc]
+        """A callback that ends by an exception ends itself, not the code that registered it."""
+        try:
+            return self.call_one(leaf, call)
+        except Diverges:
+            return NONE
+
+    def is_wrapper_argument(self, leaf: Value) -> bool:
+        return (
+            isinstance(leaf, Func)
+            and isinstance(leaf.node, nodes.Lambda)
+            and not isinstance(leaf.node, nodes.FunctionDef)
+        )
+
+    def harmless_object(self: Interpreter, obj: Obj) -> bool:  # type: ignore[misc]
+        atom = obj.atom
+        if atom.kind in ("opaque", "parameter") or atom.facts.get("framework"):
+            return False
+        cls = self.class_of(obj)
+        if cls is not None:
+            return all(
+                isinstance(base, ClassV) or isinstance(base, Ext) and self.harmless(base.qname)
+                for base in self.mro(cls)
+            )
+        return True
+
+
+def describe(obj: Obj) -> str:
+    """An object in the words of the source."""
+    words = obj.atom.origin or obj.atom.kind
+    for item in obj.path:
+        words += (
+            item if isinstance(item, str) and item.startswith("[") else f".{item}" if isinstance(item, str) else "(…)"
+        )
+    return words

@@ -1,0 +1,174 @@
+"""Which module holds which, of what class things are, and what is sharded by now."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from astroid import nodes
+
+from ..guards import TOP
+from ..interp.machine import Machine
+from ..relations import Address, Relation, address, relation
+from ..values import BELOW, EACH, ClassV, Ext, Func, Obj, ParamV, Value, is_each
+from . import modules, optim
+from .frameworks import framework_of
+
+if TYPE_CHECKING:
+    from ..interp.call import Call
+    from ..interp.interpreter import Interpreter
+    from ..project import Module
+
+_LAYER_NAMES = frozenset(
+    """weight bias in_features out_features num_embeddings embedding_dim padding_idx normalized_shape eps elementwise_affine
+    kernel_size stride padding dilation groups in_channels out_channels num_heads embed_dim in_proj_weight out_proj num_features
+    running_mean running_var layers num_layers hidden_size input_size p inplace dim approximate module""".split()
+)  # fmt: skip
+_MODULE_NAMES = frozenset({"training", "parameters", "modules", "state_dict", "forward", "to", "device", "config"})
+
+
+class Membership(Machine):
+    def address(self, obj: Obj) -> Address:
+        return address(obj, self.parents)
+
+    def relation(self, mine: Obj, other: Obj) -> Relation:
+        return relation(self.address(mine), self.address(other))
+
+    def adopt(self, holder: Obj, name: str, value: Value) -> None:
+        for _, leaf in self.alternatives(value):
+            if isinstance(leaf, Obj) and leaf not in self.parents and leaf is not holder and self.could_be_module(leaf):
+                if self.address(holder)[0] is not leaf.atom or leaf.parent is not None and holder not in leaf.above:
+                    taken = (
+                        sum(1 for parent, item in self.parents.values() if parent is holder and is_each(item))
+                        if name == EACH
+                        else 0
+                    )
+                    self.adopted_at[leaf] = self.now
+                    self.parents[leaf] = (holder, f"[*{taken + 1}]" if taken else name)
+
+    def could_be_module(self, obj: Obj) -> bool:
+        facts = obj.atom.facts
+        if obj.atom.kind in ("instance", "external"):
+            return bool(facts.get("module") or facts.get("parameter") is not None or obj.parent is not None)
+        return obj.atom.kind in ("unknown", "opaque", "parameter")
+
+    def plain_field(self, obj: Obj) -> bool:
+        """A setting that a module keeps (``self.config = config``), not a part of it: nothing calls it."""
+        return obj.atom not in self.called_atoms and obj.atom.kind != "opaque"
+
+    def attached(self: Interpreter, owner: Obj, name: str, value: Value, node: nodes.NodeNG) -> None:  # type: ignore[misc]
+        """An attribute is set: modules adopt their parts, and late parts are recorded."""
+        if owner.atom.facts.get("module"):
+            self.adopt(owner, name, value)
+        if self.any_sharded and self.in_sharded(owner):
+            for _, leaf in self.alternatives(value):
+                if isinstance(leaf, Obj) and self.adopted_at.get(leaf, self.now) < self.now:
+                    continue  # it is a part of some module already, and is only put back
+                if (
+                    isinstance(leaf, Obj)
+                    and leaf.parent is None
+                    and (leaf.atom.facts.get("module") or leaf.atom.facts.get("parameter"))
+                ):
+                    self.emit("attached", node, owner, name=name, value=leaf)
+
+    def in_sharded(self, obj: Obj) -> bool:
+        """Is something of the same outermost object sharded by now?"""
+        at: Obj | None = obj
+        seen: set[Obj] = set()
+        while at is not None and at not in seen:
+            if at.atom in self.sharded_atoms:
+                return True
+            seen.add(at)
+            adopted = self.parents.get(at) or self.parents.get(at.atom.root)
+            at = adopted[0] if adopted is not None else None
+        return False
+
+    def constructed(self: Interpreter, obj: Obj, cls: ClassV, call: Call) -> None:  # type: ignore[misc]
+        if any(isinstance(base, Ext) and framework_of(base.qname) for base in self.mro(cls)):
+            who = next(
+                framework_of(base.qname) for base in self.mro(cls) if isinstance(base, Ext) and framework_of(base.qname)
+            )
+            self.emit("managed", call.node, obj, who=who)
+
+    def annotated_external(self: Interpreter, obj: Obj, module: Module, annotation: nodes.NodeNG) -> None:  # type: ignore[misc]
+        """A parameter that is annotated as an optimizer was built by a caller that is not seen."""
+        if isinstance(annotation, (nodes.Name, nodes.Attribute)):
+            value = self.in_module(module, lambda: self.eval(annotation))
+            if isinstance(value, Ext) and (
+                value.qname == "torch.optim.optimizer.Optimizer" or optim.is_optimizer(value.qname)
+            ):
+                obj.atom.facts["given optimizer"] = True
+
+    def given(self: Interpreter, func: Func, bound: dict[str, Value]) -> None:  # type: ignore[misc]
+        """A function takes a model and a finished optimizer: that holds what the model has by then."""
+        handed = [
+            value
+            for value in bound.values()
+            if isinstance(value, Obj) and value.parent is None and value.atom.kind == "parameter"
+        ]
+        for obj in handed:
+            if obj.atom.facts.get("given optimizer") and obj not in self.optimizers:
+                self.optimizers.add(obj)
+                held = tuple(optim.Held(other, self.now, TOP) for other in handed if other is not obj)
+                self.emit("optimizer", func.node, obj, held=held, complete=True, proven=True, given=True)
+
+    def surely_lacks(self: Interpreter, obj: Obj, name: str) -> bool:  # type: ignore[misc]
+        if obj.parent is not None or hasattr_of_module(name, obj):
+            return False
+        cls = self.class_of(obj)
+        if cls is None:
+            own = obj.atom.cls
+            return isinstance(own, Ext) and own.qname.startswith("torch.nn.") and name not in _LAYER_NAMES
+        return obj.atom.cls is cls and self.closed_class(cls)
+
+    def is_sharded_formula(self, obj: Obj) -> Any:
+        """``isinstance(m, FSDPModule)``: decided where the trace decides it."""
+        steps = [
+            step
+            for step in self.trace.of("sharded")
+            if any(self.relation(part, obj) is Relation.SAME for part in step["group"])
+        ]
+        if any(self.guard.implies(step.guard) for step in steps):
+            return True
+        related = [
+            step
+            for step in self.trace.of("sharded")
+            if any(self.relation(part, obj) is not Relation.NONE for part in step["group"])
+        ]
+        if not related and obj.parent is None and obj.atom.kind == "instance":
+            return False
+        return ("truth", ("sharded", obj, len(related)))
+
+    def isinstance_formula(self: Interpreter, obj: Obj, classes: list[Value]) -> Any:  # type: ignore[misc]
+        names = [cls.qname for cls in classes if isinstance(cls, Ext)]
+        if "torch.distributed.fsdp.FSDPModule" in names:
+            return self.is_sharded_formula(obj)
+        cls = self.class_of(obj)
+        if cls is not None and obj.item != BELOW:
+            order = self.mro(cls)
+            if any(wanted in order for wanted in classes):
+                return True
+            if "torch.nn.Module" in names and self.is_module_class(cls):
+                return True
+            constructed = obj.parent is None and obj.atom.cls is cls  # a declared class may be a subclass
+            if constructed and self.closed_class(cls) and all(isinstance(wanted, (ClassV, Ext)) for wanted in classes):
+                return False
+        own = obj.atom.cls
+        if obj.parent is None and isinstance(own, Ext) and obj.atom.facts.get("module"):
+            if own in classes or "torch.nn.Module" in names:
+                return True
+            if all(
+                isinstance(wanted, ClassV) or isinstance(wanted, Ext) and wanted.qname.startswith("torch.nn.")
+                for wanted in classes
+            ) and own.qname.startswith("torch.nn."):
+                return own.qname == "torch.nn.Sequential" and False
+        return ("truth", ("isinst", obj, tuple(sorted(classes, key=str))))
+
+    def frozen(self: Interpreter, leaf: ParamV, switch: Value, node: nodes.NodeNG) -> None:  # type: ignore[misc]
+        for _, model in self.alternatives(leaf.model):
+            if isinstance(model, Obj):
+                modules.freeze(self, model, switch, node)
+
+
+def hasattr_of_module(name: str, obj: Obj) -> bool:
+    """Names that every ``nn.Module`` has."""
+    return bool(obj.atom.facts.get("module") is not False) and name in _MODULE_NAMES

@@ -1,0 +1,149 @@
+"""Attributes, items and context managers of objects that are not code of the project."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from astroid import nodes
+
+from ..store import Items
+from ..values import (
+    NONE,
+    BoundExt,
+    Cond,
+    Const,
+    Ext,
+    Loaded,
+    Obj,
+    ParamV,
+    Partial,
+    StateDict,
+    StateTensor,
+    Text,
+    Value,
+    unknown,
+)
+from . import device, module_tree, rank
+from .escapes import Escapes
+from .frameworks import framework_attr
+
+if TYPE_CHECKING:
+    from ..interp.call import Call
+    from ..interp.interpreter import Interpreter
+
+
+class Objects(Escapes):
+    def object_attr(self: Interpreter, obj: Obj, name: str, node: nodes.NodeNG) -> Value:  # type: ignore[misc]
+        found = framework_attr(obj, name)
+        if found is not None:
+            return found
+        if name == "_orig_mod" or (name == "module" and self.in_sharded(obj)):
+            return obj
+        if (
+            obj.parent is None
+            and obj.atom.kind == "external"
+            and isinstance(obj.atom.cls, Ext)
+            and obj.atom.cls.qname == "torch.device"
+        ):
+            return {"type": Text(False), "index": obj.atom.facts.get("index") or NONE}.get(name, obj.child(name))
+        if name == "__class__":
+            return self.class_of(obj) or obj.child(name)
+        return obj.child(name)
+
+    def value_attr(self: Interpreter, leaf: Value, name: str) -> Value:  # type: ignore[misc]
+        if isinstance(leaf, (StateTensor, ParamV)):
+            return (
+                leaf if name in ("data", "grad") else (BoundExt(leaf, name) if name == "full_tensor" else unknown(name))
+            )
+        if isinstance(leaf, (Text, Loaded)):
+            return Text(leaf.per_rank)
+        if isinstance(leaf, Partial) and name == "func":
+            return leaf.func
+        if isinstance(leaf, Cond):
+            return unknown(name)
+        return BoundExt(leaf, name)
+
+    def object_listing(self: Interpreter, obj: Obj) -> Items:  # type: ignore[misc]
+        return module_tree.object_listing(self, obj)
+
+    def item_of(self: Interpreter, obj: Obj, key: Value, node: nodes.NodeNG) -> Value:  # type: ignore[misc]
+        custom = self.find_attr(obj, "__getitem__")
+        if custom is not None:
+            from ..interp.call import Call
+
+            return self.call(custom, Call(self, node, [key]))
+        fields = self.named_fields(obj)
+        if isinstance(key, Const) and isinstance(key.value, int) and -len(fields) <= key.value < len(fields):
+            return self.get_attr(obj, fields[key.value], node)
+        return module_tree.item_of(self, obj, key)
+
+    def named_fields(self: Interpreter, obj: Obj) -> list[str]:  # type: ignore[misc]
+        """The fields of a named tuple, in order."""
+        cls = self.class_of(obj)
+        if cls is None or not any(
+            base in (Ext("typing.NamedTuple"), Ext("collections.namedtuple")) for base in self.mro(cls)
+        ):
+            return []
+        from ..interp.syntax import class_body
+
+        return [name for name, node in class_body(cls.node).items() if isinstance(node, nodes.AnnAssign)]
+
+    def stored_item(self: Interpreter, obj: Obj, key: Value, value: Value, node: nodes.NodeNG) -> None:  # type: ignore[misc]
+        inner = "['params']" in obj.path or key == Const("params")
+        if inner and any(at in self.optimizers for at in obj.above):
+            self.emit("remapped", node, next(at for at in obj.above if at in self.optimizers))
+        module_tree.stored_item(self, obj, key, value, node)
+
+    def part_of(self, leaf: Value) -> Value:
+        if isinstance(leaf, (Loaded, StateTensor)):
+            return leaf
+        if isinstance(leaf, StateDict):
+            return Text(False)
+        if isinstance(leaf, ParamV):
+            return leaf
+        return unknown("a part of a value")
+
+    def environment(self, key: Value) -> Value:
+        return rank.environment(key)
+
+    def external_is_module(self, qname: str) -> bool | None:
+        return module_tree.external_is_module(qname)
+
+    def entered(self: Interpreter, obj: Obj, name: str, call: Call) -> None:  # type: ignore[misc]
+        """A method of an object is called by name, past ``__call__`` and its hooks."""
+        if not self.any_sharded or self.store.get((obj, name)) is not None:
+            return
+        if any(step["method"] == name and step.subject is obj for step in self.trace.of("registered")):
+            self.emit("called", call.node, obj, method=name, hooked=True, inside=tuple(self.inside))
+        elif name == "forward":
+            self.emit("called", call.node, obj, method=name, hooked=False, inside=tuple(self.inside))
+
+    def enter_manager(self: Interpreter, value: Value, node: nodes.NodeNG) -> Value:  # type: ignore[misc]
+        if isinstance(value, Obj):
+            if value.parent is None and "device_manager" in value.atom.facts:
+                self.emit(
+                    "device_set",
+                    node,
+                    None,
+                    name=value.atom.origin,
+                    index=value.atom.facts["device_manager"],
+                    scoped=True,
+                )
+            elif value.parent is None and "device" in value.atom.facts:
+                device.touch(self, node, value)
+            method = self.find_attr(value, "__enter__")
+            if method is not None:
+                from ..interp.call import Call
+
+                return self.call(method, Call(self, node, []))
+        return value
+
+    def leave_manager(self: Interpreter, value: Value, node: nodes.NodeNG) -> None:  # type: ignore[misc]
+        method = self.find_attr(value, "__exit__") if isinstance(value, Obj) else None
+        if method is not None:
+            from ..interp.call import Call
+
+            self.call(method, Call(self, node, [NONE, NONE, NONE]))
+
+    def discarded(self: Interpreter, node: nodes.Expr, value: Value) -> None:  # type: ignore[misc]
+        device.discarded(self, node, value)

@@ -1,0 +1,158 @@
+"""Questions about objects: attributes, classes, callables, modules by name."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..values import (
+    NONE,
+    SOME,
+    Bound,
+    Choice,
+    Const,
+    DictV,
+    Ext,
+    Func,
+    ListV,
+    Obj,
+    ParamV,
+    StateTensor,
+    TupleV,
+    Value,
+    unknown,
+)
+from .tables import external
+
+if TYPE_CHECKING:
+    from ..interp.call import Call
+    from ..interp.interpreter import Interpreter
+
+
+@external("builtins.getattr")
+def get_attribute(machine: Interpreter, call: Call) -> Value:
+    if len(call.args) < 2:
+        return unknown("getattr()")
+    default = call.args[2] if len(call.args) > 2 else None
+    name = call.args[1]
+
+    def one(leaf: Value) -> Value:
+        if not (isinstance(name, Const) and isinstance(name.value, str)):
+            return leaf.child(SOME) if isinstance(leaf, Obj) else unknown("an attribute", kind="opaque")
+        if (
+            default is not None
+            and isinstance(leaf, Obj)
+            and machine.find_attr(leaf, name.value) is None
+            and machine.surely_lacks(leaf, name.value)
+        ):
+            return default
+        return machine.get_attr(leaf, name.value, call.node)
+
+    return machine.over(call.args[0], one)
+
+
+@external("builtins.setattr")
+def set_attribute(machine: Interpreter, call: Call) -> Value:
+    if len(call.args) == 3:
+        name = str(call.args[1].value) if isinstance(call.args[1], Const) else SOME
+        for _, leaf in machine.alternatives(call.args[0]):
+            if isinstance(leaf, Obj):
+                machine.set_attr(leaf, name, call.args[2], call.node)
+    return NONE
+
+
+@external("builtins.hasattr")
+def has_attribute(machine: Interpreter, call: Call) -> Value:
+    if len(call.args) < 2 or not isinstance(call.args[1], Const):
+        return unknown("hasattr()")
+    name = call.args[1].value
+
+    def formula(leaf: Value) -> Any:
+        if isinstance(leaf, (StateTensor, ParamV)) and name in ("full_tensor", "to_local", "placements"):
+            return is_dtensor(leaf)
+        if isinstance(leaf, Obj):
+            if machine.find_attr(leaf, name) is not None:
+                return True
+            if name in ("unshard", "reshard", "set_requires_gradient_sync"):
+                return machine.is_sharded_formula(leaf)
+            return False if machine.surely_lacks(leaf, name) else ("truth", ("hasattr", leaf, name))
+        return ("truth", ("hasattr", leaf, name))
+
+    value = call.args[0]
+    return machine.cond(machine.spread(value, formula) if isinstance(value, Choice) else formula(value))
+
+
+def is_dtensor(leaf: Value) -> Any:
+    return ("truth", ("dtensor", leaf))
+
+
+@external("builtins.isinstance", "builtins.issubclass")
+def is_instance(machine: Interpreter, call: Call) -> Value:
+    if len(call.args) < 2:
+        return unknown("isinstance()")
+    classes = [leaf for _, leaf in machine.leaves(call.args[1]) if not isinstance(leaf, (TupleV, ListV))]
+    value = call.args[0]
+
+    def formula(leaf: Value) -> Any:
+        if isinstance(leaf, (StateTensor, ParamV)):
+            if any(isinstance(cls, Ext) and cls.qname.endswith(".DTensor") for cls in classes):
+                return is_dtensor(leaf)
+            return (
+                True
+                if any(isinstance(cls, Ext) and cls.qname in ("torch.Tensor", "torch.nn.Parameter") for cls in classes)
+                else ("truth", ("isinst", leaf, tuple(classes)))
+            )
+        if isinstance(leaf, Obj):
+            return machine.isinstance_formula(leaf, classes)
+        python = {ListV: "builtins.list", DictV: "builtins.dict", TupleV: "builtins.tuple"}.get(type(leaf))
+        if python is not None:
+            return (
+                Ext(python) in classes
+                if all(isinstance(cls, Ext) and cls.qname.startswith("builtins.") for cls in classes)
+                else ("truth", ("isinst", leaf, tuple(classes)))
+            )
+        if isinstance(leaf, Const) and all(
+            isinstance(cls, Ext) and cls.qname.startswith("builtins.") for cls in classes
+        ):
+            names = {cls.qname.rsplit(".", 1)[-1] for cls in classes if isinstance(cls, Ext)}
+            return any(base.__name__ in names for base in type(leaf.value).__mro__)
+        return ("truth", ("isinst", leaf, tuple(classes)))
+
+    return machine.cond(machine.spread(value, formula) if isinstance(value, Choice) else formula(value))
+
+
+@external("builtins.callable")
+def is_callable(machine: Interpreter, call: Call) -> Value:
+    def formula(leaf: Value) -> Any:
+        return leaf != NONE if not isinstance(leaf, Obj) else machine.truth(leaf)
+
+    value = call.args[0] if call.args else NONE
+    return machine.cond(machine.spread(value, formula) if isinstance(value, Choice) else formula(value))
+
+
+@external("types.MethodType")
+def bind_method(machine: Interpreter, call: Call) -> Value:
+    if len(call.args) == 2 and isinstance(call.args[0], Func):
+        return Bound(call.args[1], call.args[0])
+    return unknown("a method", kind="opaque")
+
+
+@external("builtins.type")
+def type_of(machine: Interpreter, call: Call) -> Value:
+    value = call.args[0] if call.args else NONE
+    if isinstance(value, Obj):
+        cls = machine.class_of(value)
+        if cls is not None:
+            return cls
+        if isinstance(value.atom.cls, Ext) and value.parent is None:
+            return value.atom.cls
+        return value.child("__class__")
+    return unknown("type()")
+
+
+@external("builtins.__import__", "importlib.import_module")
+def import_by_name(machine: Interpreter, call: Call) -> Value:
+    name = call.args[0] if call.args else NONE
+    if isinstance(name, Const) and isinstance(name.value, str) and not name.value.startswith("."):
+        return machine.import_module(machine.frame.module, name.value, machine.called_name.endswith("import_module"))
+    machine.opened("a module imported by a computed name", call)
+    return unknown("a module", kind="opaque")

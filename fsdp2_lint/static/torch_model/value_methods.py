@@ -1,0 +1,170 @@
+"""Methods of lists, dicts, strings and paths."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..guards import TOP
+from ..store import Items
+from ..values import BELOW, NONE, Atom, Const, DictV, Ext, ListV, Obj, StateDict, Text, TupleV, Value, unknown
+from .tables import external
+
+if TYPE_CHECKING:
+    from ..interp.call import Call
+    from ..interp.interpreter import Interpreter
+
+BOTTOM_UP = BELOW + "^"
+
+
+def reordered(machine: Interpreter, held: Items) -> Items:
+    """Sorted by who knows what: which module comes first is not known any more."""
+
+    def one(item: Value) -> Value:
+        if isinstance(item, Obj):
+            return (
+                item.parent.child(BOTTOM_UP)
+                if item.item == BELOW and item.parent is not None
+                else machine.some_of(item)
+            )
+        return TupleV(tuple(one(part) for part in item.items)) if isinstance(item, TupleV) else item
+
+    return Items(tuple((path, one(item)) for path, item in held.items), False, held.open_why)
+
+
+@external("builtins.dict", "collections.OrderedDict", "collections.defaultdict", "types.SimpleNamespace")
+def make_dict(machine: Interpreter, call: Call) -> Value:
+    if machine.called_name.endswith("SimpleNamespace"):
+        namespace = Atom("external", cls=Ext("types.SimpleNamespace"), origin="SimpleNamespace").root
+        for name, value in call.kwargs.items():
+            machine.store.put((namespace, name), value)
+        return namespace
+    made = machine.new_dict()
+    args = call.args[1:] if machine.called_name.endswith("defaultdict") else call.args
+    for value in args:
+        for _, leaf in machine.alternatives(value):
+            if isinstance(leaf, (ListV, TupleV)):
+                for _, pair in machine.listing(leaf).items:
+                    if isinstance(pair, TupleV) and len(pair.items) == 2:
+                        machine.set_item(made, pair.items[0], pair.items[1], call.node)
+            elif isinstance(leaf, StateDict):
+                return leaf
+            else:
+                machine.update_dict(made, leaf)
+    for name, value in call.kwargs.items():
+        machine.set_item(made, Const(name), value, call.node)
+    return made
+
+
+def list_method(machine: Interpreter, leaf: ListV | TupleV, name: str, call: Call) -> Value:
+    if isinstance(leaf, ListV):
+        held = machine.items(leaf)
+        if name in ("append", "add", "appendleft") and call.args:
+            machine.store.put(leaf.id, Items((*held.items, (TOP, call.args[0])), held.exact, held.open_why))
+            return NONE
+        if name == "insert" and len(call.args) > 1:
+            machine.store.put(leaf.id, Items((*held.items, (TOP, call.args[1])), False, held.open_why))
+            return NONE
+        if name in ("extend", "update") and call.args:
+            machine.extend(leaf, call.args[0])
+            return NONE
+        if name in ("clear",):
+            machine.store.put(leaf.id, Items())
+            return NONE
+        if name == "copy":
+            made = ListV(machine.fresh())
+            machine.store.put(made.id, held, local=True)
+            return made
+        if name == "pop":
+            return machine.list_item(held, call.args[0] if call.args else Const(-1))
+        if name == "sort":
+            machine.store.put(leaf.id, reordered(machine, held))
+            return NONE
+        if name == "reverse":
+            machine.store.put(leaf.id, Items(tuple(reversed(held.items)), held.exact, held.open_why))
+            return NONE
+    return unknown(f"{name}()")
+
+
+def dict_method(machine: Interpreter, leaf: DictV, name: str, call: Call) -> Value:
+    held = machine.entries(leaf)
+    if name == "items":
+        return _rows(machine, tuple((path, TupleV((key, value))) for key, path, value in held.entries), held.open_why)
+    if name == "values":
+        return _rows(machine, tuple((path, value) for _, path, value in held.entries), held.open_why)
+    if name == "keys":
+        return _rows(machine, tuple((path, key) for key, path, _ in held.entries), held.open_why)
+    if name in ("get", "pop") and call.args:
+        default = call.args[1] if len(call.args) > 1 else NONE
+        found = machine.dict_item(leaf, call.args[0], default)
+        if name == "pop":
+            machine.store.put(
+                leaf.id, type(held)(tuple(entry for entry in held.entries if entry[0] != call.args[0]), held.open_why)
+            )
+        return found
+    if name == "setdefault" and len(call.args) > 1:
+        if held.get(call.args[0]) is None:
+            machine.set_item(leaf, call.args[0], call.args[1], call.node)
+        return machine.dict_item(leaf, call.args[0])
+    if name == "update":
+        for value in call.args:
+            for _, other in machine.alternatives(value):
+                machine.update_dict(leaf, other if isinstance(other, DictV) else make_dict_of(machine, other, call))
+        for key, value in call.kwargs.items():
+            machine.set_item(leaf, Const(key), value, call.node)
+        return NONE
+    if name == "copy":
+        made = machine.new_dict()
+        machine.store.put(made.id, held, local=True)
+        return made
+    return unknown(f"{name}()")
+
+
+def make_dict_of(machine: Interpreter, other: Value, call: Call) -> Value:
+    made = machine.new_dict()
+    for _, pair in machine.listing(other).items if isinstance(other, (ListV, TupleV)) else ():
+        if isinstance(pair, TupleV) and len(pair.items) == 2:
+            machine.set_item(made, pair.items[0], pair.items[1], call.node)
+    return made if isinstance(other, (ListV, TupleV)) else other
+
+
+def _rows(machine: Interpreter, rows: tuple[Any, ...], why: str) -> Value:
+    made = ListV(machine.fresh())
+    machine.store.put(made.id, Items(rows, False, why), local=True)
+    return made
+
+
+def text_method(machine: Interpreter, leaf: Value, name: str, call: Call) -> Value:
+    """Methods of strings and other plain values."""
+    if (
+        isinstance(leaf, Const)
+        and isinstance(leaf.value, str)
+        and all(isinstance(arg, Const) for arg in call.args)
+        and not call.kwargs
+    ):
+        if name in ("lower", "upper", "strip", "startswith", "endswith", "replace", "removeprefix", "removesuffix"):
+            try:
+                return Const(getattr(leaf.value, name)(*[arg.value for arg in call.args if isinstance(arg, Const)]))
+            except (TypeError, AttributeError):
+                return unknown(name)
+    if name == "format":
+        return machine.text([leaf, *call.all])
+    if name == "join" and call.args:
+        return machine.text([leaf, *call.args])
+    if name in ("lower", "upper", "strip", "replace"):
+        return Text(machine.per_rank(leaf))
+    return unknown(f"{name}()")
+
+
+@external(
+    "os.path.join",
+    "pathlib.Path",
+    "os.path.abspath",
+    "os.path.expanduser",
+    "pathlib.PurePath",
+    "os.fspath",
+    "builtins.format",
+    "os.path.realpath",
+    "builtins.open",
+)
+def join_path(machine: Interpreter, call: Call) -> Value:
+    return machine.text(call.args) if call.args else Text(False)
