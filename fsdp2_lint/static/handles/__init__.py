@@ -1,10 +1,11 @@
 """The static witness's answers: every question of a rule is answered from the trace."""
 
-from .models import StaticModel, StaticUnit
+from .models import StaticModel
 from .optimizers import StaticOptimizer
 from .payloads import StaticPayload
 from .process import StaticCollection, StaticDevice, StaticProcess
 from .program import ModelKey, Program
+from .units import StaticUnit
 
 __all__ = [
     "ModelKey",
