@@ -12,6 +12,7 @@ from typing import Literal
 from ..vocab.finding import Finding, Label, Site
 from ..vocab.rule import Court, Rule, Verdict
 from .driver import Driver
+from .handles import ModelKey
 from .project import Project
 
 _STACK = 512 * 1024 * 1024  # the interpreter follows calls by recursion; a thread can have room for it
@@ -100,8 +101,6 @@ def _check(
     project = Project(Path(root), dict(overlay or {}))
     project.files = list(files)
     court = Court(rules)
-    global LAST
-    LAST = court  # DEBUG
     driver = Driver(project, court, explicit=frozenset(explicit), keep_traces=dump_trace)
     driver.run()
     result.findings = _findings(court)
@@ -151,9 +150,9 @@ def _near(cause: Finding, finding: Finding, where: str) -> bool:
 
 
 def _models(court: Court, witnesses: Mapping[str, str]) -> list[ModelVerdicts]:
-    by_model: dict[object, list[Verdict]] = {}
+    by_model: dict[ModelKey, list[Verdict]] = {}
     for verdict in court.verdicts.values():
-        if verdict.subject is not None:
+        if isinstance(verdict.subject, ModelKey):
             by_model.setdefault(verdict.subject, []).append(verdict)
     models = []
     for subject, verdicts in by_model.items():
@@ -162,7 +161,7 @@ def _models(court: Court, witnesses: Mapping[str, str]) -> list[ModelVerdicts]:
             for verdict in verdicts
             if verdict.findings or verdict.unknown or verdict.judged
         ]
-        models.append(ModelVerdicts(subject.label, subject.site, tuple(sorted(clauses, key=lambda each: each.code))))  # type: ignore[attr-defined]
+        models.append(ModelVerdicts(subject.label, subject.site, tuple(sorted(clauses, key=lambda each: each.code))))
     return sorted(models, key=lambda model: (model.site, model.label))
 
 

@@ -16,6 +16,9 @@ NEVER_LOCAL = frozenset(sys.stdlib_module_names) | {"torch", "numpy", "transform
 MAX_BYTES = 4_000_000
 
 
+SyntaxTree = ast.Module  # the class below has a method of the name ``ast``
+
+
 class Unreadable(Exception):
     """A file that cannot be analysed; the text says why, for the user."""
 
@@ -99,7 +102,7 @@ class Project:
         if path not in self._overlay:
             self._bytes.pop(path, None)
 
-    def ast(self, path: str) -> ast.Module | None:
+    def ast(self, path: str) -> SyntaxTree | None:
         """The file's plain syntax tree; None (and a note in ``unreadable``) if it has none."""
         if path not in self._asts and path not in self.unreadable:
             try:
@@ -119,7 +122,7 @@ class Project:
                     self.unreadable[path] = error
         return self._modules[path]
 
-    def _load(self, path: str, tree: ast.Module) -> Module:
+    def _load(self, path: str, tree: SyntaxTree) -> Module:
         is_package = Path(path).name == "__init__.py"
         name = Path(path).parent.name if is_package else Path(path).stem
         module = Module(name, path, rebuild(tree, name, path, is_package), is_package)

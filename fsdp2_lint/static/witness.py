@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from ..vocab import events
 from ..vocab.finding import Moment, Site
@@ -41,41 +42,41 @@ def _as_it_happens(program: Program, step: Step) -> Iterator[events.Event]:
             unit = StaticUnit(program, step, step["group"][0])
             for keyword, node in step["keywords"].items():
                 yield events.KeywordPassed(when=Moment(_site(when, node), when.stack), keyword=keyword, unit=unit)
-    elif step.kind in ("called", "loaded", "fsdp1_context") and (
-        step.subject is None or not program.concerned(step.subject)
-    ):
-        return  # a module, an optimizer, a schedule that no sharding can have touched
-    elif step.kind == "called":
-        if step["hooked"]:
-            yield from _collective(program, step)
-        else:
-            yield events.Called(when=when, model=StaticModel(program, step.subject, step), method=step["method"])
+    elif step.kind in ("called", "loaded", "fsdp1_context"):
+        if step.subject is not None and program.concerned(step.subject):
+            yield from _on_a_model(program, step, StaticModel(program, step.subject, step))
     elif step.kind in ("collective", "backward"):
         yield from _collective(program, step)
     elif step.kind == "saved":
         yield events.Saved(when=when, payload=StaticPayload(program, step), by=step["by"])
-    elif step.kind == "loaded":
-        yield events.Loaded(
-            when=when, model=StaticModel(program, step.subject, step), payload=StaticPayload(program, step)
-        )
     elif step.kind in ("device_set", "device_index"):
         yield events.DeviceSelected(when=when, device=StaticDevice(program, step))
     elif step.kind == "device_discarded":
         yield events.DeviceIndexDiscarded(when=when, name=step["name"])
+
+
+def _on_a_model(program: Program, step: Step, model: StaticModel) -> Iterator[events.Event]:
+    """What happens to an object that some sharding may have touched."""
+    if step.kind == "loaded":
+        yield events.Loaded(when=step.when, model=model, payload=StaticPayload(program, step))
     elif step.kind == "fsdp1_context":
-        yield events.Fsdp1ContextUsed(when=when, name=step["name"], model=StaticModel(program, step.subject, step))
+        yield events.Fsdp1ContextUsed(when=step.when, name=step["name"], model=model)
+    elif step["hooked"]:
+        yield from _collective(program, step)
+    else:
+        yield events.Called(when=step.when, model=model, method=step["method"])
 
 
 def _collective(program: Program, step: Step) -> Iterator[events.Event]:
     yield events.CollectiveIssued(when=step.when, collection=StaticCollection(program, step))
 
 
-def _site(when: Moment, node: object) -> Site:
+def _site(when: Moment, node: Any) -> Site:
     """A keyword's value; the whole call where the keyword came in a dict."""
     row = getattr(node, "lineno", None)
     if row is None:
         return when.at
-    return Site(when.at.path, row, (node.col_offset or 0) + 1, node.end_lineno or row, (node.end_col_offset or 0) + 1)  # type: ignore[attr-defined]
+    return Site(when.at.path, row, (node.col_offset or 0) + 1, node.end_lineno or row, (node.end_col_offset or 0) + 1)
 
 
 def _settled_plans(program: Program) -> Iterator[events.Event]:

@@ -30,7 +30,8 @@ class Stale:
 class Unit(Protocol):
     """One group of FSDP2: what one call of ``fully_shard`` shards together."""
 
-    label: str
+    @property
+    def label(self) -> str: ...
 
     def inside(self) -> Answer:
         """Is it part of a module that is sharded already? yes: Moment of the outer call."""
@@ -45,7 +46,8 @@ class Unit(Protocol):
 class Model(Protocol):
     """A module and all below it."""
 
-    label: str
+    @property
+    def label(self) -> str: ...
 
     def units(self) -> Many[Moment]:
         """The calls of ``fully_shard`` on it or on a part of it, so far."""
@@ -85,7 +87,8 @@ class Model(Protocol):
 
 
 class Optimizer(Protocol):
-    label: str
+    @property
+    def label(self) -> str: ...
 
     def replaced(self) -> Many[Stale]:
         """Parameters that it read before ``fully_shard`` replaced them."""
@@ -110,7 +113,8 @@ class Payload(Protocol):
 class Collection(Protocol):
     """A collective operation at one place of the program."""
 
-    name: str
+    @property
+    def name(self) -> str: ...
 
     def needs_model(self) -> Answer:
         """Is it a collective at all? A forward is one only on a sharded model."""
@@ -123,7 +127,8 @@ class Collection(Protocol):
 
 
 class Device(Protocol):
-    name: str
+    @property
+    def name(self) -> str: ...
 
     def from_global_rank(self) -> Answer:
         """Is the index the rank in the whole job?"""

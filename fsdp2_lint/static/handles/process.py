@@ -158,7 +158,7 @@ class StaticCollection:
             if other.kind == "called" and not other["hooked"]:
                 continue
             theirs, rest = _split(other.guard)
-            if theirs and others.compatible(rest) and mine.join(theirs) is None:
+            if mine and theirs and others.compatible(rest) and mine.join(theirs) is None:
                 return yes(other.when)
         return no()
 

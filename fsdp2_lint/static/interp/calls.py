@@ -36,7 +36,7 @@ EXITS = frozenset({"sys.exit", "os._exit", "builtins.exit", "builtins.quit", "os
 
 
 class Calls(Functions):
-    def eval_Call(self: Interpreter, node: nodes.Call) -> Value:  # type: ignore[misc]
+    def eval_Call(self: Interpreter, node: nodes.Call) -> Value:
         func = node.func
         if isinstance(func, nodes.Name) and func.name == "super" and self.frame.receiver is not None:
             return self.super_value(node)
@@ -50,7 +50,7 @@ class Calls(Functions):
         args, kwargs, why = self.arguments(node)
         return self.call(callee, Call(self, node, args, kwargs, why))
 
-    def arguments(self: Interpreter, node: nodes.Call) -> tuple[list[Value], dict[str, Value], str]:  # type: ignore[misc]
+    def arguments(self: Interpreter, node: nodes.Call) -> tuple[list[Value], dict[str, Value], str]:
         args: list[Value] = []
         kwargs: dict[str, Value] = {}
         why = ""
@@ -69,7 +69,7 @@ class Calls(Functions):
                 why = self.spread_keywords(value, kwargs) or why
         return args, kwargs, why
 
-    def spread_keywords(self: Interpreter, value: Value, into: dict[str, Value]) -> str:  # type: ignore[misc]
+    def spread_keywords(self: Interpreter, value: Value, into: dict[str, Value]) -> str:
         """``**value``: a keyword that is only there on some paths is a guarded choice."""
         why = ""
         for guard, leaf in self.alternatives(value):
@@ -89,10 +89,10 @@ class Calls(Functions):
                     why = "**keywords with computed names"
         return why
 
-    def call(self: Interpreter, callee: Value, call: Call) -> Value:  # type: ignore[misc]
+    def call(self: Interpreter, callee: Value, call: Call) -> Value:
         return self.over(callee, lambda leaf: self.call_one(leaf, call))
 
-    def call_one(self: Interpreter, leaf: Value, call: Call) -> Value:  # type: ignore[misc]
+    def call_one(self: Interpreter, leaf: Value, call: Call) -> Value:
         if isinstance(leaf, Func):
             return self.call_function(leaf, call.args, call.kwargs, call.node, why=call.open_why)
         if isinstance(leaf, Bound):
@@ -116,7 +116,7 @@ class Calls(Functions):
             return self.call_object(leaf, call)
         return unknown("the result of a call")
 
-    def call_method(self: Interpreter, receiver: Value, name: str, call: Call) -> Value:  # type: ignore[misc]
+    def call_method(self: Interpreter, receiver: Value, name: str, call: Call) -> Value:
         if isinstance(receiver, Choice):
             return self.over(receiver, lambda leaf: self.call_method(leaf, name, call))
         if isinstance(receiver, Obj):
@@ -135,7 +135,7 @@ class Calls(Functions):
             return self.call_super(receiver, name, call)
         return self.call_value_method(receiver, name, call)
 
-    def call_declared(self: Interpreter, receiver: Obj, name: str, found: Value, call: Call) -> Value:  # type: ignore[misc]
+    def call_declared(self: Interpreter, receiver: Obj, name: str, found: Value, call: Call) -> Value:
         """A method of an object whose class is only declared: a subclass may do what this one refuses."""
         try:
             return self.call(found, call)

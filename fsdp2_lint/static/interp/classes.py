@@ -42,7 +42,7 @@ _PROPERTIES = frozenset(
 class Classes(Construction):
     # -- method resolution -----------------------------------------------------
 
-    def mro(self: Interpreter, cls: ClassV) -> list[Value]:  # type: ignore[misc]
+    def mro(self: Interpreter, cls: ClassV) -> list[Value]:
         """The class and its bases, outside ones as :class:`Ext` or unknown; depth first."""
         if cls in self.mros:
             return self.mros[cls]
@@ -58,7 +58,7 @@ class Classes(Construction):
         self.mros[cls] = order
         return order
 
-    def base_class(self: Interpreter, cls: ClassV, base: nodes.NodeNG) -> Value:  # type: ignore[misc]
+    def base_class(self: Interpreter, cls: ClassV, base: nodes.NodeNG) -> Value:
         if isinstance(base, nodes.Subscript):  # Generic[T]
             base = base.value
         if isinstance(base, nodes.Name) and cls.closure:
@@ -67,7 +67,7 @@ class Classes(Construction):
                 return found
         return self.in_module(cls.module, lambda: self.eval(base)) or unknown("a base class")
 
-    def is_module_class(self: Interpreter, cls: Value) -> bool | None:  # type: ignore[misc]
+    def is_module_class(self: Interpreter, cls: Value) -> bool | None:
         """Is it an ``nn.Module``? None where a base class is not known."""
         if isinstance(cls, Ext):
             return self.external_is_module(cls.qname)
@@ -82,7 +82,7 @@ class Classes(Construction):
             return True
         return None if None in answers else False
 
-    def class_member(self: Interpreter, cls: ClassV, name: str, *, behind: ClassV | None = None) -> tuple[ClassV, nodes.NodeNG] | None:  # type: ignore[misc]  # fmt: skip
+    def class_member(self: Interpreter, cls: ClassV, name: str, *, behind: ClassV | None = None) -> tuple[ClassV, nodes.NodeNG] | None:  # fmt: skip
         order = self.mro(cls)
         if behind is not None:
             order = order[order.index(behind) + 1 :] if behind in order else []
@@ -93,7 +93,7 @@ class Classes(Construction):
                     return base, found
         return None
 
-    def closed_class(self: Interpreter, cls: ClassV) -> bool:  # type: ignore[misc]
+    def closed_class(self: Interpreter, cls: ClassV) -> bool:
         """Are all its bases known to us?"""
         return all(
             isinstance(base, ClassV) or isinstance(base, Ext) and self.external_is_module(base.qname) is not None
@@ -102,13 +102,13 @@ class Classes(Construction):
 
     # -- attributes --------------------------------------------------------------
 
-    def class_of(self, obj: Obj) -> ClassV | None:
+    def class_of(self: Interpreter, obj: Obj) -> ClassV | None:
         cls = obj.atom.cls if obj.parent is None else self.types.get(obj)
         if cls is None:
             cls = self.types.get(obj)
         return cls if isinstance(cls, ClassV) else None
 
-    def find_attr(self: Interpreter, obj: Value, name: str) -> Value | None:  # type: ignore[misc]
+    def find_attr(self: Interpreter, obj: Value, name: str) -> Value | None:
         """An attribute that the program defines: assigned, or in the class. None: derived."""
         if not isinstance(obj, Obj):
             return None
@@ -129,13 +129,13 @@ class Classes(Construction):
             return None
         return self.bind_member(obj, *found)
 
-    def derive(self: Interpreter, key: Any) -> Value | None:  # type: ignore[misc]
+    def derive(self: Interpreter, key: Any) -> Value | None:
         """What an attribute stands for where it was not assigned; nothing for other keys."""
         if not (isinstance(key, tuple) and isinstance(key[0], Obj)):
             return None
         return self.find_attr(key[0], key[1]) or key[0].child(key[1])
 
-    def bind_member(self: Interpreter, obj: Obj, owner: ClassV, node: nodes.NodeNG) -> Value | None:  # type: ignore[misc]
+    def bind_member(self: Interpreter, obj: Obj, owner: ClassV, node: nodes.NodeNG) -> Value | None:
         if isinstance(node, nodes.FunctionDef):
             kinds = decorator_names(node)
             func = Func(owner.module, node, owner.closure, owner)
@@ -163,7 +163,7 @@ class Classes(Construction):
             else found
         )
 
-    def class_default(self: Interpreter, owner: ClassV, node: nodes.NodeNG) -> Value:  # type: ignore[misc]
+    def class_default(self: Interpreter, owner: ClassV, node: nodes.NodeNG) -> Value:
         """The value in a class body: one object, which other code may fill."""
         key = (owner, id(node))
         if key not in self.class_values:
@@ -177,7 +177,7 @@ class Classes(Construction):
             self.class_values[key] = found
         return self.class_values[key]
 
-    def decorated_method(self: Interpreter, node: nodes.FunctionDef, func: Func) -> Value:  # type: ignore[misc]
+    def decorated_method(self: Interpreter, node: nodes.FunctionDef, func: Func) -> Value:
         if node.decorators is None:
             return func
         wrapped = self.in_module(func.module, lambda: self.decorated(node, func))
@@ -185,17 +185,17 @@ class Classes(Construction):
             return Func(wrapped.module, wrapped.node, wrapped.closure, func.owner)
         return func
 
-    def declared_field(self: Interpreter, obj: Obj, owner: ClassV, node: nodes.AnnAssign) -> Value:  # type: ignore[misc]
+    def declared_field(self: Interpreter, obj: Obj, owner: ClassV, node: nodes.AnnAssign) -> Value:
         child = obj.child(node.target.name)
         cls = self.annotated_class(owner.module, node.annotation)
         if cls is not None:
             self.types.setdefault(child, cls)
         return child
 
-    def is_dataclass_field(self, value: nodes.NodeNG) -> bool:
+    def is_dataclass_field(self: Interpreter, value: nodes.NodeNG) -> bool:
         return isinstance(value, nodes.Call) and isinstance(value.func, nodes.Name) and value.func.name == "field"
 
-    def annotated_class(self: Interpreter, module: Module, annotation: nodes.NodeNG) -> ClassV | None:  # type: ignore[misc]
+    def annotated_class(self: Interpreter, module: Module, annotation: nodes.NodeNG) -> ClassV | None:
         if (
             isinstance(annotation, nodes.Const)
             and isinstance(annotation.value, str)
@@ -212,10 +212,10 @@ class Classes(Construction):
             return None
         return value if isinstance(value, ClassV) else None
 
-    def get_attr(self: Interpreter, value: Value, name: str, node: nodes.NodeNG) -> Value:  # type: ignore[misc]
+    def get_attr(self: Interpreter, value: Value, name: str, node: nodes.NodeNG) -> Value:
         return self.over(value, lambda leaf: self.get_attr_of(leaf, name, node))
 
-    def get_attr_of(self: Interpreter, leaf: Value, name: str, node: nodes.NodeNG) -> Value:  # type: ignore[misc]
+    def get_attr_of(self: Interpreter, leaf: Value, name: str, node: nodes.NodeNG) -> Value:
         if isinstance(leaf, Choice):
             return self.get_attr(leaf, name, node)
         if isinstance(leaf, Obj):
@@ -236,10 +236,10 @@ class Classes(Construction):
             return BoundExt(leaf, name)
         return self.value_attr(leaf, name)
 
-    def ext_attr(self, value: Ext, name: str) -> Value:
+    def ext_attr(self: Interpreter, value: Ext, name: str) -> Value:
         return Ext(canonical(f"{value.qname}.{name}"))
 
-    def class_attr_value(self: Interpreter, cls: ClassV, name: str) -> Value:  # type: ignore[misc]
+    def class_attr_value(self: Interpreter, cls: ClassV, name: str) -> Value:
         stored = self.store.get((cls, name))
         if stored is not None:
             return stored
@@ -261,7 +261,7 @@ class Classes(Construction):
             default = self.class_values.setdefault((cls, name), unknown(f"{cls.name}.{name}", kind="configuration"))
         return default
 
-    def property_setter(self: Interpreter, obj: Obj, name: str) -> Func | None:  # type: ignore[misc]
+    def property_setter(self: Interpreter, obj: Obj, name: str) -> Func | None:
         cls = self.class_of(obj)
         if cls is None:
             return None

@@ -41,10 +41,10 @@ RANK_VARIABLES = frozenset(Const(name) for name in ("RANK", "WORLD_SIZE", "LOCAL
 
 
 class Conditions(Expressions):
-    def condition(self: Interpreter, node: nodes.NodeNG) -> Formula:  # type: ignore[misc]
+    def condition(self: Interpreter, node: nodes.NodeNG) -> Formula:
         return intern(self.formula_of(node))
 
-    def formula_of(self: Interpreter, node: nodes.NodeNG) -> Formula:  # type: ignore[misc]
+    def formula_of(self: Interpreter, node: nodes.NodeNG) -> Formula:
         if isinstance(node, nodes.BoolOp):
             return self.short_circuit(node)
         if isinstance(node, nodes.UnaryOp) and node.op == "not":
@@ -59,7 +59,7 @@ class Conditions(Expressions):
             return both(parts)
         return self.truth(self.eval(node))
 
-    def short_circuit(self: Interpreter, node: nodes.BoolOp) -> Formula:  # type: ignore[misc]
+    def short_circuit(self: Interpreter, node: nodes.BoolOp) -> Formula:
         parts: list[Formula] = []
         start = self.guard
         for operand in node.values:
@@ -72,11 +72,11 @@ class Conditions(Expressions):
         self.guard = start
         return both(parts) if node.op == "and" else either(parts)
 
-    def condition_of_parts(self, op: str, values: list[Value]) -> Formula:
+    def condition_of_parts(self: Interpreter, op: str, values: list[Value]) -> Formula:
         parts = [self.truth(value) for value in values]
         return both(parts) if op == "and" else either(parts)
 
-    def truth(self, value: Value) -> Formula:
+    def truth(self: Interpreter, value: Value) -> Formula:
         if isinstance(value, Const):
             return bool(value.value)
         if isinstance(value, Cond):
@@ -87,14 +87,15 @@ class Conditions(Expressions):
             return self.spread(value, self.truth)
         if isinstance(value, TupleV):
             return bool(value.items)
-        if isinstance(value, (ListV, DictV)):
-            held = self.items(value) if isinstance(value, ListV) else self.entries(value)
-            if not held.open_why:
-                content = held.items if isinstance(held, type(self.items(ListV(0)))) else held.entries
-                if not content:
-                    return False
-                if isinstance(value, ListV) and held.exact:
-                    return True
+        if isinstance(value, ListV):
+            held = self.items(value)
+            if not held.open_why and (held.exact or not held.items):
+                return bool(held.items)
+            return ("truth", value)
+        if isinstance(value, DictV):
+            entries = self.entries(value)
+            if not entries.open_why and not entries.entries:
+                return False
             return ("truth", value)
         if isinstance(value, (Func, Bound, ClassV, Partial, ModRef, Ext)):
             return True
@@ -104,7 +105,7 @@ class Conditions(Expressions):
             return True
         return ("truth", value)
 
-    def spread(self, value: Choice, ask: Any) -> Formula:
+    def spread(self: Interpreter, value: Choice, ask: Any) -> Formula:
         """A formula about each option, under the path on which it is the one."""
         parts = []
         for guard, leaf in self.alternatives(value):
@@ -112,7 +113,7 @@ class Conditions(Expressions):
             parts.append(both([path, ask(leaf)]))
         return either(parts)
 
-    def compared(self: Interpreter, op: str, left: Value, right: Value) -> Formula:  # type: ignore[misc]
+    def compared(self: Interpreter, op: str, left: Value, right: Value) -> Formula:
         if op in ("==", "is"):
             return self.equal(left, right)
         if op in ("!=", "is not"):
@@ -122,7 +123,7 @@ class Conditions(Expressions):
             return formula if op == "in" else negate(formula)
         return self.ordered(op, left, right)
 
-    def equal(self, left: Value, right: Value) -> Formula:
+    def equal(self: Interpreter, left: Value, right: Value) -> Formula:
         if isinstance(left, Choice):
             return self.spread(left, lambda leaf: self.equal(leaf, right))
         if isinstance(right, Choice):
@@ -150,14 +151,14 @@ class Conditions(Expressions):
             return False
         return ("truth", ("equal", left, right))
 
-    def surely_object(self, obj: Obj) -> bool:
+    def surely_object(self: Interpreter, obj: Obj) -> bool:
         """An instance, also of another package's class: calling ``DataLoader(...)`` never gives None."""
         if obj.parent is not None:
             return False
         made = obj.atom.site is not None and obj.atom.origin.rsplit(".", 1)[-1][:1].isupper()
         return made or obj.atom.kind in ("instance", "external")
 
-    def contained(self: Interpreter, left: Value, right: Value) -> Formula:  # type: ignore[misc]
+    def contained(self: Interpreter, left: Value, right: Value) -> Formula:
         if isinstance(right, (TupleV, ListV)):
             held = self.listing(right)
             if not held.open_why and len(held.items) <= 12 and (held.exact or not held.items):
@@ -178,10 +179,10 @@ class Conditions(Expressions):
             return left.value in right.value
         return ("truth", ("in", left, right))
 
-    def path_formula(self, path: Any) -> Formula:
+    def path_formula(self: Interpreter, path: Any) -> Formula:
         return both([part if truth else negate(part) for part, truth in path.literals])
 
-    def ordered(self, op: str, left: Value, right: Value) -> Formula:
+    def ordered(self: Interpreter, op: str, left: Value, right: Value) -> Formula:
         if isinstance(left, Choice):
             return self.spread(left, lambda leaf: self.ordered(op, leaf, right))
         if isinstance(left, Const) and isinstance(right, Const):
@@ -196,7 +197,7 @@ class Conditions(Expressions):
                 return ("is", left, 0)
         return ("truth", ("compare", op, left, right))
 
-    def about_rank(self, formula: Formula) -> bool:
+    def about_rank(self: Interpreter, formula: Formula) -> bool:
         return any(mentions_rank(atom) for atom in atoms(formula))
 
 

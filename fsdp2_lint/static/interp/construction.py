@@ -16,22 +16,22 @@ if TYPE_CHECKING:
 
 
 class Construction(Calls):
-    def function_value(self, node: nodes.FunctionDef | nodes.Lambda) -> Func:
+    def function_value(self: Interpreter, node: nodes.FunctionDef | nodes.Lambda) -> Func:
         frame = self.frame
         return Func(frame.module, node, self.captured_frame(frame))
 
-    def captured_frame(self, frame: Frame) -> int:
+    def captured_frame(self: Interpreter, frame: Frame) -> int:
         """The frame that a definition inside it closes over; none at a module's top level."""
         if frame.func is None:
             return 0
         self.store.captured.add(frame.id)
         return frame.id
 
-    def class_value(self, node: nodes.ClassDef) -> ClassV:
+    def class_value(self: Interpreter, node: nodes.ClassDef) -> ClassV:
         frame = self.frame
         return ClassV(frame.module, node, self.captured_frame(frame))
 
-    def decorated(self: Interpreter, node: nodes.FunctionDef, func: Value) -> Value:  # type: ignore[misc]
+    def decorated(self: Interpreter, node: nodes.FunctionDef, func: Value) -> Value:
         """Decorators of the project are called; those of other packages keep the function."""
         if node.decorators is None or self.is_generator_manager(node):
             return func
@@ -45,11 +45,11 @@ class Construction(Calls):
                 func = self.or_itself(self.call(wrapper, Call(self, decorator, [func])), func)
         return func
 
-    def or_itself(self, wrapped: Value, func: Value) -> Value:
+    def or_itself(self: Interpreter, wrapped: Value, func: Value) -> Value:
         """A decorator that returns something not followed is taken to return the function."""
         return func if isinstance(wrapped, Obj) else wrapped
 
-    def construct(self: Interpreter, cls: ClassV, call: Call) -> Value:  # type: ignore[misc]
+    def construct(self: Interpreter, cls: ClassV, call: Call) -> Value:
         atom = Atom("instance", cls=cls, origin=cls.name, site=self.site(call.node))
         atom.facts["module"] = self.is_module_class(cls)
         obj = atom.root
@@ -66,7 +66,7 @@ class Construction(Calls):
         self.constructed(obj, cls, call)
         return obj
 
-    def fields_from_arguments(self: Interpreter, obj: Obj, cls: ClassV, call: Call) -> None:  # type: ignore[misc]
+    def fields_from_arguments(self: Interpreter, obj: Obj, cls: ClassV, call: Call) -> None:
         """Dataclasses and named tuples: arguments become fields, in order of declaration."""
         fields: dict[str, nodes.AnnAssign] = {}
         bases = [base for base in reversed(self.mro(cls)) if isinstance(base, ClassV)]
@@ -83,7 +83,7 @@ class Construction(Calls):
             owner, node = initialiser
             self.call_function(Func(owner.module, node, owner.closure, owner), [], {}, call.node, receiver=obj)
 
-    def super_value(self: Interpreter, node: nodes.Call) -> Value:  # type: ignore[misc]
+    def super_value(self: Interpreter, node: nodes.Call) -> Value:
         frame = self.frame
         owner = frame.owner
         if node.args and isinstance(given := self.eval(node.args[0]), ClassV):
@@ -92,14 +92,14 @@ class Construction(Calls):
             return unknown("super()")
         return Super(owner, frame.receiver)
 
-    def class_of_receiver(self, value: Super) -> ClassV:
+    def class_of_receiver(self: Interpreter, value: Super) -> ClassV:
         if isinstance(value.receiver, ClassV):
             return value.receiver
         if isinstance(value.receiver, Obj):
             return self.class_of(value.receiver) or value.cls
         return value.cls
 
-    def call_super(self: Interpreter, value: Super, name: str, call: Call) -> Value:  # type: ignore[misc]
+    def call_super(self: Interpreter, value: Super, name: str, call: Call) -> Value:
         cls = self.class_of_receiver(value)
         found = self.class_member(cls, name, behind=value.cls)
         if found is not None:

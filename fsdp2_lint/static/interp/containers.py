@@ -34,14 +34,14 @@ if TYPE_CHECKING:
 
 
 class Containers(Names):
-    def eval_Subscript(self: Interpreter, node: nodes.Subscript) -> Value:  # type: ignore[misc]
+    def eval_Subscript(self: Interpreter, node: nodes.Subscript) -> Value:
         container = self.eval(node.value)
         if isinstance(node.slice, nodes.Slice):
             return self.over(container, lambda leaf: self.sliced(leaf, node.slice))
         key = self.eval(node.slice)
         return self.over(container, lambda leaf: self.get_item(leaf, key, node))
 
-    def sliced(self: Interpreter, leaf: Value, node: nodes.Slice) -> Value:  # type: ignore[misc]
+    def sliced(self: Interpreter, leaf: Value, node: nodes.Slice) -> Value:
         whole = node.lower is None and node.upper is None and node.step is None
         backwards = isinstance(node.step, nodes.UnaryOp) and node.lower is None and node.upper is None
         if whole or backwards:
@@ -62,11 +62,11 @@ class Containers(Names):
             return leaf.child("[:]")
         return leaf if isinstance(leaf, (Const, Text)) else unknown("a slice")
 
-    def some_of(self, value: Value) -> Value:
+    def some_of(self: Interpreter, value: Value) -> Value:
         """One of several objects; no longer each of them."""
         return value.child((PICK, None)) if isinstance(value, Obj) else value
 
-    def get_item(self: Interpreter, leaf: Value, key: Value, node: nodes.NodeNG) -> Value:  # type: ignore[misc]
+    def get_item(self: Interpreter, leaf: Value, key: Value, node: nodes.NodeNG) -> Value:
         if isinstance(key, Choice):
             return self.over(key, lambda one: self.get_item(leaf, one, node))
         if isinstance(leaf, TupleV) and isinstance(key, Const) and isinstance(key.value, int):
@@ -89,7 +89,7 @@ class Containers(Names):
             return unknown(f"an item of {leaf.qname}", kind="opaque")
         return Text(False) if isinstance(leaf, Const) and isinstance(leaf.value, str) else unknown("an item")
 
-    def list_item(self, held: Items, key: Value) -> Value:
+    def list_item(self: Interpreter, held: Items, key: Value) -> Value:
         if (
             isinstance(key, Const)
             and isinstance(key.value, int)
@@ -116,7 +116,7 @@ class Containers(Names):
             ]
         )
 
-    def dict_item(self: Interpreter, leaf: DictV, key: Value, default: Value | None = None) -> Value:  # type: ignore[misc]
+    def dict_item(self: Interpreter, leaf: DictV, key: Value, default: Value | None = None) -> Value:
         held = self.entries(leaf)
         if isinstance(key, Const):
             possible = [
@@ -144,15 +144,15 @@ class Containers(Names):
             ]
         )
 
-    def eval_ListComp(self: Interpreter, node: nodes.ListComp) -> Value:  # type: ignore[misc]
+    def eval_ListComp(self: Interpreter, node: nodes.ListComp) -> Value:
         return self.comprehension(node, lazy=False)
 
     eval_SetComp = eval_ListComp
 
-    def eval_GeneratorExp(self: Interpreter, node: nodes.GeneratorExp) -> Value:  # type: ignore[misc]
+    def eval_GeneratorExp(self: Interpreter, node: nodes.GeneratorExp) -> Value:
         return self.comprehension(node, lazy=True)
 
-    def eval_DictComp(self: Interpreter, node: nodes.DictComp) -> Value:  # type: ignore[misc]
+    def eval_DictComp(self: Interpreter, node: nodes.DictComp) -> Value:
         made = self.new_dict()
 
         def body() -> None:
@@ -165,7 +165,7 @@ class Containers(Names):
             self.store.put(made.id, replace(self.entries(made), open_why=why))
         return made
 
-    def comprehension(self: Interpreter, node: Any, *, lazy: bool) -> Value:  # type: ignore[misc]
+    def comprehension(self: Interpreter, node: Any, *, lazy: bool) -> Value:
         items: list[tuple[Any, Value]] = []
         start = self.guard
 
@@ -179,10 +179,10 @@ class Containers(Names):
         self.store.put(made.id, Items(tuple(items), exact, why))
         return made
 
-    def exact_generator(self, generators: list[nodes.Comprehension]) -> bool:
+    def exact_generator(self: Interpreter, generators: list[nodes.Comprehension]) -> bool:
         return False  # its length is that of its source; nobody indexes one by a constant
 
-    def generate(self: Interpreter, generators: list[nodes.Comprehension], body: Any) -> str:  # type: ignore[misc]
+    def generate(self: Interpreter, generators: list[nodes.Comprehension], body: Any) -> str:
         """Run ``body`` for each element that the generators yield; why the listing is open."""
         if not generators:
             body()

@@ -45,41 +45,41 @@ MAX_TUPLE = 64
 
 
 class Expressions(Containers):
-    def eval(self, node: nodes.NodeNG) -> Value:
+    def eval(self: Interpreter, node: nodes.NodeNG) -> Value:
         self.tick()
         method = getattr(self, f"eval_{type(node).__name__}", None)
         return method(node) if method else unknown(type(node).__name__.lower())
 
-    def eval_Const(self, node: nodes.Const) -> Value:
+    def eval_Const(self: Interpreter, node: nodes.Const) -> Value:
         return Const(node.value)
 
-    def eval_Name(self, node: nodes.Name) -> Value:
+    def eval_Name(self: Interpreter, node: nodes.Name) -> Value:
         return self.lookup(node.name)
 
-    def eval_Attribute(self: Interpreter, node: nodes.Attribute) -> Value:  # type: ignore[misc]
+    def eval_Attribute(self: Interpreter, node: nodes.Attribute) -> Value:
         return self.get_attr(self.eval(node.expr), node.attrname, node)
 
-    def eval_NamedExpr(self: Interpreter, node: nodes.NamedExpr) -> Value:  # type: ignore[misc]
+    def eval_NamedExpr(self: Interpreter, node: nodes.NamedExpr) -> Value:
         value = self.eval(node.value)
         self.assign(node.target, value)
         return value
 
-    def eval_Await(self, node: nodes.Await) -> Value:
+    def eval_Await(self: Interpreter, node: nodes.Await) -> Value:
         return self.eval(node.value)
 
-    def eval_Starred(self, node: nodes.Starred) -> Value:
+    def eval_Starred(self: Interpreter, node: nodes.Starred) -> Value:
         return self.eval(node.value)
 
-    def eval_Lambda(self, node: nodes.Lambda) -> Value:
+    def eval_Lambda(self: Interpreter, node: nodes.Lambda) -> Value:
         return self.function_value(node)
 
-    def eval_JoinedStr(self, node: nodes.JoinedStr) -> Value:
+    def eval_JoinedStr(self: Interpreter, node: nodes.JoinedStr) -> Value:
         return self.text([self.eval(part) for part in node.values])
 
-    def eval_FormattedValue(self, node: nodes.FormattedValue) -> Value:
+    def eval_FormattedValue(self: Interpreter, node: nodes.FormattedValue) -> Value:
         return self.eval(node.value)
 
-    def text(self: Interpreter, parts: list[Value]) -> Value:  # type: ignore[misc]
+    def text(self: Interpreter, parts: list[Value]) -> Value:
         """Text built from parts: constant if all are, else known to differ by rank or not."""
         if all(isinstance(part, Const) for part in parts):
             return Const("".join(str(part.value) for part in parts if isinstance(part, Const))[:MAX_TEXT])
@@ -93,7 +93,7 @@ class Expressions(Containers):
         ]
         return Text(verdict, hint[:MAX_TEXT], ranks[0] if len(ranks) == 1 else None)
 
-    def per_rank(self: Interpreter, value: Value) -> bool | None:  # type: ignore[misc]
+    def per_rank(self: Interpreter, value: Value) -> bool | None:
         """Does a text or number differ by rank? None: cannot tell."""
         if isinstance(value, (Const, Func, Ext, ModRef)):
             return False
@@ -109,7 +109,7 @@ class Expressions(Containers):
             return False if plain or value.atom.kind == "configuration" else None  # a setting: the same for all ranks
         return None
 
-    def eval_Tuple(self, node: nodes.Tuple) -> Value:
+    def eval_Tuple(self: Interpreter, node: nodes.Tuple) -> Value:
         if any(isinstance(part, nodes.Starred) for part in node.elts):
             return self.eval_List(node)
         items = tuple(self.eval(part) for part in node.elts)
@@ -117,7 +117,7 @@ class Expressions(Containers):
             return self.new_list(list(items))
         return TupleV(items)
 
-    def eval_List(self: Interpreter, node: nodes.List | nodes.Tuple | nodes.Set) -> Value:  # type: ignore[misc]
+    def eval_List(self: Interpreter, node: nodes.List | nodes.Tuple | nodes.Set) -> Value:
         items: list[tuple[Any, Value]] = []
         exact, why = True, ""
         for part in node.elts:
@@ -133,7 +133,7 @@ class Expressions(Containers):
 
     eval_Set = eval_List
 
-    def eval_Dict(self: Interpreter, node: nodes.Dict) -> Value:  # type: ignore[misc]
+    def eval_Dict(self: Interpreter, node: nodes.Dict) -> Value:
         made = self.new_dict()
         for key, value in node.items:
             if isinstance(key, nodes.DictUnpack):
@@ -142,7 +142,7 @@ class Expressions(Containers):
                 self.set_item(made, self.eval(key), self.eval(value), node)
         return made
 
-    def update_dict(self: Interpreter, target: DictV, other: Value) -> None:  # type: ignore[misc]
+    def update_dict(self: Interpreter, target: DictV, other: Value) -> None:
         from ..store import Entries
 
         held = self.entries(target)
@@ -164,7 +164,7 @@ class Expressions(Containers):
                 )
         self.store.put(target.id, held)
 
-    def eval_IfExp(self: Interpreter, node: nodes.IfExp) -> Value:  # type: ignore[misc]
+    def eval_IfExp(self: Interpreter, node: nodes.IfExp) -> Value:
         formula = self.condition(node.test)
         decided = self.guard.decide(formula)
         if decided is not None:
@@ -176,7 +176,7 @@ class Expressions(Containers):
             ]
         )
 
-    def eval_BoolOp(self: Interpreter, node: nodes.BoolOp) -> Value:  # type: ignore[misc]
+    def eval_BoolOp(self: Interpreter, node: nodes.BoolOp) -> Value:
         """``a or b`` as a value: each operand on the path on which it is the result."""
         results: list[tuple[Any, Value]] = []
         path, start = TOP, self.guard
@@ -202,7 +202,7 @@ class Expressions(Containers):
             return self.cond(self.condition_of_parts(node.op, [value for _, value in results]))
         return choose(results)
 
-    def eval_UnaryOp(self: Interpreter, node: nodes.UnaryOp) -> Value:  # type: ignore[misc]
+    def eval_UnaryOp(self: Interpreter, node: nodes.UnaryOp) -> Value:
         if node.op == "not":
             return self.cond(self.condition(node))
         value = self.eval(node.operand)
@@ -210,16 +210,16 @@ class Expressions(Containers):
             return Const(-value.value)
         return value if isinstance(value, (ParamV, StateTensor)) else unknown("arithmetic")
 
-    def eval_Compare(self: Interpreter, node: nodes.Compare) -> Value:  # type: ignore[misc]
+    def eval_Compare(self: Interpreter, node: nodes.Compare) -> Value:
         return self.cond(self.condition(node))
 
-    def cond(self, formula: Any) -> Value:
+    def cond(self: Interpreter, formula: Any) -> Value:
         return Const(formula) if isinstance(formula, bool) else Cond(formula)
 
-    def eval_BinOp(self: Interpreter, node: nodes.BinOp) -> Value:  # type: ignore[misc]
+    def eval_BinOp(self: Interpreter, node: nodes.BinOp) -> Value:
         return self.binary(node.op, self.eval(node.left), self.eval(node.right))
 
-    def binary(self: Interpreter, op: str, left: Value, right: Value) -> Value:  # type: ignore[misc]
+    def binary(self: Interpreter, op: str, left: Value, right: Value) -> Value:
         if isinstance(left, Const) and isinstance(right, Const):
             return self.constant(op, left.value, right.value)
         if op == "+" and isinstance(left, (ListV, TupleV)):
@@ -254,10 +254,10 @@ class Expressions(Containers):
             return left.child(("op", op, right))
         return unknown("arithmetic")
 
-    def is_text(self, value: Value) -> bool:
+    def is_text(self: Interpreter, value: Value) -> bool:
         return isinstance(value, Text) or isinstance(value, Const) and isinstance(value.value, str)
 
-    def constant(self, op: str, left: Any, right: Any) -> Value:
+    def constant(self: Interpreter, op: str, left: Any, right: Any) -> Value:
         numbers = (
             isinstance(left, (int, float)) and isinstance(right, (int, float)) and abs(left) < 1e15 and abs(right) < 1e9
         )

@@ -39,7 +39,7 @@ MAX_MODEL_DEPTH = 6
 
 
 class Functions(Iteration):
-    def call_function(  # type: ignore[misc]
+    def call_function(
         self: Interpreter,
         func: Func,
         args: list[Value],
@@ -72,14 +72,14 @@ class Functions(Iteration):
             self.memo[key] = (value, before[0] == self.reads, self.store.shared_writes)
         return value
 
-    def allowed_depth(self, args: list[Value]) -> int:
+    def allowed_depth(self: Interpreter, args: list[Value]) -> int:
         """Recursion over the parts of a known model ends by itself; any other is cut."""
         known = any(
             isinstance(value, Obj) and value.parent is None and value.atom.facts.get("module") for value in args
         )
         return MAX_MODEL_DEPTH if known else MAX_SAME_FUNCTION
 
-    def makes_new(self, value: Value, born: int) -> bool:
+    def makes_new(self: Interpreter, value: Value, born: int) -> bool:
         """Is a fresh object returned? Two calls make two of them, which must not become one."""
         for _, leaf in options(value):
             if isinstance(leaf, (ListV, DictV)):
@@ -97,26 +97,26 @@ class Functions(Iteration):
 
     def memo_key(
         self: Interpreter, func: Func, args: list[Value], kwargs: dict[str, Value], receiver: Value | None
-    ) -> Any:  # type: ignore[misc]
+    ) -> Any:
         return (func.node, func.closure, receiver, tuple(args), tuple(kwargs.items()), self.guard)
 
     def pointless(
         self: Interpreter, func: Func, args: list[Value], kwargs: dict[str, Value], receiver: Value | None
-    ) -> bool:  # type: ignore[misc]
+    ) -> bool:
         """Code of a file that knows nothing of torch, with nothing of torch in its hands."""
         if func.module.mentions_torch or func.closure or func.module.path in self.project.relevant:
             return False
         handed = [*args, *kwargs.values(), *([receiver] if receiver is not None else [])]
         return not any(self.matters(leaf) for value in handed for _, leaf in self.leaves(value))
 
-    def matters(self, leaf: Value) -> bool:
+    def matters(self: Interpreter, leaf: Value) -> bool:
         if isinstance(leaf, Obj):
             return leaf.atom.kind != "configuration" and bool(
                 leaf.atom.kind == "external" or leaf.atom.facts.get("module") or leaf.atom.cls
             )
         return isinstance(leaf, (Params, ParamV, Func, Bound, Partial))
 
-    def activate(self: Interpreter, func: Func, args: list[Value], kwargs: dict[str, Value], node: nodes.NodeNG, receiver: Value | None, why: str, on_yield: Any) -> Value:  # type: ignore[misc]  # fmt: skip
+    def activate(self: Interpreter, func: Func, args: list[Value], kwargs: dict[str, Value], node: nodes.NodeNG, receiver: Value | None, why: str, on_yield: Any) -> Value:  # fmt: skip
         start = self.guard
         frame = Frame(self.fresh(), func.module, func, start, func.owner, receiver, on_yield=on_yield)
         if func.closure:
@@ -153,7 +153,7 @@ class Functions(Iteration):
             self.declare(result, func.module, func.node.returns)
         return result
 
-    def bind_arguments(self: Interpreter, func: Func, args: list[Value], kwargs: dict[str, Value], receiver: Value | None, why: str) -> dict[str, Value]:  # type: ignore[misc]  # fmt: skip
+    def bind_arguments(self: Interpreter, func: Func, args: list[Value], kwargs: dict[str, Value], receiver: Value | None, why: str) -> dict[str, Value]:  # fmt: skip
         spec = func.node.args
         names = [*(spec.posonlyargs or []), *(spec.args or [])]
         positional = [receiver, *args] if receiver is not None else list(args)
@@ -177,7 +177,7 @@ class Functions(Iteration):
         self.bind_types(func, spec, bound)
         return bound
 
-    def bind_defaults(self: Interpreter, func: Func, spec: nodes.Arguments, names: list[Any], bound: dict[str, Value], why: str) -> None:  # type: ignore[misc]  # fmt: skip
+    def bind_defaults(self: Interpreter, func: Func, spec: nodes.Arguments, names: list[Any], bound: dict[str, Value], why: str) -> None:  # fmt: skip
         defaults = list(spec.defaults or [])
         pairs = list(zip(names[len(names) - len(defaults) :], defaults))
         pairs += [
@@ -195,15 +195,15 @@ class Functions(Iteration):
             else:
                 bound[name] = self.parameter(func, name)
 
-    def parameter(self, func: Func, name: str) -> Value:
+    def parameter(self: Interpreter, func: Func, name: str) -> Value:
         """An argument that nobody passed (yet): the same unknown each time it is asked for."""
         key = (func.node, name)
-        if key not in self.parameters:  # type: ignore[attr-defined]
+        if key not in self.parameters:
             kind = "configuration" if self.plain_parameter(func.node.args, name) else "parameter"
-            self.parameters[key] = unknown(name, kind=kind)  # type: ignore[attr-defined]
-        return self.parameters[key]  # type: ignore[attr-defined]
+            self.parameters[key] = unknown(name, kind=kind)
+        return self.parameters[key]
 
-    def plain_parameter(self, spec: nodes.Arguments, name: str) -> bool:
+    def plain_parameter(self: Interpreter, spec: nodes.Arguments, name: str) -> bool:
         """Is it annotated as a number, a string or the like?"""
         pairs = [
             *zip(spec.args or [], spec.annotations or []),
@@ -212,14 +212,14 @@ class Functions(Iteration):
         found = next((annotation for node, annotation in pairs if node.name == name), None)
         return isinstance(found, nodes.Name) and found.name in ("int", "float", "str", "bool")
 
-    def bind_types(self: Interpreter, func: Func, spec: nodes.Arguments, bound: dict[str, Value]) -> None:  # type: ignore[misc]
+    def bind_types(self: Interpreter, func: Func, spec: nodes.Arguments, bound: dict[str, Value]) -> None:
         annotated = [*zip(spec.posonlyargs or [], spec.posonlyargs_annotations or []), *zip(spec.args or [], spec.annotations or []), *zip(spec.kwonlyargs or [], spec.kwonlyargs_annotations or [])]  # fmt: skip
         for name_node, annotation in annotated:
             value = bound.get(name_node.name)
             if annotation is not None and value is not None:
                 self.declare(value, func.module, annotation)
 
-    def declare(self: Interpreter, value: Value, module: Module, annotation: nodes.NodeNG) -> None:  # type: ignore[misc]
+    def declare(self: Interpreter, value: Value, module: Module, annotation: nodes.NodeNG) -> None:
         """Believe an annotation where nothing else says of what class a value is."""
         for _, leaf in self.alternatives(value):
             if isinstance(leaf, Obj) and leaf.atom.cls is None and leaf not in self.types:

@@ -42,8 +42,8 @@ class Interpreter(TorchModel, Classes):
         """Run a function that no script calls, with unknown arguments."""
         return self.in_module(
             func.module, lambda: self.call_function(func, [], {}, func.node, receiver=receiver), self.guard
-        )  # type: ignore[return-value]
+        )
 
     def build(self, cls: ClassV) -> Value:
         """An instance of a class that no script builds, from unknown arguments."""
-        return self.in_module(cls.module, lambda: self.construct(cls, Call(self, cls.node, [], {})))  # type: ignore[return-value]
+        return self.in_module(cls.module, lambda: self.construct(cls, Call(self, cls.node, [], {})))

@@ -20,7 +20,7 @@ MAX_VISITED = 80
 
 
 class Iteration(Conditions):
-    def elements(self: Interpreter, value: Value, node: nodes.NodeNG) -> list[tuple[Guard, Value]]:  # type: ignore[misc]
+    def elements(self: Interpreter, value: Value, node: nodes.NodeNG) -> list[tuple[Guard, Value]]:
         """What a loop over ``value`` visits: each known element, or one that means each."""
         found: list[tuple[Guard, Value]] = []
         for guard, leaf in self.alternatives(value):
@@ -30,7 +30,7 @@ class Iteration(Conditions):
                     found.append((joined, item))
         return found[:MAX_VISITED]
 
-    def listing(self: Interpreter, leaf: Value) -> Items:  # type: ignore[misc]
+    def listing(self: Interpreter, leaf: Value) -> Items:
         """The contents of anything that can be iterated."""
         if isinstance(leaf, Choice):
             parts = [(guard, self.listing(one)) for guard, one in self.alternatives(leaf)]
@@ -54,14 +54,14 @@ class Iteration(Conditions):
             return self.object_listing(leaf)
         return Items(((TOP, self.part_of(leaf)),), False, "something that was not followed")
 
-    def consumed(self, held: Items) -> Items:
+    def consumed(self: Interpreter, held: Items) -> Items:
         """A generator's parameters are read when it is consumed, not when it is written."""
         items = tuple(
             (path, ParamV(item.model, self.now) if isinstance(item, ParamV) else item) for path, item in held.items
         )
         return Items(items, held.exact, held.open_why)
 
-    def eval_Yield(self: Interpreter, node: nodes.Yield) -> Value:  # type: ignore[misc]
+    def eval_Yield(self: Interpreter, node: nodes.Yield) -> Value:
         value = self.eval(node.value) if node.value is not None else NONE
         frame = self.frame
         if frame.on_yield is None:
@@ -77,12 +77,12 @@ class Iteration(Conditions):
             self.frames, self.calls = frames, calls
         return NONE
 
-    def eval_YieldFrom(self: Interpreter, node: nodes.YieldFrom) -> Value:  # type: ignore[misc]
+    def eval_YieldFrom(self: Interpreter, node: nodes.YieldFrom) -> Value:
         for guard, element in self.elements(self.eval(node.value), node):
             self.frame.yields.append((self.guard.join(guard) or self.guard, element))
         return NONE
 
-    def with_manager(self: Interpreter, manager: nodes.NodeNG, inner: Callable[[Value], int]) -> int:  # type: ignore[misc]
+    def with_manager(self: Interpreter, manager: nodes.NodeNG, inner: Callable[[Value], int]) -> int:
         if isinstance(manager, nodes.Call):
             found = self.generator_manager(manager)
             if found is not None:
@@ -96,7 +96,7 @@ class Iteration(Conditions):
         self.leave_manager(value, manager)
         return flow
 
-    def generator_manager(self: Interpreter, manager: nodes.Call) -> Any:  # type: ignore[misc]
+    def generator_manager(self: Interpreter, manager: nodes.Call) -> Any:
         """Is this a call of a project function under ``@contextmanager``?"""
         func = manager.func
         receiver: Value | None = None
@@ -118,11 +118,11 @@ class Iteration(Conditions):
         args, kwargs, why = self.arguments(manager)
         return callee, receiver, args, kwargs, why
 
-    def is_generator_manager(self, node: nodes.NodeNG) -> bool:
+    def is_generator_manager(self: Interpreter, node: nodes.NodeNG) -> bool:
         decorators = getattr(node, "decorators", None)
         names = [part.as_string().rsplit(".", 1)[-1] for part in decorators.nodes] if decorators else []
         return "contextmanager" in names or "asynccontextmanager" in names
 
-    def statement_value(self: Interpreter, node: nodes.Expr, value: Value) -> None:  # type: ignore[misc]
+    def statement_value(self: Interpreter, node: nodes.Expr, value: Value) -> None:
         """A value that a bare statement throws away (see ``torch_model.device``)."""
         self.discarded(node, value)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,7 @@ from ..values import Choice, DictV, ListV, Obj, Value, choose, options, unknown
 if TYPE_CHECKING:
     from ..project import Module, Project
     from ..values import ClassV, Func
+    from .interpreter import Interpreter
 
 FALL, RETURN, BREAK, CONTINUE, RAISE = 1, 2, 4, 8, 16
 MAX_DEPTH = 40
@@ -72,15 +73,15 @@ class Machine:
         self.loops = 0  # how deep in loops, over all active calls
         self._counter = 0
 
-    def fresh(self) -> int:
+    def fresh(self: Interpreter) -> int:
         self._counter += 1
         return self._counter
 
     @property
-    def frame(self) -> Frame:
+    def frame(self: Interpreter) -> Frame:
         return self.frames[-1]
 
-    def tick(self) -> None:
+    def tick(self: Interpreter) -> None:
         self.steps += 1
         if self.steps > self.max_steps:
             raise OutOfBudget(f"more than {self.max_steps} steps")
@@ -89,21 +90,21 @@ class Machine:
 
     # -- places ---------------------------------------------------------------
 
-    def site(self, node: nodes.NodeNG, module: Module | None = None) -> Site:
+    def site(self: Interpreter, node: nodes.NodeNG, module: Module | None = None) -> Site:
         path = (module or self.frame.module).path
         column, end_column = node.col_offset or 0, node.end_col_offset or 0
         return Site(path, node.lineno or 1, column + 1, node.end_lineno or node.lineno or 1, end_column + 1)
 
-    def moment(self, node: nodes.NodeNG) -> Moment:
+    def moment(self: Interpreter, node: nodes.NodeNG) -> Moment:
         return Moment(self.site(node), tuple(self.site(call, module) for module, call in self.calls))
 
-    def emit(self, kind: str, node: nodes.NodeNG, subject: Obj | None = None, **detail: Any) -> Step:
+    def emit(self: Interpreter, kind: str, node: nodes.NodeNG, subject: Obj | None = None, **detail: Any) -> Step:
         if kind in ("collective", "called", "backward"):
             detail["asked"] = self.asked()
         frames = tuple(frame.id for frame in self.frames)
         return self.trace.add(kind, self.moment(node), self.guard, subject, detail, frames=frames, context=self.context)
 
-    def asked(self) -> dict[Formula, Moment]:
+    def asked(self: Interpreter) -> dict[Formula, Moment]:
         """Where the conditions on ranks that hold here were last asked."""
         if not self.rank_sites:
             return {}
@@ -111,20 +112,20 @@ class Machine:
         return {atom: self.rank_sites[atom] for atom in parts if atom in self.rank_sites}
 
     @property
-    def now(self) -> int:
+    def now(self: Interpreter) -> int:
         """The position in the trace: events with a smaller index are in the past."""
         return len(self.trace)
 
     # -- paths ----------------------------------------------------------------
 
-    def alternatives(self, value: Value) -> list[tuple[Guard, Value]]:
+    def alternatives(self: Interpreter, value: Value) -> list[tuple[Guard, Value]]:
         """The options of a value that are possible on this path."""
         if not isinstance(value, Choice):
             return [(TOP, value)]
         possible = [(guard, leaf) for guard, leaf in value.options if self.guard.join(guard) is not None]
         return [(TOP, possible[0][1])] if len(possible) == 1 else possible
 
-    def over(self, value: Value, action: Callable[[Value], Value]) -> Value:
+    def over(self: Interpreter, value: Value, action: Callable[[Value], Value]) -> Value:
         """``action`` on each option of ``value``, each on its own path."""
         possible = self.alternatives(value)
         if len(possible) == 1:
@@ -133,7 +134,7 @@ class Machine:
             return unknown("value of an impossible path")
         return self.branch([(guard, lambda leaf=leaf: action(leaf)) for guard, leaf in possible])
 
-    def branch(self, arms: list[tuple[Guard, Callable[[], Value]]]) -> Value:
+    def branch(self: Interpreter, arms: list[tuple[Guard, Callable[[], Value]]]) -> Value:
         """Run exclusive arms from the same state and join what they did and returned."""
         start = self.guard
         results: list[tuple[Guard, Value]] = []
@@ -155,12 +156,12 @@ class Machine:
             raise Diverges
         return choose(results)
 
-    def fork(self) -> tuple[int, Callable[[int], Formula]]:
+    def fork(self: Interpreter) -> tuple[int, Callable[[int], Formula]]:
         """A fresh n-way decision: its number and the formula of each of its arms."""
         number = self.fresh()
         return number, lambda arm: ("is", ("fork", number), arm)
 
-    def relative(self, guard: Guard, base: Guard) -> Guard:
+    def relative(self: Interpreter, guard: Guard, base: Guard) -> Guard:
         """What ``guard`` adds to ``base``."""
         if guard is base:
             return TOP
@@ -173,25 +174,25 @@ class Machine:
 
     # -- heap -----------------------------------------------------------------
 
-    def new_list(self, items: Iterator[Value] | list[Value] = (), *, exact: bool = True, open_why: str = "") -> ListV:  # type: ignore[assignment]
+    def new_list(self: Interpreter, items: Sequence[Value] = (), *, exact: bool = True, open_why: str = "") -> ListV:
         made = ListV(self.fresh())
         self.store.put(made.id, Items(tuple((TOP, item) for item in items), exact, open_why))
         return made
 
-    def items(self, value: ListV) -> Items:
+    def items(self: Interpreter, value: ListV) -> Items:
         found = self.store.get(value.id)
         return found if isinstance(found, Items) else Items((), False, "a list that was not followed")
 
-    def new_dict(self, entries: dict[Value, Value] | None = None, open_why: str = "") -> DictV:
+    def new_dict(self: Interpreter, entries: dict[Value, Value] | None = None, open_why: str = "") -> DictV:
         made = DictV(self.fresh())
         self.store.put(made.id, Entries(tuple((key, TOP, item) for key, item in (entries or {}).items()), open_why))
         return made
 
-    def entries(self, value: DictV) -> Entries:
+    def entries(self: Interpreter, value: DictV) -> Entries:
         found = self.store.get(value.id)
         return found if isinstance(found, Entries) else Entries((), "a dict that was not followed")
 
-    def leaves(self, value: Value) -> Iterator[tuple[Guard, Value]]:
+    def leaves(self: Interpreter, value: Value) -> Iterator[tuple[Guard, Value]]:
         """All values inside lists, tuples and dicts, each with its path; cycles are cut."""
         stack: list[tuple[Guard, Value]] = [(self.guard, value)]
         seen: set[int] = set()
@@ -210,7 +211,7 @@ class Machine:
                     if (deeper := joined.join(path)) is not None:
                         stack.append((deeper, item))
 
-    def contents(self, leaf: Value) -> list[tuple[Guard, Value]]:
+    def contents(self: Interpreter, leaf: Value) -> list[tuple[Guard, Value]]:
         from ..values import TupleV
 
         if isinstance(leaf, TupleV):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import builtins
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from astroid import nodes
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 class Names(Statements):
     resolving: set[tuple[Module, str]]
 
-    def lookup(self: Interpreter, name: str) -> Value:  # type: ignore[misc]
+    def lookup(self: Interpreter, name: str) -> Value:
         frame = self.frame
         if frame.func is not None:
             at = frame.id
@@ -32,7 +33,7 @@ class Names(Statements):
                 at = self.closures.get(at, 0)
         return self.global_name(frame.module, name)
 
-    def global_name(self: Interpreter, module: Module, name: str) -> Value:  # type: ignore[misc]
+    def global_name(self: Interpreter, module: Module, name: str) -> Value:
         found = self.store.get((module, name))
         if found is None:
             found = self.module_globals.get((module, name))
@@ -42,7 +43,7 @@ class Names(Statements):
                 self.module_globals[module, name] = found
         return found
 
-    def resolve_global(self: Interpreter, module: Module, name: str) -> Value:  # type: ignore[misc]
+    def resolve_global(self: Interpreter, module: Module, name: str) -> Value:
         if name == "__name__":
             return Const(module.name)
         if name == "__file__":
@@ -76,7 +77,7 @@ class Names(Statements):
             tuple((TOP.add(("is", ("alt", number), arm)) or TOP, value) for arm, value in enumerate(distinct))
         )
 
-    def binding(self: Interpreter, module: Module, node: nodes.NodeNG, name: str) -> Value | None:  # type: ignore[misc]
+    def binding(self: Interpreter, module: Module, node: nodes.NodeNG, name: str) -> Value | None:
         """What one top-level statement binds the name to, as if that statement alone ran."""
         if isinstance(node, nodes.ClassDef):
             return ClassV(module, node)
@@ -90,7 +91,7 @@ class Names(Statements):
                     return self.import_name(module, node, full)
         return self.in_module(module, lambda: self.evaluate_binding(module, node, name))
 
-    def evaluate_binding(self: Interpreter, module: Module, node: nodes.NodeNG, name: str) -> Value | None:  # type: ignore[misc]
+    def evaluate_binding(self: Interpreter, module: Module, node: nodes.NodeNG, name: str) -> Value | None:
         if isinstance(node, nodes.FunctionDef):
             return self.decorated(node, Func(module, node))
         if isinstance(node, (nodes.Assign, nodes.AnnAssign)) and node.value is not None:
@@ -107,7 +108,7 @@ class Names(Statements):
             return found if found is not None else unknown(name)
         return None
 
-    def fill_registry(self: Interpreter, module: Module, name: str) -> None:  # type: ignore[misc]
+    def fill_registry(self: Interpreter, module: Module, name: str) -> None:
         """A list or dict of a module that decorators and calls fill while files are imported."""
         writers = {name}
         for bound, statements in module.bindings.items():
@@ -119,7 +120,7 @@ class Names(Statements):
                 for node in registrations(other.tree.body, writers):
                     self.in_module(other, lambda node=node, other=other: self.register(other, node))
 
-    def register(self: Interpreter, module: Module, node: nodes.NodeNG) -> Value:  # type: ignore[misc]
+    def register(self: Interpreter, module: Module, node: nodes.NodeNG) -> Value:
         if isinstance(node, nodes.ClassDef):
             self.decorated(node, ClassV(module, node))
         elif isinstance(node, nodes.FunctionDef):
@@ -128,7 +129,7 @@ class Names(Statements):
             self.exec(node)
         return NONE
 
-    def in_module(self: Interpreter, module: Module, thunk, path: Guard = TOP):  # type: ignore[no-untyped-def,misc]
+    def in_module(self: Interpreter, module: Module, thunk: Callable[[], Any], path: Guard = TOP) -> Any:
         """Evaluate something at another file's top level, on no path in particular."""
         guard, calls = self.guard, self.calls
         self.guard, self.calls = path, []
@@ -141,7 +142,7 @@ class Names(Statements):
             self.frames.pop()
             self.guard, self.calls = guard, calls
 
-    def star_or_builtin(self: Interpreter, module: Module, name: str) -> Value:  # type: ignore[misc]
+    def star_or_builtin(self: Interpreter, module: Module, name: str) -> Value:
         for star in module.stars:
             target = self.project.resolve(module.path, star.modname or "", star.level or 0)
             other = self.project.module(target) if target else None
@@ -165,7 +166,7 @@ class Names(Statements):
             return {"True": Const(True), "False": Const(False), "None": NONE}.get(name, Ext(f"builtins.{name}"))
         return unknown(name, kind="opaque")
 
-    def import_module(self: Interpreter, importer: Module, name: str, aliased: bool) -> Value:  # type: ignore[misc]
+    def import_module(self: Interpreter, importer: Module, name: str, aliased: bool) -> Value:
         """``import a.b.c``: binds ``a``, or ``a.b.c`` itself with ``as``."""
         wanted = name if aliased else name.split(".")[0]
         path = self.project.resolve(importer.path, wanted)
@@ -174,7 +175,7 @@ class Names(Statements):
             return ModRef(module) if module else unknown(wanted, kind="opaque")
         return Ext(canonical(wanted))
 
-    def import_name(self: Interpreter, importer: Module, node: nodes.ImportFrom, name: str) -> Value:  # type: ignore[misc]
+    def import_name(self: Interpreter, importer: Module, node: nodes.ImportFrom, name: str) -> Value:
         base = node.modname or ""
         level = node.level or 0
         path = self.project.resolve(importer.path, base, level)
@@ -190,7 +191,7 @@ class Names(Statements):
             return ModRef(module)
         return Ext(canonical(f"{base}.{name}"))
 
-    def member(self: Interpreter, module: Module, name: str) -> Value:  # type: ignore[misc]
+    def member(self: Interpreter, module: Module, name: str) -> Value:
         """``module.name``: something that it binds, or a file below it."""
         if (module, name) in self.store.state or name in module.bindings:
             return self.global_name(module, name)
@@ -201,7 +202,7 @@ class Names(Statements):
                 return ModRef(below)
         return self.global_name(module, name)
 
-    def is_unknown(self, value: Value) -> bool:
+    def is_unknown(self: Interpreter, value: Value) -> bool:
         from ..values import Obj
 
         return isinstance(value, Obj) and value.atom.kind in ("unknown", "opaque") and value.parent is None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from astroid import nodes
 
 from ..guards import TOP, Formula, Guard, atoms
@@ -11,9 +13,12 @@ from .targets import Targets
 
 _JUMPS = (nodes.Return, nodes.Raise, nodes.Break, nodes.Continue)
 
+if TYPE_CHECKING:
+    from .interpreter import Interpreter
+
 
 class Statements(Targets):
-    def exec_block(self, body: list[nodes.NodeNG]) -> int:
+    def exec_block(self: Interpreter, body: list[nodes.NodeNG]) -> int:
         """Run statements in order; which ways out there are, as a mask."""
         ways = 0
         for node in body:
@@ -27,67 +32,69 @@ class Statements(Targets):
                 return ways
         return ways | FALL
 
-    def exec(self, node: nodes.NodeNG) -> int:
+    def exec(self: Interpreter, node: nodes.NodeNG) -> int:
         method = getattr(self, f"exec_{type(node).__name__}", None)
         return method(node) if method else FALL
 
-    def exec_Expr(self, node: nodes.Expr) -> int:
+    def exec_Expr(self: Interpreter, node: nodes.Expr) -> int:
         self.statement_value(node, self.eval(node.value))
         return FALL
 
-    def exec_Assign(self, node: nodes.Assign) -> int:
+    def exec_Assign(self: Interpreter, node: nodes.Assign) -> int:
         value = self.eval(node.value)
         for target in node.targets:
             self.assign(target, value)
         return FALL
 
-    def exec_AnnAssign(self, node: nodes.AnnAssign) -> int:
+    def exec_AnnAssign(self: Interpreter, node: nodes.AnnAssign) -> int:
         if node.value is not None:
             value = self.eval(node.value)
             self.declare(value, self.frame.module, node.annotation)
             self.assign(node.target, value)
         return FALL
 
-    def exec_AugAssign(self, node: nodes.AugAssign) -> int:
+    def exec_AugAssign(self: Interpreter, node: nodes.AugAssign) -> int:
         self.augment(node)
         return FALL
 
-    def exec_Delete(self, node: nodes.Delete) -> int:
+    def exec_Delete(self: Interpreter, node: nodes.Delete) -> int:
         for target in node.targets:
             self.delete(target)
         return FALL
 
-    def exec_Return(self, node: nodes.Return) -> int:
+    def exec_Return(self: Interpreter, node: nodes.Return) -> int:
         value = self.eval(node.value) if node.value else NONE
         self.frame.returns.append((self.guard, value))
         return RETURN
 
-    def exec_Raise(self, node: nodes.Raise) -> int:
+    def exec_Raise(self: Interpreter, node: nodes.Raise) -> int:
         if node.exc is not None:
             self.eval(node.exc)
         return RAISE
 
-    def exec_Break(self, node: nodes.Break) -> int:
+    def exec_Break(self: Interpreter, node: nodes.Break) -> int:
         return BREAK
 
-    def exec_Continue(self, node: nodes.Continue) -> int:
+    def exec_Continue(self: Interpreter, node: nodes.Continue) -> int:
         return CONTINUE
 
-    def exec_Assert(self, node: nodes.Assert) -> int:
+    def exec_Assert(self: Interpreter, node: nodes.Assert) -> int:
         formula = self.condition(node.test)
         narrowed = self.guard.add(formula)
         if narrowed is not None:
             self.guard = narrowed
         return FALL
 
-    def exec_If(self, node: nodes.If) -> int:
+    def exec_If(self: Interpreter, node: nodes.If) -> int:
         formula = self.condition(node.test)
         if self.about_rank(formula):
             for atom in atoms(formula):
                 self.rank_sites[atom] = self.moment(node.test)
         return self.either_way(formula, node.body, node.orelse, _jumps(node))
 
-    def either_way(self, formula: Formula, body: list[nodes.NodeNG], orelse: list[nodes.NodeNG], jumps: bool) -> int:
+    def either_way(
+        self: Interpreter, formula: Formula, body: list[nodes.NodeNG], orelse: list[nodes.NodeNG], jumps: bool
+    ) -> int:
         start = self.guard
         yes, no = start.add(formula), start.add(formula, False)
         if yes is None or no is None:
@@ -100,7 +107,7 @@ class Statements(Targets):
             return self.exclusive(list(zip(paths, (body, orelse))), number)
         return self.exclusive(list(zip(paths, (body, orelse))))
 
-    def exclusive(self, arms: list[tuple[Guard, list[nodes.NodeNG]]], fork: int = 0) -> int:
+    def exclusive(self: Interpreter, arms: list[tuple[Guard, list[nodes.NodeNG]]], fork: int = 0) -> int:
         """Run arms that exclude each other from the same state, and join them.
 
         Where an arm leaves the block, what follows is marked as the other side of the
@@ -136,7 +143,7 @@ class Statements(Targets):
                         self.guard = self.guard.add(formula, truth) or self.guard
         return ways
 
-    def exec_For(self, node: nodes.For) -> int:
+    def exec_For(self: Interpreter, node: nodes.For) -> int:
         iterable = self.eval(node.iter)
         self.widen(node)
         self.loops += 1
@@ -161,7 +168,7 @@ class Statements(Targets):
 
     exec_AsyncFor = exec_For
 
-    def leave_loop(self, start: Guard) -> None:
+    def leave_loop(self: Interpreter, start: Guard) -> None:
         """Behind a loop only returns out of it stay exclusive; its breaks were its own."""
         kept = start
         for formula, truth in self.relative(self.guard, start).literals:
@@ -171,7 +178,7 @@ class Statements(Targets):
                 kept = kept.add(formula, truth) or kept
         self.guard = kept
 
-    def exec_While(self, node: nodes.While) -> int:
+    def exec_While(self: Interpreter, node: nodes.While) -> int:
         self.widen(node)
         formula = self.condition(node.test)
         if self.guard.decide(formula) is False:
@@ -187,7 +194,7 @@ class Statements(Targets):
             return flow & (RETURN | RAISE)
         return (flow & (RETURN | RAISE)) | FALL
 
-    def widen(self, node: nodes.For | nodes.While) -> None:
+    def widen(self: Interpreter, node: nodes.For | nodes.While) -> None:
         """Constants that the body changes are not constant while it runs: the body stands for any round."""
         for target in _changed(node):
             if isinstance(target, nodes.AssignName):
@@ -198,7 +205,7 @@ class Statements(Targets):
                     if isinstance(owner, Obj) and isinstance(self.store.get((owner, target.attrname)), Const):
                         self.store.put((owner, target.attrname), owner.child(target.attrname))
 
-    def exec_Try(self, node: nodes.Try) -> int:
+    def exec_Try(self: Interpreter, node: nodes.Try) -> int:
         number, arm_of = self.fork()
         arms = [(TOP.add(arm_of(0)) or TOP, [*node.body, *node.orelse])]
         for arm, handler in enumerate(node.handlers, start=1):
@@ -211,17 +218,19 @@ class Statements(Targets):
 
     exec_TryStar = exec_Try
 
-    def handler_body(self, handler: nodes.ExceptHandler) -> list[nodes.NodeNG]:
+    def handler_body(self: Interpreter, handler: nodes.ExceptHandler) -> list[nodes.NodeNG]:
         if handler.name is not None:
             self.assign(handler.name, unknown("exception"))
         return list(handler.body)
 
-    def exec_With(self, node: nodes.With) -> int:
+    def exec_With(self: Interpreter, node: nodes.With) -> int:
         return self.enter(list(node.items), node.body)
 
     exec_AsyncWith = exec_With
 
-    def enter(self, items: list[tuple[nodes.NodeNG, nodes.NodeNG | None]], body: list[nodes.NodeNG]) -> int:
+    def enter(
+        self: Interpreter, items: list[tuple[nodes.NodeNG, nodes.NodeNG | None]], body: list[nodes.NodeNG]
+    ) -> int:
         """Enter context managers one by one; each decides what runs around the rest."""
         if not items:
             return self.exec_block(body)
@@ -234,32 +243,33 @@ class Statements(Targets):
 
         return self.with_manager(manager, inner)
 
-    def exec_FunctionDef(self, node: nodes.FunctionDef) -> int:
+    def exec_FunctionDef(self: Interpreter, node: nodes.FunctionDef) -> int:
         self.bind_local(node.name, self.decorated(node, self.function_value(node)))
         return FALL
 
     exec_AsyncFunctionDef = exec_FunctionDef
 
-    def exec_ClassDef(self, node: nodes.ClassDef) -> int:
+    def exec_ClassDef(self: Interpreter, node: nodes.ClassDef) -> int:
         self.bind_local(node.name, self.class_value(node))
         return FALL
 
-    def exec_Import(self, node: nodes.Import) -> int:
+    def exec_Import(self: Interpreter, node: nodes.Import) -> int:
         for name, alias in node.names:
             self.bind_local(alias or name.split(".")[0], self.import_module(self.frame.module, name, bool(alias)))
         return FALL
 
-    def exec_ImportFrom(self, node: nodes.ImportFrom) -> int:
+    def exec_ImportFrom(self: Interpreter, node: nodes.ImportFrom) -> int:
         for name, alias in node.names:
             if name != "*":
                 value = self.import_name(self.frame.module, node, name)
                 self.bind_local(alias or name, value)
         return FALL
 
-    def exec_Match(self, node: nodes.Match) -> int:
+    def exec_Match(self: Interpreter, node: nodes.Match) -> int:
         subject = self.eval(node.subject)
         number, arm_of = self.fork()
-        arms, taken = [], []
+        arms: list[tuple[Guard, list[nodes.NodeNG]]] = []
+        taken: list[Formula] = []
         for arm, case in enumerate(node.cases):
             formula = self.pattern(subject, case.pattern)
             path: Guard | None = TOP
@@ -276,7 +286,7 @@ class Statements(Targets):
             arms.append((TOP.add(arm_of(len(node.cases))) or TOP, []))
         return self.exclusive(arms, number)
 
-    def pattern(self, subject: Value, pattern: nodes.Pattern) -> Formula:
+    def pattern(self: Interpreter, subject: Value, pattern: nodes.Pattern) -> Formula:
         if isinstance(pattern, nodes.MatchValue):
             return self.equal(subject, self.eval(pattern.value))
         if isinstance(pattern, nodes.MatchSingleton):

@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 
 class Targets(Machine):
-    def bind_local(self, name: str, value: Value) -> None:
+    def bind_local(self: Interpreter, name: str, value: Value) -> None:
         frame = self.frame
         if frame.func is None or name in self.outer_names(frame):
             self.store.put((frame.module, name), value)
         else:
             self.store.put((frame.id, name), value, local=True)
 
-    def outer_names(self, frame: Any) -> set[str]:
+    def outer_names(self: Interpreter, frame: Any) -> set[str]:
         """Names that a function declares ``global``."""
         node = frame.func.node
         found = getattr(node, "fsdp2_globals", None)
@@ -33,7 +33,7 @@ class Targets(Machine):
             node.fsdp2_globals = found
         return found
 
-    def assign(self: Interpreter, target: nodes.NodeNG, value: Value) -> None:  # type: ignore[misc]
+    def assign(self: Interpreter, target: nodes.NodeNG, value: Value) -> None:
         if isinstance(target, nodes.AssignName):
             self.rebind(target, value)
         elif isinstance(target, nodes.AssignAttr):
@@ -52,7 +52,7 @@ class Targets(Machine):
         elif isinstance(target, nodes.Starred):
             self.assign(target.value, value)
 
-    def rest(self, guard: Any, old: Value) -> list[Any]:
+    def rest(self: Interpreter, guard: Any, old: Value) -> list[Any]:
         """The old value, on the paths where ``guard`` does not hold."""
         from ..guards import both, negate
 
@@ -60,7 +60,7 @@ class Targets(Machine):
         path = TOP.add(formula)
         return [(path, old)] if path is not None else []
 
-    def rebind(self, target: nodes.AssignName, value: Value) -> None:
+    def rebind(self: Interpreter, target: nodes.AssignName, value: Value) -> None:
         """A name is bound; closures with ``nonlocal`` write where the name lives."""
         frame = self.frame
         if frame.func is not None and (frame.id, target.name) not in self.store.state:
@@ -73,10 +73,10 @@ class Targets(Machine):
                     at = self.closures.get(at, 0)
         self.bind_local(target.name, value)
 
-    def declares_nonlocal(self, node: nodes.NodeNG, name: str) -> bool:
+    def declares_nonlocal(self: Interpreter, node: nodes.NodeNG, name: str) -> bool:
         return any(name in child.names for child in node.nodes_of_class(nodes.Nonlocal))
 
-    def set_attr(self: Interpreter, owner: Obj, name: str, value: Value, node: nodes.NodeNG) -> None:  # type: ignore[misc]
+    def set_attr(self: Interpreter, owner: Obj, name: str, value: Value, node: nodes.NodeNG) -> None:
         setter = self.property_setter(owner, name)
         if setter is not None:
             self.call_function(setter, [value], {}, node, receiver=owner)
@@ -84,7 +84,7 @@ class Targets(Machine):
         self.attached(owner, name, value, node)
         self.store.put((owner, name), value)
 
-    def set_item(self: Interpreter, container: Value, key: Value, value: Value, node: nodes.NodeNG) -> None:  # type: ignore[misc]
+    def set_item(self: Interpreter, container: Value, key: Value, value: Value, node: nodes.NodeNG) -> None:
         for guard, leaf in self.alternatives(container):
             if isinstance(leaf, DictV):
                 entries = self.entries(leaf)
@@ -111,16 +111,16 @@ class Targets(Machine):
             elif isinstance(leaf, Obj):
                 self.stored_item(leaf, key, value, node)
 
-    def fills_each(self, key: Value) -> bool:
+    def fills_each(self: Interpreter, key: Value) -> bool:
         """Is this the index of a loop over the whole list?"""
         return isinstance(key, Obj) and key.item == EACH
 
-    def unpack(self, target: nodes.Tuple | nodes.List, value: Value) -> None:
+    def unpack(self: Interpreter, target: nodes.Tuple | nodes.List, value: Value) -> None:
         targets = target.elts
         for position, part in enumerate(targets):
-            self.assign(part, self.unpacked(value, position, len(targets), isinstance(part, nodes.Starred)))  # type: ignore[attr-defined]
+            self.assign(part, self.unpacked(value, position, len(targets), isinstance(part, nodes.Starred)))
 
-    def unpacked(self: Interpreter, value: Value, position: int, wanted: int, starred: bool) -> Value:  # type: ignore[misc]
+    def unpacked(self: Interpreter, value: Value, position: int, wanted: int, starred: bool) -> Value:
         def pick(leaf: Value) -> Value:
             if isinstance(leaf, TupleV) and (len(leaf.items) == wanted or position < len(leaf.items)) and not starred:
                 return leaf.items[position]
@@ -135,10 +135,10 @@ class Targets(Machine):
 
         return choose([(guard, pick(leaf)) for guard, leaf in self.alternatives(value)] or [(TOP, unknown("nothing"))])
 
-    def part_of(self, leaf: Value) -> Value:
+    def part_of(self: Interpreter, leaf: Value) -> Value:
         return unknown("a part of a value")
 
-    def augment(self: Interpreter, node: nodes.AugAssign) -> None:  # type: ignore[misc]
+    def augment(self: Interpreter, node: nodes.AugAssign) -> None:
         added = self.eval(node.value)
         target = node.target
         if isinstance(target, nodes.AssignName):
@@ -156,7 +156,7 @@ class Targets(Machine):
             counted = self.loops and isinstance(old, Const) and not isinstance(old.value, str)
             self.assign(target, unknown("a counter") if counted else self.binary(node.op[:-1], old, added))
 
-    def extend(self: Interpreter, target: ListV, added: Value) -> None:  # type: ignore[misc]
+    def extend(self: Interpreter, target: ListV, added: Value) -> None:
         held = self.items(target)
         more, exact, why = [], held.exact, held.open_why
         for guard, leaf in self.alternatives(added):
@@ -166,7 +166,7 @@ class Targets(Machine):
             why = why or found.open_why
         self.store.put(target.id, Items((*held.items, *more), exact, why))
 
-    def delete(self: Interpreter, target: nodes.NodeNG) -> None:  # type: ignore[misc]
+    def delete(self: Interpreter, target: nodes.NodeNG) -> None:
         if isinstance(target, nodes.Subscript):
             container, key = self.eval(target.value), self.eval(target.slice)
             for _, leaf in self.alternatives(container):

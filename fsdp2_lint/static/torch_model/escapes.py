@@ -23,7 +23,7 @@ _STDLIB_OPAQUE = ("subprocess", "importlib", "runpy", "multiprocessing", "concur
 
 
 class Escapes(Membership):
-    def harmless(self, qname: str) -> bool:
+    def harmless(self: Interpreter, qname: str) -> bool:
         """Does this function leave models, optimizers and the device alone?"""
         import sys
 
@@ -32,12 +32,12 @@ class Escapes(Membership):
             return False
         return package in HARMLESS or package in sys.stdlib_module_names
 
-    def opened(self: Interpreter, who: str, call: Call, receiver: Value | None = None) -> None:  # type: ignore[misc]
+    def opened(self: Interpreter, who: str, call: Call, receiver: Value | None = None) -> None:
         """Something ran that was not understood: it may have changed what it was given."""
         self.opaque.setdefault(who, call.node)
         self.escape(call, who, receiver)
 
-    def escape(self: Interpreter, call: Call, who: str, receiver: Value | None = None) -> tuple[Obj, ...]:  # type: ignore[misc]
+    def escape(self: Interpreter, call: Call, who: str, receiver: Value | None = None) -> tuple[Obj, ...]:
         given = [*call.all, *([receiver] if receiver is not None else [])]
         escaped: list[Obj] = []
         seen: set[Value] = set()
@@ -47,7 +47,7 @@ class Escapes(Membership):
             self.emit("escaped", call.node, escaped[0], objects=tuple(dict.fromkeys(escaped)), who=who)
         return tuple(dict.fromkeys(escaped))
 
-    def collect_changeable(self: Interpreter, value: Value, into: list[Obj], seen: set[Value], depth: int) -> None:  # type: ignore[misc]
+    def collect_changeable(self: Interpreter, value: Value, into: list[Obj], seen: set[Value], depth: int) -> None:
         """What code that got hold of ``value`` can reach: items, fields, what a partial was given."""
         for _, leaf in self.leaves(value):
             if isinstance(leaf, Bound):
@@ -66,7 +66,7 @@ class Escapes(Membership):
                     if held is not None and not isinstance(held, (Items, Entries)):
                         self.collect_changeable(held, into, seen, depth + 1)
 
-    def can_be_changed(self, obj: Obj) -> bool:
+    def can_be_changed(self: Interpreter, obj: Obj) -> bool:
         atom = obj.atom
         if atom.kind == "configuration" or atom.facts.get("device"):
             return False
@@ -78,7 +78,7 @@ class Escapes(Membership):
             or atom.kind in ("parameter", "opaque")
         )
 
-    def callbacks(self: Interpreter, call: Call, *, spawned: bool = False) -> None:  # type: ignore[misc]
+    def callbacks(self: Interpreter, call: Call, *, spawned: bool = False) -> None:
         """Functions handed to code that we do not see are taken to be called once."""
         for value in call.all:
             for _, leaf in self.alternatives(value):
@@ -93,21 +93,21 @@ class Escapes(Membership):
                     self.branch([(TOP, lambda leaf=leaf, arguments=arguments: self.quietly(leaf, arguments))])
                     self.context = outer
 
-    def quietly(self: Interpreter, leaf: Value, call: Call) -> Value:  # type: ignore[misc]
+    def quietly(self: Interpreter, leaf: Value, call: Call) -> Value:
         """A callback that ends by an exception ends itself, not the code that registered it."""
         try:
             return self.call_one(leaf, call)
         except Diverges:
             return NONE
 
-    def is_wrapper_argument(self, leaf: Value) -> bool:
+    def is_wrapper_argument(self: Interpreter, leaf: Value) -> bool:
         return (
             isinstance(leaf, Func)
             and isinstance(leaf.node, nodes.Lambda)
             and not isinstance(leaf.node, nodes.FunctionDef)
         )
 
-    def harmless_object(self: Interpreter, obj: Obj) -> bool:  # type: ignore[misc]
+    def harmless_object(self: Interpreter, obj: Obj) -> bool:
         atom = obj.atom
         if atom.kind in ("opaque", "parameter") or atom.facts.get("framework"):
             return False

@@ -9,7 +9,7 @@ from astroid import nodes
 from ..guards import TOP
 from ..interp.machine import Machine
 from ..relations import Address, Relation, address, relation
-from ..values import BELOW, EACH, ClassV, Ext, Func, Obj, ParamV, Value, is_each
+from ..values import BELOW, EACH, Atom, ClassV, Ext, Func, Obj, ParamV, Value, is_each
 from . import modules, optim
 from .frameworks import framework_of
 
@@ -27,13 +27,24 @@ _MODULE_NAMES = frozenset({"training", "parameters", "modules", "state_dict", "f
 
 
 class Membership(Machine):
-    def address(self, obj: Obj) -> Address:
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.called_name = ""
+        self.any_sharded = False
+        self.sharded_atoms: set[Atom] = set()
+        self.optimizers: set[Obj] = set()
+        self.inside: list[Obj] = []
+        self.opaque: dict[str, nodes.NodeNG] = {}
+        self.adopted_at: dict[Obj, int] = {}
+        self.called_atoms: set[Atom] = set()
+
+    def address(self: Interpreter, obj: Obj) -> Address:
         return address(obj, self.parents)
 
-    def relation(self, mine: Obj, other: Obj) -> Relation:
+    def relation(self: Interpreter, mine: Obj, other: Obj) -> Relation:
         return relation(self.address(mine), self.address(other))
 
-    def adopt(self, holder: Obj, name: str, value: Value) -> None:
+    def adopt(self: Interpreter, holder: Obj, name: str, value: Value) -> None:
         for _, leaf in self.alternatives(value):
             if isinstance(leaf, Obj) and leaf not in self.parents and leaf is not holder and self.could_be_module(leaf):
                 if self.address(holder)[0] is not leaf.atom or leaf.parent is not None and holder not in leaf.above:
@@ -45,17 +56,17 @@ class Membership(Machine):
                     self.adopted_at[leaf] = self.now
                     self.parents[leaf] = (holder, f"[*{taken + 1}]" if taken else name)
 
-    def could_be_module(self, obj: Obj) -> bool:
+    def could_be_module(self: Interpreter, obj: Obj) -> bool:
         facts = obj.atom.facts
         if obj.atom.kind in ("instance", "external"):
             return bool(facts.get("module") or facts.get("parameter") is not None or obj.parent is not None)
         return obj.atom.kind in ("unknown", "opaque", "parameter")
 
-    def plain_field(self, obj: Obj) -> bool:
+    def plain_field(self: Interpreter, obj: Obj) -> bool:
         """A setting that a module keeps (``self.config = config``), not a part of it: nothing calls it."""
         return obj.atom not in self.called_atoms and obj.atom.kind != "opaque"
 
-    def attached(self: Interpreter, owner: Obj, name: str, value: Value, node: nodes.NodeNG) -> None:  # type: ignore[misc]
+    def attached(self: Interpreter, owner: Obj, name: str, value: Value, node: nodes.NodeNG) -> None:
         """An attribute is set: modules adopt their parts, and late parts are recorded."""
         if owner.atom.facts.get("module"):
             self.adopt(owner, name, value)
@@ -70,7 +81,7 @@ class Membership(Machine):
                 ):
                     self.emit("attached", node, owner, name=name, value=leaf)
 
-    def in_sharded(self, obj: Obj) -> bool:
+    def in_sharded(self: Interpreter, obj: Obj) -> bool:
         """Is something of the same outermost object sharded by now?"""
         at: Obj | None = obj
         seen: set[Obj] = set()
@@ -82,14 +93,14 @@ class Membership(Machine):
             at = adopted[0] if adopted is not None else None
         return False
 
-    def constructed(self: Interpreter, obj: Obj, cls: ClassV, call: Call) -> None:  # type: ignore[misc]
+    def constructed(self: Interpreter, obj: Obj, cls: ClassV, call: Call) -> None:
         if any(isinstance(base, Ext) and framework_of(base.qname) for base in self.mro(cls)):
             who = next(
                 framework_of(base.qname) for base in self.mro(cls) if isinstance(base, Ext) and framework_of(base.qname)
             )
             self.emit("managed", call.node, obj, who=who)
 
-    def annotated_external(self: Interpreter, obj: Obj, module: Module, annotation: nodes.NodeNG) -> None:  # type: ignore[misc]
+    def annotated_external(self: Interpreter, obj: Obj, module: Module, annotation: nodes.NodeNG) -> None:
         """A parameter that is annotated as an optimizer was built by a caller that is not seen."""
         if isinstance(annotation, (nodes.Name, nodes.Attribute)):
             value = self.in_module(module, lambda: self.eval(annotation))
@@ -98,7 +109,7 @@ class Membership(Machine):
             ):
                 obj.atom.facts["given optimizer"] = True
 
-    def given(self: Interpreter, func: Func, bound: dict[str, Value]) -> None:  # type: ignore[misc]
+    def given(self: Interpreter, func: Func, bound: dict[str, Value]) -> None:
         """A function takes a model and a finished optimizer: that holds what the model has by then."""
         handed = [
             value
@@ -111,7 +122,7 @@ class Membership(Machine):
                 held = tuple(optim.Held(other, self.now, TOP) for other in handed if other is not obj)
                 self.emit("optimizer", func.node, obj, held=held, complete=True, proven=True, given=True)
 
-    def surely_lacks(self: Interpreter, obj: Obj, name: str) -> bool:  # type: ignore[misc]
+    def surely_lacks(self: Interpreter, obj: Obj, name: str) -> bool:
         if obj.parent is not None or hasattr_of_module(name, obj):
             return False
         cls = self.class_of(obj)
@@ -120,7 +131,7 @@ class Membership(Machine):
             return isinstance(own, Ext) and own.qname.startswith("torch.nn.") and name not in _LAYER_NAMES
         return obj.atom.cls is cls and self.closed_class(cls)
 
-    def is_sharded_formula(self, obj: Obj) -> Any:
+    def is_sharded_formula(self: Interpreter, obj: Obj) -> Any:
         """``isinstance(m, FSDPModule)``: decided where the trace decides it."""
         steps = [
             step
@@ -138,7 +149,7 @@ class Membership(Machine):
             return False
         return ("truth", ("sharded", obj, len(related)))
 
-    def isinstance_formula(self: Interpreter, obj: Obj, classes: list[Value]) -> Any:  # type: ignore[misc]
+    def isinstance_formula(self: Interpreter, obj: Obj, classes: list[Value]) -> Any:
         names = [cls.qname for cls in classes if isinstance(cls, Ext)]
         if "torch.distributed.fsdp.FSDPModule" in names:
             return self.is_sharded_formula(obj)
@@ -163,7 +174,7 @@ class Membership(Machine):
                 return own.qname == "torch.nn.Sequential" and False
         return ("truth", ("isinst", obj, tuple(sorted(classes, key=str))))
 
-    def frozen(self: Interpreter, leaf: ParamV, switch: Value, node: nodes.NodeNG) -> None:  # type: ignore[misc]
+    def frozen(self: Interpreter, leaf: ParamV, switch: Value, node: nodes.NodeNG) -> None:
         for _, model in self.alternatives(leaf.model):
             if isinstance(model, Obj):
                 modules.freeze(self, model, switch, node)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
-from astroid import nodes
+from typing import TYPE_CHECKING
 
 from ..values import (
     NONE,
@@ -67,20 +65,9 @@ _GLOBAL_MESH = "torch.distributed.device_mesh.DeviceMesh"
 
 
 class TorchModel(Objects):
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.called_name = ""
-        self.any_sharded = False
-        self.sharded_atoms: set[Atom] = set()
-        self.optimizers: set[Obj] = set()
-        self.inside: list[Obj] = []
-        self.opaque: dict[str, nodes.NodeNG] = {}
-        self.adopted_at: dict[Obj, int] = {}
-        self.called_atoms: set[Atom] = set()
-
     # -- calls -------------------------------------------------------------------
 
-    def call_external(self: Interpreter, qname: str, call: Call) -> Value:  # type: ignore[misc]
+    def call_external(self: Interpreter, qname: str, call: Call) -> Value:
         handler = EXTERNALS.get(qname)
         self.called_name = qname
         if handler is not None:
@@ -101,7 +88,7 @@ class TorchModel(Objects):
             return call_framework(self, qname, call)
         return self.call_other(qname, call)
 
-    def call_other(self: Interpreter, qname: str, call: Call) -> Value:  # type: ignore[misc]
+    def call_other(self: Interpreter, qname: str, call: Call) -> Value:
         """Some function of another package."""
         package = qname.split(".")[0]
         if package == "torch" and "device" in call.kwargs:
@@ -127,7 +114,7 @@ class TorchModel(Objects):
             optim.created(self, atom.root, call, proven=False)
         return atom.root
 
-    def call_object(self: Interpreter, obj: Obj, call: Call) -> Value:  # type: ignore[misc]
+    def call_object(self: Interpreter, obj: Obj, call: Call) -> Value:
         """``obj(...)``: a module's call runs its hooks, then ``forward``."""
         custom = self.find_attr(obj, "__call__")
         if custom is not None:
@@ -157,7 +144,7 @@ class TorchModel(Objects):
             return self.made_by(obj, describe(obj), call)
         return obj.child(("()", "", tuple(call.args) if len(call.args) < 3 else len(call.args)))
 
-    def made_by(self: Interpreter, maker: Obj, words: str, call: Call) -> Value:  # type: ignore[misc]
+    def made_by(self: Interpreter, maker: Obj, words: str, call: Call) -> Value:
         """What unknown code returned: an object of its own, different at each call."""
         kind = (
             maker.atom.kind
@@ -171,7 +158,7 @@ class TorchModel(Objects):
             optim.created(self, atom.root, call, proven=False)
         return atom.root
 
-    def call_unresolved_method(self: Interpreter, obj: Obj, name: str, call: Call) -> Value:  # type: ignore[misc]
+    def call_unresolved_method(self: Interpreter, obj: Obj, name: str, call: Call) -> Value:
         special = self.special_method(obj, name, call)
         if special is not None:
             return special
@@ -188,7 +175,7 @@ class TorchModel(Objects):
             return self.made_by(obj, f"{describe(obj)}.{name}()", call)
         return obj.child(("()", name, tuple(call.args) if len(call.args) < 3 else len(call.args)))
 
-    def special_method(self: Interpreter, obj: Obj, name: str, call: Call) -> Value | None:  # type: ignore[misc]
+    def special_method(self: Interpreter, obj: Obj, name: str, call: Call) -> Value | None:
         atom = obj.atom
         if name == "forward" and self.any_sharded:
             self.entered(obj, name, call)
@@ -202,7 +189,7 @@ class TorchModel(Objects):
             return self.argparse_method(obj, name, call)
         return None
 
-    def argparse_method(self, obj: Obj, name: str, call: Call) -> Value | None:
+    def argparse_method(self: Interpreter, obj: Obj, name: str, call: Call) -> Value | None:
         if name == "add_argument":
             flags = [value.value for value in call.args if isinstance(value, Const) and isinstance(value.value, str)]
             long = next((flag for flag in flags if flag.startswith("--")), flags[0] if flags else "")
@@ -217,12 +204,12 @@ class TorchModel(Objects):
             return TupleV((obj, unknown("further arguments")))
         return None
 
-    def default_of(self, obj: Obj) -> Value | None:
+    def default_of(self: Interpreter, obj: Obj) -> Value | None:
         """The default of a command-line option."""
         defaults = obj.atom.facts.get("defaults")
         return defaults.get(obj.item) if defaults and obj.parent is obj.atom.root else None
 
-    def call_base_method(self: Interpreter, obj: Obj, name: str, call: Call) -> Value:  # type: ignore[misc]
+    def call_base_method(self: Interpreter, obj: Obj, name: str, call: Call) -> Value:
         """``super().name(...)`` where the base class is not project code."""
         cls = self.class_of(obj)
         bases = [base for base in self.mro(cls) if isinstance(base, Ext)] if cls is not None else []
@@ -249,7 +236,7 @@ class TorchModel(Objects):
             return handler(self, obj, call)
         return unknown(f"super().{name}()")
 
-    def call_value_method(self: Interpreter, leaf: Value, name: str, call: Call) -> Value:  # type: ignore[misc]
+    def call_value_method(self: Interpreter, leaf: Value, name: str, call: Call) -> Value:
         if isinstance(leaf, BoundExt):
             return unknown(f"{name}()")
         if isinstance(leaf, (ListV, TupleV)):

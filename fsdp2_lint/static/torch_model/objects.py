@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 class Objects(Escapes):
-    def object_attr(self: Interpreter, obj: Obj, name: str, node: nodes.NodeNG) -> Value:  # type: ignore[misc]
+    def object_attr(self: Interpreter, obj: Obj, name: str, node: nodes.NodeNG) -> Value:
         found = framework_attr(obj, name)
         if found is not None:
             return found
@@ -50,7 +50,7 @@ class Objects(Escapes):
             return self.class_of(obj) or obj.child(name)
         return obj.child(name)
 
-    def value_attr(self: Interpreter, leaf: Value, name: str) -> Value:  # type: ignore[misc]
+    def value_attr(self: Interpreter, leaf: Value, name: str) -> Value:
         if isinstance(leaf, (StateTensor, ParamV)):
             return (
                 leaf if name in ("data", "grad") else (BoundExt(leaf, name) if name == "full_tensor" else unknown(name))
@@ -63,10 +63,10 @@ class Objects(Escapes):
             return unknown(name)
         return BoundExt(leaf, name)
 
-    def object_listing(self: Interpreter, obj: Obj) -> Items:  # type: ignore[misc]
+    def object_listing(self: Interpreter, obj: Obj) -> Items:
         return module_tree.object_listing(self, obj)
 
-    def item_of(self: Interpreter, obj: Obj, key: Value, node: nodes.NodeNG) -> Value:  # type: ignore[misc]
+    def item_of(self: Interpreter, obj: Obj, key: Value, node: nodes.NodeNG) -> Value:
         custom = self.find_attr(obj, "__getitem__")
         if custom is not None:
             from ..interp.call import Call
@@ -77,7 +77,7 @@ class Objects(Escapes):
             return self.get_attr(obj, fields[key.value], node)
         return module_tree.item_of(self, obj, key)
 
-    def named_fields(self: Interpreter, obj: Obj) -> list[str]:  # type: ignore[misc]
+    def named_fields(self: Interpreter, obj: Obj) -> list[str]:
         """The fields of a named tuple, in order."""
         cls = self.class_of(obj)
         if cls is None or not any(
@@ -88,13 +88,13 @@ class Objects(Escapes):
 
         return [name for name, node in class_body(cls.node).items() if isinstance(node, nodes.AnnAssign)]
 
-    def stored_item(self: Interpreter, obj: Obj, key: Value, value: Value, node: nodes.NodeNG) -> None:  # type: ignore[misc]
+    def stored_item(self: Interpreter, obj: Obj, key: Value, value: Value, node: nodes.NodeNG) -> None:
         inner = "['params']" in obj.path or key == Const("params")
         if inner and any(at in self.optimizers for at in obj.above):
             self.emit("remapped", node, next(at for at in obj.above if at in self.optimizers))
         module_tree.stored_item(self, obj, key, value, node)
 
-    def part_of(self, leaf: Value) -> Value:
+    def part_of(self: Interpreter, leaf: Value) -> Value:
         if isinstance(leaf, (Loaded, StateTensor)):
             return leaf
         if isinstance(leaf, StateDict):
@@ -103,13 +103,13 @@ class Objects(Escapes):
             return leaf
         return unknown("a part of a value")
 
-    def environment(self, key: Value) -> Value:
+    def environment(self: Interpreter, key: Value) -> Value:
         return rank.environment(key)
 
-    def external_is_module(self, qname: str) -> bool | None:
+    def external_is_module(self: Interpreter, qname: str) -> bool | None:
         return module_tree.external_is_module(qname)
 
-    def entered(self: Interpreter, obj: Obj, name: str, call: Call) -> None:  # type: ignore[misc]
+    def entered(self: Interpreter, obj: Obj, name: str, call: Call) -> None:
         """A method of an object is called by name, past ``__call__`` and its hooks."""
         if not self.any_sharded or self.store.get((obj, name)) is not None:
             return
@@ -118,7 +118,7 @@ class Objects(Escapes):
         elif name == "forward":
             self.emit("called", call.node, obj, method=name, hooked=False, inside=tuple(self.inside))
 
-    def enter_manager(self: Interpreter, value: Value, node: nodes.NodeNG) -> Value:  # type: ignore[misc]
+    def enter_manager(self: Interpreter, value: Value, node: nodes.NodeNG) -> Value:
         if isinstance(value, Obj):
             if value.parent is None and "device_manager" in value.atom.facts:
                 self.emit(
@@ -138,12 +138,12 @@ class Objects(Escapes):
                 return self.call(method, Call(self, node, []))
         return value
 
-    def leave_manager(self: Interpreter, value: Value, node: nodes.NodeNG) -> None:  # type: ignore[misc]
+    def leave_manager(self: Interpreter, value: Value, node: nodes.NodeNG) -> None:
         method = self.find_attr(value, "__exit__") if isinstance(value, Obj) else None
         if method is not None:
             from ..interp.call import Call
 
             self.call(method, Call(self, node, [NONE, NONE, NONE]))
 
-    def discarded(self: Interpreter, node: nodes.Expr, value: Value) -> None:  # type: ignore[misc]
+    def discarded(self: Interpreter, node: nodes.Expr, value: Value) -> None:
         device.discarded(self, node, value)

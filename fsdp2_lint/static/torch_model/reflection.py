@@ -102,7 +102,7 @@ def is_instance(machine: Interpreter, call: Call) -> Value:
                 else ("truth", ("isinst", leaf, tuple(classes)))
             )
         if isinstance(leaf, Obj):
-            return machine.isinstance_formula(leaf, classes)
+            return machine.isinstance_formula(leaf, list[Value](classes))
         python = {ListV: "builtins.list", DictV: "builtins.dict", TupleV: "builtins.tuple"}.get(type(leaf))
         if python is not None:
             return (
