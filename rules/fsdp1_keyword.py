@@ -10,7 +10,8 @@ from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
 # What FSDP1 took, and what says the same in FSDP2.
 INSTEAD = {
     "auto_wrap_policy": "call fully_shard on each block, then on the root",
-    "sharding_strategy": "reshard_after_forward (FULL_SHARD: True, SHARD_GRAD_OP: False) and a 2-D mesh for HYBRID_SHARD",
+    "sharding_strategy": "reshard_after_forward (FULL_SHARD: True, SHARD_GRAD_OP: False), "
+    "and a 2-D mesh for HYBRID_SHARD",
     "mixed_precision": "mp_policy=MixedPrecisionPolicy(...)",
     "cpu_offload": "offload_policy=CPUOffloadPolicy()",
     "device_mesh": "mesh=",

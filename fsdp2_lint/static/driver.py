@@ -21,7 +21,10 @@ from .witness import witness
 
 PROJECT_STEPS = int(os.environ.get("FSDP2_LINT_STEPS", "1000000"))
 # The order in which a framework or a caller drives the methods of a trainer-like class.
-_DRIVEN = ("setup", "init", "configure_model", "build", "create", "prepare", "load", "parallelize", "wrap", "shard", "configure_optim", "fit", "train", "run", "step", "eval", "valid", "test", "save", "export")  # fmt: skip
+_DRIVEN = tuple(
+    "setup init configure_model build create prepare load parallelize wrap shard configure_optim"
+    " fit train run step eval valid test save export".split()
+)
 
 
 class Driver:

@@ -23,9 +23,9 @@ _IMPORT = re.compile(
 _NAME = re.compile(rb"[A-Za-z_]\w*")
 # Names that say nothing about which function is meant; they count within one file only.
 _GENERIC = frozenset(
-    """main run train forward setup build apply init __init__ __call__ wrapper get load save step fit call create make wrap
-    prepare execute start launch configure update test eval evaluate inner decorator func fn from_config from_pretrained
-    __enter__ __post_init__ model wrapped to initialize process""".split()
+    """main run train forward setup build apply init __init__ __call__ wrapper get load save step fit call
+    create make wrap prepare execute start launch configure update test eval evaluate inner decorator func fn
+    from_config from_pretrained __enter__ __post_init__ model wrapped to initialize process""".split()
 )  # fmt: skip
 MAX_CLIMB = 6
 SEED = "fully_shard"

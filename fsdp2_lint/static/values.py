@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Union
+from typing import TYPE_CHECKING, Any
 
 from .guards import TOP, Formula, Guard, both, either, negate
 
@@ -246,10 +246,10 @@ class Choice:
     options: tuple[tuple[Guard, Value], ...]
 
 
-Value = Union[
-    Obj, Const, Rank, Cond, Text, Func, Bound, BoundExt, ClassV, Partial, ModRef, Ext, Super,
-    TupleV, ListV, DictV, Params, ParamV, StateDict, StateTensor, Loaded, Choice,
-]  # fmt: skip
+Value = (
+    Obj | Const | Rank | Cond | Text | Func | Bound | BoundExt | ClassV | Partial | ModRef | Ext | Super
+    | TupleV | ListV | DictV | Params | ParamV | StateDict | StateTensor | Loaded | Choice
+)  # fmt: skip
 NONE = Const(None)
 
 

@@ -50,7 +50,8 @@ class StaticOptimizer:
                 if self._both_orders(created, sharding):
                     why = (
                         why
-                        or f"the same function also builds it after sharding ({sharding.when.at}); which is meant is the caller's choice"
+                        or f"the same function also builds it after sharding ({sharding.when.at}); "
+                        "which is meant is the caller's choice"
                     )
                     continue
                 stale = Stale(

@@ -27,7 +27,7 @@ class StaticProcess:
             return yes(step.when)
         if self.program.managed_by:
             return yes(self.program.managed_by)
-        for who, node in self.program.machine.opaque.items():
+        for who in self.program.machine.opaque:
             return unknown(f"{who}, which was not followed, may select the device")
         return unknown(self.program.open_why) if self.program.open_why else no()
 
@@ -112,7 +112,7 @@ class StaticCollection:
             return unknown("which model this is about is not known")
         if subject in self.program.machine.optimizers:
             return unknown("which model this is about is not known")
-        for sharding, part in self.program.units(subject, *RELATED):
+        for sharding, _part in self.program.units(subject, *RELATED):
             if sharding.driven_before(self.step):
                 return yes()
         may = any(True for _ in self.program.units(subject, Relation.MAY))

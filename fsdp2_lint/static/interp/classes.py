@@ -82,7 +82,9 @@ class Classes(Construction):
             return True
         return None if None in answers else False
 
-    def class_member(self: Interpreter, cls: ClassV, name: str, *, behind: ClassV | None = None) -> tuple[ClassV, nodes.NodeNG] | None:  # fmt: skip
+    def class_member(
+        self: Interpreter, cls: ClassV, name: str, *, behind: ClassV | None = None
+    ) -> tuple[ClassV, nodes.NodeNG] | None:
         order = self.mro(cls)
         if behind is not None:
             order = order[order.index(behind) + 1 :] if behind in order else []

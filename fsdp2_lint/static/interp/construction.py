@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from astroid import nodes
 
 from ..values import SOME, Atom, ClassV, Func, Obj, Super, Value, unknown
-from .calls import Call, Calls
+from .call import Call
+from .calls import Calls
 from .machine import Frame
 from .syntax import class_body, decorator_names
 

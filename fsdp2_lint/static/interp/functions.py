@@ -116,7 +116,16 @@ class Functions(Iteration):
             )
         return isinstance(leaf, (Params, ParamV, Func, Bound, Partial))
 
-    def activate(self: Interpreter, func: Func, args: list[Value], kwargs: dict[str, Value], node: nodes.NodeNG, receiver: Value | None, why: str, on_yield: Any) -> Value:  # fmt: skip
+    def activate(
+        self: Interpreter,
+        func: Func,
+        args: list[Value],
+        kwargs: dict[str, Value],
+        node: nodes.NodeNG,
+        receiver: Value | None,
+        why: str,
+        on_yield: Any,
+    ) -> Value:
         start = self.guard
         frame = Frame(self.fresh(), func.module, func, start, func.owner, receiver, on_yield=on_yield)
         if func.closure:
@@ -153,7 +162,9 @@ class Functions(Iteration):
             self.declare(result, func.module, func.node.returns)
         return result
 
-    def bind_arguments(self: Interpreter, func: Func, args: list[Value], kwargs: dict[str, Value], receiver: Value | None, why: str) -> dict[str, Value]:  # fmt: skip
+    def bind_arguments(
+        self: Interpreter, func: Func, args: list[Value], kwargs: dict[str, Value], receiver: Value | None, why: str
+    ) -> dict[str, Value]:
         spec = func.node.args
         names = [*(spec.posonlyargs or []), *(spec.args or [])]
         positional = [receiver, *args] if receiver is not None else list(args)
@@ -177,7 +188,9 @@ class Functions(Iteration):
         self.bind_types(func, spec, bound)
         return bound
 
-    def bind_defaults(self: Interpreter, func: Func, spec: nodes.Arguments, names: list[Any], bound: dict[str, Value], why: str) -> None:  # fmt: skip
+    def bind_defaults(
+        self: Interpreter, func: Func, spec: nodes.Arguments, names: list[Any], bound: dict[str, Value], why: str
+    ) -> None:
         defaults = list(spec.defaults or [])
         pairs = list(zip(names[len(names) - len(defaults) :], defaults))
         pairs += [
@@ -185,7 +198,7 @@ class Functions(Iteration):
             for name, default in zip(spec.kwonlyargs or [], spec.kw_defaults or [])
             if default is not None
         ]
-        given = dict((name.name, default) for name, default in pairs)
+        given = {name.name: default for name, default in pairs}
         for name_node in [*names, *(spec.kwonlyargs or [])]:
             name = name_node.name
             if name in bound:
@@ -213,7 +226,11 @@ class Functions(Iteration):
         return isinstance(found, nodes.Name) and found.name in ("int", "float", "str", "bool")
 
     def bind_types(self: Interpreter, func: Func, spec: nodes.Arguments, bound: dict[str, Value]) -> None:
-        annotated = [*zip(spec.posonlyargs or [], spec.posonlyargs_annotations or []), *zip(spec.args or [], spec.annotations or []), *zip(spec.kwonlyargs or [], spec.kwonlyargs_annotations or [])]  # fmt: skip
+        annotated = [
+            *zip(spec.posonlyargs or [], spec.posonlyargs_annotations or []),
+            *zip(spec.args or [], spec.annotations or []),
+            *zip(spec.kwonlyargs or [], spec.kwonlyargs_annotations or []),
+        ]
         for name_node, annotation in annotated:
             value = bound.get(name_node.name)
             if annotation is not None and value is not None:

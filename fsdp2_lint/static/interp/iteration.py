@@ -100,6 +100,7 @@ class Iteration(Conditions):
         """Is this a call of a project function under ``@contextmanager``?"""
         func = manager.func
         receiver: Value | None = None
+        callee: Value | None
         if isinstance(func, nodes.Attribute):
             owner = self.eval(func.expr)
             callee = (
@@ -112,7 +113,7 @@ class Iteration(Conditions):
         else:
             return None
         if isinstance(callee, Bound):
-            callee, receiver = callee.func, callee.receiver
+            receiver, callee = callee.receiver, callee.func
         if not (isinstance(callee, Func) and self.is_generator_manager(callee.node)):
             return None
         args, kwargs, why = self.arguments(manager)

@@ -31,7 +31,16 @@ if TYPE_CHECKING:
     from ..interp.interpreter import Interpreter
 
 
-@external("builtins.list", "builtins.tuple", "builtins.set", "builtins.sorted", "builtins.frozenset", "builtins.iter", "collections.deque", "torch.utils.data.ChainDataset")  # fmt: skip
+@external(
+    "builtins.list",
+    "builtins.tuple",
+    "builtins.set",
+    "builtins.sorted",
+    "builtins.frozenset",
+    "builtins.iter",
+    "collections.deque",
+    "torch.utils.data.ChainDataset",
+)
 def make_list(machine: Interpreter, call: Call) -> Value:
     if not call.args:
         return machine.new_list([])

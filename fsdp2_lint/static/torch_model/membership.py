@@ -19,9 +19,10 @@ if TYPE_CHECKING:
     from ..project import Module
 
 _LAYER_NAMES = frozenset(
-    """weight bias in_features out_features num_embeddings embedding_dim padding_idx normalized_shape eps elementwise_affine
-    kernel_size stride padding dilation groups in_channels out_channels num_heads embed_dim in_proj_weight out_proj num_features
-    running_mean running_var layers num_layers hidden_size input_size p inplace dim approximate module""".split()
+    """weight bias in_features out_features num_embeddings embedding_dim padding_idx normalized_shape eps
+    elementwise_affine kernel_size stride padding dilation groups in_channels out_channels num_heads embed_dim
+    in_proj_weight out_proj num_features running_mean running_var layers num_layers hidden_size input_size p
+    inplace dim approximate module""".split()
 )  # fmt: skip
 _MODULE_NAMES = frozenset({"training", "parameters", "modules", "state_dict", "forward", "to", "device", "config"})
 

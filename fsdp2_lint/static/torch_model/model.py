@@ -54,12 +54,14 @@ if TYPE_CHECKING:
 _BUILDERS = ("build", "create", "make", "load", "from_", "construct", "instantiate", "new", "setup", "prepare", "init")
 # Packages that look at functions or keep them, but do not call them while a model is set up.
 _NEVER_CALL = (
-    "builtins.", "inspect.", "typing.", "functools.", "types.", "logging.", "warnings.", "dataclasses.", "operator.", "weakref.",
-    "atexit.", "signal.", "torch.library.", "torch._dynamo.", "torch.compiler.", "torch.utils.data.", "torch.fx.",
+    "builtins.", "inspect.", "typing.", "functools.", "types.", "logging.", "warnings.", "dataclasses.",
+    "operator.", "weakref.", "atexit.", "signal.", "torch.library.", "torch._dynamo.", "torch.compiler.",
+    "torch.utils.data.", "torch.fx.",
 )  # fmt: skip
 _CONFIGURATIONS = (
-    "argparse.ArgumentParser", "json.load", "yaml.", "omegaconf.", "tomli.", "tomllib.", "toml.", "tyro.", "transformers.HfArgumentParser",
-    "simple_parsing.", "jsonargparse.", "configparser.", "ml_collections.", "draccus.", "dacite.",
+    "argparse.ArgumentParser", "json.load", "yaml.", "omegaconf.", "tomli.", "tomllib.", "toml.", "tyro.",
+    "transformers.HfArgumentParser", "simple_parsing.", "jsonargparse.", "configparser.", "ml_collections.",
+    "draccus.", "dacite.",
 )  # fmt: skip
 _GLOBAL_MESH = "torch.distributed.device_mesh.DeviceMesh"
 

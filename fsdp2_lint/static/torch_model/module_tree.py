@@ -27,14 +27,15 @@ _SIZES = {
     "Conv2d": lambda a: a[0] * a[1] * 64 + a[1],
 }
 PARAMETRIC = frozenset(
-    """Linear Bilinear LazyLinear Embedding EmbeddingBag LayerNorm RMSNorm GroupNorm BatchNorm1d BatchNorm2d BatchNorm3d
-    SyncBatchNorm Conv1d Conv2d Conv3d ConvTranspose1d ConvTranspose2d ConvTranspose3d MultiheadAttention LSTM GRU RNN
-    Transformer TransformerEncoder TransformerDecoder TransformerEncoderLayer TransformerDecoderLayer PReLU""".split()
+    """Linear Bilinear LazyLinear Embedding EmbeddingBag LayerNorm RMSNorm GroupNorm BatchNorm1d BatchNorm2d
+    BatchNorm3d SyncBatchNorm Conv1d Conv2d Conv3d ConvTranspose1d ConvTranspose2d ConvTranspose3d
+    MultiheadAttention LSTM GRU RNN Transformer TransformerEncoder TransformerDecoder TransformerEncoderLayer
+    TransformerDecoderLayer PReLU""".split()
 )  # fmt: skip
 FREE = frozenset(
-    """Dropout Dropout1d Dropout2d ReLU GELU SiLU Sigmoid Tanh Softmax LogSoftmax Identity Flatten Unflatten MaxPool2d AvgPool2d
-    AdaptiveAvgPool2d CrossEntropyLoss MSELoss BCEWithLogitsLoss NLLLoss L1Loss LeakyReLU ELU Mish Upsample PixelShuffle
-    Hardswish Softplus AdaptiveAvgPool1d MaxPool1d AvgPool1d ZeroPad2d""".split()
+    """Dropout Dropout1d Dropout2d ReLU GELU SiLU Sigmoid Tanh Softmax LogSoftmax Identity Flatten Unflatten
+    MaxPool2d AvgPool2d AdaptiveAvgPool2d CrossEntropyLoss MSELoss BCEWithLogitsLoss NLLLoss L1Loss LeakyReLU
+    ELU Mish Upsample PixelShuffle Hardswish Softplus AdaptiveAvgPool1d MaxPool1d AvgPool1d ZeroPad2d""".split()
 )  # fmt: skip
 MAX_MODULES = 60
 

@@ -88,7 +88,11 @@ def get_submodule(machine: Interpreter, obj: Obj, call: Call) -> Value:
     if isinstance(name, Const) and isinstance(name.value, str):
         value: Value = obj
         for part in name.value.split("."):
-            value = machine.item_of(value, Const(int(part)), call.node) if part.isdigit() and isinstance(value, Obj) else machine.get_attr(value, part, call.node)  # fmt: skip
+            value = (
+                machine.item_of(value, Const(int(part)), call.node)
+                if part.isdigit() and isinstance(value, Obj)
+                else machine.get_attr(value, part, call.node)
+            )
         return value
     return obj.child(BELOW)
 
@@ -190,7 +194,19 @@ def save_pretrained(machine: Interpreter, obj: Obj, call: Call) -> Value:
     return NONE
 
 
-@external("torch.compile", "torch.jit.script", "torch.distributed.algorithms._checkpoint.checkpoint_wrapper.checkpoint_wrapper", "torch.distributed._composable.checkpoint", "torch.distributed._composable.replicate", "torch.distributed.tensor.parallel.parallelize_module", "torch.nn.SyncBatchNorm.convert_sync_batchnorm", "typing.cast", "torchao.float8.convert_to_float8_training", "torch.distributed.fsdp.wrap.wrap", "copy.copy")  # fmt: skip
+@external(
+    "torch.compile",
+    "torch.jit.script",
+    "torch.distributed.algorithms._checkpoint.checkpoint_wrapper.checkpoint_wrapper",
+    "torch.distributed._composable.checkpoint",
+    "torch.distributed._composable.replicate",
+    "torch.distributed.tensor.parallel.parallelize_module",
+    "torch.nn.SyncBatchNorm.convert_sync_batchnorm",
+    "typing.cast",
+    "torchao.float8.convert_to_float8_training",
+    "torch.distributed.fsdp.wrap.wrap",
+    "copy.copy",
+)
 def wrapped(machine: Interpreter, call: Call) -> Value:
     """Wrappers that keep the module, or stand in its place with the same parameters."""
     is_cast = machine.called_name == "typing.cast"

@@ -12,7 +12,7 @@ _MOVED = [
     (r"torch\.distributed\.(?:init_device_mesh|DeviceMesh)$", None),
     (r"torch\.distributed\.(?:distributed_c10d|c10d_logger|_functional_collectives)\.(\w+)$", r"torch.distributed.\1"),
     (r"torch\.distributed\.(?:_tensor|tensor\._api|_tensor\.api)\.(\w+)$", r"torch.distributed.tensor.\1"),
-    (r"torch\.distributed\.checkpoint\.(?:state_dict_saver|state_dict_loader)\.(\w+)$", r"torch.distributed.checkpoint.\1"),
+    (r"torch\.distributed\.checkpoint\.state_dict_(?:saver|loader)\.(\w+)$", r"torch.distributed.checkpoint.\1"),
     (r"torch\.nn\.modules\.(?:\w+\.)?([A-Z]\w+)$", r"torch.nn.\1"),
     (r"torch\.nn\.parallel\.distributed\.(\w+)$", r"torch.nn.parallel.\1"),
     (r"torch\.nn\.utils\.clip_grad\.(\w+)$", r"torch.nn.utils.\1"),

@@ -15,9 +15,10 @@ if TYPE_CHECKING:
 
 _NOT_OPTIMIZERS = ("torch.optim.lr_scheduler", "torch.optim.swa_utils", "torch.optim.optimizer")
 _PACKAGES = (
-    "torch.optim.", "bitsandbytes.optim.", "apex.optimizers.", "torchao.optim.", "transformer_engine.pytorch.optimizers.",
-    "lion_pytorch.", "prodigyopt.", "schedulefree.", "muon.", "pytorch_optimizer.", "came_pytorch.", "adam_mini.", "dion.",
-    "transformers.optimization.Ada", "transformers.Ada", "deepspeed.ops.adam.", "heavyball.",
+    "torch.optim.", "bitsandbytes.optim.", "apex.optimizers.", "torchao.optim.",
+    "transformer_engine.pytorch.optimizers.", "lion_pytorch.", "prodigyopt.", "schedulefree.", "muon.",
+    "pytorch_optimizer.", "came_pytorch.", "adam_mini.", "dion.", "transformers.optimization.Ada",
+    "transformers.Ada", "deepspeed.ops.adam.", "heavyball.",
 )  # fmt: skip
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from ..values import NONE, Atom, Cond, Const, Rank, Text, Value, unknown
 from .tables import external
@@ -55,25 +56,23 @@ def is_initialized(machine: Interpreter, call: Call) -> Value:
     return Const(True) if made is not None else Cond(INITIALISED)
 
 
+CONVERTERS: dict[str, Callable[[Any], Any]] = {"int": int, "str": str, "float": float, "bool": bool, "abs": abs}
+
+
 @external("builtins.int", "builtins.str", "builtins.float", "builtins.bool", "builtins.abs")
 def convert(machine: Interpreter, call: Call) -> Value:
+    name = machine.called_name.rsplit(".", 1)[-1]
+
     def one(leaf: Value) -> Value:
-        name = machine.called_name.rsplit(".", 1)[-1]
         if isinstance(leaf, Rank):
             return Text(True, "{}", leaf) if name == "str" else leaf
         if isinstance(leaf, Const):
             try:
-                return Const({"int": int, "str": str, "float": float, "bool": bool, "abs": abs}[name](leaf.value))
+                return Const(CONVERTERS[name](leaf.value))
             except (TypeError, ValueError):
                 return unknown("a conversion that fails")
         if isinstance(leaf, (Text, Cond)):
             return leaf
         return leaf if name in ("int", "float") else Text(machine.per_rank(leaf))
 
-    name = machine.called_name
-    return machine.over(call.args[0], lambda leaf: _named(machine, name, leaf, one)) if call.args else Const(0)
-
-
-def _named(machine: Interpreter, name: str, leaf: Value, one) -> Value:  # type: ignore[no-untyped-def]
-    machine.called_name = name
-    return one(leaf)
+    return machine.over(call.args[0], one) if call.args else Const(0)
