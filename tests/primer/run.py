@@ -15,8 +15,8 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from multiprocessing import Pool
 from pathlib import Path
 
 from fsdp2_lint import registry
@@ -51,7 +51,8 @@ def read_findings() -> dict[Key, str]:
     with (HERE / "findings.tsv").open(encoding="utf-8", newline="") as table:
         rows = csv.DictReader(table, delimiter="\t", quoting=csv.QUOTE_NONE)
         return {
-            Key(row["repo"], row["file"], int(row["line"]), row["code"], row["severity"]): row["verdict"] for row in rows
+            Key(row["repo"], row["file"], int(row["line"]), row["code"], row["severity"]): row["verdict"]
+            for row in rows
         }
 
 
@@ -79,8 +80,8 @@ def examine(folder: Path) -> Checked:
 
 def examine_all(folders: Iterable[Path], jobs: int | None) -> dict[Key, str]:
     messages: dict[Key, str] = {}
-    with ProcessPoolExecutor(jobs, max_tasks_per_child=1) as pool:
-        for checked in pool.map(examine, folders):
+    with Pool(jobs, maxtasksperchild=1) as pool:  # a large project's memory goes back with its process
+        for checked in pool.imap_unordered(examine, folders):
             messages.update(checked.messages)
             print("." if not checked.messages else len(checked.messages), end=" ", file=sys.stderr, flush=True)
     print(file=sys.stderr)

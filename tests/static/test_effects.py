@@ -201,32 +201,16 @@ exec("touch(it)")
 touch(vars(it))
 touch @ it
 it.register(touch) if False else touch << it""".splitlines()
-CAPTURED = "a function value that closes over it is handed on, not the thing itself"
-FIELDS = "what an escaping object holds in its attributes does not escape with it"
 KEPT = "an attribute or item of foreign code keeps it"
-BASE = "a base class that was not followed gets it through super().__init__ or self"
-THROUGH = "known code calls the unknown function with it"
 OPERATOR = "an operator of an unknown object gets it"
 NOT_YET = {
-    "touch(lambda: it)": CAPTURED,
-    "touch(functools.partial(identity, it))": CAPTURED,
-    "touch(Holder(it))": FIELDS,
-    "touch(State(it))": FIELDS,
-    "touch(Pair(it, 0))": FIELDS,
-    "touch([Holder(it)])": FIELDS,
-    "touch(vars(it))": FIELDS,
-    "Sub(it)": BASE,
-    "Sub(it).run()": BASE,
-    "Trainer(it)": BASE,
-    "t = mystery_lib.Trainer(); t.it = it; t.run()": KEPT,
+    "touch(lambda: it)": "what a lambda closes over does not escape with it",
     "mystery_lib.it = it": KEPT,
     'mystery_lib.registry["it"] = it': KEPT,
-    'mystery_lib.STRATEGIES["fsdp"](it)': "an item of an unknown object is called: its result is taken for harmless",
     "decorated(it)": "a decorator of another package is taken to keep the function",
-    "mp.spawn(touch, args=(it,))": THROUGH,
-    "threading.Thread(target=touch, args=(it,)).start()": THROUGH,
-    "functools.reduce(lambda _, each: touch(each), [it], None)": THROUGH,
+    "functools.reduce(lambda _, each: touch(each), [it], None)": "reduce() does not enter the lambda it is given",
     'exec("touch(it)")': "exec and eval see every local",
+    "touch(vars(it))": "the dict of vars() is taken for unconnected with the object",
     "touch @ it": OPERATOR,
     "it.register(touch) if False else touch << it": OPERATOR,
 }

@@ -85,7 +85,6 @@ ALIASES = {
 }
 
 
-@pytest.mark.xfail(strict=True, reason="only the spelling fully_shard is looked for in bodies")
 @pytest.mark.parametrize("name", ALIASES)
 def test_sharding_under_another_name_is_an_entry(name: str) -> None:
     assert entries({"train.py": ALIASES[name] + GUARD})[0] == ["train.py"]
@@ -117,12 +116,7 @@ class Trainer:
     assert "FSDP601" in analyse(text + driven).codes
 
 
-GENERIC = pytest.mark.xfail(strict=True, reason="a common name counts within its own file only")
-
-
-@pytest.mark.parametrize(
-    "name", ["shard_all", pytest.param("setup", marks=GENERIC), pytest.param("apply", marks=GENERIC)]
-)
+@pytest.mark.parametrize("name", ["shard_all", "setup", "apply"])
 def test_a_helper_that_a_script_reached_is_not_judged_alone(name: str) -> None:
     """Alone, the order in the helper would look wrong: its caller rebuilds the optimizer."""
     helper = f"{HEAD}def {name}(model):\n    {ORDER}\n    return optimizer\n"

@@ -33,19 +33,8 @@ from .fakes import (
 
 RULES = registry.rules()
 JUDGED = [(rule, event) for event in EVENTS for rule in subscribers(event, RULES)]
-# Questions that a rule asks although no protocol has them: the vocabulary is incomplete.
-UNDECLARED = {"FSDP801": "Collection.needs_model is asked and not in vocab.handles"}
 each_judgement = pytest.mark.parametrize(
-    ("rule", "event"),
-    [
-        pytest.param(
-            rule,
-            event,
-            id=f"{rule.code}-{event.__name__}",
-            marks=[pytest.mark.xfail(strict=True, reason=UNDECLARED[rule.code])] if rule.code in UNDECLARED else [],
-        )
-        for rule, event in JUDGED
-    ],
+    ("rule", "event"), [pytest.param(rule, event, id=f"{rule.code}-{event.__name__}") for rule, event in JUDGED]
 )
 many_examples = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
 
@@ -81,19 +70,12 @@ def test_less_knowledge_never_adds_a_finding(rule: Rule, event: type[Event], dat
         assert less.words[rule.code] == "unknown"
 
 
-BREAKS = {"FSDP303": "takes the first of units() without asking whether there is one: RuntimeError (StopIteration)"}
-
-
 @each_judgement
-def test_no_path_through_a_rule_needs_an_unknown(
-    rule: Rule, event: type[Event], request: pytest.FixtureRequest
-) -> None:
+def test_no_path_through_a_rule_needs_an_unknown(rule: Rule, event: type[Event]) -> None:
     """Laws 1 and 2 on every combination of answers that the rule can tell apart.
 
     Forgetting several answers is forgetting one after the other, so one is enough here.
     """
-    if rule.code in BREAKS:
-        request.applymarker(pytest.mark.xfail(strict=True, reason=BREAKS[rule.code]))
     seen = set()
     for plain in plain_cases(event):
         for known, trial in explore(rule, event, plain, {}):
@@ -121,9 +103,7 @@ def asked_names(rule: Rule) -> set[str]:
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.code)
-def test_rules_ask_only_what_the_vocabulary_has(rule: Rule, request: pytest.FixtureRequest) -> None:
-    if rule.code in UNDECLARED:
-        request.applymarker(pytest.mark.xfail(strict=True, reason=UNDECLARED[rule.code]))
+def test_rules_ask_only_what_the_vocabulary_has(rule: Rule) -> None:
     classes = [each for _, each in inspect.getmembers(handles, inspect.isclass)]
     protocols = [each for each in classes if getattr(each, "_is_protocol", False)]
     known = {name for protocol in protocols for name in questions(protocol)}
