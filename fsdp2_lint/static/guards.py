@@ -20,6 +20,7 @@ from typing import Any
 Formula = Any  # bool or one of the tuples above; recursive types add nothing here
 LARGE = "a condition too large to keep"
 MAX_LITERALS = 160
+MAX_GUARDS = 60_000  # an entry with more has lost itself in combinations
 MAX_LEAVES = 40  # a larger composite becomes an unknown of its own: it only loses correlation
 
 
@@ -30,6 +31,12 @@ class Interned(tuple):  # type: ignore[type-arg]
     __hash__ = object.__hash__
     __eq__ = object.__eq__
     __ne__ = object.__ne__
+
+
+class Pool:
+    """How many path conditions an entry has made: each takes some kilobytes."""
+
+    made = 0
 
 
 _interned: dict[tuple[Any, ...], Interned] = {}
@@ -46,6 +53,7 @@ def intern(formula: Formula) -> Formula:
 
 def forget_formulas() -> None:
     """Formulas are shared within one entry; between entries nothing refers to them."""
+    Pool.made = 0
     _interned.clear()
     _touched.clear()
     TOP._extended.clear()
@@ -167,6 +175,7 @@ class Guard:
             for part in formula[1]:
                 guard = guard.add(part, truth) if guard else None
             return guard
+        Pool.made += 1
         new = Guard()
         new.literals = (*self.literals, (formula, truth))
         new._truths = {**self._truths, formula: truth}

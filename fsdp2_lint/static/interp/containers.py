@@ -64,6 +64,8 @@ class Containers(Names):
 
     def some_of(self: Interpreter, value: Value) -> Value:
         """One of several objects; no longer each of them."""
+        if isinstance(value, TupleV):
+            return TupleV(tuple(self.some_of(part) for part in value.items))
         return value.child((PICK, None)) if isinstance(value, Obj) else value
 
     def get_item(self: Interpreter, leaf: Value, key: Value, node: nodes.NodeNG) -> Value:

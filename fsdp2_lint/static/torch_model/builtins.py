@@ -49,6 +49,8 @@ def make_list(machine: Interpreter, call: Call) -> Value:
 
     def one(leaf: Value) -> Value:
         held = machine.listing(leaf)
+        if machine.called_name == "builtins.tuple" and held.exact and all(path is TOP for path, _ in held.items):
+            return TupleV(tuple(item for _, item in held.items))
         made = ListV(machine.fresh())
         machine.store.put(made.id, held if ordered else reordered(machine, held), local=True)
         return made
