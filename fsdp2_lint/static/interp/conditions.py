@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from astroid import nodes
 
-from ..guards import Formula, atoms, both, either, intern, negate
+from ..guards import LARGE, Formula, atoms, both, either, intern, negate
 from ..values import (
     Bound,
     Choice,
@@ -177,6 +177,8 @@ class Conditions(Expressions):
             and isinstance(left.value, str)
         ):
             return left.value in right.value
+        if isinstance(right, ListV):  # a filter by names that are not known: which modules pass it is open
+            return ("truth", (LARGE, "in", left, right))
         return ("truth", ("in", left, right))
 
     def path_formula(self: Interpreter, path: Any) -> Formula:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from astroid import nodes
 
-from ..guards import TOP, Formula, Guard, atoms
+from ..guards import TOP, Formula, Guard, atoms, both, negate
 from ..values import NONE, Const, Obj, Value, unknown
 from .machine import BREAK, CONTINUE, FALL, RAISE, RETURN, Diverges
 from .targets import Targets
@@ -15,6 +16,8 @@ _JUMPS = (nodes.Return, nodes.Raise, nodes.Break, nodes.Continue)
 
 if TYPE_CHECKING:
     from .interpreter import Interpreter
+
+    Body = list[nodes.NodeNG] | Callable[[], int]
 
 
 class Statements(Targets):
@@ -107,7 +110,7 @@ class Statements(Targets):
             return self.exclusive(list(zip(paths, (body, orelse))), number)
         return self.exclusive(list(zip(paths, (body, orelse))))
 
-    def exclusive(self: Interpreter, arms: list[tuple[Guard, list[nodes.NodeNG]]], fork: int = 0) -> int:
+    def exclusive(self: Interpreter, arms: Sequence[tuple[Guard, Body]], fork: int = 0) -> int:
         """Run arms that exclude each other from the same state, and join them.
 
         Where an arm leaves the block, what follows is marked as the other side of the
@@ -122,7 +125,7 @@ class Statements(Targets):
                 continue
             self.guard = joined
             mark = self.store.mark()
-            flow = self.exec_block(body)
+            flow = body() if callable(body) else self.exec_block(body)
             written.append((path, self.store.undo(mark, self.frame.id)))
             ways |= flow
             ends.append((flow, joined, self.guard))
@@ -150,14 +153,11 @@ class Statements(Targets):
         start = self.guard
         ways = 0
         for guard, element in self.elements(iterable, node.iter):
-            path = start.join(guard)
-            if path is None:
+            if self.guard.join(guard) is None:
                 continue
-            before = self.relative(self.guard, start)
-            self.guard = path.join(before) or path
-            self.assign(node.target, element)
-            flow = self.exec_block(node.body)
+            flow = self.visit_if(guard, node, element)
             ways |= flow
+            self.leave_loop(start, ended=CONTINUE)
             if not flow & (FALL | CONTINUE):
                 break
         self.loops -= 1
@@ -168,13 +168,29 @@ class Statements(Targets):
 
     exec_AsyncFor = exec_For
 
-    def leave_loop(self: Interpreter, start: Guard) -> None:
+    def visit_if(self: Interpreter, guard: Guard, node: nodes.For, element: Value) -> int:
+        """One round of a loop; an element that a filter may have kept out is visited on one side of a branch."""
+
+        def visit() -> int:
+            self.assign(node.target, element)
+            return self.exec_block(node.body)
+
+        kept = both([part if truth else negate(part) for part, truth in guard.literals])
+        visited, passed = self.guard.add(kept), self.guard.add(kept, False)
+        if visited is None or passed is None:
+            return visit()
+        paths = [TOP.add(kept) or TOP, TOP.add(kept, False) or TOP]
+        number = 0
+        if _jumps(node):
+            number, arm_of = self.fork()
+            paths = [path.add(arm_of(arm)) or path for arm, path in enumerate(paths)]
+        return self.exclusive(list(zip(paths, (visit, []))), number)
+
+    def leave_loop(self: Interpreter, start: Guard, ended: int = BREAK | CONTINUE) -> None:
         """Behind a loop only returns out of it stay exclusive; its breaks were its own."""
         kept = start
         for formula, truth in self.relative(self.guard, start).literals:
-            if _is_fork(formula) and self.fork_kinds.get(formula[1][1], 0) & ~(BREAK | CONTINUE) == self.fork_kinds.get(
-                formula[1][1], 0
-            ):
+            if _is_fork(formula) and not self.fork_kinds.get(formula[1][1], 0) & ended:
                 kept = kept.add(formula, truth) or kept
         self.guard = kept
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..values import NONE, Obj, Params, ParamV, Value, unknown
+from ..store import Items
+from ..values import NONE, ListV, Obj, Params, ParamV, Value, unknown
 from .tables import external, method
 
 if TYPE_CHECKING:
@@ -26,6 +27,10 @@ def collective(machine: Interpreter, call: Call) -> Value:
     group = call.args[0] if group is None and machine.called_name.endswith("barrier") and call.args else group
     name = machine.called_name.rsplit(".", 1)[-1]
     machine.emit("collective", call.node, None, name=f"{name}()", group=part_of_job(group), sure=True)
+    if name in ("broadcast_object_list", "scatter_object_list") and call.args and isinstance(call.args[0], ListV):
+        held = machine.items(call.args[0])  # filled in place: what the other ranks put there is gone
+        received = tuple((path, unknown(f"what {name}() received")) for path, _ in held.items)
+        machine.store.put(call.args[0].id, Items(received, held.exact, held.open_why))
     made = unknown(f"{name}()")
     if name == "new_group":
         made.atom.facts["group"] = "whole" if call.arg(0, "ranks") in (None, NONE) else "part"
