@@ -90,7 +90,11 @@ class StaticDevice:
             selected = any(step.index < touch.index for step in self.program.trace.of("device_set", before=self.step))
             if selected or mesh is not None and mesh.index < touch.index:
                 return no()
-            return unknown("the code before was not seen") if self.program.partial else yes((touch.when, touch["how"]))
+            if self.program.partial or self.program.open_why:
+                return unknown(self.program.open_why or "the code before was not seen")
+            if not any(step.together(touch) for step in self.program.trace.of("sharded")):
+                return unknown("whether anything is sharded in this program is not known")
+            return yes((touch.when, touch["how"]))
         return no()
 
 

@@ -49,7 +49,9 @@ class StaticUnit:
 
     def _each_below(self) -> Answer:
         """``for m in model.modules()`` visits the model itself first, then its parts."""
-        asked = [formula for formula, _ in self.step.guard.literals if _speaks_of(formula, self.obj)]
+        asked = self.step.guard.blurred or [
+            formula for formula, _ in self.step.guard.literals if _speaks_of(formula, self.obj)
+        ]
         return unknown("the filter over modules() may match nested modules") if asked else yes(self.step.when)
 
     def repeated(self) -> Answer:
@@ -59,6 +61,9 @@ class StaticUnit:
                 continue  # the same call: what it gets there are alternatives or elements, not one thing twice
             for other in earlier["group"]:
                 found = self.program.relation(other, self.obj)
+                if found is Relation.SAME and earlier.guard.blurred - self.step.guard.blurred:
+                    may = f"whether {earlier.when.at} shards {self.label} depends on a filter that is not known"
+                    continue
                 if found is Relation.SAME and not _mentions(self.step, self.obj):
                     return yes(earlier.when)
                 address = self.program.machine.address
@@ -71,6 +76,8 @@ class StaticUnit:
     def container_without_forward(self) -> Answer:
         if self.step["listed"]:
             return no()
+        if self.step.guard.blurred:
+            return unknown("which modules pass the filter is not known")
         cls = self.program.machine.class_of(self.obj)
         if isinstance(cls, ClassV):
             bases = [base.qname for base in self.program.machine.mro(cls) if isinstance(base, Ext)]

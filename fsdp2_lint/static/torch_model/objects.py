@@ -115,7 +115,10 @@ class Objects(Escapes):
             return
         if any(step["method"] == name and step.subject is obj for step in self.trace.of("registered")):
             self.emit("called", call.node, obj, method=name, hooked=True, inside=tuple(self.inside))
-        elif name == "forward":
+        elif name == "forward" and not any(
+            frame.func is not None and frame.func.name == "forward" and frame.receiver is obj
+            for frame in self.frames  # forward that calls itself: how the first call came in was said there
+        ):
             self.emit("called", call.node, obj, method=name, hooked=False, inside=tuple(self.inside))
 
     def enter_manager(self: Interpreter, value: Value, node: nodes.NodeNG) -> Value:
