@@ -239,6 +239,9 @@ class Classes(Construction):
         return self.value_attr(leaf, name)
 
     def ext_attr(self: Interpreter, value: Ext, name: str) -> Value:
+        own = value.qname.rsplit(".", 1)[-1]
+        if name in ("__name__", "__qualname__") and own[:1].isupper():
+            return Const(own)
         return Ext(canonical(f"{value.qname}.{name}"))
 
     def class_attr_value(self: Interpreter, cls: ClassV, name: str) -> Value:

@@ -26,6 +26,7 @@ from ..values import (
 from . import device, module_tree, rank
 from .escapes import Escapes
 from .frameworks import framework_attr
+from .reflection import class_as_value
 
 if TYPE_CHECKING:
     from ..interp.call import Call
@@ -47,7 +48,7 @@ class Objects(Escapes):
         ):
             return {"type": Text(False), "index": obj.atom.facts.get("index") or NONE}.get(name, obj.child(name))
         if name == "__class__":
-            return self.class_of(obj) or obj.child(name)
+            return class_as_value(self, obj)
         return obj.child(name)
 
     def value_attr(self: Interpreter, leaf: Value, name: str) -> Value:

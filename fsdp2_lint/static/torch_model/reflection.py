@@ -139,14 +139,17 @@ def bind_method(machine: Interpreter, call: Call) -> Value:
 @external("builtins.type")
 def type_of(machine: Interpreter, call: Call) -> Value:
     value = call.args[0] if call.args else NONE
-    if isinstance(value, Obj):
-        cls = machine.class_of(value)
-        if cls is not None:
-            return cls
-        if isinstance(value.atom.cls, Ext) and value.parent is None:
-            return value.atom.cls
-        return value.child("__class__")
-    return unknown("type()")
+    return class_as_value(machine, value) if isinstance(value, Obj) else unknown("type()")
+
+
+def class_as_value(machine: Interpreter, obj: Obj) -> Value:
+    """``type(obj)`` and ``obj.__class__``."""
+    cls = machine.class_of(obj)
+    if cls is not None:
+        return cls
+    if isinstance(obj.atom.cls, Ext) and obj.parent is None and obj.atom.kind == "external":
+        return obj.atom.cls
+    return obj.child("__class__")
 
 
 @external("builtins.__import__", "importlib.import_module")
