@@ -10,7 +10,7 @@ from astroid import nodes
 
 from ..vocab.rule import Court
 from .entries import Entry, find_entries
-from .guards import MAX_GUARDS, Pool, forget_formulas
+from .guards import MAX_CONDITIONS, Pool, forget_formulas
 from .handles import Program
 from .imports import imported_events
 from .interp.interpreter import Interpreter
@@ -82,11 +82,13 @@ class Driver:
     def judge(self, program: Program) -> None:
         if program.open_why and not program.trace.steps:
             return
-        deadline, allowed = time.process_time() + MAX_SECONDS, Pool.made + MAX_GUARDS
+        deadline, allowed = time.process_time() + MAX_SECONDS, Pool.made + MAX_CONDITIONS
         for event in witness(program):
             self.court.hear(event)
             if time.process_time() > deadline or Pool.made > allowed:
-                self.out_of_budget.append(f"{program.name}: judging took more than {MAX_SECONDS} s or too much memory")
+                self.out_of_budget.append(
+                    f"{program.name}: judging took more than {MAX_SECONDS} s or too many path conditions"
+                )
                 break
 
     def interpret(self, machine: Interpreter, entry: Entry) -> None:

@@ -20,7 +20,7 @@ from typing import Any
 Formula = Any  # bool or one of the tuples above; recursive types add nothing here
 LARGE = "a condition too large to keep"
 MAX_LITERALS = 160
-MAX_GUARDS = 60_000  # an entry with more has lost itself in combinations
+MAX_CONDITIONS = 3_000_000  # over all guards of an entry, some 300 MB: it has lost itself in combinations
 MAX_LEAVES = 40  # a larger composite becomes an unknown of its own: it only loses correlation
 
 
@@ -34,7 +34,7 @@ class Interned(tuple):  # type: ignore[type-arg]
 
 
 class Pool:
-    """How many path conditions an entry has made: each takes some kilobytes."""
+    """How many conditions the guards of an entry hold: about 100 bytes each."""
 
     made = 0
 
@@ -175,7 +175,7 @@ class Guard:
             for part in formula[1]:
                 guard = guard.add(part, truth) if guard else None
             return guard
-        Pool.made += 1
+        Pool.made += len(self.literals)
         new = Guard()
         new.literals = (*self.literals, (formula, truth))
         new._truths = {**self._truths, formula: truth}

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from astroid import nodes
 
 from ...vocab.finding import Moment, Site
-from ..guards import MAX_GUARDS, TOP, Formula, Guard, Pool, atoms
+from ..guards import MAX_CONDITIONS, TOP, Formula, Guard, Pool, atoms
 from ..store import Entries, Items, Store
 from ..trace import Step, Trace
 from ..values import Choice, DictV, ListV, Obj, Value, choose, options, unknown
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 FALL, RETURN, BREAK, CONTINUE, RAISE = 1, 2, 4, 8, 16
 MAX_DEPTH = 40
 MAX_STEPS = 120_000
-MAX_SECONDS = 12
+MAX_SECONDS = 10
 
 
 class Diverges(Exception):
@@ -87,8 +87,8 @@ class Machine:
             raise OutOfBudget(f"more than {self.max_steps} steps")
         if not self.steps % 256 and time.process_time() > self.deadline:
             raise OutOfBudget(f"more than {MAX_SECONDS} s")
-        if Pool.made > MAX_GUARDS:
-            raise OutOfBudget(f"more than {MAX_GUARDS} path conditions")
+        if Pool.made > MAX_CONDITIONS:
+            raise OutOfBudget(f"more than {MAX_CONDITIONS} path conditions")
 
     # -- places ---------------------------------------------------------------
 
