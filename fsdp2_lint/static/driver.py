@@ -19,7 +19,7 @@ from .project import Project
 from .values import ClassV, Func, Obj
 from .witness import witness
 
-PROJECT_STEPS = int(os.environ.get("FSDP2_LINT_STEPS", "1000000"))
+PROJECT_STEPS = int(os.environ.get("FSDP2_LINT_STEPS", "800000"))
 # The order in which a framework or a caller drives the methods of a trainer-like class.
 _DRIVEN = tuple(
     "setup init configure_model build create prepare load parallelize wrap shard configure_optim"
