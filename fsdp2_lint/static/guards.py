@@ -127,6 +127,11 @@ class Guard:
         self._extended: dict[tuple[Formula, bool], Guard | None] = {}
         self._joined: dict[Guard, Guard | None] = {}
 
+    @property
+    def formula(self) -> Formula:
+        """This conjunction as one formula."""
+        return both([part if truth else negate(part) for part, truth in self.literals])
+
     def decide(self, formula: Formula) -> bool | None:
         """The truth of ``formula`` on this path, or None."""
         if isinstance(formula, bool):

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from .guards import TOP, Formula, Guard, both, either, negate
+from .guards import TOP, Formula, Guard, either
 
 if TYPE_CHECKING:
     from astroid import nodes
@@ -287,9 +287,7 @@ def _by_value(options_: list[tuple[Guard, Value]]) -> list[tuple[Guard, Value]]:
         paths.setdefault(leaf, []).append(guard)
     merged = []
     for leaf, guards in paths.items():
-        formula = either(
-            [both([part if truth else negate(part) for part, truth in guard.literals]) for guard in guards]
-        )
+        formula = either([guard.formula for guard in guards])
         merged.append((guards[0] if len(guards) == 1 else TOP.add(formula) or TOP, leaf))
     return merged
 

@@ -109,8 +109,7 @@ class Conditions(Expressions):
         """A formula about each option, under the path on which it is the one."""
         parts = []
         for guard, leaf in self.alternatives(value):
-            path = both([part if truth else negate(part) for part, truth in guard.literals])
-            parts.append(both([path, ask(leaf)]))
+            parts.append(both([guard.formula, ask(leaf)]))
         return either(parts)
 
     def compared(self: Interpreter, op: str, left: Value, right: Value) -> Formula:
@@ -162,12 +161,12 @@ class Conditions(Expressions):
         if isinstance(right, (TupleV, ListV)):
             held = self.listing(right)
             if not held.open_why and len(held.items) <= 12 and (held.exact or not held.items):
-                return either([both([self.path_formula(path), self.equal(left, item)]) for path, item in held.items])
+                return either([both([path.formula, self.equal(left, item)]) for path, item in held.items])
         if isinstance(right, DictV) and isinstance(left, Const):
             entries = self.entries(right)
             if not entries.open_why and all(isinstance(key, Const) for key, _, _ in entries.entries):
                 found = [path for key, path, _ in entries.entries if key == left]
-                return either([self.path_formula(path) for path in found]) if found else False
+                return either([path.formula for path in found]) if found else False
         if right == Ext("os.environ") and left in RANK_VARIABLES:
             return True  # the program runs under torchrun, or nothing here matters
         if (
@@ -180,9 +179,6 @@ class Conditions(Expressions):
         if isinstance(right, ListV):  # a filter by names that are not known: which modules pass it is open
             return ("truth", (LARGE, "in", left, right))
         return ("truth", ("in", left, right))
-
-    def path_formula(self: Interpreter, path: Any) -> Formula:
-        return both([part if truth else negate(part) for part, truth in path.literals])
 
     def ordered(self: Interpreter, op: str, left: Value, right: Value) -> Formula:
         if isinstance(left, Choice):

@@ -176,13 +176,9 @@ class Containers(Names):
             items.append((self.relative(self.guard, start), value))
 
         why = self.generate(node.generators, body)
-        exact = self.exact_generator(node.generators)
         made = ListV(self.fresh(), lazy)
-        self.store.put(made.id, Items(tuple(items), exact, why))
+        self.store.put(made.id, Items(tuple(items), False, why))  # nobody indexes one by a constant
         return made
-
-    def exact_generator(self: Interpreter, generators: list[nodes.Comprehension]) -> bool:
-        return False  # its length is that of its source; nobody indexes one by a constant
 
     def generate(self: Interpreter, generators: list[nodes.Comprehension], body: Any) -> str:
         """Run ``body`` for each element that the generators yield; why the listing is open."""

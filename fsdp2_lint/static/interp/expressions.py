@@ -39,7 +39,6 @@ _ARITHMETIC = {
     "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "//": operator.floordiv,
     "%": operator.mod, "**": operator.pow, "&": operator.and_, "|": operator.or_, "<<": operator.lshift,
 }  # fmt: skip
-MAX_UNROLLED = 6
 MAX_TEXT = 200
 MAX_TUPLE = 64
 

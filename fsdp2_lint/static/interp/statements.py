@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from astroid import nodes
 
-from ..guards import TOP, Formula, Guard, atoms, both, negate
+from ..guards import TOP, Formula, Guard, atoms
 from ..values import NONE, Const, Obj, Value, unknown
 from .machine import BREAK, CONTINUE, FALL, RAISE, RETURN, Diverges
 from .targets import Targets
@@ -95,20 +95,21 @@ class Statements(Targets):
                 self.rank_sites[atom] = self.moment(node.test)
         return self.either_way(formula, node.body, node.orelse, _jumps(node))
 
-    def either_way(
-        self: Interpreter, formula: Formula, body: list[nodes.NodeNG], orelse: list[nodes.NodeNG], jumps: bool
-    ) -> int:
+    def either_way(self: Interpreter, formula: Formula, body: Body, orelse: Body, jumps: bool) -> int:
         start = self.guard
         yes, no = start.add(formula), start.add(formula, False)
         if yes is None or no is None:
             self.guard = yes or no or start
-            return self.exec_block(body if yes is not None else orelse)
+            return self.run_body(body if yes is not None else orelse)
         paths = [TOP.add(formula) or TOP, TOP.add(formula, False) or TOP]
         if jumps:
             number, arm_of = self.fork()
             paths = [path.add(arm_of(arm)) or path for arm, path in enumerate(paths)]
             return self.exclusive(list(zip(paths, (body, orelse))), number)
         return self.exclusive(list(zip(paths, (body, orelse))))
+
+    def run_body(self: Interpreter, body: Body) -> int:
+        return body() if callable(body) else self.exec_block(body)
 
     def exclusive(self: Interpreter, arms: Sequence[tuple[Guard, Body]], fork: int = 0) -> int:
         """Run arms that exclude each other from the same state, and join them.
@@ -125,7 +126,7 @@ class Statements(Targets):
                 continue
             self.guard = joined
             mark = self.store.mark()
-            flow = body() if callable(body) else self.exec_block(body)
+            flow = self.run_body(body)
             written.append((path, self.store.undo(mark, self.frame.id)))
             ways |= flow
             ends.append((flow, joined, self.guard))
@@ -175,16 +176,7 @@ class Statements(Targets):
             self.assign(node.target, element)
             return self.exec_block(node.body)
 
-        kept = both([part if truth else negate(part) for part, truth in guard.literals])
-        visited, passed = self.guard.add(kept), self.guard.add(kept, False)
-        if visited is None or passed is None:
-            return visit()
-        paths = [TOP.add(kept) or TOP, TOP.add(kept, False) or TOP]
-        number = 0
-        if _jumps(node):
-            number, arm_of = self.fork()
-            paths = [path.add(arm_of(arm)) or path for arm, path in enumerate(paths)]
-        return self.exclusive(list(zip(paths, (visit, []))), number)
+        return self.either_way(guard.formula, visit, [], _jumps(node))
 
     def leave_loop(self: Interpreter, start: Guard, ended: int = BREAK | CONTINUE) -> None:
         """Behind a loop only returns out of it stay exclusive; its breaks were its own."""

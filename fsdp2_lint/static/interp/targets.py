@@ -54,9 +54,9 @@ class Targets(Machine):
 
     def rest(self: Interpreter, guard: Any, old: Value) -> list[Any]:
         """The old value, on the paths where ``guard`` does not hold."""
-        from ..guards import both, negate
+        from ..guards import negate
 
-        formula = negate(both([part if truth else negate(part) for part, truth in guard.literals]))
+        formula = negate(guard.formula)
         path = TOP.add(formula)
         return [(path, old)] if path is not None else []
 

@@ -63,7 +63,6 @@ _CONFIGURATIONS = (
     "transformers.HfArgumentParser", "simple_parsing.", "jsonargparse.", "configparser.", "ml_collections.",
     "draccus.", "dacite.",
 )  # fmt: skip
-_GLOBAL_MESH = "torch.distributed.device_mesh.DeviceMesh"
 
 
 class TorchModel(Objects):
