@@ -103,7 +103,7 @@ def _check(
     court = Court(rules)
     driver = Driver(project, court, explicit=frozenset(explicit), keep_traces=dump_trace)
     driver.run()
-    result.findings = _findings(court)
+    result.findings = _findings(court, driver.found_in)
     result.models = _models(court, {rule.code: rule.witnesses for rule in rules})
     result.problems = [Problem(each.path, each.row, each.column, each.reason) for each in project.unreadable.values()]
     result.out_of_budget = driver.out_of_budget
@@ -111,7 +111,10 @@ def _check(
     result.traces = driver.traces
 
 
-def _findings(court: Court) -> list[Finding]:
+Programs = Mapping[tuple[str, str, int], set[str]]
+
+
+def _findings(court: Court, programs: Programs) -> list[Finding]:
     """One finding a fault: the same code on the same line is one, and causes hide consequences."""
     found: dict[tuple[str, str, int], Finding] = {}
     for verdict in court.verdicts.values():
@@ -119,7 +122,7 @@ def _findings(court: Court) -> list[Finding]:
             kept = found.get(finding.key)
             if kept is None or _weight(finding) > _weight(kept):
                 found[finding.key] = finding
-    return without_consequences(list(found.values()))
+    return without_consequences(list(found.values()), programs)
 
 
 def _weight(finding: Finding) -> tuple[bool, int]:
@@ -127,26 +130,27 @@ def _weight(finding: Finding) -> tuple[bool, int]:
 
 
 # One mistake gives one finding: where the first is found, the second is its consequence if
-# they share a place. "*": anywhere in the program.
-OWNERS: tuple[tuple[str, str, str], ...] = (
-    ("FSDP104", "FSDP101", "*"),
-    ("FSDP103", "FSDP101", "*"),
-    ("FSDP305", "FSDP302", "place"),
+# they share a place, or (True) wherever they are in one program.
+OWNERS: tuple[tuple[str, str, bool], ...] = (
+    ("FSDP104", "FSDP101", True),
+    ("FSDP103", "FSDP101", True),
+    ("FSDP305", "FSDP302", False),
 )
 
 
-def without_consequences(findings: list[Finding]) -> list[Finding]:
+def without_consequences(findings: list[Finding], programs: Programs) -> list[Finding]:
     dropped: set[tuple[str, str, int]] = set()
-    for owner, consequence, where in OWNERS:
+    for owner, consequence, anywhere in OWNERS:
         causes = [finding for finding in findings if finding.code == owner]
+        places = {cause.primary.site for cause in causes}
+        explained = {program for cause in causes for program in programs.get(cause.key, ())}
         for finding in findings:
-            if finding.code == consequence and any(_near(cause, finding, where) for cause in causes):
+            if finding.code != consequence:
+                continue
+            in_reach = programs.get(finding.key, set()) <= explained if anywhere else finding.primary.site in places
+            if in_reach:
                 dropped.add(finding.key)
     return [finding for finding in findings if finding.key not in dropped]
-
-
-def _near(cause: Finding, finding: Finding, where: str) -> bool:
-    return where == "*" or cause.primary.site == finding.primary.site
 
 
 def _models(court: Court, witnesses: Mapping[str, str]) -> list[ModelVerdicts]:

@@ -38,6 +38,7 @@ class Driver:
         self.out_of_budget: list[str] = []
         self.broken: list[tuple[str, str]] = []
         self.traces: list[str] = []
+        self.found_in: dict[tuple[str, str, int], set[str]] = {}  # each finding's programs
 
     def run(self) -> None:
         plan = find_entries(self.project, self.explicit)
@@ -83,6 +84,7 @@ class Driver:
         if program.open_why and not program.trace.steps:
             return
         deadline, allowed = time.process_time() + MAX_SECONDS, Pool.made + MAX_CONDITIONS
+        before = {key: len(verdict.findings) for key, verdict in self.court.verdicts.items()}
         for event in witness(program):
             self.court.hear(event)
             if time.process_time() > deadline or Pool.made > allowed:
@@ -90,6 +92,9 @@ class Driver:
                     f"{program.name}: judging took more than {MAX_SECONDS} s or too many path conditions"
                 )
                 break
+        for key, verdict in self.court.verdicts.items():
+            for finding in verdict.findings[before.get(key, 0) :]:
+                self.found_in.setdefault(finding.key, set()).add(program.name)
 
     def interpret(self, machine: Interpreter, entry: Entry) -> None:
         if entry.kind == "script":
