@@ -28,6 +28,7 @@ _GENERIC = frozenset(
     from_config from_pretrained __enter__ __post_init__ model wrapped to initialize process""".split()
 )  # fmt: skip
 MAX_CLIMB = 6
+MAX_SUBCLASSES = 3
 SEED = "fully_shard"
 
 
@@ -63,6 +64,7 @@ class Plan:
     scripts: list[Entry] = field(default_factory=list)
     sharding: list[Definition] = field(default_factory=list)
     reaching: list[Definition] = field(default_factory=list)
+    subclasses: dict[str, list[tuple[str, str]]] = field(default_factory=dict)  # by name of the base: file and name
 
     def callers(self, reached: set[nodes.NodeNG]) -> Iterator[Entry]:
         """Outermost callers of sharding code that nothing reached so far; the code itself last."""
@@ -76,7 +78,8 @@ class Plan:
                     break
                 entry = self._entry(candidate)
                 if entry is not None:
-                    yield entry
+                    own = candidate.owner == definition.owner
+                    yield from own and self._derived(entry) or [entry]
             inner = self._find(definition)
             if inner is not None and inner.node not in reached:
                 yield inner
@@ -97,6 +100,19 @@ class Plan:
         if not isinstance(cls, nodes.ClassDef):
             return found
         return Entry("class", f"{definition.path}:{cls.name}", found.module, cls)
+
+    def _derived(self, entry: Entry, above: tuple[str, ...] = ()) -> list[Entry]:
+        """Who inherits a class that nobody builds: those are what a framework builds, with all their methods."""
+        found: list[Entry] = []
+        for path, name in self.subclasses.get(entry.node.name, ()) if entry.kind == "class" else ():
+            module = self.project.module(path)
+            node = (
+                next((each for each in module.tree.body if getattr(each, "name", "") == name), None) if module else None
+            )
+            if module is not None and isinstance(node, nodes.ClassDef) and name not in (*above, entry.node.name):
+                derived = Entry("class", f"{path}:{name}", module, node)
+                found += self._derived(derived, (*above, entry.node.name)) or [derived]
+        return found[:MAX_SUBCLASSES]
 
     def _find(self, definition: Definition) -> Entry | None:
         module = self.project.module(definition.path)
@@ -135,6 +151,10 @@ def find_entries(project: Project, explicit: frozenset[str]) -> Plan:
         for each in plan.sharding
         if each.name and (each.path in explicit or not _is_test(os.path.relpath(each.path, base)))
     ]
+    for path in [*plan.seeds, *importers]:
+        if path in explicit or not _is_test(os.path.relpath(path, base)):
+            for base_name, name in _inheritance(project, path):
+                plan.subclasses.setdefault(base_name, []).append((path, name))
     return plan
 
 
@@ -218,6 +238,14 @@ def _definitions(project: Project, path: str) -> Iterator[Definition]:
         elif not isinstance(node, (ast.Import, ast.ImportFrom)):
             own |= _names(node, aliases)
     yield Definition(path, "", "", 1, own, _bound(tree))
+
+
+def _inheritance(project: Project, path: str) -> Iterator[tuple[str, str]]:
+    tree = project.ast(path)
+    for node in tree.body if tree is not None else ():
+        if isinstance(node, ast.ClassDef):
+            for base in node.bases:
+                yield _last(base), node.name
 
 
 def _bound(tree: ast.AST) -> dict[str, set[str]]:

@@ -8,10 +8,9 @@ to be a model on the day someone shards it.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from .guards import TOP, Formula, Guard, either
 
@@ -24,7 +23,6 @@ EACH = "[*]"  # every element of a collection, one after the other
 SOME = "[?]"  # one element, nobody knows which
 PICK = "pick"  # (PICK, k): the k-th (None: some) of the objects that one summary value stands for
 BELOW = "**"  # each module below, itself included
-_ids = itertools.count(1)
 
 
 def is_each(item: Any) -> bool:
@@ -36,9 +34,11 @@ class Atom:
     """Where a value began: a construction, a parameter of an entry, an unresolved call."""
 
     __slots__ = ("id", "kind", "cls", "origin", "site", "many", "facts", "root")
+    made: ClassVar[int] = 0
 
     def __init__(self, kind: str, *, cls: Value | None = None, origin: str = "", site: Any = None, many: bool = False):
-        self.id = next(_ids)
+        Atom.made += 1
+        self.id = Atom.made
         # "instance" (of a project's class), "external" (of another package's class), "configuration",
         # "unknown" (a plain result), and what may be or do anything: "parameter" (never passed), "opaque"
         self.kind = kind

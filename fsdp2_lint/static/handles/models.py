@@ -53,11 +53,19 @@ class StaticModel:
             for step, _ in self.program.units(self.obj, Relation.CONTAINS, Relation.MAY)
             if not self._one_list(step)
         ]
-        return many(dict.fromkeys(found), self.program.escaped(self.obj) or self._parts_unknown())
+        whole = next((step for step, _ in self.program.units(self.obj, Relation.SAME)), None)
+        # who gets the model once it is sharded as a whole comes too late to shard its parts first
+        why = self.program.escaped(self.obj, before=whole) or self._parts_unknown(before=whole)
+        return many(dict.fromkeys(found), why)
 
-    def _parts_unknown(self) -> str:
+    def _parts_unknown(self, before: Step | None = None) -> str:
         """Shardings of objects of unknown origin might be of parts of this model."""
+        own = [step for step, _ in self.program.units(self.obj, *RELATED, Relation.MAY)]
         for step in self.program.trace.of("sharded"):
+            if own and not any(step.guard.compatible(mine.guard) for mine in own):
+                continue
+            if before is not None and before.precedes(step):
+                continue
             if step["open_why"]:
                 return str(step["open_why"])
             for part in step["group"]:

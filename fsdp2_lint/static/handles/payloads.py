@@ -9,7 +9,7 @@ from ..guards import Guard
 from ..relations import Relation
 from ..trace import Step
 from ..values import Loaded, Obj, ParamV, StateDict, StateTensor, Value
-from .program import Program
+from .program import RELATED, Program
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +132,10 @@ class StaticPayload:
         return next((answer for answer in answers if answer.surely), answers[0])
 
     def _known_plain(self, state: StateDict) -> bool:
+        """Is it of models that nothing shards, or that are sharded only later?"""
         return all(
-            not isinstance(leaf, Obj) or not self.program.shardings(leaf)
+            step.index >= state.read and step.context == 0 and step.guard.undriven is step.guard
             for _, leaf in self.program.machine.leaves(state.owner)
+            if isinstance(leaf, Obj)
+            for step, _ in self.program.units(leaf, *RELATED, Relation.MAY)
         )

@@ -129,10 +129,10 @@ class Program:
             return f"each {describe(obj)}".replace(EACH, "")
         return describe(obj)
 
-    def escaped(self, obj: Obj, *, after: Step | None = None) -> str:
+    def escaped(self, obj: Obj, *, after: Step | None = None, before: Step | None = None) -> str:
         """Why something that was not understood may have changed ``obj``; empty if nothing may."""
         for step in self.trace.of("escaped"):
-            if after is not None and step.index < after.index:
+            if after is not None and step.index < after.index or before is not None and before.precedes(step):
                 continue
             for other in step["objects"]:
                 if self.relation(obj, other) is not Relation.NONE:

@@ -96,10 +96,9 @@ class Classes(Construction):
         return None
 
     def closed_class(self: Interpreter, cls: ClassV) -> bool:
-        """Are all its bases known to us?"""
+        """Are all its bases known to us, with all that they have?"""
         return all(
-            isinstance(base, ClassV) or isinstance(base, Ext) and self.external_is_module(base.qname) is not None
-            for base in self.mro(cls)
+            isinstance(base, ClassV) or isinstance(base, Ext) and self.known_whole(base.qname) for base in self.mro(cls)
         )
 
     # -- attributes --------------------------------------------------------------
@@ -131,9 +130,12 @@ class Classes(Construction):
             return None
         return self.bind_member(obj, *found)
 
-    def derive(self: Interpreter, key: Any) -> Value | None:
-        """What an attribute stands for where it was not assigned; nothing for other keys."""
-        if not (isinstance(key, tuple) and isinstance(key[0], Obj)):
+    def derive(self: Interpreter, key: Any, born: int) -> Value | None:
+        """What an attribute stands for where it was not assigned; nothing for other keys.
+
+        Objects made after the ``born``-th do not exist on the side that did not assign it.
+        """
+        if not (isinstance(key, tuple) and isinstance(key[0], Obj)) or key[0].atom.id > born:
             return None
         return self.find_attr(key[0], key[1]) or key[0].child(key[1])
 

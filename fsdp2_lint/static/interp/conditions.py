@@ -162,9 +162,11 @@ class Conditions(Expressions):
             held = self.listing(right)
             if not held.open_why and len(held.items) <= 12 and (held.exact or not held.items):
                 return either([both([path.formula, self.equal(left, item)]) for path, item in held.items])
-        if isinstance(right, DictV) and isinstance(left, Const):
+        if isinstance(right, DictV) and isinstance(left, (Const, Obj)):
             entries = self.entries(right)
             if not entries.open_why and all(isinstance(key, Const) for key, _, _ in entries.entries):
+                if isinstance(left, Obj):
+                    return either([both([path.formula, self.equal(left, key)]) for key, path, _ in entries.entries])
                 found = [path for key, path, _ in entries.entries if key == left]
                 return either([path.formula for path in found]) if found else False
         if right == Ext("os.environ") and left in RANK_VARIABLES:

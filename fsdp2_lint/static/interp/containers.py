@@ -6,12 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 from astroid import nodes
 
-from ..guards import TOP
-from ..store import Items
+from ..guards import TOP, Guard
+from ..store import Entries, Items
 from ..values import (
+    BELOW,
     EACH,
+    FEW_OPTIONS,
     NONE,
     PICK,
+    SOME,
     Choice,
     Const,
     DictV,
@@ -25,6 +28,7 @@ from ..values import (
     TupleV,
     Value,
     choose,
+    is_each,
     unknown,
 )
 from .names import Names
@@ -132,19 +136,31 @@ class Containers(Names):
             if not held.open_why and all(isinstance(name, Const) for name, _, _ in held.entries):
                 return default if default is not None else unknown(f"missing key {key.value!r}")
         values = [(path, value) for _, path, value in held.entries]
-        if not values or held.open_why:
+        if not values:
             return unknown("an item of a dict", kind="opaque")
-        if isinstance(key, Obj) and key.item == EACH:
+        if isinstance(key, Obj) and key.item == EACH and not held.open_why:
             return choose(values[:1])
-        if len(values) == 1:  # which of those that the one value stands for is not known
+        if len(values) == 1 and not held.open_why:  # which of those that the one value stands for is not known
             return choose([(path, self.some_of(value)) for path, value in values])
+        return self.entry_of_some_key(held, key)
+
+    def entry_of_some_key(self: Interpreter, held: Entries, key: Value) -> Value:
+        """What an unknown key may name: each of the first few on a path of its own, the rest as one unknown."""
         number = self.fresh()
-        return choose(
-            [
-                ((TOP.add(("is", ("alt", number), arm)) or TOP).join(path) or TOP, value)
-                for arm, (path, value) in enumerate(values)
-            ]
-        )
+        constant = isinstance(key, Obj) and not any(
+            is_each(item) or item in (SOME, BELOW) for item in key.path
+        )  # the same key asked again, or compared, names the same entry
+        found: list[tuple[Guard, Value]] = []
+        rest = TOP
+        for arm, (name, path, value) in enumerate(held.entries[:FEW_OPTIONS]):
+            formula = ("is", key, name.value) if constant and isinstance(name, Const) else ("is", ("alt", number), arm)
+            taken = (TOP.add(formula) or TOP).join(path)
+            if taken is not None:
+                found.append((taken, value))
+            rest = rest.add(formula, False) or rest
+        if held.open_why or len(held.entries) > FEW_OPTIONS:
+            found.append((rest, unknown("an item of a dict", kind="opaque")))
+        return choose(found)
 
     def eval_ListComp(self: Interpreter, node: nodes.ListComp) -> Value:
         return self.comprehension(node, lazy=False)

@@ -104,8 +104,10 @@ class Expressions(Containers):
             found = [self.per_rank(leaf) for _, leaf in self.leaves(value) if not isinstance(leaf, (TupleV, ListV))]
             return True if True in found else (None if None in found else False)
         if isinstance(value, Obj):
-            plain = value.atom.kind == "instance" and not value.atom.facts.get("module") and value.parent is not None
-            return False if plain or value.atom.kind == "configuration" else None  # a setting: the same for all ranks
+            setting = value.parent is not None and not value.atom.facts.get("module")
+            if "rank" in str(value.path):
+                return None
+            return False if setting or value.atom.kind == "configuration" else None  # the same for all ranks
         return None
 
     def eval_Tuple(self: Interpreter, node: nodes.Tuple) -> Value:

@@ -54,7 +54,8 @@ class Functions(Iteration):
             return unknown(f"{func.name}()")
         active = sum(1 for frame in self.frames if frame.func is not None and frame.func.node is func.node)
         if active >= self.allowed_depth(args) or len(self.frames) >= MAX_DEPTH:
-            self.opened(f"a recursive call of {func.name}()", Call(self, node, args, kwargs), receiver)
+            if not self.repeats(func, [*args, *kwargs.values(), receiver or NONE]):
+                self.opened(f"a recursive call of {func.name}()", Call(self, node, args, kwargs), receiver)
             return unknown(f"{func.name}(), a recursive call", kind="opaque")
         key = self.memo_key(func, args, kwargs, receiver) if on_yield is None and not why else None
         if key is not None and (found := self.memo.get(key)) is not None:
@@ -71,6 +72,14 @@ class Functions(Iteration):
         ):
             self.memo[key] = (value, before[0] == self.reads, self.store.shared_writes)
         return value
+
+    def repeats(self: Interpreter, func: Func, handed: list[Value]) -> bool:
+        """Does a call that runs already have all of these in its hands? A recursive one does the same to them again."""
+        mine = set(self.changeable(handed))
+        return any(
+            frame.func is not None and frame.func.node is func.node and mine <= set(self.changeable(frame.given))
+            for frame in self.frames
+        )
 
     def allowed_depth(self: Interpreter, args: list[Value]) -> int:
         """Recursion over the parts of a known model ends by itself; any other is cut."""
@@ -127,7 +136,8 @@ class Functions(Iteration):
         on_yield: Any,
     ) -> Value:
         start = self.guard
-        frame = Frame(self.fresh(), func.module, func, start, func.owner, receiver, on_yield=on_yield)
+        given = (*args, *kwargs.values(), receiver or NONE)
+        frame = Frame(self.fresh(), func.module, func, start, func.owner, receiver, given, on_yield=on_yield)
         if func.closure:
             self.closures[frame.id] = func.closure
         bound = self.bind_arguments(func, args, kwargs, receiver, why)

@@ -13,7 +13,7 @@ from ...vocab.finding import Moment, Site
 from ..guards import MAX_CONDITIONS, TOP, Formula, Guard, Pool, atoms
 from ..store import Entries, Items, Store
 from ..trace import Step, Trace
-from ..values import Choice, DictV, ListV, Obj, Value, choose, options, unknown
+from ..values import Atom, Choice, DictV, ListV, Obj, Value, choose, options, unknown
 
 if TYPE_CHECKING:
     from ..project import Module, Project
@@ -44,6 +44,7 @@ class Frame:
     guard: Guard
     owner: ClassV | None = None
     receiver: Value | None = None
+    given: tuple[Value, ...] = ()
     returns: list[tuple[Guard, Value]] = field(default_factory=list)
     yields: list[tuple[Guard, Value]] = field(default_factory=list)
     on_yield: Callable[[Value], int] | None = None
@@ -138,7 +139,7 @@ class Machine:
 
     def branch(self: Interpreter, arms: list[tuple[Guard, Callable[[], Value]]]) -> Value:
         """Run exclusive arms from the same state and join what they did and returned."""
-        start = self.guard
+        start, born = self.guard, Atom.made
         results: list[tuple[Guard, Value]] = []
         written: list[tuple[Guard, dict[Any, Any]]] = []
         for guard, thunk in arms:
@@ -153,7 +154,7 @@ class Machine:
                 pass
             written.append((guard, self.store.undo(mark, self.frame.id)))
         self.guard = start
-        self.store.join(written, self.derive)
+        self.store.join(written, lambda key: self.derive(key, born))
         if not results:
             raise Diverges
         return choose(results)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from astroid import nodes
 
 from ..guards import TOP, Formula, Guard, atoms
-from ..values import NONE, Const, Obj, Value, unknown
+from ..values import NONE, Atom, Const, Obj, Value, unknown
 from .machine import BREAK, CONTINUE, FALL, RAISE, RETURN, Diverges
 from .targets import Targets
 
@@ -117,7 +117,7 @@ class Statements(Targets):
         Where an arm leaves the block, what follows is marked as the other side of the
         fork, so that nested early returns stay exclusive with the code behind them.
         """
-        start = self.guard
+        start, born = self.guard, Atom.made
         written, ends = [], []
         ways = 0
         for path, body in arms:
@@ -131,7 +131,7 @@ class Statements(Targets):
             ways |= flow
             ends.append((flow, joined, self.guard))
         self.guard = start
-        self.store.join(written, self.derive)
+        self.store.join(written, lambda key: self.derive(key, born))
         falling = [(joined, end) for flow, joined, end in ends if flow & FALL]
         if fork:
             self.fork_kinds[fork] = 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from astroid import nodes
@@ -38,14 +39,18 @@ class Escapes(Membership):
         self.escape(call, who, receiver)
 
     def escape(self: Interpreter, call: Call, who: str, receiver: Value | None = None) -> tuple[Obj, ...]:
-        given = [*call.all, *([receiver] if receiver is not None else [])]
-        escaped: list[Obj] = []
-        seen: set[Value] = set()
-        for value in given:
-            self.collect_changeable(value, escaped, seen, 0)
+        escaped = self.changeable([*call.all, *([receiver] if receiver is not None else [])])
         if escaped:
-            self.emit("escaped", call.node, escaped[0], objects=tuple(dict.fromkeys(escaped)), who=who)
-        return tuple(dict.fromkeys(escaped))
+            self.emit("escaped", call.node, escaped[0], objects=escaped, who=who)
+        return escaped
+
+    def changeable(self: Interpreter, values: Iterable[Value]) -> tuple[Obj, ...]:
+        """What code that was handed these values could change."""
+        found: list[Obj] = []
+        seen: set[Value] = set()
+        for value in values:
+            self.collect_changeable(value, found, seen, 0)
+        return tuple(dict.fromkeys(found))
 
     def collect_changeable(self: Interpreter, value: Value, into: list[Obj], seen: set[Value], depth: int) -> None:
         """What code that got hold of ``value`` can reach: items, fields, what a partial was given."""

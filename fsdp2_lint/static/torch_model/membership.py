@@ -24,6 +24,7 @@ _LAYER_NAMES = frozenset(
     in_proj_weight out_proj num_features running_mean running_var layers num_layers hidden_size input_size p
     inplace dim approximate module""".split()
 )  # fmt: skip
+_SETTINGS = ("config", "cfg", "args", "hparams")  # what modules keep under these names is never called
 _MODULE_NAMES = frozenset({"training", "parameters", "modules", "state_dict", "forward", "to", "device", "config"})
 
 
@@ -47,7 +48,9 @@ class Membership(Machine):
 
     def adopt(self: Interpreter, holder: Obj, name: str, value: Value) -> None:
         for _, leaf in self.alternatives(value):
-            if isinstance(leaf, Obj) and leaf not in self.parents and leaf is not holder and self.could_be_module(leaf):
+            if not isinstance(leaf, Obj) or name.endswith(_SETTINGS) and not leaf.atom.facts.get("module"):
+                continue
+            if leaf not in self.parents and leaf is not holder and self.could_be_module(leaf):
                 if self.address(holder)[0] is not leaf.atom or leaf.parent is not None and holder not in leaf.above:
                     taken = (
                         sum(1 for parent, item in self.parents.values() if parent is holder and is_each(item))

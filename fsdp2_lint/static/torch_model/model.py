@@ -140,8 +140,9 @@ class TorchModel(Objects):
         if held is not None:
             for _, item in self.listing(held).items:
                 self.call(item, call)
-        elif not module and not self.harmless_object(obj):
-            self.opened(describe(obj), call)
+        elif not module:
+            if not self.harmless_object(obj):
+                self.opened(describe(obj), call)
             return self.made_by(obj, describe(obj), call)
         return obj.child(("()", "", tuple(call.args) if len(call.args) < 3 else len(call.args)))
 

@@ -37,11 +37,15 @@ FREE = frozenset(
     MaxPool2d AvgPool2d AdaptiveAvgPool2d CrossEntropyLoss MSELoss BCEWithLogitsLoss NLLLoss L1Loss LeakyReLU
     ELU Mish Upsample PixelShuffle Hardswish Softplus AdaptiveAvgPool1d MaxPool1d AvgPool1d ZeroPad2d""".split()
 )  # fmt: skip
+# Bases of other packages that people build models on: modules, with more methods than are listed here.
+MODULE_BASES = ("PreTrainedModel", ".ModelMixin", ".LightningModule")
 MAX_MODULES = 60
 
 
 def external_is_module(qname: str) -> bool | None:
     """Is this class of another package an ``nn.Module``? None: cannot tell."""
+    if qname.endswith(MODULE_BASES):
+        return True
     if qname in ("builtins.object", "abc.ABC", "typing.Generic", "typing.Protocol", "enum.Enum", "typing.NamedTuple"):
         return False
     if qname.startswith("torch.nn.") and qname.rsplit(".", 1)[-1][:1].isupper():

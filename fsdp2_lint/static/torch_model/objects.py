@@ -110,6 +110,9 @@ class Objects(Escapes):
     def external_is_module(self: Interpreter, qname: str) -> bool | None:
         return module_tree.external_is_module(qname)
 
+    def known_whole(self: Interpreter, qname: str) -> bool:
+        return module_tree.external_is_module(qname) is not None and not qname.endswith(module_tree.MODULE_BASES)
+
     def entered(self: Interpreter, obj: Obj, name: str, call: Call) -> None:
         """A method of an object is called by name, past ``__call__`` and its hooks."""
         if not self.any_sharded or self.store.get((obj, name)) is not None:

@@ -122,6 +122,21 @@ def load(machine: Interpreter, call: Call) -> Value:
     return Loaded(machine.now, machine.per_rank(path))
 
 
+@external("torch.utils._pytree.tree_map", "torch.utils._pytree.tree_map_only")
+def tree_map(machine: Interpreter, call: Call) -> Value:
+    """A state dict whose tensors stay shards is still one; what gathers them makes it something else."""
+    *_, function, tree = call.args if len(call.args) > 1 else (NONE, NONE)
+
+    def mapped(leaf: Value) -> Value:
+        if not isinstance(leaf, StateDict) or leaf.full is True:
+            return leaf
+        tensor = machine.call(function, type(call)(machine, call.node, [StateTensor(leaf)]))
+        kept = all(isinstance(made, StateTensor) for _, made in machine.alternatives(tensor))
+        return leaf if kept else unknown("a mapped state dict")
+
+    return machine.over(tree, mapped)
+
+
 @method("load_state_dict")
 def load_state_dict(machine: Interpreter, obj: Obj, call: Call) -> Value:
     if obj not in machine.optimizers:
