@@ -26,13 +26,11 @@ class RootOnly(Rule):
         yield JUDGED
         if model.inner_units() or not model.repeats():
             return
-        if not model.trained():
-            return
         count = model.parameter_count()
-        small = count.surely and count.what < SMALL
+        harmless = (count.surely and count.what < SMALL) or not model.trained().possibly
         yield self.found(
             whole.what,
             f"{model.label} is one group: each forward gathers all of its parameters at once",
             f"{model.repeats().what} could be sharded block by block",
-            severity=Severity.INFO if small else None,
+            severity=Severity.INFO if harmless else None,
         )

@@ -51,6 +51,7 @@ class Driver:
             self.run_entry(entry)
         for entry in plan.callers(self.reached):
             if entry.node not in self.reached:
+                self.reached.add(entry.node)
                 self.run_entry(entry)
 
     def run_entry(self, entry: Entry) -> None:
@@ -135,5 +136,11 @@ class Driver:
 
 
 def _rank(name: str) -> int:
-    bare = name.lstrip("_")
-    return next((position for position, prefix in enumerate(_DRIVEN) if bare.startswith(prefix)), len(_DRIVEN))
+    """The place of the first words of a method's name that say when it is called: ``model_setup`` is a setup."""
+    words = name.strip("_").split("_")
+    for start in range(len(words)):
+        rest = "_".join(words[start:])
+        for position, prefix in enumerate(_DRIVEN):
+            if rest.startswith(prefix):
+                return position
+    return len(_DRIVEN)

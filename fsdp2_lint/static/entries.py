@@ -28,6 +28,7 @@ _GENERIC = frozenset(
     from_config from_pretrained __enter__ __post_init__ model wrapped to initialize process""".split()
 )  # fmt: skip
 MAX_CLIMB = 6
+MAX_CALLERS = 8
 MAX_SUBCLASSES = 3
 SEED = "fully_shard"
 
@@ -69,27 +70,32 @@ class Plan:
     def callers(self, reached: set[nodes.NodeNG]) -> Iterator[Entry]:
         """Outermost callers of sharding code that nothing reached so far; the code itself last."""
         for definition in self.sharding:
-            chain = [definition]
-            while len(chain) < MAX_CLIMB and (above := self._caller(chain)):
-                chain.append(above)
-            for candidate in reversed(chain):
-                inner = self._find(definition)
-                if inner is None or inner.node in reached:
-                    break
-                entry = self._entry(candidate)
-                if entry is not None:
-                    own = candidate.owner == definition.owner
-                    yield from own and self._derived(entry) or [entry]
-            inner = self._find(definition)
-            if inner is not None and inner.node not in reached:
-                yield inner
+            for caller in self._callers(definition)[:MAX_CALLERS]:
+                yield from self._until_reached(self._climb([definition, caller]), reached)
+            yield from self._until_reached([definition], reached)
 
-    def _caller(self, chain: list[Definition]) -> Definition | None:
-        callee = chain[-1]
-        for other in self.reaching:
-            if other.name and other not in chain and _calls(other, callee):
-                return other
-        return None
+    def _climb(self, chain: list[Definition]) -> list[Definition]:
+        """Who calls the last one, and who calls that, by the first caller of each."""
+        while len(chain) < MAX_CLIMB and (above := [each for each in self._callers(chain[-1]) if each not in chain]):
+            chain.append(above[0])
+        return chain[1:]
+
+    def _until_reached(self, chain: list[Definition], reached: set[nodes.NodeNG]) -> Iterator[Entry]:
+        """Entries from the outermost in, until the innermost of the chain was run."""
+        for candidate in reversed(chain):
+            inner = self._find(chain[0])
+            if inner is None or inner.node in reached:
+                break
+            entry = self._entry(candidate)
+            if entry is not None:
+                own = candidate.owner == chain[0].owner
+                yield from own and self._derived(entry) or [entry]
+        inner = self._find(chain[0])
+        if inner is not None and inner.node not in reached:
+            yield inner
+
+    def _callers(self, callee: Definition) -> list[Definition]:
+        return [each for each in self.reaching if each.name and each is not callee and _calls(each, callee)]
 
     def _entry(self, definition: Definition) -> Entry | None:
         """A method is entered through its class."""
@@ -139,22 +145,24 @@ def find_entries(project: Project, explicit: frozenset[str]) -> Plan:
     project.relevant = {*plan.seeds, *importers}
     definitions = [each for path in [*plan.seeds, *importers] for each in _definitions(project, path)]
     plan.sharding = [each for each in definitions if SEED in each.mentions]
+    for each in plan.sharding:
+        if each.owner and each.name not in _GENERIC:
+            project.sharding_methods.setdefault(each.name, []).append((each.path, each.owner))
     plan.reaching = _reaching(definitions, plan.sharding, project.imported_by)
     base = os.path.commonpath([os.path.dirname(path) for path in project.files])
+
+    def checked(path: str) -> bool:
+        return path in explicit or not _is_test(os.path.relpath(path, base))
+
+    plan.reaching = [each for each in plan.reaching if checked(each.path)]
+    plan.sharding = [each for each in plan.sharding if each.name and checked(each.path)]
     for path in [each.path for each in plan.reaching if not each.name]:
-        if path in explicit or not _is_test(os.path.relpath(path, base)):
-            module = project.module(path)
-            if module is not None and _is_script(module):
-                plan.scripts.append(Entry("script", path, module, module.tree))
-    plan.sharding = [
-        each
-        for each in plan.sharding
-        if each.name and (each.path in explicit or not _is_test(os.path.relpath(each.path, base)))
-    ]
-    for path in [*plan.seeds, *importers]:
-        if path in explicit or not _is_test(os.path.relpath(path, base)):
-            for base_name, name in _inheritance(project, path):
-                plan.subclasses.setdefault(base_name, []).append((path, name))
+        module = project.module(path)
+        if module is not None and _is_script(module):
+            plan.scripts.append(Entry("script", path, module, module.tree))
+    for path in filter(checked, [*plan.seeds, *importers]):
+        for base_name, name in _inheritance(project, path):
+            plan.subclasses.setdefault(base_name, []).append((path, name))
     return plan
 
 

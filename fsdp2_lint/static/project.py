@@ -91,6 +91,7 @@ class Project:
         self.files: list[str] = []
         self.imported_by: dict[str, list[str]] = {}  # filled by ``entries``
         self.relevant: set[str] = set()  # files from which sharding code can be reached by imports; likewise
+        self.sharding_methods: dict[str, list[tuple[str, str]]] = {}  # by name: file and class; likewise
 
     def data(self, path: str) -> bytes:
         if path not in self._bytes:

@@ -8,6 +8,7 @@ from astroid import nodes
 
 from ..guards import TOP
 from ..values import (
+    FEW_OPTIONS,
     Bound,
     BoundExt,
     Choice,
@@ -28,6 +29,7 @@ from ..values import (
 from .call import Call
 from .functions import Functions
 from .machine import Diverges
+from .syntax import class_body
 
 if TYPE_CHECKING:
     from .interpreter import Interpreter
@@ -124,6 +126,8 @@ class Calls(Functions):
             if found is not None:
                 self.entered(receiver, name, call)
                 return self.call_declared(receiver, name, found, call)
+            if self.class_of(receiver) is None and (methods := self.sharding_methods(receiver, name)):
+                return self.call_sharding_method(receiver, methods, call)
             return self.call_unresolved_method(receiver, name, call)
         if isinstance(receiver, ModRef):
             return self.call(self.member(receiver.module, name), call)
@@ -134,6 +138,28 @@ class Calls(Functions):
         if isinstance(receiver, Super):
             return self.call_super(receiver, name, call)
         return self.call_value_method(receiver, name, call)
+
+    def sharding_methods(self: Interpreter, receiver: Obj, name: str) -> list[Func]:
+        """What an object of unknown class can only mean by a method of this name: the project's that shard."""
+        if receiver.parent is None and receiver.atom.kind in ("instance", "external"):
+            return []
+        found = []
+        for path, owner in self.project.sharding_methods.get(name, ()):
+            module = self.project.module(path)
+            if module is None:
+                continue
+            for node in module.tree.body:
+                method = class_body(node).get(name) if getattr(node, "name", "") == owner else None
+                if isinstance(method, nodes.FunctionDef):
+                    found.append(Func(module, method, 0, ClassV(module, node)))
+        return found if len(found) <= FEW_OPTIONS else []
+
+    def call_sharding_method(self: Interpreter, receiver: Obj, methods: list[Func], call: Call) -> Value:
+        if len(methods) == 1 and methods[0].owner is not None:
+            self.types.setdefault(receiver, methods[0].owner)
+        bound = [Bound(receiver, method) for method in methods]
+        paths = [TOP.add(("is", ("class of", receiver), number)) or TOP for number in range(len(bound))]
+        return self.call(choose(list(zip(paths, bound))), call)
 
     def call_declared(self: Interpreter, receiver: Obj, name: str, found: Value, call: Call) -> Value:
         """A method of an object whose class is only declared: a subclass may do what this one refuses."""

@@ -128,7 +128,7 @@ class Classes(Construction):
         found = self.class_member(cls, name)
         if found is None:
             return None
-        return self.bind_member(obj, *found)
+        return self.bind_member(obj, name, *found)
 
     def derive(self: Interpreter, key: Any, born: int) -> Value | None:
         """What an attribute stands for where it was not assigned; nothing for other keys.
@@ -139,7 +139,7 @@ class Classes(Construction):
             return None
         return self.find_attr(key[0], key[1]) or key[0].child(key[1])
 
-    def bind_member(self: Interpreter, obj: Obj, owner: ClassV, node: nodes.NodeNG) -> Value | None:
+    def bind_member(self: Interpreter, obj: Obj, name: str, owner: ClassV, node: nodes.NodeNG) -> Value | None:
         if isinstance(node, nodes.FunctionDef):
             kinds = decorator_names(node)
             func = Func(owner.module, node, owner.closure, owner)
@@ -161,11 +161,9 @@ class Classes(Construction):
         if self.is_dataclass_field(value) or self.store.get((obj, SOME)) is not None:
             return None
         found = self.class_default(owner, value)
-        return (
-            obj.child(getattr(node, "target", node.targets[0] if hasattr(node, "targets") else node).name)
-            if found == NONE
-            else found
-        )
+        built = obj.parent is None and obj.atom.kind == "instance"
+        # what somebody else built may have been given another value than the default
+        return obj.child(name) if found == NONE or not built and isinstance(found, Const) else found
 
     def class_default(self: Interpreter, owner: ClassV, node: nodes.NodeNG) -> Value:
         """The value in a class body: one object, which other code may fill."""
@@ -234,7 +232,7 @@ class Classes(Construction):
         if isinstance(leaf, Super):
             found_super = self.class_member(self.class_of_receiver(leaf), name, behind=leaf.cls)
             if found_super is not None and isinstance(leaf.receiver, Obj):
-                return self.bind_member(leaf.receiver, *found_super) or unknown(name)
+                return self.bind_member(leaf.receiver, name, *found_super) or unknown(name)
             return BoundExt(leaf.receiver, name)
         if isinstance(leaf, (ListV, DictV, TupleV, Const)):
             return BoundExt(leaf, name)
