@@ -24,13 +24,13 @@ class RootOnly(Rule):
         if not whole:
             return
         yield JUDGED
-        if model.inner_units() or not model.repeats():
+        if model.inner_units() or not model.repeats() or model.frozen():
             return
         count = model.parameter_count()
-        harmless = (count.surely and count.what < SMALL) or not model.trained().possibly
+        small = count.surely and count.what < SMALL
         yield self.found(
             whole.what,
             f"{model.label} is one group: each forward gathers all of its parameters at once",
             f"{model.repeats().what} could be sharded block by block",
-            severity=Severity.INFO if harmless else None,
+            severity=Severity.INFO if small else None,
         )

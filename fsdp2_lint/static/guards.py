@@ -56,6 +56,7 @@ def forget_formulas() -> None:
     Pool.made = 0
     _interned.clear()
     _touched.clear()
+    _sides.clear()
     TOP._extended.clear()
     TOP._joined.clear()
 
@@ -114,10 +115,52 @@ def _touches(composite: Formula) -> frozenset[Any]:
 _touched: dict[Formula, frozenset[Any]] = {}
 
 
+Literals = frozenset[tuple[Formula, bool]]
+_sides: dict[tuple[Formula, bool], set[tuple[Literals, Literals]]] = {}
+
+
+def two_sides(one: Guard, other: Guard) -> None:
+    """Remember that a branch takes one of these two paths: whatever holds on both holds without it."""
+    mine, theirs = frozenset(one.literals), frozenset(other.literals)
+    for literal in mine:
+        _sides.setdefault(literal, set()).add((mine, theirs))
+    for literal in theirs:
+        _sides.setdefault(literal, set()).add((theirs, mine))
+
+
+def merged(guards: list[Guard]) -> list[Guard]:
+    """The same disjunction in fewer paths: the two sides of a branch become one, what another covers goes."""
+    found: list[Guard] = []
+    for guard in guards:
+        while (pair := next(((at, both) for at in found if (both := _united(at, guard))), None)) is not None:
+            found.remove(pair[0])
+            guard = pair[1]
+        found.append(guard)
+    return found
+
+
+def _united(one: Guard, other: Guard) -> Guard | None:
+    mine, theirs = one.literal_set, other.literal_set
+    if mine <= theirs:
+        return one
+    if theirs <= mine:
+        return other
+    only_mine, only_theirs = mine - theirs, theirs - mine
+    if len(only_mine) == len(only_theirs) == 1:
+        (formula, truth), (against, opposite) = *only_mine, *only_theirs
+        united = formula is against and truth is not opposite
+    else:
+        united = any(
+            only_mine <= this <= mine and only_theirs <= that <= theirs
+            for this, that in _sides.get(next(iter(only_mine)), ())
+        )
+    return one.without_literals(only_mine) if united else None
+
+
 class Guard:
     """An immutable conjunction. ``TOP`` is the empty one; extend it with :meth:`add`."""
 
-    __slots__ = ("literals", "_truths", "_equal", "_composites", "_extended", "_joined")
+    __slots__ = ("literals", "_truths", "_equal", "_composites", "_extended", "_joined", "_set")
 
     def __init__(self) -> None:
         self.literals: tuple[tuple[Formula, bool], ...] = ()
@@ -126,11 +169,17 @@ class Guard:
         self._composites: tuple[tuple[Formula, bool], ...] = ()
         self._extended: dict[tuple[Formula, bool], Guard | None] = {}
         self._joined: dict[Guard, Guard | None] = {}
+        self._set: Literals | None = None
 
     @property
     def formula(self) -> Formula:
         """This conjunction as one formula."""
         return both([part if truth else negate(part) for part, truth in self.literals])
+
+    def beyond(self, other: Guard) -> Formula:
+        """What ``other`` asks for that this path does not say already."""
+        literals = [literal for literal in other.literals if self.decide(literal[0]) is not literal[1]]
+        return both([part if truth else negate(part) for part, truth in literals])
 
     def decide(self, formula: Formula) -> bool | None:
         """The truth of ``formula`` on this path, or None."""
@@ -235,13 +284,18 @@ class Guard:
     def implies(self, other: Guard) -> bool:
         return all(self.decide(formula) is truth for formula, truth in other.literals)
 
-    def without(self, drop: Any) -> Guard:
-        """This guard less the literals for whose formula ``drop(formula)`` is true."""
-        guard: Guard | None = TOP
-        for formula, truth in self.literals:
-            if not drop(formula):
-                guard = (guard or TOP).add(formula, truth) or guard
-        return guard or TOP
+    @property
+    def literal_set(self) -> Literals:
+        if self._set is None:
+            self._set = frozenset(self.literals)
+        return self._set
+
+    def without_literals(self, drop: Literals) -> Guard:
+        guard = TOP
+        for literal in self.literals:
+            if literal not in drop:
+                guard = guard.add(*literal) or guard
+        return guard
 
     @property
     def undriven(self) -> Guard:
@@ -250,7 +304,7 @@ class Guard:
             return self
         key = (TOP_KEY, True)
         if key not in self._extended:
-            self._extended[key] = self.without(_is_drive)
+            self._extended[key] = self.without_literals(frozenset(part for part in self.literals if _is_drive(part[0])))
         return self._extended[key] or self
 
     def __repr__(self) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from .guards import TOP, Formula, Guard, either
+from .guards import TOP, Formula, Guard, either, merged
 
 if TYPE_CHECKING:
     from astroid import nodes
@@ -273,23 +273,26 @@ def choose(alternatives: list[tuple[Guard, Value]]) -> Value:
     first = flat[0][1] if flat else NONE
     if all(leaf == first for _, leaf in flat):
         return first
-    if len(flat) > FEW_OPTIONS:
-        flat = _by_value(flat)
+    flat = _by_value(flat)
     if len(flat) > MAX_OPTIONS:
         return unknown("one of many values", kind="opaque").child((PICK, None))
-    return Choice(tuple(flat))
+    return Choice(tuple(flat)) if len(flat) > 1 or flat[0][0] is not TOP else flat[0][1]
 
 
 def _by_value(options_: list[tuple[Guard, Value]]) -> list[tuple[Guard, Value]]:
-    """Each value once, on the paths on which any of its options holds."""
+    """Each value once, on the paths on which it is the one; few paths are only united where that loses nothing."""
     paths: dict[Value, list[Guard]] = {}
     for guard, leaf in options_:
         paths.setdefault(leaf, []).append(guard)
-    merged = []
+    many = len(options_) > FEW_OPTIONS
+    found = []
     for leaf, guards in paths.items():
-        formula = either([guard.formula for guard in guards])
-        merged.append((guards[0] if len(guards) == 1 else TOP.add(formula) or TOP, leaf))
-    return merged
+        if len(guards) > 1:
+            guards = merged(guards)
+        if len(guards) > 1 and many:
+            guards = [TOP.add(either([guard.formula for guard in guards])) or TOP]
+        found += [(guard, leaf) for guard in guards]
+    return found
 
 
 FEW_OPTIONS = 6

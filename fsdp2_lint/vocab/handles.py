@@ -67,6 +67,9 @@ class Model(Protocol):
     def trained(self) -> Answer:
         """Does the program train it (backward or an optimizer's step)?"""
 
+    def frozen(self) -> Answer:
+        """Does the program freeze it, as it does with a reference model? yes: Moment."""
+
     def repeats(self) -> Answer:
         """Has it a stack of blocks that could be sharded one by one? yes: its name."""
 

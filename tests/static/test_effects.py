@@ -106,6 +106,9 @@ POSITIONS = [
 @pytest.mark.parametrize(("code", "given", "text"), POSITIONS)
 def test_an_unknown_call_opens_what_it_was_given(code: str, given: str, text: str) -> None:
     seen = analyse(script(text, "from mystery_lib import touch\n"))
+    if code == "FSDP301" and text.index("touch(model)") > text.index("fully_shard(model)"):
+        assert seen.codes == [code], "who gets the model after its root is sharded comes too late to shard its parts"
+        return
     assert seen.codes == []
     assert code == "FSDP101" or seen.verdicts(code) == {"unknown"}, "the device belongs to no model"
 

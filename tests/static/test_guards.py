@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fsdp2_lint.static.guards import TOP, Guard, atoms, both, either, forget_formulas, intern, negate
+from fsdp2_lint.static.guards import TOP, Guard, atoms, both, either, forget_formulas, intern, merged, negate, two_sides
 
 KEYS = ("a", "b", "c")
 VALUES = (None, 0, 1, "on")
@@ -187,9 +187,25 @@ def test_equality_with_another_unknown_is_never_decided() -> None:
 def test_dropping_what_is_not_asked_for() -> None:
     guard = conjunction([(A, True), (B, False)])
     assert guard is not None
-    less = guard.without(lambda formula: formula[1] == "b")
+    less = guard.without_literals(frozenset({(intern(B), False)}))
     assert less.decide(A) is True and less.decide(B) is None
-    assert guard.without(lambda formula: True) is TOP
+    assert guard.without_literals(guard.literal_set) is TOP
+
+
+def test_two_sides_of_a_branch_are_one_path() -> None:
+    base, fork = conjunction([(A, True)]), ("is", ("fork", 1), 0)
+    assert base is not None
+    yes, no = base.add(B), base.add(B, False)
+    assert yes is not None and no is not None
+    assert [guard.literals for guard in merged([yes, no])] == [base.literals]
+    assert [guard.literals for guard in merged([yes, base])] == [base.literals], "what another covers goes"
+    left, right = conjunction([(B, True), (fork, True)]), conjunction([(B, False), (("is", ("fork", 1), 1), True)])
+    assert left is not None and right is not None
+    assert len(merged([left, right])) == 2, "two forks may have more arms than these"
+    two_sides(left, right)
+    assert merged([left, right]) == [TOP]
+    other = conjunction([(B, False), (fork, True)])
+    assert other is not None and len(merged([left, right.add(A) or right])) == 2, "one side under a further condition"
 
 
 def test_large_conditions_become_unknowns_of_their_own() -> None:

@@ -97,15 +97,9 @@ class StaticModel:
         return self.sharded()
 
     def trained(self) -> Answer:
-        for step in self.program.trace.of("optimizer"):
-            for held in step["held"]:
-                if self.program.relation(self.obj, held.model) in RELATED:
-                    return yes(step.when)
-        if any(
-            self.program.relation(self.obj, step.subject) in RELATED
-            for step in self.program.trace.of("frozen")
-            if step.subject
-        ):
+        if optimizer := self._optimizer():
+            return yes(optimizer.when)
+        if self.frozen():
             return no()
         called = [
             step
@@ -117,11 +111,26 @@ class StaticModel:
                 return yes(backward.when)
         return unknown(f"no step was seen that trains {self.label}")
 
+    def frozen(self) -> Answer:
+        if not self._optimizer():
+            for step in self.program.trace.of("frozen"):
+                relation = self.program.relation(self.obj, step.subject) if step.subject else Relation.NONE
+                if relation in (Relation.SAME, Relation.INSIDE):
+                    return yes(step.when)
+        return no()
+
+    def _optimizer(self) -> Step | None:
+        """One that holds parameters of it."""
+        for step in self.program.trace.of("optimizer"):
+            if any(self.program.relation(self.obj, held.model) in RELATED for held in step["held"]):
+                return step
+        return None
+
     def repeats(self) -> Answer:
         found = self._stack(self.obj, 0)
         if found:
             return yes(found)
-        if self.obj.parent is None and self.obj.atom.origin.startswith("transformers.Auto"):
+        if self.obj.parent is None and self.obj.atom.origin.startswith(("transformers.", "diffusers.")):
             return yes("its transformer layers")
         if self.obj.parent is None and self.obj.atom.kind in ("instance", "external"):
             return no()

@@ -35,6 +35,7 @@ class Program:
     tops: dict[Obj, Obj] = field(default_factory=dict)
     addresses: dict[Obj, Address] = field(default_factory=dict)
     relations: dict[tuple[Obj, Obj], Relation] = field(default_factory=dict)
+    touching: dict[Obj, list[tuple[Step, Obj, Relation]]] = field(default_factory=dict)
 
     @property
     def trace(self) -> Trace:
@@ -54,11 +55,22 @@ class Program:
 
     def units(self, obj: Obj, *relations: Relation) -> Iterator[tuple[Step, Obj]]:
         """Calls of ``fully_shard`` on something that stands in one of ``relations`` to ``obj``."""
-        for step in self.trace.of("sharded"):
-            for part in step["group"]:
-                if self.relation(obj, part) in relations:
-                    yield step, part
-                    break
+        last: Step | None = None
+        for step, part, found in self._touching(obj):
+            if step is not last and found in relations:
+                yield step, part
+                last = step
+
+    def _touching(self, obj: Obj) -> list[tuple[Step, Obj, Relation]]:
+        """All that is sharded and may have to do with ``obj``."""
+        if obj not in self.touching:
+            self.touching[obj] = [
+                (step, part, found)
+                for step in self.trace.of("sharded")
+                for part in step["group"]
+                if (found := self.relation(obj, part)) is not Relation.NONE
+            ]
+        return self.touching[obj]
 
     def shardings(self, obj: Obj) -> list[tuple[Step, Obj]]:
         """Calls of ``fully_shard`` that surely concern ``obj``: itself, its parts or its holder."""
@@ -134,8 +146,8 @@ class Program:
         for step in self.trace.of("escaped"):
             if after is not None and step.index < after.index or before is not None and before.precedes(step):
                 continue
-            for other in step["objects"]:
-                if self.relation(obj, other) is not Relation.NONE:
+            if any(self.relation(obj, other) is not Relation.NONE for other in step["objects"]):
+                if not self._apart(obj, step):
                     return f"{self.label(obj)} is handed to {step['who']} ({step.when.at}), which was not followed"
         return self.open_why
 
@@ -143,8 +155,14 @@ class Program:
         """Why a framework may have put its own hooks around ``obj``; empty if none got hold of it."""
         for step in self.trace.of("managed"):
             if any(self.relation(obj, other) is not Relation.NONE for other in step.detail.get("objects", ())):
-                return f"{step['who']} is in charge ({step.when.at})"
+                if not self._apart(obj, step):
+                    return f"{step['who']} is in charge ({step.when.at})"
         return ""
+
+    def _apart(self, obj: Obj, step: Step) -> bool:
+        """Is ``obj`` sharded only on paths that exclude ``step``, such as another backend's?"""
+        own = self._touching(obj)
+        return bool(own) and not any(sharding.guard.compatible(step.guard) for sharding, _, _ in own)
 
     @cached_property
     def managed_by(self) -> str:

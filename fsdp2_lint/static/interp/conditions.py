@@ -107,10 +107,7 @@ class Conditions(Expressions):
 
     def spread(self: Interpreter, value: Choice, ask: Any) -> Formula:
         """A formula about each option, under the path on which it is the one."""
-        parts = []
-        for guard, leaf in self.alternatives(value):
-            parts.append(both([guard.formula, ask(leaf)]))
-        return either(parts)
+        return either([both([self.guard.beyond(guard), ask(leaf)]) for guard, leaf in self.alternatives(value)])
 
     def compared(self: Interpreter, op: str, left: Value, right: Value) -> Formula:
         if op in ("==", "is"):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from astroid import nodes
 
-from ..guards import TOP, Formula, Guard, atoms
+from ..guards import TOP, Formula, Guard, atoms, two_sides
 from ..values import NONE, Atom, Const, Obj, Value, unknown
 from .machine import BREAK, CONTINUE, FALL, RAISE, RETURN, Diverges
 from .targets import Targets
@@ -90,7 +90,7 @@ class Statements(Targets):
 
     def exec_If(self: Interpreter, node: nodes.If) -> int:
         formula = self.condition(node.test)
-        if self.about_rank(formula):
+        if self.about_rank(formula) and None not in (self.guard.add(formula), self.guard.add(formula, False)):
             for atom in atoms(formula):
                 self.rank_sites[atom] = self.moment(node.test)
         return self.either_way(formula, node.body, node.orelse, _jumps(node))
@@ -102,11 +102,12 @@ class Statements(Targets):
             self.guard = yes or no or start
             return self.run_body(body if yes is not None else orelse)
         paths = [TOP.add(formula) or TOP, TOP.add(formula, False) or TOP]
+        number = 0
         if jumps:
             number, arm_of = self.fork()
             paths = [path.add(arm_of(arm)) or path for arm, path in enumerate(paths)]
-            return self.exclusive(list(zip(paths, (body, orelse))), number)
-        return self.exclusive(list(zip(paths, (body, orelse))))
+        two_sides(*paths)
+        return self.exclusive(list(zip(paths, (body, orelse))), number)
 
     def run_body(self: Interpreter, body: Body) -> int:
         return body() if callable(body) else self.exec_block(body)

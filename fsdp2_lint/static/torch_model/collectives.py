@@ -27,10 +27,16 @@ def collective(machine: Interpreter, call: Call) -> Value:
     group = call.args[0] if group is None and machine.called_name.endswith("barrier") and call.args else group
     name = machine.called_name.rsplit(".", 1)[-1]
     machine.emit("collective", call.node, None, name=f"{name}()", group=part_of_job(group), sure=True)
-    if name in ("broadcast_object_list", "scatter_object_list") and call.args and isinstance(call.args[0], ListV):
-        held = machine.items(call.args[0])  # filled in place: what the other ranks put there is gone
-        received = tuple((path, unknown(f"what {name}() received")) for path, _ in held.items)
-        machine.store.put(call.args[0].id, Items(received, held.exact, held.open_why))
+    if name in ("broadcast_object_list", "scatter_object_list") and call.args:
+        received: dict[int, Value] = {}  # filled in place: what a rank put there itself is gone
+        for _, leaf in machine.alternatives(call.args[0]):
+            if isinstance(leaf, ListV):
+                held = machine.items(leaf)
+                items = tuple(
+                    (path, received.setdefault(position, unknown(f"what {name}() received")))
+                    for position, (path, _) in enumerate(held.items)
+                )
+                machine.store.put(leaf.id, Items(items, held.exact, held.open_why))
     made = unknown(f"{name}()")
     if name == "new_group":
         made.atom.facts["group"] = "whole" if call.arg(0, "ranks") in (None, NONE) else "part"

@@ -53,10 +53,18 @@ def get_attribute(machine: Interpreter, call: Call) -> Value:
 @external("builtins.setattr")
 def set_attribute(machine: Interpreter, call: Call) -> Value:
     if len(call.args) == 3:
-        name = str(call.args[1].value) if isinstance(call.args[1], Const) else SOME
+        _, name, value = call.args
         for _, leaf in machine.alternatives(call.args[0]):
-            if isinstance(leaf, Obj):
-                machine.set_attr(leaf, name, call.args[2], call.node)
+            if not isinstance(leaf, Obj):
+                continue
+            if isinstance(name, Const):
+                machine.set_attr(leaf, str(name.value), value, call.node)
+            elif value == NONE:  # any part may be gone
+                for field in list(machine.store.fields.get(leaf, ())):
+                    if isinstance(machine.store.get((leaf, field)), (Obj, Choice)):
+                        machine.store.put((leaf, field), leaf.child(field))
+            elif not (isinstance(value, Obj) and leaf.child(SOME) in value.above):  # else it is put back
+                machine.set_attr(leaf, SOME, value, call.node)
     return NONE
 
 

@@ -67,6 +67,11 @@ def list_method(machine: Interpreter, leaf: ListV | TupleV, name: str, call: Cal
         if name in ("extend", "update") and call.args:
             machine.extend(leaf, call.args[0])
             return NONE
+        if name == "remove" and call.args:
+            kept = [item for item in held.items if item != (TOP, call.args[0])]
+            sure = isinstance(call.args[0], Const) and len(kept) < len(held.items)
+            machine.store.put(leaf.id, Items(tuple(kept), held.exact and sure, held.open_why))
+            return NONE
         if name in ("clear",):
             machine.store.put(leaf.id, Items())
             return NONE
