@@ -10,7 +10,7 @@ from astroid import nodes
 
 from ..vocab.rule import Court
 from .entries import Entry, find_entries
-from .guards import MAX_CONDITIONS, Pool, forget_formulas
+from .guards import MAX_CONDITIONS, Pool, forget
 from .handles import Program
 from .imports import imported_events
 from .interp.interpreter import Interpreter
@@ -79,16 +79,16 @@ class Driver:
             self.traces.append(f"# {entry.name}: {machine.steps} steps")
             self.traces.extend(machine.trace.dump())
         self.judge(program)
-        forget_formulas()
+        forget()
 
     def judge(self, program: Program) -> None:
         if program.open_why and not program.trace.steps:
             return
         deadline, allowed = time.process_time() + MAX_SECONDS, Pool.made + MAX_CONDITIONS
         before = {key: len(verdict.findings) for key, verdict in self.court.verdicts.items()}
-        for event in witness(program):
+        for number, event in enumerate(witness(program)):
             self.court.hear(event)
-            if time.process_time() > deadline or Pool.made > allowed:
+            if number % 64 == 0 and time.process_time() > deadline or Pool.made > allowed:
                 self.out_of_budget.append(
                     f"{program.name}: judging took more than {MAX_SECONDS} s or too many path conditions"
                 )

@@ -1,36 +1,20 @@
 """Path conditions: what must hold for an event to happen.
 
-A *formula* is ``True``, ``False`` or a hashable tuple::
-
-    ("is", key, constant)   the unknown ``key`` equals a constant (also: one arm of a fork)
-    ("truth", key)          the unknown ``key`` is true
-    ("not", f)  ("and", (f, ...))  ("or", (f, ...))
-
 A :class:`Guard` is a conjunction of formulas. Guards are immutable and shared, so that
 putting one on each event is free, and two events are exclusive when their conjunction
-is contradictory. Equality of unknowns is symbolic: the same unknown asked twice gives
-the same truth. That is only ever used to keep events apart, never to join them.
+is contradictory.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
-Formula = Any  # bool or one of the tuples above; recursive types add nothing here
-LARGE = "a condition too large to keep"
+from . import formulas
+from .formulas import LARGE, Formula, Interned, both, intern, negate, touches
+
 MAX_LITERALS = 160
 MAX_CONDITIONS = 3_000_000  # over all guards of an entry, some 300 MB: it has lost itself in combinations
-MAX_LEAVES = 40  # a larger composite becomes an unknown of its own: it only loses correlation
-
-
-class Interned(tuple):  # type: ignore[type-arg]
-    """A formula that exists once, so that comparing and hashing it cost nothing."""
-
-    __slots__ = ()
-    __hash__ = object.__hash__
-    __eq__ = object.__eq__
-    __ne__ = object.__ne__
 
 
 class Pool:
@@ -39,83 +23,18 @@ class Pool:
     made = 0
 
 
-_interned: dict[tuple[Any, ...], Interned] = {}
-
-
-def intern(formula: Formula) -> Formula:
-    if isinstance(formula, (bool, Interned)):
-        return formula
-    found = _interned.get(formula)
-    if found is None:
-        found = _interned[formula] = Interned(formula)
-    return found
-
-
-def forget_formulas() -> None:
-    """Formulas are shared within one entry; between entries nothing refers to them."""
+def forget() -> None:
+    """Guards and formulas are shared within one entry; between entries nothing refers to them."""
     Pool.made = 0
-    _interned.clear()
-    _touched.clear()
+    formulas.forget_formulas()
+    _guards.clear()
     _sides.clear()
     TOP._extended.clear()
     TOP._joined.clear()
 
 
-def negate(formula: Formula) -> Formula:
-    if isinstance(formula, bool):
-        return not formula
-    formula = intern(formula)
-    return formula[1] if formula[0] == "not" else intern(("not", formula))
-
-
-def both(formulas: Iterable[Formula]) -> Formula:
-    return _combine("and", formulas, neutral=True)
-
-
-def either(formulas: Iterable[Formula]) -> Formula:
-    return _combine("or", formulas, neutral=False)
-
-
-def _combine(kind: str, formulas: Iterable[Formula], *, neutral: bool) -> Formula:
-    found: dict[Formula, None] = {}
-    for formula in map(intern, formulas):
-        if formula is (not neutral):
-            return not neutral
-        if formula is not neutral:
-            found[formula] = None
-    kept = list(found)
-    if len(kept) < 2:
-        return kept[0] if kept else neutral
-    made = intern((kind, tuple(kept)))
-    return made if sum(1 for _ in atoms(made)) <= MAX_LEAVES else intern(("truth", (LARGE, id(made))))
-
-
-def atoms(formula: Formula) -> Iterator[tuple[Any, ...]]:
-    """The leaves of a formula."""
-    if isinstance(formula, bool):
-        return
-    kind = formula[0]
-    if kind == "not":
-        yield from atoms(formula[1])
-    elif kind in ("and", "or"):
-        for part in formula[1]:
-            yield from atoms(part)
-    else:
-        yield formula
-
-
-def _touches(composite: Formula) -> frozenset[Any]:
-    """The leaves of a composite and what they are about: only those can settle it."""
-    found = _touched.get(composite)
-    if found is None:
-        found = _touched[composite] = frozenset(item for atom in atoms(composite) for item in (atom, atom[1]))
-    return found
-
-
-_touched: dict[Formula, frozenset[Any]] = {}
-
-
 Literals = frozenset[tuple[Formula, bool]]
+_guards: dict[tuple[tuple[Formula, bool], ...], Guard] = {}
 _sides: dict[tuple[Formula, bool], set[tuple[Literals, Literals]]] = {}
 
 
@@ -160,7 +79,7 @@ def _united(one: Guard, other: Guard) -> Guard | None:
 class Guard:
     """An immutable conjunction. ``TOP`` is the empty one; extend it with :meth:`add`."""
 
-    __slots__ = ("literals", "_truths", "_equal", "_composites", "_extended", "_joined", "_set")
+    __slots__ = ("literals", "_truths", "_equal", "_composites", "_extended", "_joined", "_set", "_blurred")
 
     def __init__(self) -> None:
         self.literals: tuple[tuple[Formula, bool], ...] = ()
@@ -170,6 +89,7 @@ class Guard:
         self._extended: dict[tuple[Formula, bool], Guard | None] = {}
         self._joined: dict[Guard, Guard | None] = {}
         self._set: Literals | None = None
+        self._blurred: frozenset[Formula] | None = None
 
     @property
     def formula(self) -> Formula:
@@ -208,42 +128,63 @@ class Guard:
     def add(self, formula: Formula, truth: bool = True) -> Guard | None:
         """This path where ``formula`` is also ``truth``; None if that cannot be."""
         formula = intern(formula)
+        known = self.decide(formula)
+        if known is not None:
+            return self if known is truth else None
+        key = (formula, truth)
+        if key not in self._extended:
+            self._extended[key] = self._with((key,))
+        return self._extended[key]
+
+    def join(self, other: Guard) -> Guard | None:
+        """Both conjunctions together; None if the two exclude each other."""
+        if other is self or not other.literals:
+            return self
+        if not self.literals:
+            return other
+        if other not in self._joined:
+            self._joined[other] = self._with(other.literals)
+        return self._joined[other]
+
+    def _with(self, literals: Iterable[tuple[Formula, bool]]) -> Guard | None:
+        new = Guard()
+        new.literals = self.literals
+        new._truths, new._equal, new._composites = dict(self._truths), self._equal, self._composites
+        for formula, truth in literals:
+            if not new._assume(formula, truth):
+                return None
+        if len(new.literals) == len(self.literals):
+            return self
+        kept = _guards.setdefault(new.literals, new)
+        if kept is new:
+            Pool.made += len(new.literals)
+        return kept
+
+    def _assume(self, formula: Formula, truth: bool) -> bool:
+        """Take a formula as a fact, in place (nobody else knows this guard yet); False if it contradicts the others."""
         while not isinstance(formula, bool) and formula[0] == "not":
             formula, truth = formula[1], not truth
         known = self.decide(formula)
         if known is not None:
-            return self if known is truth else None
+            return known is truth
         if len(self.literals) >= MAX_LITERALS:  # only marked, not kept: what comes now proves nothing any more
-            return self if self.blurred else self._extend(intern(("truth", (LARGE, id(self)))), True)
-        return self._extend(formula, truth)
-
-    def _extend(self, formula: Formula, truth: bool) -> Guard | None:
-        key = (formula, truth)
-        if key not in self._extended:
-            self._extended[key] = self._add(formula, truth)
-        return self._extended[key]
-
-    def _add(self, formula: Formula, truth: bool) -> Guard | None:
+            if any(_is_large(known) for known, _ in self.literals):
+                return True
+            formula, truth = intern(("truth", (LARGE, id(self)))), True
         if formula[0] == ("and" if truth else "or"):
-            guard: Guard | None = self
-            for part in formula[1]:
-                guard = guard.add(part, truth) if guard else None
-            return guard
-        Pool.made += len(self.literals)
-        new = Guard()
-        new.literals = (*self.literals, (formula, truth))
-        new._truths = {**self._truths, formula: truth}
-        new._equal, new._composites = self._equal, self._composites
+            return all(self._assume(part, truth) for part in formula[1])
+        self.literals = (*self.literals, (formula, truth))
+        self._truths[formula] = truth
         if formula[0] in ("and", "or"):
-            new._composites = (*self._composites, (formula, truth))
-            return new
+            self._composites = (*self._composites, (formula, truth))
+            return True
         if formula[0] == "is" and truth:
-            new._equal = {**self._equal, formula[1]: formula[2]}
+            self._equal = {**self._equal, formula[1]: formula[2]}
         for composite, expected in self._composites:
-            about = _touches(composite)
-            if (formula in about or formula[1] in about) and new._settle(composite) is (not expected):
-                return None
-        return new
+            about = touches(composite)
+            if (formula in about or formula[1] in about) and self._settle(composite) is (not expected):
+                return False
+        return True
 
     def _settle(self, composite: Formula) -> bool | None:
         """Decide a composite from its parts alone, not from its own recorded truth."""
@@ -256,30 +197,15 @@ class Guard:
             open_part = open_part or answer is None
         return None if open_part else not deciding
 
-    def join(self, other: Guard) -> Guard | None:
-        """Both conjunctions together; None if the two exclude each other."""
-        if other is self or not other.literals:
-            return self
-        if not self.literals:
-            return other
-        if other not in self._joined:
-            guard: Guard | None = self
-            for formula, truth in other.literals:
-                guard = guard.add(formula, truth) if guard else None
-            self._joined[other] = guard
-        return self._joined[other]
-
     def compatible(self, other: Guard) -> bool:
         return self.join(other) is not None
 
     @property
     def blurred(self) -> frozenset[Formula]:
         """Conditions that are too large to be compared with others."""
-        return frozenset(
-            formula
-            for formula, _ in self.literals
-            if formula[0] == "truth" and isinstance(formula[1], tuple) and formula[1][0] == LARGE
-        )
+        if self._blurred is None:
+            self._blurred = frozenset(formula for formula, _ in self.literals if _is_large(formula))
+        return self._blurred
 
     def implies(self, other: Guard) -> bool:
         return all(self.decide(formula) is truth for formula, truth in other.literals)
@@ -291,11 +217,7 @@ class Guard:
         return self._set
 
     def without_literals(self, drop: Literals) -> Guard:
-        guard = TOP
-        for literal in self.literals:
-            if literal not in drop:
-                guard = guard.add(*literal) or guard
-        return guard
+        return TOP._with(literal for literal in self.literals if literal not in drop) or TOP
 
     @property
     def undriven(self) -> Guard:
@@ -316,6 +238,10 @@ def _same(left: Any, right: Any) -> bool | None:
     if left == right:
         return True
     return False if isinstance(left, _CONSTANT) and isinstance(right, _CONSTANT) else None
+
+
+def _is_large(formula: Formula) -> bool:
+    return bool(formula[0] == "truth" and isinstance(formula[1], tuple) and formula[1][0] == LARGE)
 
 
 def _is_drive(formula: Formula) -> bool:

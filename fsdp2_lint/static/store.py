@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from .guards import TOP, Guard
-from .values import NONE, Obj, Value, choose
+from .values import NONE, Obj, Value, choose, options
 
 Key = Any  # (frame id, name), (Obj, attribute), (Module, name) or a heap id
 _ABSENT = object()
@@ -153,9 +153,24 @@ def _join(values: list[tuple[Guard, Any]]) -> Any:
         return NONE
     first = values[0][1]
     if not isinstance(first, (Items, Entries)):
-        return choose(values)
+        return choose(_apart(values))
     guard, merged = values[0]
     for other_guard, other in values[1:]:
         merged = merged.joined(guard, other, other_guard) if isinstance(other, type(merged)) else merged
         guard = TOP
     return merged
+
+
+def _apart(values: list[tuple[Guard, Value]]) -> list[tuple[Guard, Value]]:
+    """Options that all arms share stand as they did; only the others get the condition of their arm."""
+    shared = set(options(values[0][1])).intersection(*(options(value) for _, value in values[1:]))
+    if len(values) < 2 or not shared:
+        return values
+    kept = [option for option in options(values[0][1]) if option in shared]
+    for guard, value in values:
+        kept += [
+            (joined, leaf)
+            for path, leaf in options(value)
+            if (path, leaf) not in shared and (joined := guard.join(path))
+        ]
+    return kept

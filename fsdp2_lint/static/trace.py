@@ -23,6 +23,7 @@ class Step:
     detail: dict[str, Any]
     frames: tuple[int, ...] = ()  # the activations that were open, outermost first
     context: int = 0  # 0: the main flow; else the callback in which it happens, nobody knows when
+    place: int = 0  # equal for steps of the same moment, which is dear to compare
 
     def __getitem__(self, name: str) -> Any:
         return self.detail[name]
@@ -59,6 +60,7 @@ class Trace:
     steps: list[Step] = field(default_factory=list)
     opened: list[str] = field(default_factory=list)  # what was not understood, in words
     _kinds: dict[str, list[Step]] = field(default_factory=dict)
+    _places: dict[Moment, int] = field(default_factory=dict)
 
     def add(
         self,
@@ -71,7 +73,8 @@ class Trace:
         frames: tuple[int, ...],
         context: int,
     ) -> Step:
-        step = Step(kind, len(self.steps), when, guard, subject, detail, frames, context)
+        place = self._places.setdefault(when, len(self._places))
+        step = Step(kind, len(self.steps), when, guard, subject, detail, frames, context, place)
         self.steps.append(step)
         self._kinds.setdefault(kind, []).append(step)
         return step

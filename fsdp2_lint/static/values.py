@@ -12,7 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from .guards import TOP, Formula, Guard, either, merged
+from .formulas import LARGE, Formula, either
+from .guards import TOP, Guard, merged
 
 if TYPE_CHECKING:
     from astroid import nodes
@@ -279,10 +280,25 @@ def choose(alternatives: list[tuple[Guard, Value]]) -> Value:
     return Choice(tuple(flat)) if len(flat) > 1 or flat[0][0] is not TOP else flat[0][1]
 
 
+def _few_closures(options_: list[tuple[Guard, Value]]) -> list[tuple[Guard, Value]]:
+    """A function that a loop wraps and wraps again is one of many: what it closes over proves nothing then."""
+    seen: dict[Any, list[Func]] = {}
+    found: list[tuple[Guard, Value]] = []
+    for guard, leaf in options_:
+        if isinstance(leaf, Func) and leaf.closure:
+            same = seen.setdefault(leaf.node, [])
+            if leaf not in same and len(same) >= FEW_CLOSURES:
+                guard, leaf = guard.add(("truth", (LARGE, leaf.node))) or guard, same[0]
+            elif leaf not in same:
+                same.append(leaf)
+        found.append((guard, leaf))
+    return found
+
+
 def _by_value(options_: list[tuple[Guard, Value]]) -> list[tuple[Guard, Value]]:
     """Each value once, on the paths on which it is the one; few paths are only united where that loses nothing."""
     paths: dict[Value, list[Guard]] = {}
-    for guard, leaf in options_:
+    for guard, leaf in _few_closures(options_):
         paths.setdefault(leaf, []).append(guard)
     many = len(options_) > FEW_OPTIONS
     found = []
@@ -296,4 +312,5 @@ def _by_value(options_: list[tuple[Guard, Value]]) -> list[tuple[Guard, Value]]:
 
 
 FEW_OPTIONS = 6
+FEW_CLOSURES = 2
 MAX_OPTIONS = 16

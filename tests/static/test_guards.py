@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fsdp2_lint.static.guards import TOP, Guard, atoms, both, either, forget_formulas, intern, merged, negate, two_sides
+from fsdp2_lint.static.formulas import atoms, both, either, intern, negate
+from fsdp2_lint.static.guards import TOP, Guard, forget, merged, two_sides
 
 KEYS = ("a", "b", "c")
 VALUES = (None, 0, 1, "on")
@@ -223,5 +224,5 @@ def test_one_formula_is_one_object() -> None:
     assert both([]) is True and either([]) is False
     assert both([A, False]) is False and either([A, True]) is True
     before = intern(A)
-    forget_formulas()
+    forget()
     assert intern(A) is not before

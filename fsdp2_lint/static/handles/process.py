@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from ...vocab.answers import Answer, no, unknown, yes
 from ...vocab.finding import Moment
-from ..guards import TOP, Formula, Guard, atoms, both, either, negate
+from ..formulas import Formula, atoms, both, either, negate
+from ..guards import TOP, Guard
 from ..interp.conditions import mentions_rank
 from ..relations import Relation
 from ..torch_model.device import device_kind

@@ -11,7 +11,7 @@ from ..interp.interpreter import Interpreter
 from ..relations import Address, Relation, relation
 from ..torch_model.escapes import describe
 from ..trace import Step, Trace
-from ..values import EACH, ClassV, Ext, Obj, is_each
+from ..values import EACH, Atom, ClassV, Ext, Obj, is_each
 
 RELATED = frozenset({Relation.SAME, Relation.CONTAINS, Relation.INSIDE})
 
@@ -35,7 +35,8 @@ class Program:
     tops: dict[Obj, Obj] = field(default_factory=dict)
     addresses: dict[Obj, Address] = field(default_factory=dict)
     relations: dict[tuple[Obj, Obj], Relation] = field(default_factory=dict)
-    touching: dict[Obj, list[tuple[Step, Obj, Relation]]] = field(default_factory=dict)
+    keys: dict[Obj, ModelKey] = field(default_factory=dict)
+    touched: dict[Obj, list[tuple[Step, Obj, Relation]]] = field(default_factory=dict)
 
     @property
     def trace(self) -> Trace:
@@ -56,21 +57,37 @@ class Program:
     def units(self, obj: Obj, *relations: Relation) -> Iterator[tuple[Step, Obj]]:
         """Calls of ``fully_shard`` on something that stands in one of ``relations`` to ``obj``."""
         last: Step | None = None
-        for step, part, found in self._touching(obj):
+        for step, part, found in self.touching(obj):
             if step is not last and found in relations:
                 yield step, part
                 last = step
 
-    def _touching(self, obj: Obj) -> list[tuple[Step, Obj, Relation]]:
-        """All that is sharded and may have to do with ``obj``."""
-        if obj not in self.touching:
-            self.touching[obj] = [
+    def touching(self, obj: Obj) -> list[tuple[Step, Obj, Relation]]:
+        """All that is sharded and may have to do with ``obj``, and how ``obj`` stands to it."""
+        if obj not in self.touched:
+            self.touched[obj] = [
                 (step, part, found)
-                for step in self.trace.of("sharded")
-                for part in step["group"]
+                for step, part in self.sharded_parts.get(self.address(obj)[0], ())
                 if (found := self.relation(obj, part)) is not Relation.NONE
             ]
-        return self.touching[obj]
+        return self.touched[obj]
+
+    @cached_property
+    def sharded_parts(self) -> dict[Atom, list[tuple[Step, Obj]]]:
+        """What is sharded, by its outermost holder: only what has the same one can be related."""
+        return self._by_holder("sharded", "group")
+
+    @cached_property
+    def escaped_parts(self) -> dict[Atom, list[tuple[Step, Obj]]]:
+        """What code that was not followed got hold of, likewise."""
+        return self._by_holder("escaped", "objects")
+
+    def _by_holder(self, kind: str, name: str) -> dict[Atom, list[tuple[Step, Obj]]]:
+        found: dict[Atom, list[tuple[Step, Obj]]] = {}
+        for step in self.trace.of(kind):
+            for part in step[name]:
+                found.setdefault(self.address(part)[0], []).append((step, part))
+        return found
 
     def shardings(self, obj: Obj) -> list[tuple[Step, Obj]]:
         """Calls of ``fully_shard`` that surely concern ``obj``: itself, its parts or its holder."""
@@ -120,8 +137,10 @@ class Program:
 
     def key(self, obj: Obj) -> ModelKey:
         top = self.top(obj)
-        site = top.atom.site or self._first_site(top)
-        return ModelKey(self.label(top), site)
+        if top not in self.keys:
+            site = top.atom.site or self._first_site(top)
+            self.keys[top] = ModelKey(self.label(top), site)
+        return self.keys[top]
 
     def _first_site(self, top: Obj) -> Site:
         for step in self.trace.of("sharded"):
@@ -143,12 +162,11 @@ class Program:
 
     def escaped(self, obj: Obj, *, after: Step | None = None, before: Step | None = None) -> str:
         """Why something that was not understood may have changed ``obj``; empty if nothing may."""
-        for step in self.trace.of("escaped"):
+        for step, part in self.escaped_parts.get(self.address(obj)[0], ()):
             if after is not None and step.index < after.index or before is not None and before.precedes(step):
                 continue
-            if any(self.relation(obj, other) is not Relation.NONE for other in step["objects"]):
-                if not self._apart(obj, step):
-                    return f"{self.label(obj)} is handed to {step['who']} ({step.when.at}), which was not followed"
+            if self.relation(obj, part) is not Relation.NONE and not self._apart(obj, step):
+                return f"{self.label(obj)} is handed to {step['who']} ({step.when.at}), which was not followed"
         return self.open_why
 
     def managed(self, obj: Obj) -> str:
@@ -161,7 +179,7 @@ class Program:
 
     def _apart(self, obj: Obj, step: Step) -> bool:
         """Is ``obj`` sharded only on paths that exclude ``step``, such as another backend's?"""
-        own = self._touching(obj)
+        own = self.touching(obj)
         return bool(own) and not any(sharding.guard.compatible(step.guard) for sharding, _, _ in own)
 
     @cached_property

@@ -28,21 +28,15 @@ class StaticUnit:
     def inside(self) -> Answer:
         may = ""
         whole = self.obj.parent if str(self.obj.item).startswith(BELOW) else None  # of "each module below"
-        for earlier in self.program.trace.of("sharded", before=self.step):
-            for outer in earlier["group"]:
-                if not self.program.was_part(self.obj, outer, earlier):
-                    continue
-                if earlier.when == self.step.when and (self.step.guard.blurred or earlier.guard.blurred):
-                    continue  # perhaps alternatives, which are not sharded one after the other
-                found = self.program.relation(outer, self.obj)
-                if (
-                    found is Relation.CONTAINS
-                    or whole is not None
-                    and self.program.relation(outer, whole) is Relation.SAME
-                ):
-                    return yes(earlier.when)
-                if found is Relation.MAY and outer is not self.obj:
-                    may = f"whether {self.label} is part of what {earlier.when.at} shards is not known"
+        for earlier, outer, relation in self.program.touching(self.obj):
+            if not earlier.precedes(self.step) or not self.program.was_part(self.obj, outer, earlier):
+                continue
+            if earlier.place == self.step.place and (self.step.guard.blurred or earlier.guard.blurred):
+                continue  # perhaps alternatives, which are not sharded one after the other
+            if relation is Relation.INSIDE or whole and self.program.relation(outer, whole) is Relation.SAME:
+                return yes(earlier.when)
+            if relation is Relation.MAY and outer is not self.obj:
+                may = f"whether {self.label} is part of what {earlier.when.at} shards is not known"
         if self.obj.item == BELOW:
             return self._each_below()
         return unknown(may) if may else no()
@@ -56,21 +50,19 @@ class StaticUnit:
 
     def repeated(self) -> Answer:
         may = ""
-        for earlier in self.program.trace.of("sharded", before=self.step):
-            if earlier.when == self.step.when:
-                continue  # the same call: what it gets there are alternatives or elements, not one thing twice
-            for other in earlier["group"]:
-                found = self.program.relation(other, self.obj)
-                if found is Relation.SAME and earlier.guard.blurred - self.step.guard.blurred:
-                    may = f"whether {earlier.when.at} shards {self.label} depends on a filter that is not known"
-                    continue
-                if found is Relation.SAME and not _mentions(self.step, self.obj):
-                    return yes(earlier.when)
-                address = self.program.machine.address
-                if covers(address(other), address(self.obj)) and self.step.guard.implies(earlier.guard):
-                    return yes(earlier.when)
-                if found in (Relation.MAY, Relation.SAME):
-                    may = f"whether {self.label} is the module that {earlier.when.at} shards is not known"
+        address = self.program.machine.address
+        for earlier, other, relation in self.program.touching(self.obj):
+            if earlier.place == self.step.place or not earlier.precedes(self.step):
+                continue  # in the same call: what it gets there are alternatives or elements, not one thing twice
+            if relation is Relation.SAME and earlier.guard.blurred - self.step.guard.blurred:
+                may = f"whether {earlier.when.at} shards {self.label} depends on a filter that is not known"
+                continue
+            if relation is Relation.SAME and not _mentions(self.step, self.obj):
+                return yes(earlier.when)
+            if covers(address(other), address(self.obj)) and self.step.guard.implies(earlier.guard):
+                return yes(earlier.when)
+            if relation in (Relation.MAY, Relation.SAME):
+                may = f"whether {self.label} is the module that {earlier.when.at} shards is not known"
         return unknown(may) if may else no()
 
     def container_without_forward(self) -> Answer:

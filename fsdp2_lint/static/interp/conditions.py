@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from astroid import nodes
 
-from ..guards import LARGE, Formula, atoms, both, either, intern, negate
+from ..formulas import LARGE, Formula, atoms, both, either, intern, negate
 from ..values import (
     Bound,
     Choice,

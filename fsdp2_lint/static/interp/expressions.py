@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from astroid import nodes
 
-from ..guards import TOP, negate
+from ..formulas import negate
+from ..guards import TOP
 from ..store import Items
 from ..values import (
     NONE,

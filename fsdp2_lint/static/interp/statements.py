@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from astroid import nodes
 
-from ..guards import TOP, Formula, Guard, atoms, two_sides
+from ..formulas import Formula, atoms
+from ..guards import TOP, Guard, two_sides
 from ..values import NONE, Atom, Const, Obj, Value, unknown
 from .machine import BREAK, CONTINUE, FALL, RAISE, RETURN, Diverges
 from .targets import Targets
@@ -301,7 +302,7 @@ class Statements(Targets):
         if isinstance(pattern, nodes.MatchSingleton):
             return self.equal(subject, Const(pattern.value))
         if isinstance(pattern, nodes.MatchOr):
-            from ..guards import either
+            from ..formulas import either
 
             return either([self.pattern(subject, part) for part in pattern.patterns])
         if isinstance(pattern, nodes.MatchAs):

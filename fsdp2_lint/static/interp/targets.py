@@ -54,7 +54,7 @@ class Targets(Machine):
 
     def rest(self: Interpreter, guard: Any, old: Value) -> list[Any]:
         """The old value, on the paths where ``guard`` does not hold."""
-        from ..guards import negate
+        from ..formulas import negate
 
         formula = negate(guard.formula)
         path = TOP.add(formula)
@@ -82,7 +82,8 @@ class Targets(Machine):
             self.call_function(setter, [value], {}, node, receiver=owner)
             return
         self.attached(owner, name, value, node)
-        self.store.put((owner, name), value)
+        if not self.own_tensor(owner, name):
+            self.store.put((owner, name), value)
 
     def set_item(self: Interpreter, container: Value, key: Value, value: Value, node: nodes.NodeNG) -> None:
         for guard, leaf in self.alternatives(container):

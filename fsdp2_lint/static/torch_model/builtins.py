@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..guards import TOP, both, either
+from ..formulas import both, either
+from ..guards import TOP
 from ..store import Items
 from ..values import (
     BELOW,

@@ -85,6 +85,10 @@ class Membership(Machine):
                 ):
                     self.emit("attached", node, owner, name=name, value=leaf)
 
+    def own_tensor(self: Interpreter, owner: Obj, name: str) -> bool:
+        """Is this a parameter that a layer has anyway? Which tensor it is makes no difference to anybody."""
+        return name in ("weight", "bias") and (owner.parent is not None or owner.atom.kind != "instance")
+
     def in_sharded(self: Interpreter, obj: Obj) -> bool:
         """Is something of the same outermost object sharded by now?"""
         at: Obj | None = obj
