@@ -12,6 +12,8 @@ from astroid import nodes
 from astroid.manager import AstroidManager
 from astroid.rebuilder import TreeRebuilder
 
+from .relevance import Relevance
+
 NEVER_LOCAL = frozenset(sys.stdlib_module_names) | {"torch", "numpy", "transformers", "accelerate"}
 MAX_BYTES = 4_000_000
 
@@ -89,6 +91,7 @@ class Project:
         self._exists: dict[Path, bool] = {}
         self._suffixes: dict[str, list[Path]] | None = None
         self.files: list[str] = []
+        self.relevance = Relevance(self)
         self.imported_by: dict[str, list[str]] = {}  # filled by ``entries``
         self.relevant: set[str] = set()  # files from which sharding code can be reached by imports; likewise
         self.sharding_methods: dict[str, list[tuple[str, str]]] = {}  # by name: file and class; likewise

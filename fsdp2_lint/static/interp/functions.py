@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from astroid import nodes
 
+from .. import relevance
+from ..relevance import lengthy
 from ..store import Items
 from ..values import (
     NONE,
@@ -16,10 +18,13 @@ from ..values import (
     DictV,
     Func,
     ListV,
+    Loaded,
     Obj,
     Params,
     ParamV,
     Partial,
+    StateDict,
+    StateTensor,
     TupleV,
     Value,
     choose,
@@ -36,6 +41,7 @@ if TYPE_CHECKING:
 
 MAX_SAME_FUNCTION = 2
 MAX_MODEL_DEPTH = 6
+MAX_HELD = 3  # how deep in fields of fields a model is looked for
 
 
 class Functions(Iteration):
@@ -50,8 +56,9 @@ class Functions(Iteration):
         why: str = "",
         on_yield: Callable[[Value], int] | None = None,
     ) -> Value:
-        if self.pointless(func, args, kwargs, receiver):
-            return unknown(f"{func.name}()")
+        if on_yield is None and self.pointless(func, args, kwargs, receiver):
+            call = (func.node, receiver, tuple(args), tuple(kwargs.items()))
+            return self.skipped.setdefault(call, unknown(f"{func.name}()"))
         active = sum(1 for frame in self.frames if frame.func is not None and frame.func.node is func.node)
         if active >= self.allowed_depth(args) or len(self.frames) >= MAX_DEPTH:
             if not self.repeats(func, [*args, *kwargs.values(), receiver or NONE]):
@@ -112,18 +119,33 @@ class Functions(Iteration):
     def pointless(
         self: Interpreter, func: Func, args: list[Value], kwargs: dict[str, Value], receiver: Value | None
     ) -> bool:
-        """Code of a file that knows nothing of torch, with nothing of torch in its hands."""
-        if func.module.mentions_torch or func.closure or func.module.path in self.project.relevant:
+        """Code that has no part in what is checked, with nothing of it in its hands."""
+        if func.closure or func.name in ("__init__", "__post_init__"):
             return False
+        if func.module.mentions_torch or func.module.path in self.project.relevant:
+            if not lengthy(func.node):
+                return False
+            used = next(self.trace.of("device_set", "device_touch"), None) is not None
+            if self.project.relevance.level(func.module, func.node) > (relevance.DEVICE if used else relevance.NONE):
+                return False
         handed = [*args, *kwargs.values(), *([receiver] if receiver is not None else [])]
-        return not any(self.matters(leaf) for value in handed for _, leaf in self.leaves(value))
+        return not any(self.matters(leaf, 0) for value in handed for _, leaf in self.leaves(value))
 
-    def matters(self: Interpreter, leaf: Value) -> bool:
-        if isinstance(leaf, Obj):
-            return leaf.atom.kind != "configuration" and bool(
-                leaf.atom.kind == "external" or leaf.atom.facts.get("module") or leaf.atom.cls
-            )
-        return isinstance(leaf, (Params, ParamV, Func, Bound, Partial))
+    def matters(self: Interpreter, leaf: Value, depth: int) -> bool:
+        if not isinstance(leaf, Obj):
+            return isinstance(leaf, (Params, ParamV, StateDict, StateTensor, Loaded, Func, Bound, Partial))
+        if leaf in self.optimizers or any(leaf.atom.facts.get(fact) for fact in ("module", "wrapper", "framework")):
+            return True
+        if leaf.atom.kind == "configuration" and not self.in_sharded(leaf):
+            return False
+        if self.in_sharded(leaf):
+            return True
+        if depth > MAX_HELD:
+            return bool(self.store.fields.get(leaf))
+        held = [
+            value for name in self.store.fields.get(leaf, ()) if (value := self.store.get((leaf, name))) is not None
+        ]
+        return any(self.matters(part, depth + 1) for value in held for _, part in self.leaves(value))
 
     def activate(
         self: Interpreter,

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 FALL, RETURN, BREAK, CONTINUE, RAISE = 1, 2, 4, 8, 16
 MAX_DEPTH = 40
 MAX_STEPS = 200_000
+MAX_UNSHARDED = 60_000  # most entries that have not sharded anything by then never do
 MAX_SECONDS = 10
 
 
@@ -87,6 +88,8 @@ class Machine:
         self.steps += 1
         if self.steps > self.max_steps:
             raise OutOfBudget(f"more than {self.max_steps} steps")
+        if self.steps > MAX_UNSHARDED and not self.any_sharded:
+            raise OutOfBudget(f"more than {MAX_UNSHARDED} steps before anything was sharded")
         if not self.steps % 256 and time.process_time() > self.deadline:
             raise OutOfBudget(f"more than {MAX_SECONDS} s")
         if Pool.made > MAX_CONDITIONS:

@@ -10,6 +10,7 @@ from astroid import nodes
 
 from ..guards import TOP, Guard
 from ..project import Module
+from ..relevance import names_in
 from ..torch_model.names import canonical
 from ..values import NONE, Choice, ClassV, Const, DictV, Ext, Func, ListV, ModRef, Value, unknown
 from .machine import Diverges, Frame
@@ -218,12 +219,7 @@ def rewritten(module: Module) -> set[str]:
 
 
 def mentions(tree: nodes.NodeNG, names: set[str]) -> bool:
-    found = getattr(tree, "fsdp2_names", None)
-    if found is None:
-        found = {node.name for node in tree.nodes_of_class((nodes.Name, nodes.AssignName))}
-        found |= {node.attrname for node in tree.nodes_of_class(nodes.Attribute)}
-        tree.fsdp2_names = found
-    return bool(found & names)
+    return bool(names_in(tree) & names)
 
 
 def registrations(body: list[nodes.NodeNG], writers: set[str]) -> list[nodes.NodeNG]:

@@ -1,0 +1,156 @@
+"""Which functions can have a part in what the clauses are about, read off names before anything is interpreted.
+
+Most lines of a training program handle data. A function that names nothing of models,
+optimizers, ranks, collectives or unknown packages, and calls no function that does, cannot
+matter as long as nothing of that kind is handed to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from astroid import nodes
+
+from .torch_model.tables import HARMLESS
+
+if TYPE_CHECKING:
+    from .project import Module, Project
+
+Part = tuple["Module", nodes.NodeNG]
+# Names that build a model or an optimizer, ask for a rank, or do what no reading can follow.
+_TELLING = frozenset(
+    """optim dist distributed fully_shard environ getenv from_pretrained from_config instantiate setattr exec eval
+    import_module get_model build_model register_module add_module to_empty compile requires_grad requires_grad_
+    set_device set_default_device init_device_mesh DeviceMesh init_process_group safetensors checkpoint""".split()
+)
+_TELLING_PARTS = ("rank", "optimizer", "fsdp", "world_size")
+_DEVICE = frozenset({"cuda", "device", "to_device"})  # these only matter as long as no device was used
+_TORCH_PARTS = ("torch.distributed", "torch.nn", "torch.optim", "torch.multiprocessing")
+MAX_PARTS = 400
+NONE, DEVICE, ALL = 0, 1, 2
+
+
+class Relevance:
+    def __init__(self, project: Project) -> None:
+        self.project = project
+        self._levels: dict[nodes.NodeNG, int] = {}
+
+    def level(self, module: Module, node: nodes.NodeNG) -> int:
+        """What the code of ``node`` and all that it calls by name can touch: nothing, devices, or anything."""
+        if node not in self._levels:
+            self._levels[node] = self._search(module, node)
+        return self._levels[node]
+
+    def _search(self, module: Module, node: nodes.NodeNG) -> int:
+        found = NONE
+        seen: dict[nodes.NodeNG, None] = {node: None}
+        queue: list[Part] = [(module, node)]
+        while queue:
+            at, part = queue.pop()
+            found = max(found, _own_level(at, part))
+            if found == ALL or len(seen) > MAX_PARTS:
+                return ALL
+            for other, target in self._called(at, part):
+                if target not in seen:
+                    seen[target] = None
+                    queue.append((other, target))
+        return found
+
+    def _called(self, module: Module, node: nodes.NodeNG) -> Iterator[Part]:
+        """What the names in ``node`` may stand for: functions, classes and values of the project."""
+        names = names_in(node)
+        for name in names:
+            yield from self._bound(module, name, names, 0)
+        for cls in module.tree.body:
+            if isinstance(cls, nodes.ClassDef):
+                for method in cls.body:
+                    if isinstance(method, nodes.FunctionDef) and method.name in names:
+                        yield module, method
+
+    def _bound(self, module: Module, name: str, names: frozenset[str], depth: int) -> Iterator[Part]:
+        for node in module.bindings.get(name, ()) if depth < 4 else ():
+            if isinstance(node, nodes.ImportFrom):
+                yield from self._imported(module, node, name, names, depth)
+            elif isinstance(node, nodes.Import):
+                for full, alias in node.names:
+                    if (alias or full.split(".")[0]) == name:
+                        yield from self._members(self.project.resolve(module.path, full), names, depth)
+            else:
+                yield module, node
+
+    def _imported(
+        self, module: Module, node: nodes.ImportFrom, name: str, names: frozenset[str], depth: int
+    ) -> Iterator[Part]:
+        for full, alias in node.names:
+            if (alias or full) == name:
+                base, level = node.modname or "", node.level or 0
+                path = self.project.resolve(module.path, base, level)
+                target = self.project.module(path) if path else None
+                if target is not None and full in target.bindings:
+                    yield from self._bound(target, full, names, depth + 1)
+                else:
+                    below = self.project.resolve(module.path, f"{base}.{full}" if base else full, level)
+                    yield from self._members(below, names, depth)
+
+    def _members(self, path: str | None, names: frozenset[str], depth: int) -> Iterator[Part]:
+        """``utils.f``: what of that file is named."""
+        target = self.project.module(path) if path else None
+        for name in names if target is not None else ():
+            if target is not None and name in target.bindings:
+                yield from self._bound(target, name, names, depth + 1)
+
+
+def names_in(node: nodes.NodeNG) -> frozenset[str]:
+    """Names and attributes that code mentions."""
+    found: frozenset[str] | None = getattr(node, "fsdp2_names", None)
+    if found is None:
+        mentioned = [part.name for part in node.nodes_of_class((nodes.Name, nodes.AssignName))]
+        mentioned += [part.attrname for part in node.nodes_of_class(nodes.Attribute)]
+        found = node.fsdp2_names = frozenset(mentioned)
+    return found
+
+
+def _own_level(module: Module, node: nodes.NodeNG) -> int:
+    names = names_in(node)
+    if names & _TELLING or any(part in name.lower() for name in names for part in _TELLING_PARTS):
+        return ALL
+    if "torch" in names and names & {"save", "load"}:
+        return ALL
+    if "nn" in names and any(name[:1].isupper() and name not in ("Tensor", "F") for name in names):
+        return ALL  # ``nn.Linear``, not ``nn.functional.pad``
+    if any(_foreign(module, name) for name in names):
+        return ALL
+    return DEVICE if names & _DEVICE else NONE
+
+
+def _foreign(module: Module, name: str) -> bool:
+    """Is this name imported from a package that may do anything, or from a telling part of torch?"""
+    import sys
+
+    for node in module.bindings.get(name, ()):
+        if isinstance(node, nodes.Import):
+            whole = [full for full, alias in node.names if (alias or full.split(".")[0]) == name]
+        elif isinstance(node, nodes.ImportFrom) and not node.level:
+            whole = [node.modname or ""]
+        else:
+            continue
+        for full in whole:
+            package = full.split(".")[0]
+            own = module.path.split("/")
+            known = package in HARMLESS or package in sys.stdlib_module_names or package in own
+            if not known or full.startswith(_TORCH_PARTS) and not full.startswith("torch.nn"):
+                return True
+            if full == "torch.nn" and isinstance(node, nodes.ImportFrom) and name[:1].isupper():
+                return True
+    return False
+
+
+def lengthy(node: nodes.NodeNG) -> bool:
+    """Is it worth not to run it? Short predicates are always followed: conditions are compared with each other."""
+    found: bool | None = getattr(node, "fsdp2_lengthy", None)
+    if found is None:
+        loops = (nodes.For, nodes.While, nodes.ListComp, nodes.DictComp, nodes.SetComp, nodes.GeneratorExp)
+        found = next(node.nodes_of_class(loops), None) is not None or (node.end_lineno - node.lineno) > 25
+        node.fsdp2_lengthy = found
+    return found
