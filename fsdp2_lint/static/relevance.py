@@ -22,6 +22,7 @@ Part = tuple["Module", nodes.NodeNG]
 _TELLING = frozenset(
     """optim dist distributed fully_shard environ getenv from_pretrained from_config instantiate setattr exec eval
     import_module get_model build_model register_module add_module to_empty compile requires_grad requires_grad_
+    modules named_modules children named_children parameters named_parameters state_dict load_state_dict
     set_device set_default_device init_device_mesh DeviceMesh init_process_group safetensors checkpoint""".split()
 )
 _TELLING_PARTS = ("rank", "optimizer", "fsdp", "world_size")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from astroid import nodes
 
 from .. import relevance
-from ..relevance import lengthy
+from ..relevance import lengthy, names_in
 from ..store import Items
 from ..values import (
     NONE,
@@ -39,8 +39,13 @@ if TYPE_CHECKING:
     from ..project import Module
     from .interpreter import Interpreter
 
+_DATA = frozenset({"int", "float", "str", "bool", "bytes", "Tensor", "ndarray", "LongTensor", "dtype"})
+_AROUND_DATA = frozenset(
+    "dict Dict list List tuple Tuple set Sequence Mapping Iterable Any Optional Union None torch np numpy".split()
+)
 MAX_SAME_FUNCTION = 2
 MAX_MODEL_DEPTH = 6
+MODEL_MAKERS = ("transformers.", "diffusers.", "timm.", "peft.", "torch.hub.", "torchvision.models")
 MAX_HELD = 3  # how deep in fields of fields a model is looked for
 
 
@@ -136,9 +141,9 @@ class Functions(Iteration):
             return isinstance(leaf, (Params, ParamV, StateDict, StateTensor, Loaded, Func, Bound, Partial))
         if leaf in self.optimizers or any(leaf.atom.facts.get(fact) for fact in ("module", "wrapper", "framework")):
             return True
-        if leaf.atom.kind == "configuration" and not self.in_sharded(leaf):
-            return False
-        if self.in_sharded(leaf):
+        if self.in_sharded(leaf) or leaf.atom.kind in ("parameter", "opaque"):
+            return True
+        if leaf.atom.kind == "unknown" and leaf.atom.origin.startswith(MODEL_MAKERS):
             return True
         if depth > MAX_HELD:
             return bool(self.store.fields.get(leaf))
@@ -249,13 +254,14 @@ class Functions(Iteration):
         return self.parameters[key]
 
     def plain_parameter(self: Interpreter, spec: nodes.Arguments, name: str) -> bool:
-        """Is it annotated as a number, a string or the like?"""
+        """Is it annotated as numbers, strings, tensors, or dicts and lists of them?"""
         pairs = [
             *zip(spec.args or [], spec.annotations or []),
             *zip(spec.kwonlyargs or [], spec.kwonlyargs_annotations or []),
         ]
         found = next((annotation for node, annotation in pairs if node.name == name), None)
-        return isinstance(found, nodes.Name) and found.name in ("int", "float", "str", "bool")
+        names = names_in(found) if found is not None else frozenset()
+        return bool(names & _DATA) and names <= _DATA | _AROUND_DATA
 
     def bind_types(self: Interpreter, func: Func, spec: nodes.Arguments, bound: dict[str, Value]) -> None:
         annotated = [
