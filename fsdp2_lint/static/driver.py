@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable
 
 from astroid import nodes
 
 from ..vocab.rule import Court
+from .driving import drive
 from .entries import Entry, find_entries
 from .guards import MAX_CONDITIONS, Pool, forget
 from .handles import Program
@@ -16,15 +16,10 @@ from .imports import imported_events
 from .interp.interpreter import Interpreter
 from .interp.machine import MAX_SECONDS, MAX_STEPS, Diverges, OutOfBudget
 from .project import Project
-from .values import ClassV, Func, Obj
+from .values import ClassV, Func
 from .witness import witness
 
 PROJECT_STEPS = int(os.environ.get("FSDP2_LINT_STEPS", "800000"))
-# The order in which a framework or a caller drives the methods of a trainer-like class.
-_DRIVEN = tuple(
-    "setup init configure_model build create prepare load parallelize wrap shard configure_optim"
-    " fit train run step eval valid test save export".split()
-)
 
 
 class Driver:
@@ -34,6 +29,7 @@ class Driver:
         self.explicit = explicit
         self.keep_traces = keep_traces
         self.reached: set[nodes.NodeNG] = set()
+        self.reaching: set[tuple[str, str, int]] = set()
         self.steps = 0
         self.out_of_budget: list[str] = []
         self.broken: list[tuple[str, str]] = []
@@ -42,6 +38,7 @@ class Driver:
 
     def run(self) -> None:
         plan = find_entries(self.project, self.explicit)
+        self.reaching = {(each.path, each.name, each.row) for each in plan.reaching}
         for path in plan.seeds:
             module = self.project.module(path)
             if module is not None:
@@ -61,7 +58,7 @@ class Driver:
         machine = Interpreter(self.project, max_steps=min(MAX_STEPS, PROJECT_STEPS - self.steps))
         program = Program(machine, entry.name, partial=entry.kind != "script")
         try:
-            self.interpret(machine, entry)
+            self.interpret(machine, entry, program)
         except (OutOfBudget, RecursionError, MemoryError) as error:
             reason = str(error) if isinstance(error, OutOfBudget) else "calls nested too deeply"
             self.out_of_budget.append(f"{entry.name}: {reason}")
@@ -97,50 +94,18 @@ class Driver:
             for finding in verdict.findings[before.get(key, 0) :]:
                 self.found_in.setdefault(finding.key, set()).add(program.name)
 
-    def interpret(self, machine: Interpreter, entry: Entry) -> None:
+    def interpret(self, machine: Interpreter, entry: Entry, program: Program) -> None:
         if entry.kind == "script":
             machine.run_module(entry.module)
         elif entry.kind == "function":
             machine.run_function(Func(entry.module, entry.node))
         else:
-            self.drive(machine, ClassV(entry.module, entry.node))
+            for method, reason in drive(machine, ClassV(entry.module, entry.node)):
+                self.out_of_budget.append(f"{entry.name}.{method.name}(): {reason}")
+                if self.may_shard(method):
+                    program.open_why = f"{entry.name}.{method.name}() went out of budget ({reason})"
 
-    def drive(self, machine: Interpreter, cls: ClassV) -> None:
-        """Build a class that nobody builds, and call its public methods in a canonical order.
-
-        Between two methods the order is a guess, so each runs under a guard of its own: no
-        finding may rest on it.
-        """
-        receiver = machine.build(cls)
-        if not isinstance(receiver, Obj):
-            return
-        start = machine.guard
-        for position, (owner, node) in enumerate(self.methods(machine, cls)):
-            if node in machine.reached:
-                continue
-            machine.guard = start.add(("is", ("drive", receiver), position)) or start
-            try:
-                machine.run_function(Func(owner.module, node, owner.closure, owner), receiver)
-            except Diverges:
-                pass
-            machine.guard = start
-
-    def methods(self, machine: Interpreter, cls: ClassV) -> Iterable[tuple[ClassV, nodes.FunctionDef]]:
-        found: dict[str, tuple[ClassV, nodes.FunctionDef]] = {}
-        for base in machine.mro(cls):
-            if isinstance(base, ClassV):
-                for node in base.node.body:
-                    if isinstance(node, nodes.FunctionDef) and not node.name.startswith("__"):
-                        found.setdefault(node.name, (base, node))
-        return sorted(found.values(), key=lambda each: (_rank(each[1].name), each[1].lineno))
-
-
-def _rank(name: str) -> int:
-    """The place of the first words of a method's name that say when it is called: ``model_setup`` is a setup."""
-    words = name.strip("_").split("_")
-    for start in range(len(words)):
-        rest = "_".join(words[start:])
-        for position, prefix in enumerate(_DRIVEN):
-            if rest.startswith(prefix):
-                return position
-    return len(_DRIVEN)
+    def may_shard(self, func: Func) -> bool:
+        """Can this function reach a sharding call, by the names that it mentions?"""
+        rows = (func.node.lineno, func.node.fromlineno)
+        return any((func.module.path, func.name, row) in self.reaching for row in rows)

@@ -29,7 +29,7 @@ _GENERIC = frozenset(
 )  # fmt: skip
 MAX_CLIMB = 6
 MAX_CALLERS = 8
-MAX_SUBCLASSES = 3
+MAX_SUBCLASSES = 6
 SEED = "fully_shard"
 
 
@@ -69,10 +69,12 @@ class Plan:
 
     def callers(self, reached: set[nodes.NodeNG]) -> Iterator[Entry]:
         """Outermost callers of sharding code that nothing reached so far; the code itself last."""
+        later: list[Entry] = []
         for definition in self.sharding:
             for caller in self._callers(definition)[:MAX_CALLERS]:
-                yield from self._until_reached(self._climb([definition, caller]), reached)
-            yield from self._until_reached([definition], reached)
+                yield from self._until_reached(self._climb([definition, caller]), reached, later)
+            yield from self._until_reached([definition], reached, later)
+        yield from later
 
     def _climb(self, chain: list[Definition]) -> list[Definition]:
         """Who calls the last one, and who calls that, by the first caller of each."""
@@ -80,16 +82,22 @@ class Plan:
             chain.append(above[0])
         return chain[1:]
 
-    def _until_reached(self, chain: list[Definition], reached: set[nodes.NodeNG]) -> Iterator[Entry]:
-        """Entries from the outermost in, until the innermost of the chain was run."""
+    def _until_reached(
+        self, chain: list[Definition], reached: set[nodes.NodeNG], later: list[Entry]
+    ) -> Iterator[Entry]:
+        """Entries from the outermost in, until the innermost of the chain was run.
+
+        Of a class's subclasses one comes now; the others come when all code has had its turn.
+        """
         for candidate in reversed(chain):
             inner = self._find(chain[0])
             if inner is None or inner.node in reached:
                 break
             entry = self._entry(candidate)
             if entry is not None:
-                own = candidate.owner == chain[0].owner
-                yield from own and self._derived(entry) or [entry]
+                first, *others = self._derived(entry) or [entry]
+                yield first
+                later += others
         inner = self._find(chain[0])
         if inner is not None and inner.node not in reached:
             yield inner

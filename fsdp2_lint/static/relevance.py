@@ -22,12 +22,14 @@ Part = tuple["Module", nodes.NodeNG]
 _TELLING = frozenset(
     """optim dist distributed fully_shard environ getenv from_pretrained from_config instantiate setattr exec eval
     import_module get_model build_model register_module add_module to_empty compile requires_grad requires_grad_
-    modules named_modules children named_children parameters named_parameters state_dict load_state_dict
+    model models module layers layer blocks block transformer decoder encoder backbone modules named_modules children
+    named_children parameters named_parameters state_dict load_state_dict
     set_device set_default_device init_device_mesh DeviceMesh init_process_group safetensors checkpoint""".split()
 )
-_TELLING_PARTS = ("rank", "optimizer", "fsdp", "world_size")
+_TELLING_PARTS = ("get_rank", "local_rank", "global_rank", "optimizer", "fsdp", "world_size")
 _DEVICE = frozenset({"cuda", "device", "to_device"})  # these only matter as long as no device was used
 _TORCH_PARTS = ("torch.distributed", "torch.nn", "torch.optim", "torch.multiprocessing")
+_BUILDING = frozenset({"__init__", "__new__", "__post_init__"})
 MAX_PARTS = 400
 NONE, DEVICE, ALL = 0, 1, 2
 
@@ -77,6 +79,9 @@ class Relevance:
                 for full, alias in node.names:
                     if (alias or full.split(".")[0]) == name:
                         yield from self._members(self.project.resolve(module.path, full), names, depth)
+            elif isinstance(node, nodes.ClassDef):  # to name a class is to build one; its methods are called by name
+                yield from ((module, base) for base in node.bases)
+                yield from ((module, method) for method in node.mymethods() if method.name in _BUILDING)
             else:
                 yield module, node
 
@@ -118,11 +123,19 @@ def _own_level(module: Module, node: nodes.NodeNG) -> int:
         return ALL
     if "torch" in names and names & {"save", "load"}:
         return ALL
-    if "nn" in names and any(name[:1].isupper() and name not in ("Tensor", "F") for name in names):
-        return ALL  # ``nn.Linear``, not ``nn.functional.pad``
+    if "nn" in names and _builds_layers(node):
+        return ALL
     if any(_foreign(module, name) for name in names):
         return ALL
     return DEVICE if names & _DEVICE else NONE
+
+
+def _builds_layers(node: nodes.NodeNG) -> bool:
+    """``nn.Linear``, not ``nn.functional.pad``."""
+    return any(
+        part.attrname[:1].isupper() and "nn" in (getattr(part.expr, "name", ""), getattr(part.expr, "attrname", ""))
+        for part in node.nodes_of_class(nodes.Attribute)
+    )
 
 
 def _foreign(module: Module, name: str) -> bool:

@@ -89,6 +89,17 @@ def _settled_plans(program: Program) -> Iterator[events.Event]:
                 models[obj] = step
     for model, last in models.items():
         yield events.PlanSettled(when=last.when, model=StaticModel(program, model))
+        for step in _without_root(program, model):
+            yield events.PlanSettled(when=step.when, model=StaticModel(program, model, path=step.guard))
+
+
+def _without_root(program: Program, model: Obj) -> Iterator[Step]:
+    """The first call on a part of the model that is only made on paths on which the model itself is not sharded."""
+    whole = [step for step, _ in program.units(model, Relation.SAME)]
+    for step, _ in program.units(model, Relation.CONTAINS) if whole else ():
+        if not step.guard.blurred and not any(step.guard.compatible(other.guard) for other in whole):
+            yield step
+            return
 
 
 def _settled_optimizers(program: Program) -> Iterator[events.Event]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from ...vocab.answers import Answer, Many, many, no, unknown, yes
 from ...vocab.finding import Moment
+from ..guards import TOP, Guard
 from ..relations import Relation
 from ..torch_model.module_tree import CONTAINERS, FREE, PARAMETRIC, contents
 from ..trace import Step
@@ -15,11 +16,12 @@ from .program import RELATED, ModelKey, Program
 
 @dataclass(frozen=True, slots=True)
 class StaticModel:
-    """A module as of ``step`` (the end of the trace where that is None)."""
+    """A module as of ``step`` (the end of the trace where that is None), in runs that take ``path``."""
 
     program: Program
     obj: Obj
     step: Step | None = None
+    path: Guard = TOP
 
     @property
     def label(self) -> str:
@@ -43,7 +45,7 @@ class StaticModel:
         calls = [
             step
             for step, _ in self.program.units(self.obj, *relations)
-            if self.step is None or step.precedes(self.step)
+            if (self.step is None or step.precedes(self.step)) and step.guard.compatible(self.path)
         ]
         return list(dict.fromkeys(step.when for step in calls))
 
@@ -82,7 +84,7 @@ class StaticModel:
     def sharded(self) -> Answer:
         may = ""
         for step, part in self.program.units(self.obj, Relation.SAME, Relation.MAY):
-            if self.step is not None and not step.driven_before(self.step):
+            if self.step is not None and not step.driven_before(self.step) or not step.guard.compatible(self.path):
                 continue
             if self.program.relation(self.obj, part) is Relation.SAME:
                 return yes(step.when)
@@ -130,7 +132,7 @@ class StaticModel:
         found = self._stack(self.obj, 0)
         if found:
             return yes(found)
-        if self.obj.parent is None and self.obj.atom.origin.startswith(("transformers.", "diffusers.")):
+        if self._of_a_library():
             return yes("its transformer layers")
         if self.obj.parent is None and self.obj.atom.kind in ("instance", "external"):
             return no()
@@ -188,6 +190,8 @@ class StaticModel:
         return total
 
     def outside(self) -> Answer:
+        if self._of_a_library():
+            return self._outside_blocks()
         if self.program.partial and self.obj.atom.kind != "instance":
             return unknown(f"{self.label} is built by a caller that was not seen")
         if self.obj.parent is not None or self.obj.atom.kind != "instance" or not self.obj.atom.facts.get("module"):
@@ -208,6 +212,23 @@ class StaticModel:
         if not live:
             return no() if frozen else unknown("whether the rest is trained is not known")
         return self._held(live)
+
+    def _of_a_library(self) -> bool:
+        """A transformer of Hugging Face: a stack of blocks between embeddings and a last norm."""
+        return self.obj.parent is None and self.obj.atom.origin.startswith(("transformers.", "diffusers."))
+
+    def _outside_blocks(self) -> Answer:
+        parts = [part for step, part in self.program.units(self.obj, Relation.CONTAINS, Relation.MAY)]
+        if not all(is_each(part.item) for part in parts):
+            return unknown(f"what {self.label} is made of is not known")
+        frozen = any(
+            step.subject and self.program.relation(self.obj, step.subject) is not Relation.NONE
+            for step in self.program.trace.of("frozen")
+        )
+        why = self.program.escaped(self.obj) or self._parts_unknown() or self._filters()
+        if why or frozen:
+            return unknown(why or "whether the rest is trained is not known")
+        return yes(["its embeddings and last norm"])
 
     def _held(self, live: list[tuple[str, Obj]]) -> Answer:
         """Those that an optimizer trains; all of them where none is known."""
@@ -245,7 +266,8 @@ class StaticModel:
         return found
 
     def _covered(self, leaf: Obj) -> bool:
-        return any(True for _ in self.program.units(leaf, Relation.SAME, Relation.INSIDE, Relation.MAY))
+        units = self.program.units(leaf, Relation.SAME, Relation.INSIDE, Relation.MAY)
+        return any(step.guard.compatible(self.path) for step, _ in units)
 
     def added_late(self) -> Many[tuple[Moment, str, Moment]]:
         found = []

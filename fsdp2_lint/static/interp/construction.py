@@ -53,10 +53,8 @@ class Construction(Calls):
     def construct(self: Interpreter, cls: ClassV, call: Call) -> Value:
         atom = Atom("instance", cls=cls, origin=cls.name, site=self.site(call.node))
         atom.facts["module"] = self.is_module_class(cls)
+        atom.facts["filled before"] = self.class_member(cls, "__new__") is not None  # what ``__new__`` sets is not seen
         obj = atom.root
-        maker = self.class_member(cls, "__new__")
-        if maker is not None:
-            return obj
         initialiser = self.class_member(cls, "__init__")
         if initialiser is not None:
             owner, node = initialiser

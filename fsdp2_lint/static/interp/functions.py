@@ -141,7 +141,7 @@ class Functions(Iteration):
             return isinstance(leaf, (Params, ParamV, StateDict, StateTensor, Loaded, Func, Bound, Partial))
         if leaf in self.optimizers or any(leaf.atom.facts.get(fact) for fact in ("module", "wrapper", "framework")):
             return True
-        if self.in_sharded(leaf) or leaf.atom.kind in ("parameter", "opaque"):
+        if self.in_sharded(leaf):
             return True
         if leaf.atom.kind == "unknown" and leaf.atom.origin.startswith(MODEL_MAKERS):
             return True

@@ -48,3 +48,9 @@ class Interpreter(TorchModel, Classes):
     def build(self, cls: ClassV) -> Value:
         """An instance of a class that no script builds, from unknown arguments."""
         return self.in_module(cls.module, lambda: self.construct(cls, Call(self, cls.node, [], {})))
+
+    def abandon(self, mark: int) -> None:
+        """Drop what an unfinished call did to the state; what it was seen to do stays in the trace."""
+        self.store.undo(mark, 0)
+        self.loops = self.context = 0
+        self.inside.clear()

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 FALL, RETURN, BREAK, CONTINUE, RAISE = 1, 2, 4, 8, 16
 MAX_DEPTH = 40
 MAX_STEPS = 200_000
-MAX_UNSHARDED = 60_000  # most entries that have not sharded anything by then never do
+MAX_UNSHARDED = 40_000  # most entries that have not sharded anything by then never do
 MAX_SECONDS = 10
 
 

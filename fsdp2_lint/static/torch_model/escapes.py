@@ -20,6 +20,16 @@ if TYPE_CHECKING:
     from ..interp.interpreter import Interpreter
 
 MAX_REACH = 3
+_GETTERS = (
+    "get",
+    "_get",
+    "unwrap",
+    "module",
+    "to",
+    "merge",
+    "half",
+    "requires_grad_",
+)  # what these return may be a part
 _STDLIB_OPAQUE = ("subprocess", "importlib", "runpy", "multiprocessing", "concurrent")
 
 
@@ -36,7 +46,8 @@ class Escapes(Membership):
     def opened(self: Interpreter, who: str, call: Call, receiver: Value | None = None) -> None:
         """Something ran that was not understood: it may have changed what it was given."""
         self.opaque.setdefault(who, call.node)
-        self.escape(call, who, receiver)
+        if "sched" not in call.callee.lower():  # a schedule of learning rates leaves alone what an optimizer holds
+            self.escape(call, who, receiver)
 
     def escape(self: Interpreter, call: Call, who: str, receiver: Value | None = None) -> tuple[Obj, ...]:
         escaped = self.changeable([*call.all, *([receiver] if receiver is not None else [])])
@@ -60,7 +71,7 @@ class Escapes(Membership):
             if isinstance(leaf, Partial):
                 for part in (*leaf.args, *(item for _, item in leaf.kwargs)):
                     self.collect_changeable(part, into, seen, depth + 1)
-            if not isinstance(leaf, Obj) or leaf in seen:
+            if not isinstance(leaf, Obj) or leaf in seen or is_output(leaf):
                 continue
             seen.add(leaf)
             if self.can_be_changed(leaf):
@@ -123,6 +134,12 @@ class Escapes(Membership):
                 for base in self.mro(cls)
             )
         return True
+
+
+def is_output(obj: Obj) -> bool:
+    """What a module returned, or a part of that: tensors, which are no part of the module."""
+    calls = [item for item in obj.path if isinstance(item, tuple) and item[0] == "()"]
+    return any(item[1] in ("", "forward") or item[2] and not item[1].startswith(_GETTERS) for item in calls)
 
 
 def describe(obj: Obj) -> str:

@@ -131,7 +131,7 @@ class Membership(Machine):
                 self.emit("optimizer", func.node, obj, held=held, complete=True, proven=True, given=True)
 
     def surely_lacks(self: Interpreter, obj: Obj, name: str) -> bool:
-        if obj.parent is not None or hasattr_of_module(name, obj):
+        if obj.parent is not None or hasattr_of_module(name, obj) or obj.atom.facts.get("filled before"):
             return False
         cls = self.class_of(obj)
         if cls is None:
