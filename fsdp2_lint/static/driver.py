@@ -100,10 +100,10 @@ class Driver:
         elif entry.kind == "function":
             machine.run_function(Func(entry.module, entry.node))
         else:
-            for method, reason in drive(machine, ClassV(entry.module, entry.node)):
-                self.out_of_budget.append(f"{entry.name}.{method.name}(): {reason}")
+            for method, why in drive(machine, ClassV(entry.module, entry.node)):
+                self.out_of_budget.append(f"{entry.name}.{method.name}(): {why}")
                 if self.may_shard(method):
-                    program.open_why = f"{entry.name}.{method.name}() went out of budget ({reason})"
+                    program.open_why = f"{entry.name}.{method.name}() went out of budget ({why})"
 
     def may_shard(self, func: Func) -> bool:
         """Can this function reach a sharding call, by the names that it mentions?"""

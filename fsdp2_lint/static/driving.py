@@ -33,7 +33,8 @@ def drive(machine: Interpreter, cls: ClassV) -> list[tuple[Func, str]]:
             continue
         machine.guard = start.add(("is", ("drive", receiver), position)) or start
         machine.max_steps = min(limit, machine.steps + METHOD_STEPS)
-        mark, method = machine.store.mark(), Func(owner.module, node, owner.closure, owner)
+        mark = machine.store.mark()
+        method = Func(owner.module, node, owner.closure, owner)
         try:
             machine.run_function(method, receiver)
         except Diverges:
@@ -43,7 +44,8 @@ def drive(machine: Interpreter, cls: ClassV) -> list[tuple[Func, str]]:
                 raise
             machine.abandon(mark)
             spent = machine.steps >= machine.max_steps < limit
-            cut.append((method, f"more than {METHOD_STEPS} steps" if spent else str(error)))
+            why = f"more than {METHOD_STEPS} steps" if spent else str(error)
+            cut.append((method, why))
         machine.guard = start
     machine.max_steps = limit
     return cut

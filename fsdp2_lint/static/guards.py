@@ -79,12 +79,13 @@ def _united(one: Guard, other: Guard) -> Guard | None:
 class Guard:
     """An immutable conjunction. ``TOP`` is the empty one; extend it with :meth:`add`."""
 
-    __slots__ = ("literals", "_truths", "_equal", "_composites", "_extended", "_joined", "_set", "_blurred")
+    __slots__ = ("literals", "_truths", "_equal", "_among", "_composites", "_extended", "_joined", "_set", "_blurred")
 
     def __init__(self) -> None:
         self.literals: tuple[tuple[Formula, bool], ...] = ()
         self._truths: dict[Formula, bool] = {}
         self._equal: dict[Any, Any] = {}
+        self._among: dict[Any, frozenset[Any]] = {}  # which constants an unknown may equal
         self._composites: tuple[tuple[Formula, bool], ...] = ()
         self._extended: dict[tuple[Formula, bool], Guard | None] = {}
         self._joined: dict[Guard, Guard | None] = {}
@@ -114,6 +115,8 @@ class Guard:
         if kind == "is":
             if formula[1] in self._equal:
                 return _same(self._equal[formula[1]], formula[2])
+            if formula[1] in self._among and formula[2] not in self._among[formula[1]]:
+                return False
             truth = self._truths.get(intern(("truth", formula[1])))
             if truth is not None and isinstance(formula[2], _CONSTANT) and bool(formula[2]) is not truth:
                 return False  # ``if not x`` and ``if x == "fsdp"`` exclude each other
@@ -150,6 +153,7 @@ class Guard:
         new = Guard()
         new.literals = self.literals
         new._truths, new._equal, new._composites = dict(self._truths), self._equal, self._composites
+        new._among = self._among
         for formula, truth in literals:
             if not new._assume(formula, truth):
                 return None
@@ -177,13 +181,23 @@ class Guard:
         self._truths[formula] = truth
         if formula[0] in ("and", "or"):
             self._composites = (*self._composites, (formula, truth))
-            return True
+            return formula[0] == "and" or self._narrow(formula)
         if formula[0] == "is" and truth:
             self._equal = {**self._equal, formula[1]: formula[2]}
         for composite, expected in self._composites:
             about = touches(composite)
             if (formula in about or formula[1] in about) and self._settle(composite) is (not expected):
                 return False
+        return True
+
+    def _narrow(self, disjunction: Formula) -> bool:
+        """``x == 1 or x == 2``: two of these about the same unknown may leave nothing."""
+        keys = {part[1] for part in disjunction[1] if part[0] == "is" and isinstance(part[2], _CONSTANT)}
+        if len(keys) == 1 and all(part[0] == "is" for part in disjunction[1]):
+            key = keys.pop()
+            left = frozenset(part[2] for part in disjunction[1] if self.decide(part) is not False)
+            self._among = {**self._among, key: left}
+            return bool(left)
         return True
 
     def _settle(self, composite: Formula) -> bool | None:

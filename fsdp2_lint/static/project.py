@@ -94,7 +94,9 @@ class Project:
         self.relevance = Relevance(self)
         self.imported_by: dict[str, list[str]] = {}  # filled by ``entries``
         self.relevant: set[str] = set()  # files from which sharding code can be reached by imports; likewise
-        self.sharding_methods: dict[str, list[tuple[str, str]]] = {}  # by name: file and class; likewise
+        self.sharding_methods: dict[
+            str, list[tuple[str, str]]
+        ] = {}  # where one class's shards, all of that name: file, class
 
     def data(self, path: str) -> bytes:
         if path not in self._bytes:

@@ -125,9 +125,19 @@ def _own_level(module: Module, node: nodes.NodeNG) -> int:
         return ALL
     if "nn" in names and _builds_layers(node):
         return ALL
-    if any(_foreign(module, name) for name in names):
+    if _calls_values(node) or any(_foreign(module, name) for name in names):
         return ALL
     return DEVICE if names & _DEVICE else NONE
+
+
+def _calls_values(node: nodes.NodeNG) -> bool:
+    """Is something called that the code was handed or looked up, such as a class that a configuration names?"""
+    own = {part.name for part in node.nodes_of_class(nodes.AssignName)}
+    for call in node.nodes_of_class(nodes.Call):
+        func = call.func
+        if isinstance(func, (nodes.Call, nodes.Subscript)) or isinstance(func, nodes.Name) and func.name in own:
+            return True
+    return False
 
 
 def _builds_layers(node: nodes.NodeNG) -> bool:

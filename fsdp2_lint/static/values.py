@@ -259,6 +259,11 @@ def unknown(origin: str, site: Any = None, kind: str = "unknown") -> Obj:
     return Atom(kind, origin=origin, site=site).root
 
 
+def taken_out(key: Const) -> str:
+    """Under which name it is remembered that ``pop`` took a key out of a mapping that is not known."""
+    return f"[{key.value!r}] is gone"
+
+
 def options(value: Value) -> tuple[tuple[Guard, Value], ...]:
     return value.options if isinstance(value, Choice) else ((TOP, value),)
 

@@ -34,8 +34,6 @@ HANDLERS = {
 }
 NOT_YET = {
     "eval_Attribute": "801 in examples/good/project, 302 in hf_lora",
-    "eval_List": "301 in modules_filter",
-    "eval_ListComp": "301 in hf_lora",
     "eval_Tuple": "302 and 306 in modules_filter: isinstance() with an unknown class is taken for a known one",
     "exec_Expr": "301 and 101 in strategy_registry: a statement that is skipped opens nothing",
     "exec_For": "301 everywhere but in modules_filter: a statement that is skipped opens nothing",

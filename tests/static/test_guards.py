@@ -226,3 +226,14 @@ def test_one_formula_is_one_object() -> None:
     before = intern(A)
     forget()
     assert intern(A) is not before
+
+
+def test_two_lists_of_constants_may_leave_nothing() -> None:
+    first = TOP.add(either([("is", "model", "a"), ("is", "model", "b")]))
+    assert first is not None and first.decide(("is", "model", "c")) is False
+    assert first.add(either([("is", "model", "c"), ("is", "model", "d")])) is None
+    second = first.add(either([("is", "model", "b"), ("is", "model", "c")]))
+    assert second is not None and second.decide(("is", "model", "a")) is False
+    assert second.add(("is", "model", "b")) is not None
+    other = first.add(either([("is", "model", "c"), ("is", "size", 1)]))
+    assert other is not None, "about two unknowns"

@@ -71,7 +71,7 @@ class StaticModel:
             if step["open_why"]:
                 return str(step["open_why"])
             for part in step["group"]:
-                if self.program.relation(self.obj, part) is Relation.NONE and part.atom.kind == "opaque":
+                if self.program.relation(self.obj, part) is Relation.NONE and not _stands_alone(part):
                     return f"{step.when.at} shards an object of unknown origin"
         return ""
 
@@ -115,7 +115,7 @@ class StaticModel:
 
     def frozen(self) -> Answer:
         if not self._optimizer():
-            for step in self.program.trace.of("frozen"):
+            for step in self.program.trace.of("frozen", "evaluated"):
                 relation = self.program.relation(self.obj, step.subject) if step.subject else Relation.NONE
                 if relation in (Relation.SAME, Relation.INSIDE):
                     return yes(step.when)
@@ -347,3 +347,14 @@ def owns_parameters(obj: Obj) -> bool:
     if obj.atom.facts.get("parameter"):
         return True
     return obj.atom.cls.qname.startswith("torch.nn.") and obj.atom.cls.qname.rsplit(".", 1)[-1] in PARAMETRIC
+
+
+def _stands_alone(obj: Obj) -> bool:
+    """Is this a model of its own, or of a caller, rather than perhaps a part of another that was looked up somehow?"""
+    atom = obj.atom
+    if atom.kind in ("instance", "parameter", "configuration") or atom.facts.get("module"):
+        return True
+    made = atom.origin.rsplit(".", 1)[-1].removesuffix("()")
+    return atom.kind == "unknown" and (
+        made[:1].isupper() or made.startswith(("from_", "instantiate", "load", "create", "build"))
+    )

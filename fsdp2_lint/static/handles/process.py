@@ -156,6 +156,8 @@ class StaticCollection:
             return unknown("it runs on a group of its own")
         if not self.step.detail.get("sure", True):
             return unknown("whether it gathers is decided elsewhere")
+        if self.program.machine.unfinished.intersection(self.step.frames[-2:]):
+            return unknown("the code behind it was not followed to its end")
         mine, others = _split(self.step.guard)
         for other in self.program.trace.of("collective", "called", "backward"):
             if other is self.step or other.detail.get("name") != self.step.detail.get("name"):
@@ -163,8 +165,12 @@ class StaticCollection:
             if other.kind == "called" and not other["hooked"]:
                 continue
             theirs, rest = _split(other.guard)
-            if mine and theirs and others.compatible(rest) and mine.join(theirs) is None:
-                return yes(other.when)
+            if mine and theirs and other.place == self.step.place and not mine.compatible(theirs):
+                return yes(other.when)  # the same call, with what the other ranks have
+            if mine and theirs and others.compatible(rest):  # nothing but ranks may keep the two apart
+                here, there = others.join(mine), rest.join(theirs)
+                if here is None or there is None or not here.compatible(there):
+                    return yes(other.when)
         return no()
 
 

@@ -26,6 +26,7 @@ from ..values import (
     Text,
     TupleV,
     Value,
+    taken_out,
 )
 from .expressions import Expressions
 
@@ -166,6 +167,8 @@ class Conditions(Expressions):
                     return either([both([path.formula, self.equal(left, key)]) for key, path, _ in entries.entries])
                 found = [path for key, path, _ in entries.entries if key == left]
                 return either([path.formula for path in found]) if found else False
+        if isinstance(right, Obj) and isinstance(left, Const) and self.store.get((right, taken_out(left))) is not None:
+            return False
         if right == Ext("os.environ") and left in RANK_VARIABLES:
             return True  # the program runs under torchrun, or nothing here matters
         if (

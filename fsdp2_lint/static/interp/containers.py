@@ -147,9 +147,8 @@ class Containers(Names):
     def entry_of_some_key(self: Interpreter, held: Entries, key: Value) -> Value:
         """What an unknown key may name: each of the first few on a path of its own, the rest as one unknown."""
         number = self.fresh()
-        constant = isinstance(key, Obj) and not any(
-            is_each(item) or item in (SOME, BELOW) for item in key.path
-        )  # the same key asked again, or compared, names the same entry
+        changing = isinstance(key, Obj) and any(is_each(item) or item in (SOME, BELOW) for item in key.path)
+        constant = not changing  # the same key asked again, or compared, names the same entry
         found: list[tuple[Guard, Value]] = []
         rest = TOP
         for arm, (name, path, value) in enumerate(held.entries[:FEW_OPTIONS]):

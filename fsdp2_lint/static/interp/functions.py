@@ -62,8 +62,7 @@ class Functions(Iteration):
         on_yield: Callable[[Value], int] | None = None,
     ) -> Value:
         if on_yield is None and self.pointless(func, args, kwargs, receiver):
-            call = (func.node, receiver, tuple(args), tuple(kwargs.items()))
-            return self.skipped.setdefault(call, unknown(f"{func.name}()"))
+            return unknown(f"{func.name}()")
         active = sum(1 for frame in self.frames if frame.func is not None and frame.func.node is func.node)
         if active >= self.allowed_depth(args) or len(self.frames) >= MAX_DEPTH:
             if not self.repeats(func, [*args, *kwargs.values(), receiver or NONE]):

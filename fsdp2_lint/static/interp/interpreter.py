@@ -19,7 +19,6 @@ class Interpreter(TorchModel, Classes):
         super().__init__(project, max_steps=max_steps)
         self.reads = 0
         self.memo: dict[Any, tuple[Value, bool, int]] = {}
-        self.skipped: dict[Any, Value] = {}  # results of calls that have no part in anything
         self.parameters: dict[Any, Value] = {}
         self.module_globals: dict[tuple[Module, str], Value] = {}
         self.resolving: set[tuple[Module, str]] = set()

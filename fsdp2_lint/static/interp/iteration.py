@@ -69,11 +69,13 @@ class Iteration(Conditions):
             return unknown("what was sent to a generator")
         frames, calls = self.frames, self.calls
         self.frames, self.calls = frames[:-1], calls[:-1]
+        self.suspended.append(frame)
         try:
             frame.flow_of_body |= frame.on_yield(value)
         except Diverges:  # what stands behind the yield is there to clean up
             frame.flow_of_body |= RAISE
         finally:
+            self.suspended.pop()
             self.frames, self.calls = frames, calls
         return NONE
 

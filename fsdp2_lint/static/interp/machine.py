@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 FALL, RETURN, BREAK, CONTINUE, RAISE = 1, 2, 4, 8, 16
 MAX_DEPTH = 40
 MAX_STEPS = 200_000
-MAX_UNSHARDED = 40_000  # most entries that have not sharded anything by then never do
+MAX_UNSHARDED = 60_000  # most entries that have not sharded anything by then never do
 MAX_SECONDS = 10
 
 
@@ -62,6 +62,8 @@ class Machine:
         self.trace = Trace()
         self.guard: Guard = TOP
         self.frames: list[Frame] = []
+        self.suspended: list[Frame] = []  # context managers whose body runs
+        self.unfinished: set[int] = set()  # activations that were cut off
         self.calls: list[tuple[Module, nodes.NodeNG]] = []
         self.closures: dict[int, int] = {}
         self.types: dict[Obj, ClassV] = {}  # declared types of unknown values
@@ -87,13 +89,18 @@ class Machine:
     def tick(self: Interpreter) -> None:
         self.steps += 1
         if self.steps > self.max_steps:
-            raise OutOfBudget(f"more than {self.max_steps} steps")
+            self.stop(f"more than {self.max_steps} steps")
         if self.steps > MAX_UNSHARDED and not self.any_sharded:
-            raise OutOfBudget(f"more than {MAX_UNSHARDED} steps before anything was sharded")
+            self.stop(f"more than {MAX_UNSHARDED} steps before anything was sharded")
         if not self.steps % 256 and time.process_time() > self.deadline:
-            raise OutOfBudget(f"more than {MAX_SECONDS} s")
+            self.stop(f"more than {MAX_SECONDS} s")
         if Pool.made > MAX_CONDITIONS:
-            raise OutOfBudget(f"more than {MAX_CONDITIONS} path conditions")
+            self.stop(f"more than {MAX_CONDITIONS} path conditions")
+
+    def stop(self: Interpreter, why: str) -> None:
+        """The budget is spent: the rest of each activation that is open now is not seen."""
+        self.unfinished.update(frame.id for frame in (*self.frames, *self.suspended))
+        raise OutOfBudget(why)
 
     # -- places ---------------------------------------------------------------
 

@@ -57,7 +57,11 @@ class Names(Statements):
         self.resolving.add((module, name))
         self.store.lasting += 1
         try:
-            found = [value for node in statements if (value := self.binding(module, node, name)) is not None]
+            found = [
+                value
+                for node in _if_imports_work(statements)
+                if (value := self.binding(module, node, name)) is not None
+            ]
             for value in found:
                 if isinstance(value, (DictV, ListV)):
                     self.module_globals[module, name] = value
@@ -207,6 +211,15 @@ class Names(Statements):
         from ..values import Obj
 
         return isinstance(value, Obj) and value.atom.kind in ("unknown", "opaque") and value.parent is None
+
+
+def _if_imports_work(statements: list[nodes.NodeNG]) -> list[nodes.NodeNG]:
+    """``HAS_X = True`` of a ``try``, not the constant that its handler sets."""
+    constant = [isinstance(node, nodes.Assign) and isinstance(node.value, nodes.Const) for node in statements]
+    handled = [isinstance(node.parent, nodes.ExceptHandler) for node in statements]
+    if all(constant) and any(handled) and not all(handled):
+        return [node for node, is_handled in zip(statements, handled) if not is_handled]
+    return statements
 
 
 def rewritten(module: Module) -> set[str]:

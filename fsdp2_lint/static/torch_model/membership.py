@@ -24,6 +24,7 @@ _LAYER_NAMES = frozenset(
     in_proj_weight out_proj num_features running_mean running_var layers num_layers hidden_size input_size p
     inplace dim approximate module""".split()
 )  # fmt: skip
+_WRAPPERS = (".FullyShardedDataParallel", ".DistributedDataParallel", ".DataParallel")
 _SETTINGS = ("config", "cfg", "args", "hparams")  # what modules keep under these names is never called
 _MODULE_NAMES = frozenset({"training", "parameters", "modules", "state_dict", "forward", "to", "device", "config"})
 
@@ -169,6 +170,8 @@ class Membership(Machine):
             if "torch.nn.Module" in names and self.is_module_class(cls):
                 return True
             constructed = obj.parent is None and obj.atom.cls is cls  # a declared class may be a subclass
+            if constructed and names and all(name.endswith(_WRAPPERS) for name in names) and len(names) == len(classes):
+                return False  # what these wrap is in a field of theirs; nobody derives from them
             if constructed and self.closed_class(cls) and all(isinstance(wanted, (ClassV, Ext)) for wanted in classes):
                 return False
         own = obj.atom.cls

@@ -25,6 +25,7 @@ from ..values import (
     Text,
     TupleV,
     Value,
+    taken_out,
     unknown,
 )
 from . import (  # noqa: F401 (they register)
@@ -164,6 +165,11 @@ class TorchModel(Objects):
         special = self.special_method(obj, name, call)
         if special is not None:
             return special
+        if name in ("pop", "get") and call.args and isinstance(call.args[0], Const):
+            if self.store.get((obj, taken_out(call.args[0]))) is not None:
+                return call.args[1] if len(call.args) > 1 else NONE
+            if name == "pop":
+                self.store.put((obj, taken_out(call.args[0])), Const(True))
         handler = METHODS.get(name)
         if handler is not None:
             self.called_name = name
@@ -256,9 +262,3 @@ class TorchModel(Objects):
         if isinstance(leaf, (Func, Bound, Partial)):
             self.callbacks(type(call)(self, call.node, [leaf]))
         return unknown(f"{name}()")
-
-    # -- attributes and items ------------------------------------------------------
-
-    # -- modules -------------------------------------------------------------------
-
-    # -- with, bare statements -------------------------------------------------------

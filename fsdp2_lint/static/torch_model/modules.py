@@ -106,6 +106,8 @@ def moved(machine: Interpreter, obj: Obj, call: Call) -> Value:
             machine.emit("device_touch", call.node, None, how=".cuda() without an index")
     elif name == "to":
         touch(machine, call.node, call.arg(0, "device"))
+    elif name == "eval":
+        machine.emit("evaluated", call.node, obj)
     elif name == "requires_grad_":
         freeze(machine, obj, call.arg(0, "requires_grad") or Const(True), call.node)
     return obj
