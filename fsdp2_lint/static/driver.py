@@ -42,7 +42,7 @@ class Driver:
         for path in plan.seeds:
             module = self.project.module(path)
             if module is not None:
-                for event in imported_events(module):
+                for event in imported_events(module, self.project.root):
                     self.court.hear(event)
         for entry in plan.scripts:
             self.run_entry(entry)

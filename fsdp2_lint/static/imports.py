@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 from astroid import nodes
 
 from ..vocab.events import Imported
 from ..vocab.finding import Moment, Site
+from .pins import oldest_torch
 from .project import Module
 
 _PRIVATE = ("torch.distributed._composable.fsdp", "torch.distributed.fsdp._fully_shard")
@@ -17,7 +19,13 @@ PUBLIC = frozenset(
 )  # fmt: skip
 
 
-def imported_events(module: Module) -> Iterator[Imported]:
+PUBLIC_SINCE = (2, 6)
+
+
+def imported_events(module: Module, root: Path) -> Iterator[Imported]:
+    """Where the public path is missing in a torch that the project supports, the private one is all there is."""
+    oldest = oldest_torch(module.path, root)
+    missing = oldest is not None and oldest < PUBLIC_SINCE
     for node in module.tree.nodes_of_class((nodes.ImportFrom, nodes.Import)):
         when = Moment(Site(module.path, node.lineno, node.col_offset + 1, node.end_lineno, node.end_col_offset + 1))
         if isinstance(node, nodes.Import):
@@ -27,7 +35,7 @@ def imported_events(module: Module) -> Iterator[Imported]:
         else:
             found = []
         if found:
-            yield Imported(when=when, path=found[0][0], public=found[0][1], gated=_gated(node))
+            yield Imported(when=when, path=found[0][0], public=found[0][1], gated=missing or _gated(node))
 
 
 def _gated(node: nodes.NodeNG) -> bool:

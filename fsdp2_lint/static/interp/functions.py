@@ -10,6 +10,7 @@ from astroid import nodes
 from .. import relevance
 from ..relevance import lengthy, names_in
 from ..store import Items
+from ..torch_model.tables import MODEL_MAKERS
 from ..values import (
     NONE,
     Atom,
@@ -45,7 +46,6 @@ _AROUND_DATA = frozenset(
 )
 MAX_SAME_FUNCTION = 2
 MAX_MODEL_DEPTH = 6
-MODEL_MAKERS = ("transformers.", "diffusers.", "timm.", "peft.", "torch.hub.", "torchvision.models")
 MAX_HELD = 3  # how deep in fields of fields a model is looked for
 
 

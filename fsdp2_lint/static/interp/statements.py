@@ -218,7 +218,7 @@ class Statements(Targets):
     def exec_Try(self: Interpreter, node: nodes.Try) -> int:
         number, arm_of = self.fork()
         arms = [(TOP.add(arm_of(0)) or TOP, [*node.body, *node.orelse])]
-        for arm, handler in enumerate(node.handlers, start=1):
+        for arm, handler in enumerate([] if _imports_torch(node) else node.handlers, start=1):
             arms.append((TOP.add(arm_of(arm)) or TOP, self.handler_body(handler)))
         flow = self.exclusive(arms, number) if len(arms) > 1 else self.exec_block(arms[0][1])
         if node.finalbody:
@@ -310,6 +310,16 @@ class Statements(Targets):
                 self.assign(pattern.name, subject)
             return True if pattern.pattern is None else self.pattern(subject, pattern.pattern)
         return ("truth", ("pattern", self.fresh()))
+
+
+def _imports_torch(node: nodes.Try) -> bool:
+    """Would the handlers only run where torch, or a part that FSDP2 came with, is missing?"""
+    wanted = [part.modname or "" for part in node.body if isinstance(part, nodes.ImportFrom) and not part.level]
+    caught = [getattr(handler.type, "name", "") for handler in node.handlers]
+    return any(name.split(".")[0] == "torch" for name in wanted) and set(caught) <= {
+        "ImportError",
+        "ModuleNotFoundError",
+    }
 
 
 def _is_fork(formula: Formula) -> bool:

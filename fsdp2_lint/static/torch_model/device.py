@@ -43,11 +43,19 @@ def make_device(machine: Interpreter, call: Call) -> Value:
         atom = Atom("external", cls=Ext("torch.device"), origin="torch.device")
         atom.facts["device"] = kind
         atom.facts["index"] = call.arg(1, "index")
-        if device_kind(machine, atom.root) == "cuda":
+        if device_kind(machine, atom.root) == "cuda" and not _thrown_away(call.node):
             note_index(machine, call.node, device_index(machine, atom.root))
         return atom.root
 
     return machine.over(call.arg(0, "type") or call.arg(0, "device") or NONE, one)
+
+
+def _thrown_away(node: nodes.NodeNG) -> bool:
+    """Is it bound to a name that the function never reads?"""
+    target = node.parent.targets[0] if isinstance(node.parent, nodes.Assign) else None
+    if not isinstance(target, nodes.AssignName) or not isinstance(node.scope(), nodes.FunctionDef):
+        return False
+    return all(name.name != target.name for name in node.scope().nodes_of_class(nodes.Name))
 
 
 @external("torch.set_default_device")

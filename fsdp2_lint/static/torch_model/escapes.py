@@ -13,7 +13,7 @@ from ..store import Entries, Items
 from ..values import NONE, Bound, ClassV, Ext, Func, Obj, Partial, Value
 from . import rank
 from .membership import Membership
-from .tables import DYNAMIC, HARMLESS
+from .tables import DYNAMIC, HARMLESS, MODEL_MAKERS
 
 if TYPE_CHECKING:
     from ..interp.call import Call
@@ -92,6 +92,8 @@ class Escapes(Membership):
             or obj in self.optimizers
             or self.in_sharded(obj)
             or atom.kind in ("parameter", "opaque")
+            or obj.parent is None
+            and atom.origin.startswith(MODEL_MAKERS)
         )
 
     def callbacks(self: Interpreter, call: Call, *, spawned: bool = False) -> None:

@@ -140,6 +140,12 @@ class Membership(Machine):
             return isinstance(own, Ext) and own.qname.startswith("torch.nn.") and name not in _LAYER_NAMES
         return obj.atom.cls is cls and self.closed_class(cls)
 
+    def is_pretrained(self: Interpreter, obj: Obj) -> bool:
+        """Is its class derived from one of Hugging Face's models?"""
+        cls = self.class_of(obj)
+        bases = self.mro(cls) if cls is not None else []
+        return any(isinstance(base, Ext) and base.qname.endswith("PreTrainedModel") for base in bases)
+
     def is_sharded_formula(self: Interpreter, obj: Obj) -> Any:
         """``isinstance(m, FSDPModule)``: decided where the trace decides it."""
         steps = [

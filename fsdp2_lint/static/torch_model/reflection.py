@@ -68,6 +68,9 @@ def set_attribute(machine: Interpreter, call: Call) -> Value:
     return NONE
 
 
+_OF_PRETRAINED = frozenset({"config", "save_pretrained", "from_pretrained", "generation_config", "tie_weights"})
+
+
 @external("builtins.hasattr")
 def has_attribute(machine: Interpreter, call: Call) -> Value:
     if len(call.args) < 2 or not isinstance(call.args[1], Const):
@@ -79,6 +82,8 @@ def has_attribute(machine: Interpreter, call: Call) -> Value:
             return is_dtensor(leaf)
         if isinstance(leaf, Obj):
             if machine.find_attr(leaf, name) is not None:
+                return True
+            if name in _OF_PRETRAINED and machine.is_pretrained(leaf):
                 return True
             if name in ("unshard", "reshard", "set_requires_gradient_sync"):
                 return machine.is_sharded_formula(leaf)

@@ -48,6 +48,7 @@ HARMLESS = frozenset(
     liger_kernel tensordict
     """.split()
 )  # fmt: skip
+MODEL_MAKERS = ("transformers.", "diffusers.", "timm.", "peft.", "torch.hub.", "torchvision.models")
 DYNAMIC = frozenset(
     {
         "hydra.utils.instantiate",
