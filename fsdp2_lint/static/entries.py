@@ -153,9 +153,10 @@ def find_entries(project: Project, explicit: frozenset[str]) -> Plan:
     project.relevant = {*plan.seeds, *importers}
     definitions = [each for path in [*plan.seeds, *importers] for each in _definitions(project, path)]
     plan.sharding = [each for each in definitions if SEED in each.mentions]
-    shard = {each.name for each in plan.sharding if each.owner} - _GENERIC
-    for each in definitions:
-        if each.owner and each.name in shard:
+    sharding = {id(each) for each in plan.sharding}
+    others = {each.name for each in definitions if each.owner and id(each) not in sharding} | _GENERIC
+    for each in plan.sharding:
+        if each.owner and each.name not in others:
             project.sharding_methods.setdefault(each.name, []).append((each.path, each.owner))
     plan.reaching = _reaching(definitions, plan.sharding, project.imported_by)
     base = os.path.commonpath([os.path.dirname(path) for path in project.files])

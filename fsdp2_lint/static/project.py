@@ -94,9 +94,7 @@ class Project:
         self.relevance = Relevance(self)
         self.imported_by: dict[str, list[str]] = {}  # filled by ``entries``
         self.relevant: set[str] = set()  # files from which sharding code can be reached by imports; likewise
-        self.sharding_methods: dict[
-            str, list[tuple[str, str]]
-        ] = {}  # where one class's shards, all of that name: file, class
+        self.sharding_methods: dict[str, list[tuple[str, str]]] = {}  # names of which each method shards: file, class
 
     def data(self, path: str) -> bytes:
         if path not in self._bytes:

@@ -281,7 +281,11 @@ def choose(alternatives: list[tuple[Guard, Value]]) -> Value:
         return first
     flat = _by_value(flat)
     if len(flat) > MAX_OPTIONS:
-        return unknown("one of many values", kind="opaque").child((PICK, None))
+        some = unknown("one of many values", kind="opaque").child((PICK, None))
+        if not all(isinstance(leaf, Obj) and leaf.atom.kind != "configuration" for _, leaf in flat):
+            return some
+        others = either([guard.formula for guard, _ in flat[OF_MANY:]])
+        flat = [*flat[:OF_MANY], (TOP.add(others) or TOP, some)]  # something may still be proved of the first
     return Choice(tuple(flat)) if len(flat) > 1 or flat[0][0] is not TOP else flat[0][1]
 
 
@@ -319,3 +323,4 @@ def _by_value(options_: list[tuple[Guard, Value]]) -> list[tuple[Guard, Value]]:
 FEW_OPTIONS = 6
 FEW_CLOSURES = 2
 MAX_OPTIONS = 16
+OF_MANY = 2

@@ -33,13 +33,11 @@ HANDLERS = {
     for function in dict.fromkeys(table.values())
 }
 NOT_YET = {
-    "eval_Attribute": "801 in examples/good/project, 302 in hf_lora",
     "eval_Tuple": "302 and 306 in modules_filter: isinstance() with an unknown class is taken for a known one",
     "exec_Expr": "301 and 101 in strategy_registry: a statement that is skipped opens nothing",
     "exec_For": "301 everywhere but in modules_filter: a statement that is skipped opens nothing",
     "exec_If": "301 in helper_kwargs and modules_filter: a statement that is skipped opens nothing",
     "external:is_instance": "701 in trainer_class and hf_lora, 302 and 306 in modules_filter",
-    "external:type_of": "302 in hf_lora: a filter that was not understood is no filter",
     "external:collective": "801 in examples/good/project: broadcast_object_list() is taken for harmless",
     "external:set_device": "101 in all of tests/projects: a function of torch is taken for harmless",
     "method:moved": "301 in trainer_class: model.to() no longer returns the model",

@@ -8,6 +8,7 @@ from astroid import nodes
 
 from ..formulas import LARGE, Formula, atoms, both, either, intern, negate
 from ..values import (
+    BELOW,
     Bound,
     Choice,
     ClassV,
@@ -178,7 +179,8 @@ class Conditions(Expressions):
             and isinstance(left.value, str)
         ):
             return left.value in right.value
-        if isinstance(right, ListV):  # a filter by names that are not known: which modules pass it is open
+        of_each = isinstance(left, Obj) and any(str(item).startswith(BELOW) for item in left.path)
+        if isinstance(right, (ListV, Choice)) or of_each:  # a filter by unknown names: which modules pass is open
             return ("truth", (LARGE, "in", left, right))
         return ("truth", ("in", left, right))
 

@@ -119,6 +119,30 @@ def freeze(machine: Interpreter, obj: Obj, switch: Value, node: nodes.NodeNG) ->
         machine.emit("frozen", node, obj)
 
 
+@method(
+    "set_reshard_after_backward",
+    "set_reshard_after_forward",
+    "set_requires_gradient_sync",
+    "set_requires_all_reduce",
+    "set_is_last_backward",
+    "set_modules_to_forward_prefetch",
+    "set_modules_to_backward_prefetch",
+    "set_gradient_divide_factor",
+    "set_reduce_scatter_divide_factor",
+    "set_unshard_in_backward",
+    "set_all_reduce_hook",
+    "set_post_optim_event",
+    "gradient_checkpointing_enable",
+    "gradient_checkpointing_disable",
+    "enable_input_require_grads",
+    "print_trainable_parameters",
+    "tie_weights",
+)
+def switched(machine: Interpreter, obj: Obj, call: Call) -> Value:
+    """Switches of FSDP2 and of Hugging Face's models: no parameter is sharded, moved or exchanged."""
+    return NONE
+
+
 @method("to_empty")
 def to_empty(machine: Interpreter, obj: Obj, call: Call) -> Value:
     touch(machine, call.node, call.arg(None, "device"))
