@@ -6,48 +6,18 @@ mentions ``fully_shard``. That overestimates, which costs time and never a findi
 
 from __future__ import annotations
 
-import ast
 import os
-import re
-from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from astroid import nodes
 
-from .project import Module, Project, Unreadable
+from .definitions import GENERIC, SEED, Definition, definitions_in, importers_of, inheritance, mentions_seed, reaching
+from .project import Module, Project
 
-_IMPORT = re.compile(
-    rb"^[ \t]*(?:from[ \t]+([.\w]+)[ \t]+import[ \t]+(\([^)]*\)|[^\n#;]*)|import[ \t]+([^\n#;]*))", re.MULTILINE
-)
-_NAME = re.compile(rb"[A-Za-z_]\w*")
-# Names that say nothing about which function is meant; they count within one file only.
-_GENERIC = frozenset(
-    """main run train forward setup build apply init __init__ __call__ wrapper get load save step fit call
-    create make wrap prepare execute start launch configure update test eval evaluate inner decorator func fn
-    from_config from_pretrained __enter__ __post_init__ model wrapped to initialize process""".split()
-)  # fmt: skip
 MAX_CLIMB = 6
 MAX_CALLERS = 8
 MAX_SUBCLASSES = 6
-SEED = "fully_shard"
-
-
-@dataclass(slots=True)
-class Definition:
-    """A top-level function, a method, or a module's own statements (name empty)."""
-
-    path: str
-    name: str
-    owner: str  # class of a method
-    row: int
-    mentions: set[str]
-    bound: dict[str, set[str]] = field(default_factory=dict)  # name -> keywords and names it is stored under
-
-    @property
-    def callable_names(self) -> set[str]:
-        names = {self.name} if self.name and self.name not in _GENERIC else set()
-        return names | ({self.owner} if self.owner else set())
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,26 +109,26 @@ class Plan:
 
 
 def _calls(caller: Definition, callee: Definition) -> bool:
-    if callee.name in caller.mentions and (callee.name not in _GENERIC or caller.path == callee.path):
+    if callee.name in caller.mentions and (callee.name not in GENERIC or caller.path == callee.path):
         return True
     return bool(callee.owner and callee.owner in caller.mentions and caller.owner != callee.owner)
 
 
 def find_entries(project: Project, explicit: frozenset[str]) -> Plan:
     plan = Plan(project)
-    plan.seeds = [path for path in project.files if _mentions_seed(project, path)]
+    plan.seeds = [path for path in project.files if mentions_seed(project, path)]
     if not plan.seeds:
         return plan
-    importers = _importers(project, plan.seeds)
+    importers = importers_of(project, plan.seeds)
     project.relevant = {*plan.seeds, *importers}
-    definitions = [each for path in [*plan.seeds, *importers] for each in _definitions(project, path)]
+    definitions = [each for path in [*plan.seeds, *importers] for each in definitions_in(project, path)]
     plan.sharding = [each for each in definitions if SEED in each.mentions]
     sharding = {id(each) for each in plan.sharding}
-    others = {each.name for each in definitions if each.owner and id(each) not in sharding} | _GENERIC
+    others = {each.name for each in definitions if each.owner and id(each) not in sharding} | GENERIC
     for each in plan.sharding:
         if each.owner and each.name not in others:
             project.sharding_methods.setdefault(each.name, []).append((each.path, each.owner))
-    plan.reaching = _reaching(definitions, plan.sharding, project.imported_by)
+    plan.reaching = reaching(definitions, plan.sharding, project.imported_by)
     base = os.path.commonpath([os.path.dirname(path) for path in project.files])
 
     def checked(path: str) -> bool:
@@ -171,179 +141,9 @@ def find_entries(project: Project, explicit: frozenset[str]) -> Plan:
         if module is not None and _is_script(module):
             plan.scripts.append(Entry("script", path, module, module.tree))
     for path in filter(checked, [*plan.seeds, *importers]):
-        for base_name, name in _inheritance(project, path):
+        for base_name, name in inheritance(project, path):
             plan.subclasses.setdefault(base_name, []).append((path, name))
     return plan
-
-
-def _mentions_seed(project: Project, path: str) -> bool:
-    """Does code (not only a comment or a string) speak of ``fully_shard``?"""
-    try:
-        data = project.data(path)
-    except Unreadable as error:
-        project.unreadable.setdefault(path, error)
-        return False
-    if SEED.encode() not in data:
-        return False
-    tree = project.ast(path)
-    return tree is not None and any(_speaks(node) for node in ast.walk(tree))
-
-
-def _speaks(node: ast.AST) -> bool:
-    if isinstance(node, ast.Name):
-        return node.id == SEED
-    if isinstance(node, ast.Attribute):
-        return node.attr == SEED
-    return isinstance(node, ast.alias) and (node.name.split(".")[-1] == SEED or node.asname == SEED)
-
-
-def _importers(project: Project, seeds: list[str]) -> list[str]:
-    """Files that import a seed, directly or not."""
-    for path in project.files:
-        if path not in project.unreadable:
-            for target in _imports(project, path, project.data(path)):
-                project.imported_by.setdefault(target, []).append(path)
-    found: dict[str, None] = {}
-    queue = list(seeds)
-    while queue:
-        for importer in project.imported_by.get(queue.pop(), ()):
-            if importer not in found and importer not in seeds:
-                found[importer] = None
-                queue.append(importer)
-    return list(found)
-
-
-def _imports(project: Project, path: str, data: bytes) -> Iterator[str]:
-    seen: set[tuple[str, int]] = set()
-    for match in _IMPORT.finditer(data):
-        base, names, plain = match.groups()
-        if plain is not None:
-            wanted = [(part.split(b" as ")[0].strip().decode("ascii", "replace"), 0) for part in plain.split(b",")]
-        else:
-            text = base.decode("ascii", "replace")
-            level = len(text) - len(text.lstrip("."))
-            text = text.lstrip(".")
-            wanted = [(text, level)]
-            wanted += [(f"{text}.{name.decode()}" if text else name.decode(), level) for name in _NAME.findall(names)]
-        for name, level in wanted:
-            if (name, level) not in seen and (name or level):
-                seen.add((name, level))
-                target = project.resolve(path, name, level)
-                if target:
-                    yield target
-
-
-def _definitions(project: Project, path: str) -> Iterator[Definition]:
-    tree = project.ast(path)
-    if tree is None:
-        return
-    own: set[str] = set()
-    aliases = _aliases(tree)
-    for node in tree.body:
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            yield Definition(path, node.name, "", node.lineno, _names(node, aliases), _bound(node))
-            own |= {name for decorator in node.decorator_list for name in _names(decorator, aliases)}
-        elif isinstance(node, ast.ClassDef):
-            own |= {name for decorator in node.decorator_list for name in _names(decorator, aliases)}
-            for child in ast.walk(node):
-                if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef)):
-                    yield Definition(path, child.name, node.name, child.lineno, _names(child, aliases), _bound(child))
-        elif isinstance(node, (ast.If, ast.Try)):
-            for child in ast.walk(node):
-                if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef)):
-                    yield Definition(path, child.name, "", child.lineno, _names(child, aliases))
-            own |= _names(node, aliases)
-        elif not isinstance(node, (ast.Import, ast.ImportFrom)):
-            own |= _names(node, aliases)
-    yield Definition(path, "", "", 1, own, _bound(tree))
-
-
-def _inheritance(project: Project, path: str) -> Iterator[tuple[str, str]]:
-    tree = project.ast(path)
-    for node in tree.body if tree is not None else ():
-        if isinstance(node, ast.ClassDef):
-            for base in node.bases:
-                yield _last(base), node.name
-
-
-def _bound(tree: ast.AST) -> dict[str, set[str]]:
-    """Function values that travel: ``spec(fn=apply)``, ``self.fn = apply``, ``TABLE["x"] = apply``."""
-    found: dict[str, set[str]] = {}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.keyword) and node.arg and isinstance(node.value, (ast.Name, ast.Attribute)):
-            found.setdefault(_last(node.value), set()).add(node.arg)
-        elif isinstance(node, ast.Assign):
-            names = {_last(target) for target in node.targets} - {""}
-            for value in (
-                ast.walk(node.value) if isinstance(node.value, (ast.Dict, ast.List, ast.Tuple)) else [node.value]
-            ):
-                if isinstance(value, (ast.Name, ast.Attribute)):
-                    found.setdefault(_last(value), set()).update(names)
-        elif isinstance(node, ast.AnnAssign) and isinstance(node.value, ast.Dict):
-            for value in node.value.values:
-                if isinstance(value, (ast.Name, ast.Attribute)):
-                    found.setdefault(_last(value), set()).add(_last(node.target))
-    return found
-
-
-def _last(node: ast.AST) -> str:
-    if isinstance(node, ast.Subscript):
-        return _last(node.value)
-    return node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
-
-
-def _names(tree: ast.AST, aliases: dict[str, set[str]]) -> set[str]:
-    """Names and attributes that code mentions; for an alias also what it stands for."""
-    found: set[str] = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Name):
-            found.add(node.id)
-        elif isinstance(node, ast.Attribute):
-            found.add(node.attr)
-    for name in found & aliases.keys():
-        found = found | aliases[name]
-    return found
-
-
-def _aliases(tree: ast.AST) -> dict[str, set[str]]:
-    """``from util import shard as apply``, anywhere in the file."""
-    found: dict[str, set[str]] = {}
-    for node in ast.walk(tree):
-        if isinstance(node, (ast.Import, ast.ImportFrom)):
-            for alias in node.names:
-                if alias.asname and alias.asname != alias.name:
-                    found.setdefault(alias.asname, set()).add(alias.name.split(".")[-1])
-    return found
-
-
-def _reaching(
-    definitions: list[Definition], sharding: list[Definition], importers: dict[str, list[str]]
-) -> list[Definition]:
-    """All definitions from which a sharding call may be reached, by name."""
-    mentioned_by: dict[str, list[Definition]] = {}
-    for definition in definitions:
-        for name in definition.mentions:
-            mentioned_by.setdefault(name, []).append(definition)
-    stored_as: dict[str, set[str]] = {}
-    for definition in definitions:
-        for name, others in definition.bound.items():
-            stored_as.setdefault(name, set()).update(others - _GENERIC)
-    reached: dict[int, Definition] = {id(each): each for each in sharding}
-    queue = deque(sharding)  # breadth first: the closest callers come first
-    while queue:
-        callee = queue.popleft()
-        names = set(callee.callable_names)
-        for name in list(names):
-            names |= stored_as.get(name, set())
-        callers = [caller for name in names for caller in mentioned_by.get(name, ())]
-        if callee.name in _GENERIC:
-            users = {callee.path, *importers.get(callee.path, ())}
-            callers += [caller for caller in mentioned_by.get(callee.name, ()) if caller.path in users]
-        for caller in callers:
-            if id(caller) not in reached:
-                reached[id(caller)] = caller
-                queue.append(caller)
-    return list(reached.values())
 
 
 def _is_script(module: Module) -> bool:

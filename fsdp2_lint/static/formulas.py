@@ -114,3 +114,10 @@ def touches(composite: Formula) -> frozenset[Any]:
 
 _sizes: dict[Formula, int] = {}
 _touched: dict[Formula, frozenset[Any]] = {}
+
+
+def is_fork(formula: Formula) -> bool:
+    """Is it one arm of a decision that the program takes, rather than something it asks?"""
+    return (
+        isinstance(formula, tuple) and formula[0] == "is" and isinstance(formula[1], tuple) and formula[1][0] == "fork"
+    )

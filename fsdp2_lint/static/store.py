@@ -6,8 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from .choices import choose, options
 from .guards import TOP, Guard
-from .values import NONE, Obj, Value, choose, options
+from .values import NONE, Obj, Value
 
 Key = Any  # (frame id, name), (Obj, attribute), (Module, name) or a heap id
 _ABSENT = object()

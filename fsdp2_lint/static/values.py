@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from .formulas import LARGE, Formula, either
-from .guards import TOP, Guard, merged
+from .formulas import Formula
+from .guards import Guard
 
 if TYPE_CHECKING:
     from astroid import nodes
@@ -262,65 +262,3 @@ def unknown(origin: str, site: Any = None, kind: str = "unknown") -> Obj:
 def taken_out(key: Const) -> str:
     """Under which name it is remembered that ``pop`` took a key out of a mapping that is not known."""
     return f"[{key.value!r}] is gone"
-
-
-def options(value: Value) -> tuple[tuple[Guard, Value], ...]:
-    return value.options if isinstance(value, Choice) else ((TOP, value),)
-
-
-def choose(alternatives: list[tuple[Guard, Value]]) -> Value:
-    """One value out of guarded alternatives; equal ones are merged where that loses nothing."""
-    flat: list[tuple[Guard, Value]] = []
-    for guard, value in alternatives:
-        for inner, leaf in options(value):
-            joined = guard.join(inner)
-            if joined is not None:
-                flat.append((joined, leaf))
-    first = flat[0][1] if flat else NONE
-    if all(leaf == first for _, leaf in flat):
-        return first
-    flat = _by_value(flat)
-    if len(flat) > MAX_OPTIONS:
-        some = unknown("one of many values", kind="opaque").child((PICK, None))
-        if not all(isinstance(leaf, Obj) and leaf.atom.kind != "configuration" for _, leaf in flat):
-            return some
-        others = either([guard.formula for guard, _ in flat[OF_MANY:]])
-        flat = [*flat[:OF_MANY], (TOP.add(others) or TOP, some)]  # something may still be proved of the first
-    return Choice(tuple(flat)) if len(flat) > 1 or flat[0][0] is not TOP else flat[0][1]
-
-
-def _few_closures(options_: list[tuple[Guard, Value]]) -> list[tuple[Guard, Value]]:
-    """A function that a loop wraps and wraps again is one of many: what it closes over proves nothing then."""
-    seen: dict[Any, list[Func]] = {}
-    found: list[tuple[Guard, Value]] = []
-    for guard, leaf in options_:
-        if isinstance(leaf, Func) and leaf.closure:
-            same = seen.setdefault(leaf.node, [])
-            if leaf not in same and len(same) >= FEW_CLOSURES:
-                guard, leaf = guard.add(("truth", (LARGE, leaf.node))) or guard, same[0]
-            elif leaf not in same:
-                same.append(leaf)
-        found.append((guard, leaf))
-    return found
-
-
-def _by_value(options_: list[tuple[Guard, Value]]) -> list[tuple[Guard, Value]]:
-    """Each value once, on the paths on which it is the one; few paths are only united where that loses nothing."""
-    paths: dict[Value, list[Guard]] = {}
-    for guard, leaf in _few_closures(options_):
-        paths.setdefault(leaf, []).append(guard)
-    many = len(options_) > FEW_OPTIONS
-    found = []
-    for leaf, guards in paths.items():
-        if len(guards) > 1:
-            guards = merged(guards)
-        if len(guards) > 1 and many:
-            guards = [TOP.add(either([guard.formula for guard in guards])) or TOP]
-        found += [(guard, leaf) for guard in guards]
-    return found
-
-
-FEW_OPTIONS = 6
-FEW_CLOSURES = 2
-MAX_OPTIONS = 16
-OF_MANY = 2

@@ -21,7 +21,7 @@ from typing import Any
 
 from fsdp2_lint import registry
 from fsdp2_lint.discovery import discover
-from fsdp2_lint.static import entries
+from fsdp2_lint.static import definitions
 from fsdp2_lint.static.check import check
 from fsdp2_lint.static.project import Project
 from tests.mutation.operators import map_line, plant
@@ -51,7 +51,7 @@ def recipes(corpus: Path | None) -> Iterator[tuple[Path, Mapping[str, Any]]]:
 
 def keep_unchanged_files() -> None:
     """A planted fault changes one file: the trees and imports of all others are kept from run to run."""
-    load, parse, imports = Project._load, Project.ast, entries._imports
+    load, parse, imports = Project._load, Project.ast, definitions.imports_of
     kept: dict[Any, Any] = {}
 
     def once(kind: str, make: Any, project: Project, path: str, *rest: Any) -> Any:
@@ -62,7 +62,11 @@ def keep_unchanged_files() -> None:
 
     Project._load = lambda self, path, tree: once("tree", load, self, path, tree)  # type: ignore[method-assign]
     Project.ast = lambda self, path: once("ast", parse, self, path)  # type: ignore[method-assign]
-    entries._imports = lambda project, path, data: once("imports", lambda *a: list(imports(*a)), project, path, data)  # type: ignore[assignment]
+
+    def imports_once(project: Project, path: str, data: bytes) -> Any:
+        return once("imports", lambda *given: list(imports(*given)), project, path, data)
+
+    definitions.imports_of = imports_once  # type: ignore[assignment]
 
 
 def attempt(task: tuple[Path, Mapping[str, Any]]) -> Outcome:

@@ -7,9 +7,10 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fsdp2_lint.static.choices import choose
 from fsdp2_lint.static.guards import TOP, Guard
 from fsdp2_lint.static.store import Entries, Items, Store
-from fsdp2_lint.static.values import NONE, Choice, Const, choose
+from fsdp2_lint.static.values import NONE, Choice, Const
 
 FRAME = 1
 

@@ -8,10 +8,10 @@ from ...vocab.answers import Answer, Many, many, no, unknown, yes
 from ...vocab.finding import Moment
 from ..guards import TOP, Guard
 from ..relations import Relation
-from ..torch_model.module_tree import CONTAINERS, FREE, PARAMETRIC, contents
 from ..trace import Step
-from ..values import BELOW, Ext, Obj, is_each
+from ..values import BELOW, Obj, is_each
 from .program import RELATED, ModelKey, Program
+from .structure import has_parameters, leaves, size, stack_of_blocks, stands_alone
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class StaticModel:
             if step["open_why"]:
                 return str(step["open_why"])
             for part in step["group"]:
-                if self.program.relation(self.obj, part) is Relation.NONE and not _stands_alone(part):
+                if self.program.relation(self.obj, part) is Relation.NONE and not stands_alone(part):
                     return f"{step.when.at} shards an object of unknown origin"
         return ""
 
@@ -129,7 +129,7 @@ class StaticModel:
         return None
 
     def repeats(self) -> Answer:
-        found = self._stack(self.obj, 0)
+        found = stack_of_blocks(self.program.machine, self.obj)
         if found:
             return yes(found)
         if self._of_a_library():
@@ -138,56 +138,9 @@ class StaticModel:
             return no()
         return unknown(f"what {self.label} is made of is not known")
 
-    def _stack(self, obj: Obj, depth: int) -> str:
-        """The name of a list of blocks below ``obj``."""
-        machine = self.program.machine
-        for child, (holder, name) in machine.parents.items():
-            if holder is not obj or depth > 4:
-                continue
-            held = contents(machine, child)
-            cls = child.atom.cls
-            if held is not None and isinstance(cls, Ext) and cls.qname in CONTAINERS:
-                blocks = [
-                    item
-                    for item, (where, _) in machine.parents.items()
-                    if where is child and self._has_parameters(item, 0)
-                ]
-                if any(is_each(machine.parents[item][1]) for item in blocks) or len(blocks) > 2:
-                    return name
-            found = self._stack(child, depth + 1)
-            if found:
-                return f"{name}.{found}"
-        return ""
-
-    def _has_parameters(self, obj: Obj, depth: int) -> bool:
-        if owns_parameters(obj):
-            return True
-        parts = [child for child, (holder, _) in self.program.machine.parents.items() if holder is obj]
-        return depth < 6 and any(self._has_parameters(child, depth + 1) for child in parts)
-
     def parameter_count(self) -> Answer:
-        total = self._size(self.obj, 0)
+        total = size(self.program.machine, self.obj)
         return yes(total) if total is not None else unknown("the model's size is not written in the source")
-
-    def _size(self, obj: Obj, depth: int) -> int | None:
-        if obj.atom.kind not in ("instance", "external") or depth > 8:
-            return None
-        if isinstance(obj.atom.cls, Ext):
-            name = obj.atom.cls.qname.rsplit(".", 1)[-1]
-            if "size" in obj.atom.facts:
-                return int(obj.atom.facts["size"])
-            if name in FREE:
-                return 0
-            if obj.atom.cls.qname not in CONTAINERS:
-                return None
-        total = 0
-        for child, (holder, where) in self.program.machine.parents.items():
-            if holder is obj:
-                size = self._size(child, depth + 1)
-                if size is None or is_each(where):
-                    return None
-                total += size
-        return total
 
     def outside(self) -> Answer:
         if self._of_a_library():
@@ -196,7 +149,7 @@ class StaticModel:
             return unknown(f"{self.label} is built by a caller that was not seen")
         if self.obj.parent is not None or self.obj.atom.kind != "instance" or not self.obj.atom.facts.get("module"):
             return unknown(f"the fields of {self.label} are not known")
-        left = [(name, leaf) for name, leaf in self._leaves(self.obj, "", 0) if not self._covered(leaf)]
+        left = [(name, leaf) for name, leaf in leaves(self.program.machine, self.obj) if not self._covered(leaf)]
         if not left:
             return no()
         if why := self.program.escaped(self.obj) or self._parts_unknown() or self._filters():
@@ -252,19 +205,6 @@ class StaticModel:
                     return "which modules the filter over modules() matches is not known"
         return ""
 
-    def _leaves(self, obj: Obj, prefix: str, depth: int) -> list[tuple[str, Obj]]:
-        """Modules and parameters below ``obj`` that own parameters themselves."""
-        found: list[tuple[str, Obj]] = []
-        for child, (holder, name) in self.program.machine.parents.items():
-            if holder is not obj or depth > 8:
-                continue
-            where = f"{prefix}{name}"
-            if owns_parameters(child):
-                found.append((where, child))
-            else:
-                found += self._leaves(child, f"{where}.", depth + 1)
-        return found
-
     def _covered(self, leaf: Obj) -> bool:
         units = self.program.units(leaf, Relation.SAME, Relation.INSIDE, Relation.MAY)
         return any(step.guard.compatible(self.path) for step, _ in units)
@@ -300,7 +240,7 @@ class StaticModel:
 
     def _new(self, part: Obj) -> bool:
         """Has it parameters of its own, none of them sharded?"""
-        if not (owns_parameters(part) or self._has_parameters(part, 0)):
+        if not has_parameters(self.program.machine, part):
             return False
         return not any(True for _ in self.program.units(part, Relation.SAME, Relation.CONTAINS, Relation.MAY))
 
@@ -338,23 +278,3 @@ class StaticModel:
                 if any(self.program.relation(self.obj, at) in RELATED for at in (step.subject, step["outer"])):
                     return yes(step.when)
         return no()
-
-
-def owns_parameters(obj: Obj) -> bool:
-    """A layer of ``torch.nn`` with weights, or a trainable ``nn.Parameter``."""
-    if obj.parent is not None or not isinstance(obj.atom.cls, Ext):
-        return False
-    if obj.atom.facts.get("parameter"):
-        return True
-    return obj.atom.cls.qname.startswith("torch.nn.") and obj.atom.cls.qname.rsplit(".", 1)[-1] in PARAMETRIC
-
-
-def _stands_alone(obj: Obj) -> bool:
-    """Is this a model of its own, or of a caller, rather than perhaps a part of another that was looked up somehow?"""
-    atom = obj.atom
-    if atom.kind in ("instance", "parameter", "configuration") or atom.facts.get("module"):
-        return True
-    made = atom.origin.rsplit(".", 1)[-1].removesuffix("()")
-    return atom.kind == "unknown" and (
-        made[:1].isupper() or made.startswith(("from_", "instantiate", "load", "create", "build"))
-    )

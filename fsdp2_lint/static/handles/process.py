@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from ...vocab.answers import Answer, no, unknown, yes
 from ...vocab.finding import Moment
-from ..formulas import Formula, atoms, both, either, negate
+from ..formulas import Formula, atoms, both, either, is_fork, negate
 from ..guards import TOP, Guard
 from ..interp.conditions import mentions_rank
 from ..relations import Relation
@@ -220,10 +220,6 @@ def _split(guard: Guard) -> tuple[Guard | None, Guard]:
         reduced = _reduce(formula if truth else negate(formula))
         if mentions_rank(reduced):
             ranks = (ranks or TOP).add(reduced) or ranks
-        elif not isinstance(reduced, bool) and not _is_fork(formula):
+        elif not isinstance(reduced, bool) and not is_fork(formula):
             rest = rest.add(formula, truth) or rest
     return ranks, rest
-
-
-def _is_fork(formula: Formula) -> bool:
-    return formula[0] == "is" and isinstance(formula[1], tuple) and formula[1][0] == "fork"

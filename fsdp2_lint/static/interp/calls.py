@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from astroid import nodes
 
+from ..choices import FEW_OPTIONS, choose, options
 from ..guards import TOP
 from ..values import (
-    FEW_OPTIONS,
     Bound,
     BoundExt,
     Choice,
@@ -22,8 +22,6 @@ from ..values import (
     Partial,
     Super,
     Value,
-    choose,
-    options,
     unknown,
 )
 from .call import Call

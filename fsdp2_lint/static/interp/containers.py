@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 from astroid import nodes
 
+from ..choices import FEW_OPTIONS, choose
 from ..guards import TOP, Guard
 from ..store import Entries, Items
 from ..values import (
     BELOW,
     EACH,
-    FEW_OPTIONS,
     NONE,
     PICK,
     SOME,
@@ -27,7 +27,6 @@ from ..values import (
     Text,
     TupleV,
     Value,
-    choose,
     is_each,
     unknown,
 )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from astroid import nodes
 
+from ..choices import choose
 from ..formulas import negate
 from ..guards import TOP
 from ..store import Items
@@ -28,7 +29,6 @@ from ..values import (
     Text,
     TupleV,
     Value,
-    choose,
     unknown,
 )
 from .containers import Containers

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from astroid import nodes
 
 from .. import relevance
+from ..choices import choose, options
 from ..relevance import lengthy, names_in
 from ..store import Items
 from ..torch_model.tables import MODEL_MAKERS
@@ -28,8 +29,6 @@ from ..values import (
     StateTensor,
     TupleV,
     Value,
-    choose,
-    options,
     unknown,
 )
 from .call import Call

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 from astroid import nodes
 
 from ...vocab.finding import Moment, Site
+from ..choices import choose, options
 from ..formulas import Formula, atoms
 from ..guards import MAX_CONDITIONS, TOP, Guard, Pool
 from ..store import Entries, Items, Store
 from ..trace import Step, Trace
-from ..values import Atom, Choice, DictV, ListV, Obj, Value, choose, options, unknown
+from ..values import Atom, Choice, DictV, ListV, Obj, Value, unknown
 
 if TYPE_CHECKING:
     from ..project import Module, Project

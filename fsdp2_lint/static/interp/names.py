@@ -13,14 +13,14 @@ from ..project import Module
 from ..relevance import names_in
 from ..torch_model.names import canonical
 from ..values import NONE, Choice, ClassV, Const, DictV, Ext, Func, ListV, ModRef, Value, unknown
+from .loops import Loops
 from .machine import Diverges, Frame
-from .statements import Statements
 
 if TYPE_CHECKING:
     from .interpreter import Interpreter
 
 
-class Names(Statements):
+class Names(Loops):
     resolving: set[tuple[Module, str]]
 
     def lookup(self: Interpreter, name: str) -> Value:

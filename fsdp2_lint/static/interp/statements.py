@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING
 
 from astroid import nodes
 
-from ..formulas import Formula, atoms
+from ..formulas import Formula, atoms, is_fork
 from ..guards import TOP, Guard, two_sides
-from ..values import NONE, Atom, Const, Obj, Value, unknown
+from ..values import NONE, Atom, Const, Value, unknown
 from .machine import BREAK, CONTINUE, FALL, RAISE, RETURN, Diverges
+from .syntax import jumps_out
 from .targets import Targets
-
-_JUMPS = (nodes.Return, nodes.Raise, nodes.Break, nodes.Continue)
 
 if TYPE_CHECKING:
     from .interpreter import Interpreter
@@ -94,7 +93,7 @@ class Statements(Targets):
         if self.about_rank(formula) and None not in (self.guard.add(formula), self.guard.add(formula, False)):
             for atom in atoms(formula):
                 self.rank_sites[atom] = self.moment(node.test)
-        return self.either_way(formula, node.body, node.orelse, _jumps(node))
+        return self.either_way(formula, node.body, node.orelse, jumps_out(node))
 
     def either_way(self: Interpreter, formula: Formula, body: Body, orelse: Body, jumps: bool) -> int:
         start = self.guard
@@ -145,75 +144,9 @@ class Statements(Targets):
         else:
             for joined, end in falling:
                 for formula, truth in self.relative(end, joined).literals:
-                    if _is_fork(formula):
+                    if is_fork(formula):
                         self.guard = self.guard.add(formula, truth) or self.guard
         return ways
-
-    def exec_For(self: Interpreter, node: nodes.For) -> int:
-        iterable = self.eval(node.iter)
-        self.widen(node)
-        self.loops += 1
-        start = self.guard
-        ways = 0
-        for guard, element in self.elements(iterable, node.iter):
-            if self.guard.join(guard) is None:
-                continue
-            flow = self.visit_if(guard, node, element)
-            ways |= flow
-            self.leave_loop(start, ended=CONTINUE)
-            if not flow & (FALL | CONTINUE):
-                break
-        self.loops -= 1
-        self.leave_loop(start)
-        if node.orelse:
-            ways |= self.exec_block(node.orelse)
-        return (ways & (RETURN | RAISE)) | FALL
-
-    exec_AsyncFor = exec_For
-
-    def visit_if(self: Interpreter, guard: Guard, node: nodes.For, element: Value) -> int:
-        """One round of a loop; an element that a filter may have kept out is visited on one side of a branch."""
-
-        def visit() -> int:
-            self.assign(node.target, element)
-            return self.exec_block(node.body)
-
-        return self.either_way(guard.formula, visit, [], _jumps(node))
-
-    def leave_loop(self: Interpreter, start: Guard, ended: int = BREAK | CONTINUE) -> None:
-        """Behind a loop only returns out of it stay exclusive; its breaks were its own."""
-        kept = start
-        for formula, truth in self.relative(self.guard, start).literals:
-            if _is_fork(formula) and not self.fork_kinds.get(formula[1][1], 0) & ended:
-                kept = kept.add(formula, truth) or kept
-        self.guard = kept
-
-    def exec_While(self: Interpreter, node: nodes.While) -> int:
-        self.widen(node)
-        formula = self.condition(node.test)
-        if self.guard.decide(formula) is False:
-            return self.exec_block(node.orelse)
-        start = self.guard
-        if self.about_rank(formula):
-            self.guard = start.add(formula) or start
-        self.loops += 1
-        flow = self.exec_block(node.body)
-        self.loops -= 1
-        self.leave_loop(start)
-        if isinstance(node.test, nodes.Const) and not flow & BREAK:
-            return flow & (RETURN | RAISE)
-        return (flow & (RETURN | RAISE)) | FALL
-
-    def widen(self: Interpreter, node: nodes.For | nodes.While) -> None:
-        """Constants that the body changes are not constant while it runs: the body stands for any round."""
-        for target in _changed(node):
-            if isinstance(target, nodes.AssignName):
-                if isinstance(self.store.get((self.frame.id, target.name)), Const):
-                    self.bind_local(target.name, unknown(target.name))
-            elif isinstance(target.expr, nodes.Name):
-                for _, owner in self.alternatives(self.eval(target.expr)):
-                    if isinstance(owner, Obj) and isinstance(self.store.get((owner, target.attrname)), Const):
-                        self.store.put((owner, target.attrname), owner.child(target.attrname))
 
     def exec_Try(self: Interpreter, node: nodes.Try) -> int:
         number, arm_of = self.fork()
@@ -320,34 +253,3 @@ def _imports_torch(node: nodes.Try) -> bool:
         "ImportError",
         "ModuleNotFoundError",
     }
-
-
-def _is_fork(formula: Formula) -> bool:
-    return (
-        isinstance(formula, tuple) and formula[0] == "is" and isinstance(formula[1], tuple) and formula[1][0] == "fork"
-    )
-
-
-def _changed(node: nodes.NodeNG) -> list[nodes.NodeNG]:
-    """Names and attributes that a loop's body counts up or assigns."""
-    found: list[nodes.NodeNG] | None = getattr(node, "fsdp2_changed", None)
-    if found is None:
-        found = []
-        for child in node.nodes_of_class((nodes.AugAssign, nodes.Assign), skip_klass=nodes.FunctionDef):
-            targets = [child.target] if isinstance(child, nodes.AugAssign) else child.targets
-            found += [target for target in targets if isinstance(target, (nodes.AssignName, nodes.AssignAttr))]
-        node.fsdp2_changed = found
-    return found
-
-
-def _jumps(node: nodes.NodeNG) -> bool:
-    """Does a branch leave the block (function bodies inside it aside)?"""
-    found = getattr(node, "fsdp2_jumps", None)
-    if found is None:
-        found = any(
-            isinstance(child, _JUMPS)
-            or (not isinstance(child, (nodes.FunctionDef, nodes.ClassDef, nodes.Lambda)) and _jumps(child))
-            for child in node.get_children()
-        )
-        node.fsdp2_jumps = found
-    return found

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from astroid import nodes
 
-if TYPE_CHECKING:
-    pass
+_JUMPS = (nodes.Return, nodes.Raise, nodes.Break, nodes.Continue)
 
 
 def class_body(node: nodes.ClassDef) -> dict[str, nodes.NodeNG]:
@@ -52,4 +49,29 @@ def decorator_names(node: nodes.FunctionDef) -> set[str]:
         parts = node.decorators.nodes if node.decorators else []
         found = {(part.func if isinstance(part, nodes.Call) else part).as_string() for part in parts}
         node.fsdp2_decorators = found
+    return found
+
+
+def changed_in(node: nodes.NodeNG) -> list[nodes.NodeNG]:
+    """Names and attributes that a loop's body counts up or assigns."""
+    found: list[nodes.NodeNG] | None = getattr(node, "fsdp2_changed", None)
+    if found is None:
+        found = []
+        for child in node.nodes_of_class((nodes.AugAssign, nodes.Assign), skip_klass=nodes.FunctionDef):
+            targets = [child.target] if isinstance(child, nodes.AugAssign) else child.targets
+            found += [target for target in targets if isinstance(target, (nodes.AssignName, nodes.AssignAttr))]
+        node.fsdp2_changed = found
+    return found
+
+
+def jumps_out(node: nodes.NodeNG) -> bool:
+    """Does a branch leave the block (function bodies inside it aside)?"""
+    found = getattr(node, "fsdp2_jumps", None)
+    if found is None:
+        found = any(
+            isinstance(child, _JUMPS)
+            or (not isinstance(child, (nodes.FunctionDef, nodes.ClassDef, nodes.Lambda)) and jumps_out(child))
+            for child in node.get_children()
+        )
+        node.fsdp2_jumps = found
     return found

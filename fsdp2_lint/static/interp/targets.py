@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from astroid import nodes
 
+from ..choices import choose
 from ..guards import TOP
 from ..store import Entries, Items
-from ..values import EACH, Const, DictV, ListV, Obj, ParamV, TupleV, Value, choose, unknown
+from ..values import EACH, Const, DictV, ListV, Obj, ParamV, TupleV, Value, unknown
 from .machine import Machine
 
 if TYPE_CHECKING:

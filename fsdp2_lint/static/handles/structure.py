@@ -1,0 +1,90 @@
+"""What a module is made of, as far as its construction was followed."""
+
+from __future__ import annotations
+
+from ..interp.interpreter import Interpreter
+from ..torch_model.module_tree import CONTAINERS, FREE, PARAMETRIC, contents
+from ..values import Ext, Obj, is_each
+
+
+def stack_of_blocks(machine: Interpreter, obj: Obj, depth: int = 0) -> str:
+    """The name of a list of blocks below ``obj``."""
+    for child, (holder, name) in machine.parents.items():
+        if holder is not obj or depth > 4:
+            continue
+        held = contents(machine, child)
+        cls = child.atom.cls
+        if held is not None and isinstance(cls, Ext) and cls.qname in CONTAINERS:
+            blocks = [
+                item
+                for item, (where, _) in machine.parents.items()
+                if where is child and has_parameters(machine, item, 0)
+            ]
+            if any(is_each(machine.parents[item][1]) for item in blocks) or len(blocks) > 2:
+                return name
+        found = stack_of_blocks(machine, child, depth + 1)
+        if found:
+            return f"{name}.{found}"
+    return ""
+
+
+def has_parameters(machine: Interpreter, obj: Obj, depth: int = 0) -> bool:
+    if owns_parameters(obj):
+        return True
+    parts = [child for child, (holder, _) in machine.parents.items() if holder is obj]
+    return depth < 6 and any(has_parameters(machine, child, depth + 1) for child in parts)
+
+
+def size(machine: Interpreter, obj: Obj, depth: int = 0) -> int | None:
+    if obj.atom.kind not in ("instance", "external") or depth > 8:
+        return None
+    if isinstance(obj.atom.cls, Ext):
+        name = obj.atom.cls.qname.rsplit(".", 1)[-1]
+        if "size" in obj.atom.facts:
+            return int(obj.atom.facts["size"])
+        if name in FREE:
+            return 0
+        if obj.atom.cls.qname not in CONTAINERS:
+            return None
+    total = 0
+    for child, (holder, where) in machine.parents.items():
+        if holder is obj:
+            part = size(machine, child, depth + 1)
+            if part is None or is_each(where):
+                return None
+            total += part
+    return total
+
+
+def leaves(machine: Interpreter, obj: Obj, prefix: str = "", depth: int = 0) -> list[tuple[str, Obj]]:
+    """Modules and parameters below ``obj`` that own parameters themselves."""
+    found: list[tuple[str, Obj]] = []
+    for child, (holder, name) in machine.parents.items():
+        if holder is not obj or depth > 8:
+            continue
+        where = f"{prefix}{name}"
+        if owns_parameters(child):
+            found.append((where, child))
+        else:
+            found += leaves(machine, child, f"{where}.", depth + 1)
+    return found
+
+
+def owns_parameters(obj: Obj) -> bool:
+    """A layer of ``torch.nn`` with weights, or a trainable ``nn.Parameter``."""
+    if obj.parent is not None or not isinstance(obj.atom.cls, Ext):
+        return False
+    if obj.atom.facts.get("parameter"):
+        return True
+    return obj.atom.cls.qname.startswith("torch.nn.") and obj.atom.cls.qname.rsplit(".", 1)[-1] in PARAMETRIC
+
+
+def stands_alone(obj: Obj) -> bool:
+    """Is this a model of its own, or of a caller, rather than perhaps a part of another that was looked up somehow?"""
+    atom = obj.atom
+    if atom.kind in ("instance", "parameter", "configuration") or atom.facts.get("module"):
+        return True
+    made = atom.origin.rsplit(".", 1)[-1].removesuffix("()")
+    return atom.kind == "unknown" and (
+        made[:1].isupper() or made.startswith(("from_", "instantiate", "load", "create", "build"))
+    )

@@ -1,0 +1,85 @@
+"""Loops: once per known element, one round standing for any other."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from astroid import nodes
+
+from ..formulas import is_fork
+from ..guards import Guard
+from ..values import Const, Obj, Value, unknown
+from .machine import BREAK, CONTINUE, FALL, RAISE, RETURN
+from .statements import Statements
+from .syntax import changed_in, jumps_out
+
+if TYPE_CHECKING:
+    from .interpreter import Interpreter
+
+
+class Loops(Statements):
+    def exec_For(self: Interpreter, node: nodes.For) -> int:
+        iterable = self.eval(node.iter)
+        self.widen(node)
+        self.loops += 1
+        start = self.guard
+        ways = 0
+        for guard, element in self.elements(iterable, node.iter):
+            if self.guard.join(guard) is None:
+                continue
+            flow = self.visit_if(guard, node, element)
+            ways |= flow
+            self.leave_loop(start, ended=CONTINUE)
+            if not flow & (FALL | CONTINUE):
+                break
+        self.loops -= 1
+        self.leave_loop(start)
+        if node.orelse:
+            ways |= self.exec_block(node.orelse)
+        return (ways & (RETURN | RAISE)) | FALL
+
+    exec_AsyncFor = exec_For
+
+    def visit_if(self: Interpreter, guard: Guard, node: nodes.For, element: Value) -> int:
+        """One round of a loop; an element that a filter may have kept out is visited on one side of a branch."""
+
+        def visit() -> int:
+            self.assign(node.target, element)
+            return self.exec_block(node.body)
+
+        return self.either_way(guard.formula, visit, [], jumps_out(node))
+
+    def leave_loop(self: Interpreter, start: Guard, ended: int = BREAK | CONTINUE) -> None:
+        """Behind a loop only returns out of it stay exclusive; its breaks were its own."""
+        kept = start
+        for formula, truth in self.relative(self.guard, start).literals:
+            if is_fork(formula) and not self.fork_kinds.get(formula[1][1], 0) & ended:
+                kept = kept.add(formula, truth) or kept
+        self.guard = kept
+
+    def exec_While(self: Interpreter, node: nodes.While) -> int:
+        self.widen(node)
+        formula = self.condition(node.test)
+        if self.guard.decide(formula) is False:
+            return self.exec_block(node.orelse)
+        start = self.guard
+        if self.about_rank(formula):
+            self.guard = start.add(formula) or start
+        self.loops += 1
+        flow = self.exec_block(node.body)
+        self.loops -= 1
+        self.leave_loop(start)
+        if isinstance(node.test, nodes.Const) and not flow & BREAK:
+            return flow & (RETURN | RAISE)
+        return (flow & (RETURN | RAISE)) | FALL
+
+    def widen(self: Interpreter, node: nodes.For | nodes.While) -> None:
+        """Constants that the body changes are not constant while it runs: the body stands for any round."""
+        for target in changed_in(node):
+            if isinstance(target, nodes.AssignName):
+                if isinstance(self.store.get((self.frame.id, target.name)), Const):
+                    self.bind_local(target.name, unknown(target.name))
+            elif isinstance(target.expr, nodes.Name):
+                for _, owner in self.alternatives(self.eval(target.expr)):
+                    if isinstance(owner, Obj) and isinstance(self.store.get((owner, target.attrname)), Const):
+                        self.store.put((owner, target.attrname), owner.child(target.attrname))
