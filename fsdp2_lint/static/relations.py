@@ -62,8 +62,8 @@ def relation(mine: Address, other: Address) -> Relation:
         sure = sure and step
     if len(left) == len(right):
         return Relation.SAME if sure and _certain(left) and not _below(left) else Relation.MAY
-    longer = right if len(left) < len(right) else left
-    if not sure or not _certain(longer) or _is_pick(longer[min(len(left), len(right))]) or _below(longer):
+    shorter, longer = (left, right) if len(left) < len(right) else (right, left)
+    if not sure or not _certain(shorter) or _below(shorter) or not _part(longer[len(shorter) :]):
         return Relation.MAY
     return Relation.CONTAINS if len(left) < len(right) else Relation.INSIDE
 
@@ -89,6 +89,13 @@ def _compare(one: Any, two: Any) -> bool | None:
     if _is_pick(one) and _is_pick(two):
         return False if None in (one[1], two[1]) else None
     return None if isinstance(one, str) and isinstance(two, str) else False
+
+
+def _part(steps: tuple[Any, ...]) -> bool:
+    """Do these steps surely lead to a part of where they start, whichever element they mean?"""
+    if _is_pick(steps[0]) or any(not isinstance(step, str) and not _is_pick(step) for step in steps):
+        return False
+    return any(isinstance(step, str) and not step.startswith(BELOW) for step in steps)
 
 
 def _certain(items: tuple[Any, ...]) -> bool:

@@ -41,8 +41,11 @@ def between(mine: Obj, other: Obj) -> Relation:
         (("layers", SOME), ("layers", SOME), MAY),
         (("layers", SOME), ("layers", "[0]"), MAY),
         (("layers", "[:]"), ("layers", "[0]"), MAY),
-        ((), ("layers", SOME), MAY),
+        ((), ("layers", SOME), CONTAINS),  # whichever it is
         ((), (BELOW,), MAY),
+        ((), (BELOW, EACH, (PICK, None)), CONTAINS),
+        ((), (("()", "get", ()),), MAY),
+        (("layers", EACH), ("layers", EACH, (PICK, None)), MAY),
         ((BELOW,), (BELOW,), MAY),
         (("layers", (PICK, 0)), ("layers", (PICK, 1)), NONE),
         (("layers", (PICK, 0)), ("layers", (PICK, 0)), SAME),

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from ...vocab.answers import Answer, Many, many, no, unknown, yes
 from ...vocab.finding import Moment
+from ..formulas import Formula, atoms
 from ..guards import TOP, Guard
 from ..relations import Relation
 from ..trace import Step
@@ -270,7 +271,9 @@ class StaticModel:
         return unknown(why) if why else yes()
 
     def wrapped(self) -> Answer:
-        """Is an FSDP1 wrapper somewhere around or inside it?"""
+        """Is an FSDP1 wrapper somewhere around or inside it, or did the program ask whether there is one?"""
+        if self.step is not None and any(_asks_for_fsdp1(formula) for formula, _ in self.step.guard.literals):
+            return yes(self.step.when)
         for step in self.program.trace.of("wrapped"):
             if self.step is not None and not step.together(self.step):
                 continue
@@ -278,3 +281,10 @@ class StaticModel:
                 if any(self.program.relation(self.obj, at) in RELATED for at in (step.subject, step["outer"])):
                     return yes(step.when)
         return no()
+
+
+def _asks_for_fsdp1(formula: Formula) -> bool:
+    return any(
+        isinstance(atom[1], tuple) and atom[1][0] == "isinst" and "FullyShardedDataParallel" in str(atom[1][2])
+        for atom in atoms(formula)
+    )
