@@ -139,7 +139,9 @@ class Containers(Names):
             return unknown("an item of a dict", kind="opaque")
         if isinstance(key, Obj) and key.item == EACH and not held.open_why:
             return choose(values[:1])
-        if len(values) == 1 and not held.open_why:  # which of those that the one value stands for is not known
+        if (
+            len(values) == 1 and not held.open_why and not isinstance(held.entries[0][0], Const)
+        ):  # which of those that the one value stands for is not known
             return choose([(path, self.some_of(value)) for path, value in values])
         return self.entry_of_some_key(held, key)
 
