@@ -89,10 +89,6 @@ class Program:
                 found.setdefault(self.address(part)[0], []).append((step, part))
         return found
 
-    def shardings(self, obj: Obj) -> list[tuple[Step, Obj]]:
-        """Calls of ``fully_shard`` that surely concern ``obj``: itself, its parts or its holder."""
-        return list(self.units(obj, *RELATED))
-
     def concerned(self, obj: Obj) -> bool:
         """May any call of ``fully_shard`` have to do with ``obj``?"""
         return any(True for _ in self.units(obj, *RELATED, Relation.MAY))

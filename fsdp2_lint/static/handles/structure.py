@@ -16,9 +16,7 @@ def stack_of_blocks(machine: Interpreter, obj: Obj, depth: int = 0) -> str:
         cls = child.atom.cls
         if held is not None and isinstance(cls, Ext) and cls.qname in CONTAINERS:
             blocks = [
-                item
-                for item, (where, _) in machine.parents.items()
-                if where is child and has_parameters(machine, item, 0)
+                item for item, (where, _) in machine.parents.items() if where is child and has_parameters(machine, item)
             ]
             if any(is_each(machine.parents[item][1]) for item in blocks) or len(blocks) > 2:
                 return name

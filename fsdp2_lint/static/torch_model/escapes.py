@@ -20,16 +20,7 @@ if TYPE_CHECKING:
     from ..interp.interpreter import Interpreter
 
 MAX_REACH = 3
-_GETTERS = (
-    "get",
-    "_get",
-    "unwrap",
-    "module",
-    "to",
-    "merge",
-    "half",
-    "requires_grad_",
-)  # what these return may be a part
+_GETTERS = tuple("get _get unwrap module to merge half requires_grad_".split())  # what these return may be a part
 _STDLIB_OPAQUE = ("subprocess", "importlib", "runpy", "multiprocessing", "concurrent")
 
 

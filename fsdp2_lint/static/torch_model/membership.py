@@ -148,21 +148,15 @@ class Membership(Machine):
 
     def is_sharded_formula(self: Interpreter, obj: Obj) -> Any:
         """``isinstance(m, FSDPModule)``: decided where the trace decides it."""
-        steps = [
-            step
-            for step in self.trace.of("sharded")
-            if any(self.relation(part, obj) is Relation.SAME for part in step["group"])
-        ]
-        if any(self.guard.implies(step.guard) for step in steps):
-            return True
-        related = [
-            step
-            for step in self.trace.of("sharded")
-            if any(self.relation(part, obj) is not Relation.NONE for part in step["group"])
-        ]
+        related = 0
+        for step in self.trace.of("sharded"):
+            found = {self.relation(part, obj) for part in step["group"]} - {Relation.NONE}
+            if Relation.SAME in found and self.guard.implies(step.guard):
+                return True
+            related += bool(found)
         if not related and obj.parent is None and obj.atom.kind == "instance":
             return False
-        return ("truth", ("sharded", obj, len(related)))
+        return ("truth", ("sharded", obj, related))
 
     def isinstance_formula(self: Interpreter, obj: Obj, classes: list[Value]) -> Any:
         names = [cls.qname for cls in classes if isinstance(cls, Ext)]
@@ -188,7 +182,7 @@ class Membership(Machine):
                 isinstance(wanted, ClassV) or isinstance(wanted, Ext) and wanted.qname.startswith("torch.nn.")
                 for wanted in classes
             ) and own.qname.startswith("torch.nn."):
-                return own.qname == "torch.nn.Sequential" and False
+                return False
         return ("truth", ("isinst", obj, tuple(sorted(classes, key=str))))
 
     def frozen(self: Interpreter, leaf: ParamV, switch: Value, node: nodes.NodeNG) -> None:
