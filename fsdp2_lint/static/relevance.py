@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from astroid import nodes
 
-from .torch_model.tables import HARMLESS
+from .torch_model.tables import is_harmless
 
 if TYPE_CHECKING:
     from .project import Module, Project
@@ -150,8 +150,6 @@ def _builds_layers(node: nodes.NodeNG) -> bool:
 
 def _foreign(module: Module, name: str) -> bool:
     """Is this name imported from a package that may do anything, or from a telling part of torch?"""
-    import sys
-
     for node in module.bindings.get(name, ()):
         if isinstance(node, nodes.Import):
             whole = [full for full, alias in node.names if (alias or full.split(".")[0]) == name]
@@ -160,10 +158,8 @@ def _foreign(module: Module, name: str) -> bool:
         else:
             continue
         for full in whole:
-            package = full.split(".")[0]
-            own = module.path.split("/")
-            known = package in HARMLESS or package in sys.stdlib_module_names or package in own
-            if not known or full.startswith(_TORCH_PARTS) and not full.startswith("torch.nn"):
+            own = full.split(".")[0] in module.path.split("/")
+            if not (own or is_harmless(full)) or full.startswith(_TORCH_PARTS) and not full.startswith("torch.nn"):
                 return True
             if full == "torch.nn" and isinstance(node, nodes.ImportFrom) and name[:1].isupper():
                 return True

@@ -13,7 +13,7 @@ from ..store import Entries, Items
 from ..values import NONE, Bound, ClassV, Ext, Func, Obj, Partial, Value
 from . import rank
 from .membership import Membership
-from .tables import DYNAMIC, HARMLESS, MODEL_MAKERS
+from .tables import MODEL_MAKERS, is_harmless
 
 if TYPE_CHECKING:
     from ..interp.call import Call
@@ -21,18 +21,11 @@ if TYPE_CHECKING:
 
 MAX_REACH = 3
 _GETTERS = tuple("get _get unwrap module to merge half requires_grad_".split())  # what these return may be a part
-_STDLIB_OPAQUE = ("subprocess", "importlib", "runpy", "multiprocessing", "concurrent")
 
 
 class Escapes(Membership):
     def harmless(self: Interpreter, qname: str) -> bool:
-        """Does this function leave models, optimizers and the device alone?"""
-        import sys
-
-        package = qname.split(".")[0]
-        if qname in DYNAMIC or package in _STDLIB_OPAQUE:
-            return False
-        return package in HARMLESS or package in sys.stdlib_module_names
+        return is_harmless(qname)
 
     def opened(self: Interpreter, who: str, call: Call, receiver: Value | None = None) -> None:
         """Something ran that was not understood: it may have changed what it was given."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -59,6 +60,17 @@ DYNAMIC = frozenset(
         "builtins.exec",
     }
 )
+_STDLIB_OPAQUE = ("subprocess", "importlib", "runpy", "multiprocessing", "concurrent")
+
+
+def is_harmless(qname: str) -> bool:
+    """Does this function of another package leave models, optimizers and the device alone?"""
+    package = qname.split(".")[0]
+    if qname in DYNAMIC or package in _STDLIB_OPAQUE:
+        return False
+    return package in HARMLESS or package in sys.stdlib_module_names
+
+
 FRAMEWORKS = {
     "accelerate": "Accelerate",
     "lightning": "Lightning",
