@@ -36,6 +36,8 @@ class Plan:
     sharding: list[Definition] = field(default_factory=list)
     reaching: list[Definition] = field(default_factory=list)
     subclasses: dict[str, list[tuple[str, str]]] = field(default_factory=dict)  # by name of the base: file and name
+    _found: dict[int, Entry | None] = field(default_factory=dict)  # by definition, as is the next
+    _called_by: dict[int, list[Definition]] = field(default_factory=dict)
 
     def callers(self, reached: set[nodes.NodeNG]) -> Iterator[Entry]:
         """Outermost callers of sharding code that nothing reached so far; the code itself last."""
@@ -59,21 +61,24 @@ class Plan:
 
         Of a class's subclasses one comes now; the others come when all code has had its turn.
         """
+        inner = self._find(chain[0])
         for candidate in reversed(chain):
-            inner = self._find(chain[0])
             if inner is None or inner.node in reached:
-                break
+                return
             entry = self._entry(candidate)
             if entry is not None:
                 first, *others = self._derived(entry) or [entry]
                 yield first
                 later += others
-        inner = self._find(chain[0])
         if inner is not None and inner.node not in reached:
             yield inner
 
     def _callers(self, callee: Definition) -> list[Definition]:
-        return [each for each in self.reaching if each.name and each is not callee and _calls(each, callee)]
+        if id(callee) not in self._called_by:
+            self._called_by[id(callee)] = [
+                each for each in self.reaching if each.name and each is not callee and _calls(each, callee)
+            ]
+        return self._called_by[id(callee)]
 
     def _entry(self, definition: Definition) -> Entry | None:
         """A method is entered through its class."""
@@ -90,15 +95,18 @@ class Plan:
         found: list[Entry] = []
         for path, name in self.subclasses.get(entry.node.name, ()) if entry.kind == "class" else ():
             module = self.project.module(path)
-            node = (
-                next((each for each in module.tree.body if getattr(each, "name", "") == name), None) if module else None
-            )
-            if module is not None and isinstance(node, nodes.ClassDef) and name not in (*above, entry.node.name):
+            node = module.top_level_class(name) if module is not None else None
+            if module is not None and node is not None and name not in (*above, entry.node.name):
                 derived = Entry("class", f"{path}:{name}", module, node)
                 found += self._derived(derived, (*above, entry.node.name)) or [derived]
         return found[:MAX_SUBCLASSES]
 
     def _find(self, definition: Definition) -> Entry | None:
+        if id(definition) not in self._found:
+            self._found[id(definition)] = self._look_up(definition)
+        return self._found[id(definition)]
+
+    def _look_up(self, definition: Definition) -> Entry | None:
         module = self.project.module(definition.path)
         if module is None:
             return None

@@ -17,15 +17,11 @@ PUBLIC = frozenset(
     {"fully_shard", "FSDPModule", "MixedPrecisionPolicy", "OffloadPolicy", "CPUOffloadPolicy", "UnshardHandle",
      "register_fsdp_forward_method"}
 )  # fmt: skip
-
-
 PUBLIC_SINCE = (2, 6)
 
 
 def imported_events(module: Module, root: Path) -> Iterator[Imported]:
     """Where the public path is missing in a torch that the project supports, the private one is all there is."""
-    oldest = oldest_torch(module.path, root)
-    missing = oldest is not None and oldest < PUBLIC_SINCE
     for node in module.tree.nodes_of_class((nodes.ImportFrom, nodes.Import)):
         when = Moment(Site(module.path, node.lineno, node.col_offset + 1, node.end_lineno, node.end_col_offset + 1))
         if isinstance(node, nodes.Import):
@@ -35,7 +31,14 @@ def imported_events(module: Module, root: Path) -> Iterator[Imported]:
         else:
             found = []
         if found:
-            yield Imported(when=when, path=found[0][0], public=found[0][1], gated=missing or _gated(node))
+            yield Imported(
+                when=when, path=found[0][0], public=found[0][1], gated=_gated(node) or _missing(module, root)
+            )
+
+
+def _missing(module: Module, root: Path) -> bool:
+    oldest = oldest_torch(module.path, root)
+    return oldest is not None and oldest < PUBLIC_SINCE
 
 
 def _gated(node: nodes.NodeNG) -> bool:

@@ -41,6 +41,9 @@ class Module:
     stars: list[nodes.ImportFrom] = field(default_factory=list)
     mentions_torch: bool = True
 
+    def top_level_class(self, name: str) -> nodes.ClassDef | None:
+        return next((node for node in self.tree.body if isinstance(node, nodes.ClassDef) and node.name == name), None)
+
     def __repr__(self) -> str:
         return f"<module {self.path}>"
 

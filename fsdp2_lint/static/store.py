@@ -8,7 +8,7 @@ from typing import Any
 
 from .choices import choose, options
 from .guards import TOP, Guard
-from .values import NONE, Obj, Value
+from .values import NONE, Choice, Obj, Value
 
 Key = Any  # (frame id, name), (Obj, attribute), (Module, name) or a heap id
 _ABSENT = object()
@@ -164,8 +164,10 @@ def _join(values: list[tuple[Guard, Any]]) -> Any:
 
 def _apart(values: list[tuple[Guard, Value]]) -> list[tuple[Guard, Value]]:
     """Options that all arms share stand as they did; only the others get the condition of their arm."""
+    if len(values) < 2 or not any(isinstance(value, Choice) for _, value in values):
+        return values
     shared = set(options(values[0][1])).intersection(*(options(value) for _, value in values[1:]))
-    if len(values) < 2 or not shared:
+    if not shared:
         return values
     kept = [option for option in options(values[0][1]) if option in shared]
     for guard, value in values:

@@ -144,12 +144,10 @@ class Calls(Functions):
         found = []
         for path, owner in self.project.sharding_methods.get(name, ()):
             module = self.project.module(path)
-            if module is None:
-                continue
-            for node in module.tree.body:
-                method = class_body(node).get(name) if getattr(node, "name", "") == owner else None
-                if isinstance(method, nodes.FunctionDef):
-                    found.append(Func(module, method, 0, ClassV(module, node)))
+            node = module.top_level_class(owner) if module is not None else None
+            method = class_body(node).get(name) if node is not None else None
+            if module is not None and isinstance(method, nodes.FunctionDef):
+                found.append(Func(module, method, 0, ClassV(module, node)))
         return found if len(found) <= FEW_OPTIONS else []
 
     def call_sharding_method(self: Interpreter, receiver: Obj, methods: list[Func], call: Call) -> Value:
