@@ -11,26 +11,18 @@ from ..guards import TOP, Guard
 from ..relations import Relation
 from ..trace import Step
 from ..values import BELOW, Obj, is_each
-from .program import RELATED, ModelKey, Program
+from .program import RELATED, Handle, Program
 from .structure import has_parameters, leaves, size, stack_of_blocks, stands_alone
 
 
 @dataclass(frozen=True, slots=True)
-class StaticModel:
+class StaticModel(Handle):
     """A module as of ``step`` (the end of the trace where that is None), in runs that take ``path``."""
 
     program: Program
     obj: Obj
     step: Step | None = None
     path: Guard = TOP
-
-    @property
-    def label(self) -> str:
-        return self.program.label(self.obj)
-
-    @property
-    def model_key(self) -> ModelKey:
-        return self.program.key(self.obj)
 
     def units(self) -> Many[Moment]:
         return many(self._calls(Relation.SAME, Relation.CONTAINS), self.program.escaped(self.obj))

@@ -24,6 +24,22 @@ class ModelKey:
     site: Site
 
 
+class Handle:
+    """An object of a program, as rules see it: its name, and the model that it belongs to."""
+
+    __slots__ = ()
+    program: Program
+    obj: Obj
+
+    @property
+    def label(self) -> str:
+        return self.program.label(self.obj)
+
+    @property
+    def model_key(self) -> ModelKey:
+        return self.program.key(self.obj)
+
+
 @dataclass(eq=False)
 class Program:
     """An entry after its interpretation. ``partial``: no script was seen that drives it."""

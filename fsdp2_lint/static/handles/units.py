@@ -8,22 +8,14 @@ from ...vocab.answers import Answer, no, unknown, yes
 from ..relations import Relation, covers
 from ..trace import Step
 from ..values import BELOW, ClassV, Ext, Obj
-from .program import ModelKey, Program
+from .program import Handle, Program
 
 
 @dataclass(frozen=True, slots=True)
-class StaticUnit:
+class StaticUnit(Handle):
     program: Program
     step: Step
     obj: Obj
-
-    @property
-    def label(self) -> str:
-        return self.program.label(self.obj)
-
-    @property
-    def model_key(self) -> ModelKey:
-        return self.program.key(self.obj)
 
     def inside(self) -> Answer:
         may = ""
