@@ -174,7 +174,7 @@ class Guard:
         if len(self.literals) >= MAX_LITERALS:  # only marked, not kept: what comes now proves nothing any more
             if any(_is_large(known) for known, _ in self.literals):
                 return True
-            formula, truth = intern(("truth", (LARGE, id(self)))), True
+            formula, truth = intern(("truth", (LARGE, object()))), True  # equal to no other
         if formula[0] == ("and" if truth else "or"):
             return all(self._assume(part, truth) for part in formula[1])
         self.literals = (*self.literals, (formula, truth))

@@ -30,11 +30,12 @@ class Escapes(Membership):
     def opened(self: Interpreter, who: str, call: Call, receiver: Value | None = None) -> None:
         """Something ran that was not understood: it may have changed what it was given."""
         self.opaque.setdefault(who, call.node)
-        if "sched" not in call.callee.lower():  # a schedule of learning rates leaves alone what an optimizer holds
-            self.escape(call, who, receiver)
+        self.escape(call, who, receiver)
 
     def escape(self: Interpreter, call: Call, who: str, receiver: Value | None = None) -> tuple[Obj, ...]:
         escaped = self.changeable([*call.all, *([receiver] if receiver is not None else [])])
+        if "sched" in call.callee.lower():  # a schedule of learning rates leaves alone what an optimizer holds
+            escaped = tuple(obj for obj in escaped if obj not in self.optimizers)
         if escaped:
             self.emit("escaped", call.node, escaped[0], objects=escaped, who=who)
         return escaped
