@@ -29,7 +29,6 @@ class Driver:
         self.explicit = explicit
         self.keep_traces = keep_traces
         self.reached: set[nodes.NodeNG] = set()
-        self.reaching: set[tuple[str, str, int]] = set()
         self.steps = 0
         self.out_of_budget: list[str] = []
         self.broken: list[tuple[str, str]] = []
@@ -38,7 +37,6 @@ class Driver:
 
     def run(self) -> None:
         plan = find_entries(self.project, self.explicit)
-        self.reaching = {(each.path, each.name, each.row) for each in plan.reaching}
         for path in plan.seeds:
             module = self.project.module(path)
             if module is not None:
@@ -62,14 +60,14 @@ class Driver:
         except (OutOfBudget, RecursionError, MemoryError) as error:
             reason = str(error) if isinstance(error, OutOfBudget) else "calls nested too deeply"
             self.out_of_budget.append(f"{entry.name}: {reason}")
-            program.open_why = f"{entry.name} went out of budget ({reason})"
+            program.cut_off(f"{entry.name} went out of budget ({reason})")
         except Diverges:
             pass
         except Exception as error:  # a defect costs this entry, not the run
             if os.environ.get("FSDP2_LINT_DEBUG"):
                 raise
             self.broken.append((entry.name, f"{type(error).__name__}: {error}"))
-            program.open_why = f"{entry.name} could not be interpreted"
+            program.cut_off(f"{entry.name} could not be interpreted")
         self.steps += machine.steps
         self.reached |= machine.reached
         if self.keep_traces:
@@ -102,10 +100,5 @@ class Driver:
         else:
             for method, why in drive(machine, ClassV(entry.module, entry.node)):
                 self.out_of_budget.append(f"{entry.name}.{method.name}(): {why}")
-                if self.may_shard(method):
-                    program.open_why = f"{entry.name}.{method.name}() went out of budget ({why})"
-
-    def may_shard(self, func: Func) -> bool:
-        """Can this function reach a sharding call, by the names that it mentions?"""
-        rows = (func.node.lineno, func.node.fromlineno)
-        return any((func.module.path, func.name, row) in self.reaching for row in rows)
+                if self.project.may_shard(method.module.path, method.node):
+                    program.cut_off(f"{entry.name}.{method.name}() went out of budget ({why})")

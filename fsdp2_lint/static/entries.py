@@ -137,6 +137,8 @@ def find_entries(project: Project, explicit: frozenset[str]) -> Plan:
         if each.owner and each.name not in others:
             project.sharding_methods.setdefault(each.name, []).append((each.path, each.owner))
     plan.reaching = reaching(definitions, plan.sharding, project.imported_by)
+    project.reaching = {(each.path, each.name, each.row) for each in plan.reaching}
+    project.reaching_classes = {(each.path, each.owner) for each in plan.reaching if each.owner}
     base = os.path.commonpath([os.path.dirname(path) for path in project.files])
 
     def checked(path: str) -> bool:

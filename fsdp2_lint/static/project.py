@@ -97,6 +97,10 @@ class Project:
         self.relevance = Relevance(self)
         self.imported_by: dict[str, list[str]] = {}  # filled by ``entries``
         self.relevant: set[str] = set()  # files from which sharding code can be reached by imports; likewise
+        self.reaching: set[tuple[str, str, int]] = (
+            set()
+        )  # what mentions sharding code: file, name, row; and its classes
+        self.reaching_classes: set[tuple[str, str]] = set()
         self.sharding_methods: dict[str, list[tuple[str, str]]] = {}  # names of which each method shards: file, class
 
     def data(self, path: str) -> bytes:
@@ -136,6 +140,13 @@ class Project:
         module.mentions_torch = b"torch" in self.data(path)
         _bind(module, module.tree.body)
         return module
+
+    def may_shard(self, path: str, node: nodes.NodeNG, owner: str = "") -> bool:
+        """Can this function, or another method of its class, reach a sharding call, by the names that it mentions?"""
+        if owner and (path, owner) in self.reaching_classes:
+            return True
+        name = getattr(node, "name", "")
+        return any((path, name, row) in self.reaching for row in (node.lineno, node.fromlineno))
 
     def importers_of(self, path: str) -> list[str]:
         """Files that import ``path`` directly, and where a package's file re-exports it, the package's users."""

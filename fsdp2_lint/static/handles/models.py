@@ -96,15 +96,18 @@ class StaticModel(Handle):
             return yes(optimizer.when)
         if self.frozen():
             return no()
+        step = self._trained_at()
+        return yes(step.when) if step is not None else unknown(f"no step was seen that trains {self.label}")
+
+    def _trained_at(self) -> Step | None:
+        """The first backward pass through it: what is sharded later comes too late for that one."""
         called = [
             step
             for step in self.program.trace.of("called")
             if step.subject and self.program.relation(self.obj, step.subject) in RELATED
         ]
-        for backward in self.program.trace.of("backward"):
-            if any(step.precedes(backward) for step in called):
-                return yes(backward.when)
-        return unknown(f"no step was seen that trains {self.label}")
+        backward = self.program.trace.of("backward")
+        return next((step for step in backward if any(call.precedes(step) for call in called)), None)
 
     def frozen(self) -> Answer:
         if not self._optimizer():
@@ -145,7 +148,7 @@ class StaticModel(Handle):
         left = [(name, leaf) for name, leaf in leaves(self.program.machine, self.obj) if not self._covered(leaf)]
         if not left:
             return no()
-        if why := self.program.escaped(self.obj) or self._parts_unknown() or self._filters():
+        if why := self._changed_hands():
             return unknown(why)
         frozen = [step.subject for step in self.program.trace.of("frozen") if step.subject is not None]
         live = [
@@ -159,6 +162,12 @@ class StaticModel(Handle):
             return no() if frozen else unknown("whether the rest is trained is not known")
         return self._held(live)
 
+    def _changed_hands(self) -> str:
+        """Why more of it may be sharded, by the time it is trained, than was seen."""
+        return (
+            self.program.escaped(self.obj, before=self._trained_at()) or self._parts_unknown() or self._filters()
+        )
+
     def _of_a_library(self) -> bool:
         """A transformer of Hugging Face: a stack of blocks between embeddings and a last norm."""
         return self.obj.parent is None and self.obj.atom.origin.startswith(("transformers.", "diffusers."))
@@ -171,7 +180,7 @@ class StaticModel(Handle):
             step.subject and self.program.relation(self.obj, step.subject) is not Relation.NONE
             for step in self.program.trace.of("frozen")
         )
-        why = self.program.escaped(self.obj) or self._parts_unknown() or self._filters()
+        why = self._changed_hands()
         if why or frozen:
             return unknown(why or "whether the rest is trained is not known")
         return yes(["its embeddings and last norm"])

@@ -37,12 +37,14 @@ class StaticOptimizer:
         found: dict[Step, Stale] = {}
         why, may = self._followed(), ""
         for created, held in self.creations():
-            why = why or self._changed_hands(created)
             for sharding, part in self.program.units(held.model, *RELATED, Relation.MAY):
                 if sharding.index < held.read or not created.precedes(sharding) and sharding.index > created.index:
                     continue
                 path = created.guard.join(held.guard)
                 if path is None or not path.compatible(sharding.guard) or not self._used(created, sharding):
+                    continue
+                if changed := self._changed_hands(created, before=self._stepped(sharding)):
+                    may = may or changed
                     continue
                 if self.program.relation(held.model, part) is Relation.MAY:
                     may = may or f"whether {sharding.when.at} shards parameters of this optimizer is not known"
@@ -68,15 +70,20 @@ class StaticOptimizer:
                 )
         return ""
 
-    def _changed_hands(self, created: Step) -> str:
+    def _changed_hands(self, created: Step, before: Step | None = None) -> str:
+        """Why its parameters may be others by now, or when it steps ``before``."""
         for step in self.program.trace.of("remapped"):
             if step.subject is self.obj:
                 return f"its parameters are exchanged ({step.when.at})"
-        return self.program.escaped(self.obj, after=created)
+        return self.program.escaped(self.obj, after=created, before=before)
+
+    def _stepped(self, sharding: Step) -> Step | None:
+        """The first time that it steps when ``sharding`` has happened: what comes later cannot mend that."""
+        return next((step for step in self.program.trace.of("stepped", after=sharding) if step.subject is self.obj), None)
 
     def _used(self, created: Step, sharding: Step) -> bool:
         """Is this optimizer used after the sharding, or is there no other that could be?"""
-        if any(step.subject is self.obj for step in self.program.trace.of("stepped", after=sharding)):
+        if self._stepped(sharding) is not None:
             return True
         rivals = [step for step in self.program.trace.of("optimizer", after=sharding) if step.subject is not self.obj]
         rebuilt = any(

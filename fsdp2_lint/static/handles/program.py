@@ -48,6 +48,7 @@ class Program:
     name: str
     partial: bool
     open_why: str = ""
+    open_at: int = 0  # how much of the trace there was when something was first not seen
     tops: dict[Obj, Obj] = field(default_factory=dict)
     addresses: dict[Obj, Address] = field(default_factory=dict)
     relations: dict[tuple[Obj, Obj], Relation] = field(default_factory=dict)
@@ -172,6 +173,11 @@ class Program:
             return f"each {describe(obj)}".replace(EACH, "")
         return describe(obj)
 
+    def cut_off(self, why: str) -> None:
+        """From here on not everything was seen."""
+        self.open_at = self.open_at if self.open_why else len(self.trace)
+        self.open_why = why
+
     def escaped(self, obj: Obj, *, after: Step | None = None, before: Step | None = None) -> str:
         """Why something that was not understood may have changed ``obj``; empty if nothing may."""
         for step, part in self.escaped_parts.get(self.address(obj)[0], ()):
@@ -179,7 +185,7 @@ class Program:
                 continue
             if self.relation(obj, part) is not Relation.NONE and not self._apart(obj, step):
                 return f"{self.label(obj)} is handed to {step['who']} ({step.when.at}), which was not followed"
-        return self.open_why
+        return self.open_why if before is None or before.index >= self.open_at else ""
 
     def managed(self, obj: Obj) -> str:
         """Why a framework may have put its own hooks around ``obj``; empty if none got hold of it."""

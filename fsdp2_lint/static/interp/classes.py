@@ -23,13 +23,14 @@ from ..values import (
     ListV,
     ModRef,
     Obj,
+    Rank,
     Super,
     TupleV,
     Value,
     unknown,
 )
 from .construction import Construction
-from .syntax import class_body, decorator_names, setters
+from .syntax import class_body, decorator_names, initial_values, setters
 
 if TYPE_CHECKING:
     from .interpreter import Interpreter
@@ -127,8 +128,17 @@ class Classes(Construction):
             return None
         found = self.class_member(cls, name)
         if found is None:
-            return None
+            return self.rank_field(cls, name)
         return self.bind_member(obj, name, *found)
+
+    def rank_field(self: Interpreter, cls: ClassV, name: str) -> Value | None:
+        """A rank that every instance reads off the environment when it is made, whoever makes it."""
+        for base in self.mro(cls):
+            node = initial_values(base.node).get(name) if isinstance(base, ClassV) else None
+            if node is not None and isinstance(base, ClassV):
+                value = self.class_default(base, node)
+                return value if isinstance(value, Rank) else None
+        return None
 
     def derive(self: Interpreter, key: Any, born: int) -> Value | None:
         """What an attribute stands for where it was not assigned; nothing for other keys.
@@ -158,7 +168,9 @@ class Classes(Construction):
         value = getattr(node, "value", None)
         if value is None:
             return None
-        if self.is_dataclass_field(value) or self.store.get((obj, SOME)) is not None:
+        if self.is_dataclass_field(value) and isinstance(node, nodes.AnnAssign):
+            return self.declared_field(obj, owner, node)
+        if self.store.get((obj, SOME)) is not None:
             return None
         found = self.class_default(owner, value)
         built = obj.parent is None and obj.atom.kind == "instance"
@@ -170,12 +182,14 @@ class Classes(Construction):
         key = (owner, id(node))
         if key not in self.class_values:
             self.store.lasting += 1
-            found = self.in_module(owner.module, lambda: self.eval(node)) or unknown("a class attribute")
-            if isinstance(found, DictV):
-                self.store.put(found.id, Entries(self.entries(found).entries, "other code may fill it"))
-            elif isinstance(found, ListV):
-                self.store.put(found.id, Items(self.items(found).items, False, "other code may fill it"))
-            self.store.lasting -= 1
+            try:
+                found = self.in_module(owner.module, lambda: self.eval(node)) or unknown("a class attribute")
+                if isinstance(found, DictV):
+                    self.store.put(found.id, Entries(self.entries(found).entries, "other code may fill it"))
+                elif isinstance(found, ListV):
+                    self.store.put(found.id, Items(self.items(found).items, False, "other code may fill it"))
+            finally:
+                self.store.lasting -= 1
             self.class_values[key] = found
         return self.class_values[key]
 
@@ -274,7 +288,3 @@ class Classes(Construction):
             if isinstance(base, ClassV) and (node := setters(base.node).get(name)) is not None:
                 return Func(base.module, node, base.closure, base)
         return None
-
-    # -- construction --------------------------------------------------------------
-
-    # -- super -----------------------------------------------------------------------

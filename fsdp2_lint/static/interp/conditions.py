@@ -39,6 +39,7 @@ _COMPARE: dict[str, Any] = {
 }  # fmt: skip
 
 
+_POSITIVE = {(">", 0): True, (">=", 1): True, (">=", 0): True, ("<", 1): False, ("<=", 0): False, ("<", 0): False}
 RANK_VARIABLES = frozenset(Const(name) for name in ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT"))
 
 
@@ -101,8 +102,9 @@ class Conditions(Expressions):
             return ("truth", value)
         if isinstance(value, (Func, Bound, ClassV, Partial, ModRef, Ext)):
             return True
-        if isinstance(value, Obj) and value.parent is None and value.atom.kind in ("instance", "external"):
-            return True
+        if isinstance(value, Obj) and value.parent is None:
+            if value.atom.kind in ("instance", "external") or value.atom.facts.get("positive"):
+                return True
         if isinstance(value, (StateDict, Loaded)):
             return True
         return ("truth", value)
@@ -135,6 +137,8 @@ class Conditions(Expressions):
                 right = Const(int(right.value))  # environment variables are strings
             if isinstance(left, Cond) and isinstance(right.value, bool):
                 return left.formula if right.value else negate(left.formula)
+            if right.value == 0 and isinstance(left, Obj) and left.atom.facts.get("positive"):
+                return False
             if right.value is None and not isinstance(left, Obj):
                 return False if not isinstance(left, (Cond, Text)) else ("is", left, None)
             if right.value is None and isinstance(left, Obj) and self.surely_object(left):
@@ -192,6 +196,9 @@ class Conditions(Expressions):
                 return bool(_COMPARE[op](left.value, right.value))
             except (TypeError, KeyError):
                 return ("truth", ("compare", op, left, right))
+        if isinstance(left, Obj) and left.atom.facts.get("positive") and isinstance(right, Const):
+            if (op, right.value) in _POSITIVE:
+                return _POSITIVE[op, right.value]
         if isinstance(left, Rank) and isinstance(right, Const):
             if (op, right.value) in ((">", 0), (">=", 1)):
                 return ("not", ("is", left, 0))

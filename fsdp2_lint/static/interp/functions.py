@@ -31,8 +31,8 @@ from ..values import (
     Value,
     unknown,
 )
+from .bounds import Bounds
 from .call import Call
-from .iteration import Iteration
 from .machine import FALL, MAX_DEPTH, RAISE, RETURN, Diverges, Frame
 
 if TYPE_CHECKING:
@@ -43,12 +43,10 @@ _DATA = frozenset({"int", "float", "str", "bool", "bytes", "Tensor", "ndarray", 
 _AROUND_DATA = frozenset(
     "dict Dict list List tuple Tuple set Sequence Mapping Iterable Any Optional Union None torch np numpy".split()
 )
-MAX_SAME_FUNCTION = 2
-MAX_MODEL_DEPTH = 6
 MAX_HELD = 3  # how deep in fields of fields a model is looked for
 
 
-class Functions(Iteration):
+class Functions(Bounds):
     def call_function(
         self: Interpreter,
         func: Func,
@@ -74,7 +72,10 @@ class Functions(Iteration):
                 return value
         before = (self.reads, self.store.shared_writes, len(self.trace))
         born = Atom("mark").id
-        value = self.activate(func, args, kwargs, node, receiver, why, on_yield)
+        if on_yield is not None:  # the body of the ``with`` is the caller's own code
+            return self.activate(func, args, kwargs, node, receiver, why, on_yield)
+        call = Call(self, node, args, kwargs, why)
+        value = self.limited(func, call, receiver, lambda: self.activate(func, args, kwargs, node, receiver, why, None))
         if (
             key is not None
             and before[1:] == (self.store.shared_writes, len(self.trace))
@@ -82,21 +83,6 @@ class Functions(Iteration):
         ):
             self.memo[key] = (value, before[0] == self.reads, self.store.shared_writes)
         return value
-
-    def repeats(self: Interpreter, func: Func, handed: list[Value]) -> bool:
-        """Does a call that runs already have all of these in its hands? A recursive one does the same to them again."""
-        mine = set(self.changeable(handed))
-        return any(
-            frame.func is not None and frame.func.node is func.node and mine <= set(self.changeable(frame.given))
-            for frame in self.frames
-        )
-
-    def allowed_depth(self: Interpreter, args: list[Value]) -> int:
-        """Recursion over the parts of a known model ends by itself; any other is cut."""
-        known = any(
-            isinstance(value, Obj) and value.parent is None and value.atom.facts.get("module") for value in args
-        )
-        return MAX_MODEL_DEPTH if known else MAX_SAME_FUNCTION
 
     def makes_new(self: Interpreter, value: Value, born: int) -> bool:
         """Is a fresh object returned? Two calls make two of them, which must not become one."""

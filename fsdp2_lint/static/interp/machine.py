@@ -27,10 +27,16 @@ MAX_DEPTH = 40
 MAX_STEPS = 200_000
 MAX_UNSHARDED = 60_000  # most entries that have not sharded anything by then never do
 MAX_SECONDS = 10
+OWN_STEPS = 8_000  # of one function's own statements, over all its calls
+SHORT = 100  # a call within these steps is never cut for what earlier calls took
 
 
 class Diverges(Exception):
     """The path ends here: an exception, an exit, a function that never returns."""
+
+
+class CallTooLong(Exception):
+    """One call took too many steps; its caller goes on without it."""
 
 
 class OutOfBudget(Exception):
@@ -52,6 +58,7 @@ class Frame:
     yields: list[tuple[Guard, Value]] = field(default_factory=list)
     on_yield: Callable[[Value], int] | None = None
     flow_of_body: int = 0
+    steps: int = 0
 
 
 class Machine:
@@ -71,6 +78,9 @@ class Machine:
         self.parents: dict[Obj, tuple[Obj, str]] = {}  # which module a module was stored in first
         self.steps = 0
         self.max_steps = max_steps
+        self.call_limit: int | None = None  # the step at which the innermost call that has a bound ends
+        self.spent: dict[nodes.NodeNG, int] = {}  # steps in each function, over all its calls and what they call
+        self.own: dict[nodes.NodeNG, int] = {}  # likewise, without what they call
         self.deadline = time.process_time() + MAX_SECONDS  # a last resort: steps can be dear
         self.reached: set[nodes.NodeNG] = set()
         self.fork_kinds: dict[int, int] = {}
@@ -91,6 +101,14 @@ class Machine:
         self.steps += 1
         if self.steps > self.max_steps:
             self.stop(f"more than {self.max_steps} steps")
+        if self.call_limit is not None and self.steps > self.call_limit:
+            raise CallTooLong
+        frame = self.frames[-1]
+        if frame.func is not None and frame.on_yield is None:
+            frame.steps += 1
+            own = self.own[frame.func.node] = self.own.get(frame.func.node, 0) + 1
+            if own > OWN_STEPS and frame.steps > SHORT:
+                raise CallTooLong
         if self.steps > MAX_UNSHARDED and not self.any_sharded:
             self.stop(f"more than {MAX_UNSHARDED} steps before anything was sharded")
         if not self.steps % 256 and time.process_time() > self.deadline:

@@ -28,6 +28,23 @@ def class_body(node: nodes.ClassDef) -> dict[str, nodes.NodeNG]:
     return found
 
 
+def initial_values(node: nodes.ClassDef) -> dict[str, nodes.NodeNG]:
+    """Attributes that an initialiser always sets from outside values alone, and nothing else in the class sets."""
+    found: dict[str, nodes.NodeNG] | None = getattr(node, "fsdp2_initial", None)
+    if found is None:
+        found = node.fsdp2_initial = {}
+        written = [part.attrname for part in node.nodes_of_class(nodes.AssignAttr)]
+        for func in node.body:
+            if isinstance(func, nodes.FunctionDef) and func.name in ("__init__", "__post_init__"):
+                own = set(func.locals)
+                for child in func.body:
+                    target = child.targets[0] if isinstance(child, nodes.Assign) else None
+                    if isinstance(target, nodes.AssignAttr) and written.count(target.attrname) == 1:
+                        if not any(name.name in own for name in child.value.nodes_of_class(nodes.Name)):
+                            found[target.attrname] = child.value
+    return found
+
+
 def setters(node: nodes.ClassDef) -> dict[str, nodes.FunctionDef]:
     return {
         child.name: child

@@ -169,8 +169,13 @@ def flatten(machine: Interpreter, leaf: Value) -> Value:
 def length(machine: Interpreter, call: Call) -> Value:
     if call.args and isinstance(call.args[0], (TupleV, ListV)):
         held = machine.listing(call.args[0])
-        if held.exact and not held.open_why and all(path is TOP for path, _ in held.items):
+        known = held.exact or not held.items
+        if known and not held.open_why and all(path is TOP for path, _ in held.items):
             return Const(len(held.items))
+        if any(path is TOP and isinstance(item, Obj) and item.atom.facts.get("module") for path, item in held.items):
+            some = unknown("len()")
+            some.atom.facts["positive"] = True
+            return some
     value = call.args[0] if call.args else NONE
     return value.child("len()") if isinstance(value, Obj) else unknown("len()")
 

@@ -89,6 +89,9 @@ def make_external_module(machine: Interpreter, qname: str, call: Call) -> Value:
     if qname in ("torch.nn.TransformerEncoder", "torch.nn.TransformerDecoder"):
         layers = Atom("external", cls=Ext("torch.nn.ModuleList"), origin="torch.nn.ModuleList", site=atom.site)
         layers.facts["module"] = True
+        layer = Atom("external", cls=Ext(f"{qname}Layer"), origin=f"{qname}Layer", site=atom.site, many=True)
+        layer.facts["module"] = True
+        fill_list(machine, layers.root, type(call)(machine, call.node, [machine.new_list([layer.root], exact=False)], {}))
         machine.store.put((obj, "layers"), layers.root)
         machine.adopt(obj, "layers", layers.root)
     return obj
@@ -161,13 +164,16 @@ def stored_item(machine: Interpreter, obj: Obj, key: Value, value: Value, node: 
     machine.attached(obj, f"[{key.value!r}]" if isinstance(key, Const) else EACH, value, node)
 
 
+def _has_seen_parts(qname: str) -> bool:
+    """A class of ``torch.nn`` without parts, or with parts that are modelled; not one such as ``MultiheadAttention``."""
+    return qname.startswith("torch.nn.") and not qname.endswith(("Attention", "coderLayer", ".Transformer"))
+
+
 def children(machine: Interpreter, obj: Obj) -> list[tuple[str, Value]] | None:
     """The known direct children of a module of the project; None if it was not followed."""
     if obj.parent is not None or not obj.atom.facts.get("module") or obj.atom.facts.get("wrapper"):
         return None
-    if obj.atom.kind == "external" and not (
-        isinstance(obj.atom.cls, Ext) and obj.atom.cls.qname.startswith("torch.nn.")
-    ):
+    if obj.atom.kind == "external" and not (isinstance(obj.atom.cls, Ext) and _has_seen_parts(obj.atom.cls.qname)):
         return None
     found: list[tuple[str, Value]] = []
     for child, (holder, name) in machine.parents.items():
@@ -183,7 +189,7 @@ def descendants(machine: Interpreter, obj: Obj, name: str = "", depth: int = 0) 
     cls = obj.atom.cls
     if obj.atom.kind == "instance" and not (isinstance(cls, ClassV) and machine.closed_class(cls)):
         return None
-    if isinstance(cls, Ext) and not cls.qname.startswith("torch.nn."):
+    if isinstance(cls, Ext) and not _has_seen_parts(cls.qname):
         return None
     found = [(name, obj)]
     for child, (holder, item) in machine.parents.items():

@@ -1,0 +1,61 @@
+"""How far one call is followed: recursion, and calls that take more steps than they are worth."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from ..values import Func, Obj, Value, unknown
+from .call import Call
+from .iteration import Iteration
+from .machine import SHORT, CallTooLong
+
+if TYPE_CHECKING:
+    from .interpreter import Interpreter
+
+MAX_SAME_FUNCTION = 2
+MAX_MODEL_DEPTH = 6
+CALL_STEPS = 16_000  # of one function, over all its calls
+SHARE = 0.75  # of what its caller has left: the innermost long call ends first, and its callers go on
+
+
+class Bounds(Iteration):
+    def repeats(self: Interpreter, func: Func, handed: list[Value]) -> bool:
+        """Does a call that runs already have all of these in its hands? A recursive one does the same to them again."""
+        mine = set(self.changeable(handed))
+        return any(
+            frame.func is not None and frame.func.node is func.node and mine <= set(self.changeable(frame.given))
+            for frame in self.frames
+        )
+
+    def allowed_depth(self: Interpreter, args: list[Value]) -> int:
+        """Recursion over the parts of a known model ends by itself; any other is cut."""
+        known = any(
+            isinstance(value, Obj) and value.parent is None and value.atom.facts.get("module") for value in args
+        )
+        return MAX_MODEL_DEPTH if known else MAX_SAME_FUNCTION
+
+    def limited(self: Interpreter, func: Func, call: Call, receiver: Value | None, run: Callable[[], Value]) -> Value:
+        """Run a call; one that takes too long becomes code that was not seen.
+
+        Side matters are cut, so that a program that spends its steps on them still gets to
+        the point; what can lead to a sharding call is bounded by its own statements only.
+        """
+        outer, began = self.call_limit, self.steps
+        if not self.project.may_shard(func.module.path, func.node, func.owner.name if func.owner else ""):
+            left = max(CALL_STEPS - self.spent.get(func.node, 0), SHORT)
+            self.call_limit = began + min(left, int((outer - began) * SHARE) if outer is not None else left)
+        mark, born = self.store.mark(), self.fresh()
+        loops, context, inside = self.loops, self.context, len(self.inside)
+        try:
+            return run()
+        except CallTooLong:
+            self.store.undo(mark, 0)
+            self.unfinished.update(range(born, self.fresh()))
+            self.loops, self.context = loops, context
+            del self.inside[inside:]
+            self.opened(f"{func.name}(), which takes too long to follow,", call, receiver)
+            return unknown(f"{func.name}()", kind="opaque")
+        finally:
+            self.call_limit = outer
+            self.spent[func.node] = self.spent.get(func.node, 0) + self.steps - began
