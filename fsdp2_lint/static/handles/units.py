@@ -10,6 +10,8 @@ from ..trace import Step
 from ..values import BELOW, ClassV, Ext, Obj
 from .program import Handle, Program
 
+_TRAITS = ("config", "_no_split_modules", "__class__")
+
 
 @dataclass(frozen=True, slots=True)
 class StaticUnit(Handle):
@@ -88,4 +90,13 @@ def _speaks_of(formula: object, obj: Obj) -> bool:
 
 
 def _mentions(step: Step, obj: Obj) -> bool:
-    return any(_speaks_of(formula, obj) for formula, _ in step.guard.literals)
+    """Is it asked before whether the object is sharded already, in whatever words?"""
+    return any(_speaks_of(formula, obj) and not _only_traits(formula, obj) for formula, _ in step.guard.literals)
+
+
+def _only_traits(formula: object, obj: Obj) -> bool:
+    """Does a formula ask nothing about an object but what sharding leaves as it is?"""
+    if isinstance(formula, Obj):
+        asked = [item for item in formula.path[obj.depth :] if not str(item).startswith(BELOW)]
+        return obj not in formula.above or bool(asked) and asked[0] in _TRAITS
+    return not isinstance(formula, tuple) or all(_only_traits(part, obj) for part in formula)

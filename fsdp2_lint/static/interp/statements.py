@@ -83,10 +83,12 @@ class Statements(Targets):
 
     def exec_Assert(self: Interpreter, node: nodes.Assert) -> int:
         formula = self.condition(node.test)
-        narrowed = self.guard.add(formula)
-        if narrowed is not None:
-            self.guard = narrowed
+        self.guard = self.assumed(self.guard, self.guard.add(formula))
         return FALL
+
+    def assumed(self: Interpreter, start: Guard, narrowed: Guard | None) -> Guard:
+        """What holds behind a check that else raises; a condition too large to compare is not worth to keep."""
+        return start if narrowed is None or narrowed.blurred - start.blurred else narrowed
 
     def exec_If(self: Interpreter, node: nodes.If) -> int:
         formula = self.condition(node.test)
@@ -140,7 +142,8 @@ class Statements(Targets):
                 if not flow & FALL:
                     self.fork_kinds[fork] |= flow
         if len(falling) == 1 and len(ends) > 1:
-            self.guard = falling[0][1]
+            only_raises = all(flow == RAISE for flow, _, _ in ends if not flow & FALL)
+            self.guard = self.assumed(start, falling[0][1]) if only_raises else falling[0][1]
         else:
             for joined, end in falling:
                 for formula, truth in self.relative(end, joined).literals:
