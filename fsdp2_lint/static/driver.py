@@ -14,12 +14,14 @@ from .guards import MAX_CONDITIONS, Pool, forget
 from .handles import Program
 from .imports import imported_events
 from .interp.interpreter import Interpreter
-from .interp.machine import MAX_SECONDS, MAX_STEPS, Diverges, OutOfBudget
+from .interp.machine import MAX_SECONDS, MAX_STEPS, MAX_UNSHARDED, Diverges, OutOfBudget
 from .project import Project
 from .values import ClassV, Func
 from .witness import witness
 
 PROJECT_STEPS = int(os.environ.get("FSDP2_LINT_STEPS", "800000"))
+IN_VAIN = 240_000  # when that many steps of a project led to no sharding call, the other entries get only a few
+FEWEST = {"script": 6_000, "function": 20_000, "class": 20_000}
 
 
 class Driver:
@@ -30,6 +32,7 @@ class Driver:
         self.keep_traces = keep_traces
         self.reached: set[nodes.NodeNG] = set()
         self.steps = 0
+        self.in_vain = 0  # of these, steps of entries that sharded nothing
         self.out_of_budget: list[str] = []
         self.broken: list[tuple[str, str]] = []
         self.traces: list[str] = []
@@ -53,7 +56,11 @@ class Driver:
         if self.steps >= PROJECT_STEPS:
             self.out_of_budget.append(f"{entry.name}: the project's budget of {PROJECT_STEPS} steps was spent before")
             return
-        machine = Interpreter(self.project, max_steps=min(MAX_STEPS, PROJECT_STEPS - self.steps))
+        machine = Interpreter(
+            self.project,
+            max_steps=min(MAX_STEPS, PROJECT_STEPS - self.steps),
+            max_unsharded=max(min(MAX_UNSHARDED, IN_VAIN - self.in_vain), FEWEST[entry.kind]),
+        )
         program = Program(machine, entry.name, partial=entry.kind != "script")
         try:
             self.interpret(machine, entry, program)
@@ -69,6 +76,7 @@ class Driver:
             self.broken.append((entry.name, f"{type(error).__name__}: {error}"))
             program.cut_off(f"{entry.name} could not be interpreted")
         self.steps += machine.steps
+        self.in_vain += 0 if machine.any_sharded else machine.steps
         self.reached |= machine.reached
         if self.keep_traces:
             self.traces.append(f"# {entry.name}: {machine.steps} steps")

@@ -176,3 +176,11 @@ def test_a_schedule_leaves_its_optimizer_alone_and_nothing_else() -> None:
     assert "FSDP601" not in analyse(HEAD + NET + body.replace("make_scheduler", "wrap") + FOOT).codes
     blocks = "import mystery\n\n\ndef main():\n    model = Net()\n    mystery.schedule_blocks(model)\n" + SHARD
     assert "FSDP301" not in analyse(HEAD + NET + blocks + FOOT).codes, "it may have sharded the blocks"
+
+
+def test_which_modules_pass_a_filter_by_an_open_set_is_not_known() -> None:
+    body = "import mystery\n\n\ndef main():\n    model = Net()\n    wanted = set(mystery.classes())\n"
+    body += "    for part in model.modules():\n        if any(isinstance(part, cls) for cls in wanted):\n"
+    body += "            fully_shard(part)\n    fully_shard(model)\n"
+    assert analyse(HEAD + NET + body + FOOT).codes == []
+    assert "FSDP302" in analyse(HEAD + NET + body.replace("any(isinstance(part, cls) for cls in wanted)", "True") + FOOT).codes

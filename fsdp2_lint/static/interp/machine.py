@@ -64,7 +64,9 @@ class Frame:
 class Machine:
     """State of one entry's interpretation."""
 
-    def __init__(self, project: Project, *, max_steps: int = MAX_STEPS) -> None:
+    def __init__(
+        self, project: Project, *, max_steps: int = MAX_STEPS, max_unsharded: int = MAX_UNSHARDED
+    ) -> None:
         self.project = project
         self.store = Store()
         self.trace = Trace()
@@ -78,6 +80,7 @@ class Machine:
         self.parents: dict[Obj, tuple[Obj, str]] = {}  # which module a module was stored in first
         self.steps = 0
         self.max_steps = max_steps
+        self.max_unsharded = max_unsharded
         self.call_limit: int | None = None  # the step at which the innermost call that has a bound ends
         self.spent: dict[nodes.NodeNG, int] = {}  # steps in each function, over all its calls and what they call
         self.own: dict[nodes.NodeNG, int] = {}  # likewise, without what they call
@@ -109,8 +112,8 @@ class Machine:
             own = self.own[frame.func.node] = self.own.get(frame.func.node, 0) + 1
             if own > OWN_STEPS and frame.steps > SHORT:
                 raise CallTooLong
-        if self.steps > MAX_UNSHARDED and not self.any_sharded:
-            self.stop(f"more than {MAX_UNSHARDED} steps before anything was sharded")
+        if self.steps > self.max_unsharded and not self.any_sharded:
+            self.stop(f"more than {self.max_unsharded} steps before anything was sharded")
         if not self.steps % 256 and time.process_time() > self.deadline:
             self.stop(f"more than {MAX_SECONDS} s")
         if Pool.made > MAX_CONDITIONS:

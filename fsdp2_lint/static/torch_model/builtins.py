@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..formulas import both, either
+from ..formulas import LARGE, both, either
 from ..guards import TOP
 from ..store import Items
 from ..values import (
@@ -187,6 +187,8 @@ def any_all(machine: Interpreter, call: Call) -> Value:
         if not held.open_why and len(held.items) <= 8:
             parts = [machine.truth(item) for _, item in held.items]
             return machine.cond(either(parts) if machine.called_name.endswith("any") else both(parts))
+    if machine.loops:  # most likely about what the loop visits: which elements pass is open
+        return machine.cond(("truth", (LARGE, machine.called_name, machine.fresh())))
     return unknown(machine.called_name)
 
 

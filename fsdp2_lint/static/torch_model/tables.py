@@ -46,7 +46,7 @@ HARMLESS = frozenset(
     simple_parsing jsonargparse pydantic attr attrs dotenv loguru termcolor colorama tabulate psutil pynvml requests
     packaging flash_attn xformers triton regex sklearn h5py webdataset streaming jinja2 aiohttp fsspec boto3 dacite
     jaxtyping typing_extensions beartype peft lpips thop fvcore torchinfo bitsandbytes apex ftfy imageio decord av
-    liger_kernel tensordict
+    liger_kernel tensordict lightning_utilities
     """.split()
 )  # fmt: skip
 MODEL_MAKERS = ("transformers.", "diffusers.", "timm.", "peft.", "torch.hub.", "torchvision.models")

@@ -31,6 +31,14 @@ def reordered(machine: Interpreter, held: Items) -> Items:
     return Items(tuple((path, one(item)) for path, item in held.items), False, held.open_why)
 
 
+@external("accelerate.utils.get_module_children_bottom_up", "accelerate.utils.other.get_module_children_bottom_up")
+def bottom_up(machine: Interpreter, call: Call) -> Value:
+    return machine.over(
+        call.args[0] if call.args else NONE,
+        lambda leaf: machine.new_list([leaf.child(BOTTOM_UP)] if isinstance(leaf, Obj) else [], exact=False),
+    )
+
+
 @external("builtins.dict", "collections.OrderedDict", "collections.defaultdict", "types.SimpleNamespace")
 def make_dict(machine: Interpreter, call: Call) -> Value:
     if machine.called_name.endswith("SimpleNamespace"):
