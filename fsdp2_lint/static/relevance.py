@@ -27,6 +27,7 @@ _TELLING = frozenset(
     set_device set_default_device init_device_mesh DeviceMesh init_process_group safetensors checkpoint""".split()
 )
 _TELLING_PARTS = ("get_rank", "local_rank", "global_rank", "optimizer", "fsdp", "world_size")
+_DYNAMIC = frozenset({"getattr", "setattr", "vars", "__dict__", "eval", "exec"})
 _DEVICE = frozenset({"cuda", "device", "to_device"})  # these only matter as long as no device was used
 _TORCH_PARTS = ("torch.distributed", "torch.nn", "torch.optim", "torch.multiprocessing")
 _BUILDING = frozenset({"__init__", "__new__", "__post_init__"})
@@ -45,20 +46,34 @@ class Relevance:
             self._levels[node] = self._search(module, node)
         return self._levels[node]
 
+    def mentioned(self, module: Module, node: nodes.NodeNG) -> frozenset[str] | None:
+        """All names in the code of ``node`` and in what it calls by name; None if others may be meant."""
+        found: set[str] = set()
+        for number, (_, part) in enumerate(self._parts(module, node)):
+            if number > MAX_PARTS:
+                return None
+            found |= names_in(part)
+        return None if found & _DYNAMIC else frozenset(found)
+
     def _search(self, module: Module, node: nodes.NodeNG) -> int:
         found = NONE
+        for number, (at, part) in enumerate(self._parts(module, node)):
+            found = max(found, _own_level(at, part))
+            if found == ALL or number > MAX_PARTS:
+                return ALL
+        return found
+
+    def _parts(self, module: Module, node: nodes.NodeNG) -> Iterator[Part]:
+        """The code of ``node`` and of all that it calls by name."""
         seen: dict[nodes.NodeNG, None] = {node: None}
         queue: list[Part] = [(module, node)]
         while queue:
             at, part = queue.pop()
-            found = max(found, _own_level(at, part))
-            if found == ALL or len(seen) > MAX_PARTS:
-                return ALL
+            yield at, part
             for other, target in self._called(at, part):
                 if target not in seen:
                     seen[target] = None
                     queue.append((other, target))
-        return found
 
     def _called(self, module: Module, node: nodes.NodeNG) -> Iterator[Part]:
         """What the names in ``node`` may stand for: functions, classes and values of the project."""

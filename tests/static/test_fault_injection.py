@@ -33,7 +33,6 @@ HANDLERS = {
     for function in dict.fromkeys(table.values())
 }
 NOT_YET = {
-    "eval_Tuple": "302 and 306 in modules_filter: isinstance() with an unknown class is taken for a known one",
     "exec_Expr": "301 and 101 in strategy_registry: a statement that is skipped opens nothing",
     "exec_For": "301 everywhere but in modules_filter: a statement that is skipped opens nothing",
     "exec_If": "301 in helper_kwargs and modules_filter: a statement that is skipped opens nothing",

@@ -79,7 +79,9 @@ class StaticOptimizer:
 
     def _stepped(self, sharding: Step) -> Step | None:
         """The first time that it steps when ``sharding`` has happened: what comes later cannot mend that."""
-        return next((step for step in self.program.trace.of("stepped", after=sharding) if step.subject is self.obj), None)
+        steps = (step for step in self.program.trace.of("stepped") if step.subject is self.obj)
+        # an optimizer that a driven method made steps in others only once that method is through
+        return next((step for step in steps if sharding.driven_before(step)), None)
 
     def _used(self, created: Step, sharding: Step) -> bool:
         """Is this optimizer used after the sharding, or is there no other that could be?"""

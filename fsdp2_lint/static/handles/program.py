@@ -181,7 +181,7 @@ class Program:
     def escaped(self, obj: Obj, *, after: Step | None = None, before: Step | None = None) -> str:
         """Why something that was not understood may have changed ``obj``; empty if nothing may."""
         for step, part in self.escaped_parts.get(self.address(obj)[0], ()):
-            if after is not None and step.index < after.index or before is not None and before.precedes(step):
+            if after is not None and step.index < after.index or before is not None and before.driven_before(step):
                 continue
             if self.relation(obj, part) is not Relation.NONE and not self._apart(obj, step):
                 return f"{self.label(obj)} is handed to {step['who']} ({step.when.at}), which was not followed"

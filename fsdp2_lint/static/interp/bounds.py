@@ -54,7 +54,8 @@ class Bounds(Iteration):
             self.unfinished.update(range(born, self.fresh()))
             self.loops, self.context = loops, context
             del self.inside[inside:]
-            self.opened(f"{func.name}(), which takes too long to follow,", call, receiver)
+            names = self.project.relevance.mentioned(func.module, func.node)
+            self.opened(f"{func.name}(), which takes too long to follow,", call, receiver, names)
             return unknown(f"{func.name}()", kind="opaque")
         finally:
             self.call_limit = outer

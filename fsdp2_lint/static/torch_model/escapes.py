@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from ..interp.call import Call
     from ..interp.interpreter import Interpreter
 
+Names = frozenset[str]
 MAX_REACH = 3
 _GETTERS = tuple("get _get unwrap module to merge half requires_grad_".split())  # what these return may be a part
 
@@ -27,35 +28,44 @@ class Escapes(Membership):
     def harmless(self: Interpreter, qname: str) -> bool:
         return is_harmless(qname)
 
-    def opened(self: Interpreter, who: str, call: Call, receiver: Value | None = None) -> None:
-        """Something ran that was not understood: it may have changed what it was given."""
-        self.opaque.setdefault(who, call.node)
-        self.escape(call, who, receiver)
+    def opened(
+        self: Interpreter, who: str, call: Call, receiver: Value | None = None, names: Names | None = None
+    ) -> None:
+        """Something ran that was not understood: it may have changed what it was given.
 
-    def escape(self: Interpreter, call: Call, who: str, receiver: Value | None = None) -> tuple[Obj, ...]:
-        escaped = self.changeable([*call.all, *([receiver] if receiver is not None else [])])
+        ``names``: all that it mentions, where that is known; it leaves fields of other names alone.
+        """
+        self.opaque.setdefault(who, call.node)
+        self.escape(call, who, receiver, names)
+
+    def escape(
+        self: Interpreter, call: Call, who: str, receiver: Value | None = None, names: Names | None = None
+    ) -> tuple[Obj, ...]:
+        escaped = self.changeable([*call.all, *([receiver] if receiver is not None else [])], names)
         if "sched" in call.callee.lower():  # a schedule of learning rates leaves alone what an optimizer holds
             escaped = tuple(obj for obj in escaped if obj not in self.optimizers)
         if escaped:
             self.emit("escaped", call.node, escaped[0], objects=escaped, who=who)
         return escaped
 
-    def changeable(self: Interpreter, values: Iterable[Value]) -> tuple[Obj, ...]:
+    def changeable(self: Interpreter, values: Iterable[Value], names: Names | None = None) -> tuple[Obj, ...]:
         """What code that was handed these values could change."""
         found: list[Obj] = []
         seen: set[Value] = set()
         for value in values:
-            self.collect_changeable(value, found, seen, 0)
+            self.collect_changeable(value, found, seen, 0, names)
         return tuple(dict.fromkeys(found))
 
-    def collect_changeable(self: Interpreter, value: Value, into: list[Obj], seen: set[Value], depth: int) -> None:
+    def collect_changeable(
+        self: Interpreter, value: Value, into: list[Obj], seen: set[Value], depth: int, names: Names | None
+    ) -> None:
         """What code that got hold of ``value`` can reach: items, fields, what a partial was given."""
         for _, leaf in self.leaves(value):
             if isinstance(leaf, Bound):
                 leaf = leaf.receiver
             if isinstance(leaf, Partial):
                 for part in (*leaf.args, *(item for _, item in leaf.kwargs)):
-                    self.collect_changeable(part, into, seen, depth + 1)
+                    self.collect_changeable(part, into, seen, depth + 1, names)
             if not isinstance(leaf, Obj) or leaf in seen or is_output(leaf):
                 continue
             seen.add(leaf)
@@ -63,9 +73,9 @@ class Escapes(Membership):
                 into.append(leaf)
             if depth < MAX_REACH and not leaf.atom.facts.get("module"):
                 for name in self.store.fields.get(leaf, ()):
-                    held = self.store.get((leaf, name))
+                    held = self.store.get((leaf, name)) if names is None or name in names else None
                     if held is not None and not isinstance(held, (Items, Entries)):
-                        self.collect_changeable(held, into, seen, depth + 1)
+                        self.collect_changeable(held, into, seen, depth + 1, names)
 
     def can_be_changed(self: Interpreter, obj: Obj) -> bool:
         atom = obj.atom

@@ -1,0 +1,65 @@
+"""One call that takes too long costs its caller nothing but what that call was handed."""
+
+from __future__ import annotations
+
+import pytest
+
+from fsdp2_lint.static import driver
+from fsdp2_lint.static.interp import bounds, machine
+from tests.static.program import FOOT, HEAD, NET, Analysis, analyse
+
+LONG = "def report({0}):\n" + "".join(f"    x{number} = {number}\n" for number in range(150)) + "{1}\n\n\n"
+SHARD = "    fully_shard(model)\n"
+DIRECT = "    model.forward(torch.ones(2, 8))\n"
+
+
+@pytest.fixture(autouse=True)
+def few_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bounds, "CALL_STEPS", 110)
+
+
+def after(helper: str, call: str, rest: str) -> Analysis:
+    return analyse(HEAD + NET + helper + f"def main():\n    model = Net()\n    {call}\n" + rest + FOOT)
+
+
+def test_the_caller_goes_on() -> None:
+    seen = after(LONG.format("", ""), "report()", SHARD + DIRECT)
+    assert {"FSDP401", "FSDP301"} <= set(seen.codes)
+
+
+def test_what_the_call_was_handed_is_open() -> None:
+    assert "FSDP301" not in after(LONG.format("model", ""), "report(model)", SHARD).codes, "it may shard the blocks"
+
+
+def test_of_what_it_reaches_through_fields_only_what_it_mentions_is_open() -> None:
+    """A method that was cut cannot touch an optimizer whose name it never says."""
+    holder = "class Holder:\n    def __init__(self, model):\n        self.model = model\n"
+    holder += "        self.optimizer = torch.optim.AdamW(model.parameters())\n\n"
+    run = "def main():\n    model = Net()\n    held = Holder(model)\n    fully_shard(model)\n    held.report()\n"
+    for mentioned, found in (("0", True), ("self.optimizer", False)):
+        method = LONG.format("self", f"    print({mentioned})").replace("\n    ", "\n        ").replace("def", "    def")
+        seen = analyse(HEAD + NET + holder + method + run + "    held.optimizer.step()\n" + FOOT)
+        assert ("FSDP601" in seen.codes) is found, mentioned
+
+
+def test_a_function_that_names_sharding_code_is_not_cut() -> None:
+    helper = LONG.format("model", "    fully_shard(model)")
+    assert "FSDP401" in after(helper, "report(model)", DIRECT).codes
+
+
+def test_a_loop_over_many_alternatives_is_cut_by_its_own_statements(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(machine, "OWN_STEPS", 400)
+    helper = LONG.format("model", "    fully_shard(model)")
+    calls = "\n    ".join("report(Net())" for _ in range(6))
+    assert "FSDP401" in after(helper, calls, SHARD + DIRECT).codes
+
+
+def test_programs_that_shard_nothing_leave_steps_for_those_that_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    idle = "".join(f"x{number} = {number}\n" for number in range(300)) + "import good\nif x1:\n    good.main()\n"
+    good = HEAD + NET + "def main():\n    model = Net()\n" + SHARD + DIRECT
+    files = {f"idle{number}.py": idle for number in range(8)} | {"good.py": good}
+    monkeypatch.setattr(driver, "MAX_UNSHARDED", 200)
+    monkeypatch.setattr(driver, "PROJECT_STEPS", 1000)
+    monkeypatch.setattr(driver, "IN_VAIN", 400)
+    monkeypatch.setattr(driver, "FEWEST", {"script": 20, "function": 200, "class": 200})
+    assert "FSDP401" in analyse(files).codes
