@@ -252,3 +252,28 @@ def test_the_groups_of_the_optimizer_are_enough(form: str) -> None:
     at = next(at for at, line in enumerate(lines) if line.startswith("it = ")) + 1
     seen = analyse(script("\n".join([*lines[:at], form, *lines[at:]]), HELPERS))
     assert "FSDP601" not in seen.codes
+
+
+GUARDED = """\
+def share(rank):
+    if rank == 0:
+        if dist.is_initialized():
+            dist.barrier()
+
+
+share(int(os.environ["RANK"]))
+"""
+
+
+def test_a_collective_under_is_initialized_needs_a_group_that_this_program_makes() -> None:
+    assert "FSDP801" not in analyse(script("model = Net()\n" + GUARDED + "fully_shard(model)\n")).codes
+    made = 'model = Net()\ndist.init_process_group("nccl")\n' + GUARDED + "fully_shard(model)\n"
+    assert "FSDP801" in analyse(script(made)).codes
+
+
+def test_a_global_that_some_ranks_set_is_still_unset_for_the_others() -> None:
+    ensure = "group = None\n\n\ndef ensure():\n    global group\n    if group is None:\n        dist.barrier()\n"
+    ensure += '        group = 1\n\n\ndist.init_process_group("nccl")\nmodel = Net()\nfully_shard(model)\n'
+    one = "if dist.get_rank() == 0:\n    ensure()\n"
+    assert "FSDP801" in analyse(script(ensure + one)).codes
+    assert "FSDP801" not in analyse(script(ensure + one + "if dist.get_rank() != 0:\n    ensure()\n")).codes

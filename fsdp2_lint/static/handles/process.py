@@ -111,7 +111,7 @@ class StaticCollection:
     def needs_model(self) -> Answer:
         """Collectives on a model are some only once it is sharded."""
         if self.step.kind == "collective" and self.step.subject is None:
-            return yes()
+            return self._group_made()
         subject = self._called_last() if self.step.kind == "backward" else self.step.subject
         if subject is None:
             return unknown("which model this is about is not known")
@@ -143,9 +143,15 @@ class StaticCollection:
                 where = self._asked(formula)
                 return yes((where, _in_words(part)))
             unsure = "the condition on the rank may hold for all ranks of the group"
-        if unsure:
-            return unknown(unsure)
-        return no()
+        return unknown(unsure) if unsure else no()
+
+    def _group_made(self) -> Answer:
+        """The code asks whether a process group exists: did this program make one by then?"""
+        asked = any(INITIALISED in atoms(formula) for formula, _ in self.step.guard.literals)
+        if not asked or self.program.partial:
+            return yes()
+        made = self.program.trace.of("process_group", "mesh", "sharded", before=self.step)
+        return yes() if any(True for _ in made) else unknown("whether a process group exists by then is not known")
 
     def _asked(self, formula: Formula) -> Moment | None:
         sites = self.step["asked"]

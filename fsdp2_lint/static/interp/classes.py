@@ -141,10 +141,12 @@ class Classes(Construction):
         return None
 
     def derive(self: Interpreter, key: Any, born: int) -> Value | None:
-        """What an attribute stands for where it was not assigned; nothing for other keys.
+        """What an attribute or a global stands for where it was not assigned; nothing for other keys.
 
         Objects made after the ``born``-th do not exist on the side that did not assign it.
         """
+        if isinstance(key, tuple) and isinstance(key[0], Module) and key[1] in key[0].bindings:
+            return self.global_name(*key)
         if not (isinstance(key, tuple) and isinstance(key[0], Obj)) or key[0].atom.id > born:
             return None
         return self.find_attr(key[0], key[1]) or key[0].child(key[1])
