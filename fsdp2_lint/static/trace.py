@@ -40,7 +40,8 @@ class Step:
         for depth, (mine, theirs) in enumerate(zip(self.frames, other.frames)):
             if mine != theirs:
                 return depth > 0 and self.when.chain[depth - 1] == other.when.chain[depth - 1]
-        return False
+        depth = min(len(self.frames), len(other.frames))  # one of them may be that call itself
+        return len(self.frames) != len(other.frames) and self.when.chain[depth - 1] == other.when.chain[depth - 1]
 
     def driven_before(self, other: Step) -> bool:
         """As ``precedes``, but methods of a driven class may follow each other as they were driven."""

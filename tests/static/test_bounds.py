@@ -37,7 +37,9 @@ def test_of_what_it_reaches_through_fields_only_what_it_mentions_is_open() -> No
     holder += "        self.optimizer = torch.optim.AdamW(model.parameters())\n\n"
     run = "def main():\n    model = Net()\n    held = Holder(model)\n    fully_shard(model)\n    held.report()\n"
     for mentioned, found in (("0", True), ("self.optimizer", False)):
-        method = LONG.format("self", f"    print({mentioned})").replace("\n    ", "\n        ").replace("def", "    def")
+        method = (
+            LONG.format("self", f"    print({mentioned})").replace("\n    ", "\n        ").replace("def", "    def")
+        )
         seen = analyse(HEAD + NET + holder + method + run + "    held.optimizer.step()\n" + FOOT)
         assert ("FSDP601" in seen.codes) is found, mentioned
 

@@ -277,3 +277,13 @@ def test_a_global_that_some_ranks_set_is_still_unset_for_the_others() -> None:
     one = "if dist.get_rank() == 0:\n    ensure()\n"
     assert "FSDP801" in analyse(script(ensure + one)).codes
     assert "FSDP801" not in analyse(script(ensure + one + "if dist.get_rank() != 0:\n    ensure()\n")).codes
+
+
+def test_who_exchanges_the_groups_of_an_optimizer_puts_it_right() -> None:
+    lines = FAULTY["FSDP601"]
+    at = lines.index("fully_shard(model)") + 1
+    for exchange in ("optimizer.param_groups.clear()", "optimizer.param_groups = [make()]"):
+        text = "\n".join([*lines[:at], exchange, *lines[at:]])
+        assert "FSDP601" not in analyse(script(text, "def make():\n    return {}\n")).codes, exchange
+    kept = "\n".join([*lines[:at], "for group in optimizer.param_groups:\n    group.update(lr=1e-4)", *lines[at:]])
+    assert "FSDP601" in analyse(script(kept)).codes

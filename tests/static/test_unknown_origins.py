@@ -183,4 +183,7 @@ def test_which_modules_pass_a_filter_by_an_open_set_is_not_known() -> None:
     body += "    for part in model.modules():\n        if any(isinstance(part, cls) for cls in wanted):\n"
     body += "            fully_shard(part)\n    fully_shard(model)\n"
     assert analyse(HEAD + NET + body + FOOT).codes == []
-    assert "FSDP302" in analyse(HEAD + NET + body.replace("any(isinstance(part, cls) for cls in wanted)", "True") + FOOT).codes
+    assert (
+        "FSDP302"
+        in analyse(HEAD + NET + body.replace("any(isinstance(part, cls) for cls in wanted)", "True") + FOOT).codes
+    )

@@ -164,9 +164,7 @@ class StaticModel(Handle):
 
     def _changed_hands(self) -> str:
         """Why more of it may be sharded, by the time it is trained, than was seen."""
-        return (
-            self.program.escaped(self.obj, before=self._trained_at()) or self._parts_unknown() or self._filters()
-        )
+        return self.program.escaped(self.obj, before=self._trained_at()) or self._parts_unknown() or self._filters()
 
     def _of_a_library(self) -> bool:
         """A transformer of Hugging Face: a stack of blocks between embeddings and a last norm."""

@@ -25,7 +25,7 @@ class StaticUnit(Handle):
         for earlier, outer, relation in self.program.touching(self.obj):
             if not earlier.precedes(self.step) or not self.program.was_part(self.obj, outer, earlier):
                 continue
-            if earlier.place == self.step.place and (self.step.guard.blurred or earlier.guard.blurred):
+            if self._from_one_call(earlier) and not self.step.guard.implies(earlier.guard):
                 continue  # perhaps alternatives, which are not sharded one after the other
             if relation is Relation.INSIDE or whole and self.program.relation(outer, whole) is Relation.SAME:
                 return yes(earlier.when)
@@ -34,6 +34,9 @@ class StaticUnit(Handle):
         if self.obj.item == BELOW:
             return self._each_below()
         return unknown(may) if may else no()
+
+    def _from_one_call(self, earlier: Step) -> bool:
+        return earlier.place == self.step.place or earlier.same_call(self.step)
 
     def _each_below(self) -> Answer:
         """``for m in model.modules()`` visits the model itself first, then its parts."""
@@ -46,7 +49,7 @@ class StaticUnit(Handle):
         may = ""
         address = self.program.machine.address
         for earlier, other, relation in self.program.touching(self.obj):
-            if earlier.place == self.step.place or not earlier.precedes(self.step):
+            if self._from_one_call(earlier) or not earlier.precedes(self.step):
                 continue  # in the same call: what it gets there are alternatives or elements, not one thing twice
             if relation is Relation.SAME and earlier.guard.blurred - self.step.guard.blurred:
                 may = f"whether {earlier.when.at} shards {self.label} depends on a filter that is not known"

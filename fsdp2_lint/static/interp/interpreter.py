@@ -15,9 +15,7 @@ from .machine import MAX_STEPS, MAX_UNSHARDED
 class Interpreter(TorchModel, Classes):
     """Interprets one entry of a program; afterwards ``trace`` says what happened."""
 
-    def __init__(
-        self, project: Project, *, max_steps: int = MAX_STEPS, max_unsharded: int = MAX_UNSHARDED
-    ) -> None:
+    def __init__(self, project: Project, *, max_steps: int = MAX_STEPS, max_unsharded: int = MAX_UNSHARDED) -> None:
         super().__init__(project, max_steps=max_steps, max_unsharded=max_unsharded)
         self.reads = 0
         self.memo: dict[Any, tuple[Value, bool, int]] = {}

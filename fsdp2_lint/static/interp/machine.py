@@ -64,9 +64,7 @@ class Frame:
 class Machine:
     """State of one entry's interpretation."""
 
-    def __init__(
-        self, project: Project, *, max_steps: int = MAX_STEPS, max_unsharded: int = MAX_UNSHARDED
-    ) -> None:
+    def __init__(self, project: Project, *, max_steps: int = MAX_STEPS, max_unsharded: int = MAX_UNSHARDED) -> None:
         self.project = project
         self.store = Store()
         self.trace = Trace()

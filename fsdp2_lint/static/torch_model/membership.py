@@ -76,6 +76,8 @@ class Membership(Machine):
         """An attribute is set: modules adopt their parts, and late parts are recorded."""
         if owner.atom.facts.get("module"):
             self.adopt(owner, name, value)
+        if name == "param_groups":
+            optim.regrouped(self, owner, node)
         if self.any_sharded and self.in_sharded(owner):
             for _, leaf in self.alternatives(value):
                 if isinstance(leaf, Obj) and self.adopted_at.get(leaf, self.now) < self.now:

@@ -165,6 +165,8 @@ class TorchModel(Objects):
         special = self.special_method(obj, name, call)
         if special is not None:
             return special
+        if name in ("clear", "pop", "remove") and obj.item in ("param_groups", "['params']"):
+            optim.regrouped(self, obj, call.node)
         if name in ("pop", "get") and call.args and isinstance(call.args[0], Const):
             if self.store.get((obj, taken_out(call.args[0]))) is not None:
                 return call.args[1] if len(call.args) > 1 else NONE

@@ -91,7 +91,9 @@ def make_external_module(machine: Interpreter, qname: str, call: Call) -> Value:
         layers.facts["module"] = True
         layer = Atom("external", cls=Ext(f"{qname}Layer"), origin=f"{qname}Layer", site=atom.site, many=True)
         layer.facts["module"] = True
-        fill_list(machine, layers.root, type(call)(machine, call.node, [machine.new_list([layer.root], exact=False)], {}))
+        fill_list(
+            machine, layers.root, type(call)(machine, call.node, [machine.new_list([layer.root], exact=False)], {})
+        )
         machine.store.put((obj, "layers"), layers.root)
         machine.adopt(obj, "layers", layers.root)
     return obj
@@ -165,7 +167,7 @@ def stored_item(machine: Interpreter, obj: Obj, key: Value, value: Value, node: 
 
 
 def _has_seen_parts(qname: str) -> bool:
-    """A class of ``torch.nn`` without parts, or with parts that are modelled; not one such as ``MultiheadAttention``."""
+    """A class of ``torch.nn`` without parts, or with modelled ones; not one such as ``MultiheadAttention``."""
     return qname.startswith("torch.nn.") and not qname.endswith(("Attention", "coderLayer", ".Transformer"))
 
 

@@ -23,7 +23,7 @@ from ..values import (
     Value,
     unknown,
 )
-from . import device, module_tree, rank
+from . import device, module_tree, optim, rank
 from .escapes import Escapes
 from .frameworks import framework_attr
 from .reflection import class_as_value
@@ -90,9 +90,8 @@ class Objects(Escapes):
         return [name for name, node in class_body(cls.node).items() if isinstance(node, nodes.AnnAssign)]
 
     def stored_item(self: Interpreter, obj: Obj, key: Value, value: Value, node: nodes.NodeNG) -> None:
-        inner = "['params']" in obj.path or key == Const("params")
-        if inner and any(at in self.optimizers for at in obj.above):
-            self.emit("remapped", node, next(at for at in obj.above if at in self.optimizers))
+        if "['params']" in obj.path or key == Const("params"):
+            optim.regrouped(self, obj, node)
         module_tree.stored_item(self, obj, key, value, node)
 
     def part_of(self: Interpreter, leaf: Value) -> Value:

@@ -10,6 +10,8 @@ from ..values import NONE, Atom, Ext, Obj, Params, ParamV, Value, unknown
 from .tables import method
 
 if TYPE_CHECKING:
+    from astroid import nodes
+
     from ..interp.call import Call
     from ..interp.interpreter import Interpreter
 
@@ -103,3 +105,10 @@ def add_param_group(machine: Interpreter, obj: Obj, call: Call) -> Value:
         held, complete = holdings(machine, call.all)
         machine.emit("optimizer", call.node, obj, held=held, complete=complete, proven=True)
     return NONE
+
+
+def regrouped(machine: Interpreter, at: Obj, node: nodes.NodeNG) -> None:
+    """An optimizer's list of parameter groups, or what a group holds, is exchanged."""
+    for owner in at.above:
+        if owner in machine.optimizers:
+            machine.emit("remapped", node, owner)
