@@ -16,7 +16,7 @@ from .definitions import GENERIC, SEED, Definition, definitions_in, importers_of
 from .project import Module, Project
 
 MAX_CLIMB = 6
-MAX_CALLERS = 8
+MAX_CALLERS = 16
 MAX_SUBCLASSES = 6
 
 
@@ -133,8 +133,9 @@ def find_entries(project: Project, explicit: frozenset[str]) -> Plan:
     plan.sharding = [each for each in definitions if SEED in each.mentions]
     sharding = {id(each) for each in plan.sharding}
     others = {each.name for each in definitions if each.owner and id(each) not in sharding} | GENERIC
-    for each in plan.sharding:
-        if each.owner and each.name not in others:
+    for each in definitions:
+        named_so = each.name == SEED  # a model that shards itself, perhaps through a helper
+        if each.owner and (named_so or id(each) in sharding and each.name not in others):
             project.sharding_methods.setdefault(each.name, []).append((each.path, each.owner))
     plan.reaching = reaching(definitions, plan.sharding, project.imported_by)
     project.reaching = {(each.path, each.name, each.row) for each in plan.reaching}

@@ -8,6 +8,7 @@ matter as long as nothing of that kind is handed to it.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from astroid import nodes
@@ -39,6 +40,7 @@ class Relevance:
     def __init__(self, project: Project) -> None:
         self.project = project
         self._levels: dict[nodes.NodeNG, int] = {}
+        self._names: dict[nodes.NodeNG, frozenset[str] | None] = {}
 
     def level(self, module: Module, node: nodes.NodeNG) -> int:
         """What the code of ``node`` and all that it calls by name can touch: nothing, devices, or anything."""
@@ -48,12 +50,13 @@ class Relevance:
 
     def mentioned(self, module: Module, node: nodes.NodeNG) -> frozenset[str] | None:
         """All names in the code of ``node`` and in what it calls by name; None if others may be meant."""
-        found: set[str] = set()
-        for number, (_, part) in enumerate(self._parts(module, node)):
-            if number > MAX_PARTS:
-                return None
-            found |= names_in(part)
-        return None if found & _DYNAMIC else frozenset(found)
+        if node not in self._names:
+            found: set[str] = set()
+            parts = list(islice(self._parts(module, node), MAX_PARTS + 1))
+            for _, part in parts:
+                found |= names_in(part)
+            self._names[node] = None if found & _DYNAMIC or len(parts) > MAX_PARTS else frozenset(found)
+        return self._names[node]
 
     def _search(self, module: Module, node: nodes.NodeNG) -> int:
         found = NONE

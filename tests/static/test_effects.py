@@ -287,3 +287,12 @@ def test_who_exchanges_the_groups_of_an_optimizer_puts_it_right() -> None:
         assert "FSDP601" not in analyse(script(text, "def make():\n    return {}\n")).codes, exchange
     kept = "\n".join([*lines[:at], "for group in optimizer.param_groups:\n    group.update(lr=1e-4)", *lines[at:]])
     assert "FSDP601" in analyse(script(kept)).codes
+
+
+def test_what_data_code_fills_is_not_empty() -> None:
+    """A function that is not worth to be run may still fill the list that decides whether the model is called."""
+    sampler = "class Sampler:\n    def __init__(self):\n        self.ready = []\n\n    def consume(self, items):\n"
+    sampler += "        for item in items:\n            if item > 0:\n                self.ready.append(item)\n\n\n"
+    main = "sampler = Sampler()\nmodel = Net()\nfully_shard(model)\nsampler.consume([1, 2])\n"
+    main += "if len(sampler.ready) > 0:\n    model.forward(torch.ones(2, 8))\n"
+    assert "FSDP401" in analyse(script(main, sampler)).codes

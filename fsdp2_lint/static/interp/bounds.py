@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ..values import Func, Obj, Value, unknown
+from ..store import Entries, Items
+from ..values import Const, DictV, Func, ListV, Obj, Value, unknown
 from .call import Call
 from .iteration import Iteration
 from .machine import SHORT, CallTooLong
@@ -54,9 +56,32 @@ class Bounds(Iteration):
             self.unfinished.update(range(born, self.fresh()))
             self.loops, self.context = loops, context
             del self.inside[inside:]
+            self.blur(func, [*call.all, *([receiver] if receiver is not None else [])])
             names = self.project.relevance.mentioned(func.module, func.node)
             self.opened(f"{func.name}(), which takes too long to follow,", call, receiver, names)
             return unknown(f"{func.name}()", kind="opaque")
         finally:
             self.call_limit = outer
             self.spent[func.node] = self.spent.get(func.node, 0) + self.steps - began
+
+    def blur(self: Interpreter, func: Func, handed: list[Value]) -> None:
+        """Data that a function which is not run may fill or set: conditions on it are open from here on."""
+        names = self.project.relevance.mentioned(func.module, func.node)
+        for value in handed:
+            for _, leaf in self.leaves(value):
+                if isinstance(leaf, (ListV, DictV)):
+                    self.open_up(leaf, func)
+                elif isinstance(leaf, Obj) and not leaf.atom.facts.get("module"):
+                    for name in self.store.fields.get(leaf, ()):
+                        held = self.store.get((leaf, name)) if names is None or name in names else None
+                        if isinstance(held, (ListV, DictV)):
+                            self.open_up(held, func)
+                        elif isinstance(held, Const):
+                            self.store.put((leaf, name), leaf.child(name))
+
+    def open_up(self: Interpreter, held: ListV | DictV, func: Func) -> None:
+        contents = self.store.get(held.id)
+        if isinstance(contents, (Items, Entries)) and not contents.open_why:
+            why = f"{func.name}() may change it"
+            exact = {"exact": False} if isinstance(contents, Items) else {}
+            self.store.put(held.id, replace(contents, open_why=why, **exact))

@@ -148,12 +148,15 @@ class Calls(Functions):
             method = class_body(node).get(name) if node is not None else None
             if module is not None and isinstance(method, nodes.FunctionDef):
                 found.append(Func(module, method, 0, ClassV(module, node)))
-        return found if len(found) <= FEW_OPTIONS else []
+        inside = any(frame.func is not None and frame.func.name == name for frame in self.frames)
+        return [] if inside and len(found) > FEW_OPTIONS else found  # each part could be any of them again
 
     def call_sharding_method(self: Interpreter, receiver: Obj, methods: list[Func], call: Call) -> Value:
         if len(methods) == 1 and methods[0].owner is not None:
             self.types.setdefault(receiver, methods[0].owner)
-        bound = [Bound(receiver, method) for method in methods]
+        bound: list[Value] = [Bound(receiver, method) for method in methods[:FEW_OPTIONS]]
+        if len(methods) > FEW_OPTIONS:  # what the others do is not followed
+            bound.append(unknown(f"{methods[0].name}()", kind="opaque"))
         paths = [TOP.add(("is", ("class of", receiver), number)) or TOP for number in range(len(bound))]
         return self.call(choose(list(zip(paths, bound))), call)
 

@@ -59,6 +59,7 @@ class Functions(Bounds):
         on_yield: Callable[[Value], int] | None = None,
     ) -> Value:
         if on_yield is None and self.pointless(func, args, kwargs, receiver):
+            self.blur(func, [*args, *kwargs.values(), receiver or NONE])
             return unknown(f"{func.name}()")
         active = sum(1 for frame in self.frames if frame.func is not None and frame.func.node is func.node)
         if active >= self.allowed_depth(args) or len(self.frames) >= MAX_DEPTH:

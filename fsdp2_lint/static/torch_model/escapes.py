@@ -114,10 +114,12 @@ class Escapes(Membership):
             return NONE
 
     def is_wrapper_argument(self: Interpreter, leaf: Value) -> bool:
+        """A lambda that wants arguments is a policy or a schedule; one without is there to be run."""
         return (
             isinstance(leaf, Func)
             and isinstance(leaf.node, nodes.Lambda)
             and not isinstance(leaf.node, nodes.FunctionDef)
+            and bool(leaf.node.args.args)
         )
 
     def harmless_object(self: Interpreter, obj: Obj) -> bool:
