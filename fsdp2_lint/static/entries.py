@@ -17,7 +17,7 @@ from .project import Module, Project
 
 MAX_CLIMB = 6
 MAX_CALLERS = 16
-MAX_SUBCLASSES = 6
+MAX_SUBCLASSES = 12
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,6 +58,13 @@ class Relevance:
             self._names[node] = None if found & _DYNAMIC or len(parts) > MAX_PARTS else frozenset(found)
         return self._names[node]
 
+    def stays_inside(self, module: Module, node: nodes.NodeNG) -> bool:
+        """Is all that it calls, by name, code of the project or of packages that leave models and optimizers alone?"""
+        return self.mentioned(module, node) is not None and not any(
+            _calls_values(part) or any(_unknown_package(at, name) for name in names_in(part))
+            for at, part in self._parts(module, node)
+        )
+
     def _search(self, module: Module, node: nodes.NodeNG) -> int:
         found = NONE
         for number, (at, part) in enumerate(self._parts(module, node)):
@@ -166,21 +173,30 @@ def _builds_layers(node: nodes.NodeNG) -> bool:
     )
 
 
-def _foreign(module: Module, name: str) -> bool:
-    """Is this name imported from a package that may do anything, or from a telling part of torch?"""
+def _origins(module: Module, name: str) -> Iterator[tuple[nodes.NodeNG, str]]:
+    """Modules, by their full names, that a name is imported from or stands for."""
     for node in module.bindings.get(name, ()):
         if isinstance(node, nodes.Import):
-            whole = [full for full, alias in node.names if (alias or full.split(".")[0]) == name]
+            yield from ((node, full) for full, alias in node.names if (alias or full.split(".")[0]) == name)
         elif isinstance(node, nodes.ImportFrom) and not node.level:
-            whole = [node.modname or ""]
-        else:
-            continue
-        for full in whole:
-            own = full.split(".")[0] in module.path.split("/")
-            if not (own or is_harmless(full)) or full.startswith(_TORCH_PARTS) and not full.startswith("torch.nn"):
-                return True
-            if full == "torch.nn" and isinstance(node, nodes.ImportFrom) and name[:1].isupper():
-                return True
+            yield node, node.modname or ""
+
+
+def _unknown_package(module: Module, name: str) -> bool:
+    """Is this name imported from a package that may do anything?"""
+    own = module.path.split("/")
+    return any(full.split(".")[0] not in own and not is_harmless(full) for _, full in _origins(module, name))
+
+
+def _foreign(module: Module, name: str) -> bool:
+    """Is this name imported from a package that may do anything, or from a telling part of torch?"""
+    if _unknown_package(module, name):
+        return True
+    for node, full in _origins(module, name):
+        if full.startswith(_TORCH_PARTS) and not full.startswith("torch.nn"):
+            return True
+        if full == "torch.nn" and isinstance(node, nodes.ImportFrom) and name[:1].isupper():
+            return True
     return False
 
 

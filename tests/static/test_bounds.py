@@ -27,8 +27,10 @@ def test_the_caller_goes_on() -> None:
     assert {"FSDP401", "FSDP301"} <= set(seen.codes)
 
 
-def test_what_the_call_was_handed_is_open() -> None:
-    assert "FSDP301" not in after(LONG.format("model", ""), "report(model)", SHARD).codes, "it may shard the blocks"
+def test_what_the_call_was_handed_is_open_to_unknown_code_in_it() -> None:
+    unknown = "import mystery\n\n\n" + LONG.format("model", "    mystery.touch(model)")
+    assert "FSDP301" not in after(unknown, "report(model)", SHARD).codes, "it may shard the blocks"
+    assert "FSDP301" in after(LONG.format("model", ""), "report(model)", SHARD).codes, "it names nothing that could"
 
 
 def test_of_what_it_reaches_through_fields_only_what_it_mentions_is_open() -> None:
@@ -38,9 +40,9 @@ def test_of_what_it_reaches_through_fields_only_what_it_mentions_is_open() -> No
     run = "def main():\n    model = Net()\n    held = Holder(model)\n    fully_shard(model)\n    held.report()\n"
     for mentioned, found in (("0", True), ("self.optimizer", False)):
         method = (
-            LONG.format("self", f"    print({mentioned})").replace("\n    ", "\n        ").replace("def", "    def")
+            LONG.format("self", f"    mystery.touch({mentioned})").replace("\n    ", "\n        ").replace("def", "    def")
         )
-        seen = analyse(HEAD + NET + holder + method + run + "    held.optimizer.step()\n" + FOOT)
+        seen = analyse(HEAD + "import mystery\n" + NET + holder + method + run + "    held.optimizer.step()\n" + FOOT)
         assert ("FSDP601" in seen.codes) is found, mentioned
 
 

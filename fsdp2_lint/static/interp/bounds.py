@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 MAX_SAME_FUNCTION = 2
 MAX_MODEL_DEPTH = 6
 CALL_STEPS = 16_000  # of one function, over all its calls
+_REGROUP = frozenset({"param_groups", "add_param_group"})
 SHARE = 0.75  # of what its caller has left: the innermost long call ends first, and its callers go on
 
 
@@ -57,12 +58,26 @@ class Bounds(Iteration):
             self.loops, self.context = loops, context
             del self.inside[inside:]
             self.blur(func, [*call.all, *([receiver] if receiver is not None else [])])
-            names = self.project.relevance.mentioned(func.module, func.node)
-            self.opened(f"{func.name}(), which takes too long to follow,", call, receiver, names)
+            if func.name == "__init__" and isinstance(receiver, Obj):
+                receiver.atom.facts["filled before"] = True  # unseen parts, but nobody else has it yet
+                receiver = None
+            self.cut(func, call, receiver)
             return unknown(f"{func.name}()", kind="opaque")
         finally:
             self.call_limit = outer
             self.spent[func.node] = self.spent.get(func.node, 0) + self.steps - began
+
+    def cut(self: Interpreter, func: Func, call: Call, receiver: Value | None) -> None:
+        """What a call that was not followed to its end may have changed.
+
+        It cannot reach a sharding call; unless unknown code is in it, it can only exchange what an optimizer holds.
+        """
+        who = f"{func.name}(), which takes too long to follow,"
+        names = self.project.relevance.mentioned(func.module, func.node)
+        if names is not None and not names & _REGROUP and self.project.relevance.stays_inside(func.module, func.node):
+            self.opaque.setdefault(who, call.node)
+        else:
+            self.opened(who, call, receiver, names)
 
     def blur(self: Interpreter, func: Func, handed: list[Value]) -> None:
         """Data that a function which is not run may fill or set: conditions on it are open from here on."""

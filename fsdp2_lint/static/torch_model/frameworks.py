@@ -20,7 +20,7 @@ _RANKS: dict[str, Value] = {
 
 
 def framework_of(qname: str) -> str:
-    if qname.startswith(("transformers.Trainer", "transformers.trainer", "transformers.Seq2SeqTrainer")):
+    if qname.startswith("transformers.") and qname.rsplit(".", 1)[-1] in ("Trainer", "Seq2SeqTrainer"):
         return "HF Trainer"
     return FRAMEWORKS.get(qname.split(".")[0], "")
 
