@@ -202,7 +202,7 @@ def reaching(
         names = set(callee.callable_names)
         for name in list(names):
             names |= stored_as.get(name, set())
-        callers = [caller for name in names for caller in mentioned_by.get(name, ())]
+        callers = [caller for name in sorted(names) for caller in mentioned_by.get(name, ())]
         if callee.name in GENERIC:
             users = {callee.path, *importers.get(callee.path, ())}
             callers += [caller for caller in mentioned_by.get(callee.name, ()) if caller.path in users]

@@ -47,6 +47,20 @@ class Plan:
                 yield from self._until_reached(self._climb([definition, caller]), reached, later)
             yield from self._until_reached([definition], reached, later)
         yield from later
+        yield from self._heirs(reached)
+
+    def _heirs(self, reached: set[nodes.NodeNG]) -> Iterator[Entry]:
+        """Classes that inherit sharding code, of which nothing has run: what they add may train the model."""
+        seen: dict[nodes.NodeNG, None] = {}
+        for definition in self.reaching:
+            entry = self._entry(definition) if definition.owner else None
+            for heir in self._derived(entry) if entry is not None and entry.node not in seen else ():
+                own = [node for node in heir.node.body if isinstance(node, nodes.FunctionDef)]
+                if heir.node not in seen and not any(node in reached for node in own):
+                    yield heir
+                seen[heir.node] = None
+            if entry is not None:
+                seen[entry.node] = None
 
     def _climb(self, chain: list[Definition]) -> list[Definition]:
         """Who calls the last one, and who calls that, by the first caller of each."""

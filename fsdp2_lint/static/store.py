@@ -90,7 +90,7 @@ class Store:
 
     def __init__(self) -> None:
         self.state: dict[Key, Any] = {}
-        self.fields: dict[Obj, set[str]] = {}  # which attributes were ever assigned
+        self.fields: dict[Obj, dict[str, None]] = {}  # which attributes were ever assigned
         self.shared_writes = 0  # writes to anything but locals; calls without any may be memoised
         self.captured: set[int] = set()  # frames whose locals a function or class closes over
         self.lasting = 0  # above 0: writes are those of a module's import, which no branch undoes
@@ -107,7 +107,7 @@ class Store:
         self.state[key] = value
         self.shared_writes += not local
         if isinstance(key, tuple) and isinstance(key[0], Obj):
-            self.fields.setdefault(key[0], set()).add(key[1])
+            self.fields.setdefault(key[0], {})[key[1]] = None
 
     def mark(self) -> int:
         return len(self._trail)

@@ -40,7 +40,9 @@ def test_of_what_it_reaches_through_fields_only_what_it_mentions_is_open() -> No
     run = "def main():\n    model = Net()\n    held = Holder(model)\n    fully_shard(model)\n    held.report()\n"
     for mentioned, found in (("0", True), ("self.optimizer", False)):
         method = (
-            LONG.format("self", f"    mystery.touch({mentioned})").replace("\n    ", "\n        ").replace("def", "    def")
+            LONG.format("self", f"    mystery.touch({mentioned})")
+            .replace("\n    ", "\n        ")
+            .replace("def", "    def")
         )
         seen = analyse(HEAD + "import mystery\n" + NET + holder + method + run + "    held.optimizer.step()\n" + FOOT)
         assert ("FSDP601" in seen.codes) is found, mentioned
