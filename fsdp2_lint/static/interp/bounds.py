@@ -95,8 +95,8 @@ class Bounds(Iteration):
                             self.store.put((leaf, name), leaf.child(name))
 
     def open_up(self: Interpreter, held: ListV | DictV, func: Func) -> None:
-        contents = self.store.get(held.id)
-        if isinstance(contents, (Items, Entries)) and not contents.open_why:
-            why = f"{func.name}() may change it"
-            exact = {"exact": False} if isinstance(contents, Items) else {}
-            self.store.put(held.id, replace(contents, open_why=why, **exact))
+        contents, why = self.store.get(held.id), f"{func.name}() may change it"
+        if isinstance(contents, Items) and not contents.open_why:
+            self.store.put(held.id, replace(contents, exact=False, open_why=why))
+        elif isinstance(contents, Entries) and not contents.open_why:
+            self.store.put(held.id, replace(contents, open_why=why))
