@@ -21,7 +21,7 @@ from .witness import witness
 
 PROJECT_STEPS = int(os.environ.get("FSDP2_LINT_STEPS", "800000"))
 IN_VAIN = 240_000  # when that many steps of a project led to no sharding call, the other entries get only a few
-FEWEST = {"script": 6_000, "function": 20_000, "class": 20_000}
+FEWEST = {"script": 4_000, "function": 20_000, "class": 20_000}
 
 
 class Driver:

@@ -69,7 +69,7 @@ def convert(machine: Interpreter, call: Call) -> Value:
         if isinstance(leaf, Const):
             try:
                 return Const(CONVERTERS[name](leaf.value))
-            except (TypeError, ValueError):
+            except (TypeError, ValueError, OverflowError):
                 return unknown("a conversion that fails")
         if isinstance(leaf, (Text, Cond)):
             return leaf
