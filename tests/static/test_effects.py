@@ -296,3 +296,11 @@ def test_what_data_code_fills_is_not_empty() -> None:
     main = "sampler = Sampler()\nmodel = Net()\nfully_shard(model)\nsampler.consume([1, 2])\n"
     main += "if len(sampler.ready) > 0:\n    model.forward(torch.ones(2, 8))\n"
     assert "FSDP401" in analyse(script(main, sampler)).codes
+
+
+def test_a_patched_forward_is_no_way_around_the_hooks() -> None:
+    patch = "def patched(model):\n    inner = model.forward\n\n    def run(*args):\n        return inner(*args)\n\n"
+    patch += "    model.forward = run\n    return model\n\n\n"
+    main = "model = patched(Net())\nfully_shard(model)\n"
+    assert "FSDP401" in analyse(script(main + "model.forward(torch.ones(2, 8))\n", patch)).codes
+    assert "FSDP401" not in analyse(script(main + "model(torch.ones(2, 8))\n", patch)).codes

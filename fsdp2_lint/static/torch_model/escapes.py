@@ -10,7 +10,7 @@ from astroid import nodes
 from ..guards import TOP
 from ..interp.machine import Diverges
 from ..store import Entries, Items
-from ..values import NONE, Bound, ClassV, Ext, Func, Obj, Partial, Value
+from ..values import BELOW, NONE, PICK, SOME, Bound, ClassV, Ext, Func, Obj, Partial, Value
 from . import rank
 from .membership import Membership
 from .tables import MODEL_MAKERS, is_harmless
@@ -143,9 +143,20 @@ def is_output(obj: Obj) -> bool:
 
 def describe(obj: Obj) -> str:
     """An object in the words of the source."""
-    words = obj.atom.origin or obj.atom.kind
+    words = _origin(obj.atom.origin) or obj.atom.kind
     for item in obj.path:
-        words += (
-            item if isinstance(item, str) and item.startswith("[") else f".{item}" if isinstance(item, str) else "(…)"
-        )
+        if item == SOME:
+            words = f"a part of {words}"
+        elif isinstance(item, str):
+            words += "'s modules" if item.startswith(BELOW) else item if item.startswith("[") else f".{item}"
+        elif item[0] != PICK:
+            words += "(…)"
+    return words
+
+
+def _origin(words: str) -> str:
+    """Where an object began, without what only the interpreter knows of."""
+    if words.startswith(("__getitem__", "an item of a dict", "one of many values")):
+        maker = words.rsplit(".", 1)
+        return f"the result of {maker[1]}" if len(maker) > 1 else "an entry of a registry"
     return words

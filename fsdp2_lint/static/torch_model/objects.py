@@ -114,7 +114,8 @@ class Objects(Escapes):
 
     def entered(self: Interpreter, obj: Obj, name: str, call: Call) -> None:
         """A method of an object is called by name, past ``__call__`` and its hooks."""
-        if not self.any_sharded or self.store.get((obj, name)) is not None:
+        patched = self.store.get((obj, name)) is not None
+        if not self.any_sharded or patched and (name != "forward" or obj in self.inside):
             return
         if any(step["method"] == name and step.subject is obj for step in self.trace.of("registered")):
             self.emit("called", call.node, obj, method=name, hooked=True, inside=tuple(self.inside))
