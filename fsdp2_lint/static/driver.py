@@ -19,9 +19,11 @@ from .project import Project
 from .values import ClassV, Func
 from .witness import witness
 
-PROJECT_STEPS = int(os.environ.get("FSDP2_LINT_STEPS", "800000"))
+PROJECT_STEPS = int(os.environ.get("FSDP2_LINT_STEPS", "700000"))
 IN_VAIN = 240_000  # when that many steps of a project led to no sharding call, the other entries get only a few
-FEWEST = {"script": 4_000, "function": 20_000, "class": 20_000}
+LEAST = 60_000
+ALIKE_STEPS = 400_000  # scripts that mention little new run as long as the project took less
+FEWEST = {"script": 4_000, "function": 12_000, "class": 12_000}
 
 
 class Driver:
@@ -31,7 +33,9 @@ class Driver:
         self.explicit = explicit
         self.keep_traces = keep_traces
         self.reached: set[nodes.NodeNG] = set()
+        self.ran: set[str] = set()  # names of functions that ran and of classes that were built
         self.steps = 0
+        self.too_long = 0  # entries that sharded and then took too many steps: scripts of one project are alike
         self.in_vain = 0  # of these, steps of entries that sharded nothing
         self.out_of_budget: list[str] = []
         self.broken: list[tuple[str, str]] = []
@@ -45,12 +49,21 @@ class Driver:
             if module is not None:
                 for event in imported_events(module, self.project.root):
                     self.court.hear(event)
+        later: list[Entry] = []
         for entry in plan.scripts:
-            self.run_entry(entry)
+            if plan.alike(entry, self.ran):
+                later.append(entry)
+            else:
+                self.run_entry(entry)
         for entry in plan.callers(self.reached):
             if entry.node not in self.reached:
                 self.reached.add(entry.node)
                 self.run_entry(entry)
+        for entry in later:
+            if self.steps < ALIKE_STEPS:
+                self.run_entry(entry)
+            else:
+                self.out_of_budget.append(f"{entry.name}: much like scripts that were run, and the budget is short")
 
     def run_entry(self, entry: Entry) -> None:
         if self.steps >= PROJECT_STEPS:
@@ -58,7 +71,7 @@ class Driver:
             return
         machine = Interpreter(
             self.project,
-            max_steps=min(MAX_STEPS, PROJECT_STEPS - self.steps),
+            max_steps=min(max(MAX_STEPS // (1 + self.too_long), LEAST), PROJECT_STEPS - self.steps),
             max_unsharded=max(min(MAX_UNSHARDED, IN_VAIN - self.in_vain), FEWEST[entry.kind]),
         )
         program = Program(machine, entry.name, partial=entry.kind != "script")
@@ -66,6 +79,7 @@ class Driver:
             self.interpret(machine, entry, program)
         except (OutOfBudget, RecursionError, MemoryError) as error:
             reason = str(error) if isinstance(error, OutOfBudget) else "calls nested too deeply"
+            self.too_long += machine.any_sharded
             self.out_of_budget.append(f"{entry.name}: {reason}")
             program.cut_off(f"{entry.name} went out of budget ({reason})")
         except Diverges:
@@ -78,6 +92,7 @@ class Driver:
         self.steps += machine.steps
         self.in_vain += 0 if machine.any_sharded else machine.steps
         self.reached |= machine.reached
+        self.ran |= machine.built | {node.name for node in machine.reached if isinstance(node, nodes.FunctionDef)}
         if self.keep_traces:
             self.traces.append(f"# {entry.name}: {machine.steps} steps")
             self.traces.extend(machine.trace.dump())

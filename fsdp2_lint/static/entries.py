@@ -18,6 +18,7 @@ from .project import Module, Project
 MAX_CLIMB = 6
 MAX_CALLERS = 16
 MAX_SUBCLASSES = 12
+NEW_PART = 0.4
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,11 +34,17 @@ class Plan:
     project: Project
     seeds: list[str] = field(default_factory=list)
     scripts: list[Entry] = field(default_factory=list)
+    named: dict[str, frozenset[str]] = field(default_factory=dict)  # what of the project each file mentions
     sharding: list[Definition] = field(default_factory=list)
     reaching: list[Definition] = field(default_factory=list)
     subclasses: dict[str, list[tuple[str, str]]] = field(default_factory=dict)  # by name of the base: file and name
     _found: dict[int, Entry | None] = field(default_factory=dict)  # by definition, as is the next
     _called_by: dict[int, list[Definition]] = field(default_factory=dict)
+
+    def alike(self, script: Entry, ran: set[str]) -> bool:
+        """Does a script mention little that others have not run before it, such as one more configuration?"""
+        names = self.named.get(script.module.path, frozenset())
+        return len(names - ran) < NEW_PART * len(names)
 
     def callers(self, reached: set[nodes.NodeNG]) -> Iterator[Entry]:
         """Outermost callers of sharding code that nothing reached so far; the code itself last."""
@@ -152,6 +159,9 @@ def find_entries(project: Project, explicit: frozenset[str]) -> Plan:
         if each.owner and (named_so or id(each) in sharding and each.name not in others):
             project.sharding_methods.setdefault(each.name, []).append((each.path, each.owner))
     plan.reaching = reaching(definitions, plan.sharding, project.imported_by)
+    defined = {name for each in definitions for name in (each.name, each.owner) if name} - GENERIC
+    for each in definitions:
+        plan.named[each.path] = plan.named.get(each.path, frozenset()) | (each.mentions & defined)
     project.reaching = {(each.path, each.name, each.row) for each in plan.reaching}
     project.reaching_classes = {(each.path, each.owner) for each in plan.reaching if each.owner}
     base = os.path.commonpath([os.path.dirname(path) for path in project.files])

@@ -69,3 +69,14 @@ def test_programs_that_shard_nothing_leave_steps_for_those_that_do(monkeypatch: 
     monkeypatch.setattr(driver, "IN_VAIN", 400)
     monkeypatch.setattr(driver, "FEWEST", {"script": 20, "function": 200, "class": 200})
     assert "FSDP401" in analyse(files).codes
+
+
+def test_a_script_that_is_much_like_another_comes_last(monkeypatch: pytest.MonkeyPatch) -> None:
+    lib = HEAD + NET + "def sharded(size):\n    model = Net()\n    fully_shard(model)\n    return model\n\n\n"
+    lib += "def exported(model):\n    model.forward(torch.ones(2, 8))\n"
+    alike = {f"run{number}.py": f"from lib import sharded\nsharded({number})\n" for number in range(6)}
+    other = {"z_export.py": "from lib import exported, sharded\nexported(sharded(1))\n"}
+    monkeypatch.setattr(driver, "ALIKE_STEPS", 1)
+    seen = analyse({"lib.py": lib, **alike, **other})
+    assert "FSDP401" in seen.codes
+    assert sum("much like" in why for why in seen.result.out_of_budget) >= 4

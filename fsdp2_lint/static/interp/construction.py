@@ -55,6 +55,7 @@ class Construction(Calls):
         atom.facts["module"] = self.is_module_class(cls)
         atom.facts["filled before"] = self.class_member(cls, "__new__") is not None  # what ``__new__`` sets is not seen
         obj = atom.root
+        self.built.add(cls.name)
         initialiser = self.class_member(cls, "__init__")
         if initialiser is not None:
             owner, node = initialiser

@@ -156,7 +156,7 @@ def describe(obj: Obj) -> str:
 
 def _origin(words: str) -> str:
     """Where an object began, without what only the interpreter knows of."""
-    if words.startswith(("__getitem__", "an item of a dict", "one of many values")):
+    if words.startswith(("__getitem__", "an item of a dict", "one of many values", "an entry of a registry.")):
         maker = words.rsplit(".", 1)
         return f"the result of {maker[1]}" if len(maker) > 1 else "an entry of a registry"
     return words
