@@ -19,7 +19,7 @@ from .project import Project
 from .values import ClassV, Func
 from .witness import witness
 
-PROJECT_STEPS = int(os.environ.get("FSDP2_LINT_STEPS", "700000"))
+PROJECT_STEPS = int(os.environ.get("FSDP2_LINT_STEPS", "800000"))
 IN_VAIN = 240_000  # when that many steps of a project led to no sharding call, the other entries get only a few
 LEAST = 60_000
 ALIKE_STEPS = 400_000  # scripts that mention little new run as long as the project took less

@@ -10,6 +10,7 @@ from astroid import nodes
 from ..guards import TOP, Guard
 from ..store import Items
 from ..values import NONE, Bound, Choice, DictV, Func, ListV, Obj, Params, ParamV, Text, TupleV, Value, unknown
+from .call import Call
 from .conditions import Conditions
 from .machine import FALL, RAISE, Diverges
 
@@ -24,11 +25,25 @@ class Iteration(Conditions):
         """What a loop over ``value`` visits: each known element, or one that means each."""
         found: list[tuple[Guard, Value]] = []
         for guard, leaf in self.alternatives(value):
-            for path, item in self.listing(leaf).items:
+            for path, item in self.iterated(leaf, node).items:
                 joined = guard.join(path)
                 if joined is not None:
                     found.append((joined, item))
         return found[:MAX_VISITED]
+
+    def iterated(self: Interpreter, leaf: Value, node: nodes.NodeNG) -> Items:
+        """As ``listing``, but an iterator that the project wrote is run for one element."""
+        typed = isinstance(leaf, Obj) and self.class_of(leaf) is not None
+        advance = self.find_attr(leaf, "__next__") if typed else None
+        if advance is None:
+            return self.listing(leaf)
+        start = self.find_attr(leaf, "__iter__")
+        try:
+            if start is not None:
+                self.call(start, Call(self, node, []))
+            return Items(((TOP, self.call(advance, Call(self, node, []))),), False)
+        except Diverges:
+            return Items((), False)
 
     def listing(self: Interpreter, leaf: Value) -> Items:
         """The contents of anything that can be iterated."""
