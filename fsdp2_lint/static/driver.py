@@ -21,7 +21,7 @@ from .witness import witness
 
 PROJECT_STEPS = int(os.environ.get("FSDP2_LINT_STEPS", "800000"))
 IN_VAIN = 240_000  # when that many steps of a project led to no sharding call, the other entries get only a few
-LEAST = 60_000
+LEAST = 60_000  # for an entry that shards, when others that sharded took too long
 ALIKE_STEPS = 400_000  # scripts that mention little new run as long as the project took less
 FEWEST = {"script": 4_000, "function": 12_000, "class": 12_000}
 

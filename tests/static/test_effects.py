@@ -308,6 +308,6 @@ def test_a_patched_forward_is_no_way_around_the_hooks() -> None:
 
 def test_an_iterator_of_the_project_runs_with_its_loop() -> None:
     steps = "class Steps:\n    def __init__(self, model):\n        self.model = model\n\n    def __iter__(self):\n"
-    steps += "        return self\n\n    def __next__(self):\n        self.model.forward(torch.ones(2, 8))\n        return 1\n"
+    steps += "        return self\n\n    def __next__(self):\n        self.model.forward(torch.ones(2, 8))\n"
     main = "model = Net()\nfully_shard(model)\nfor step in Steps(model):\n    model(torch.ones(2, 8))\n"
     assert "FSDP401" in analyse(script(main, steps)).codes

@@ -55,9 +55,12 @@ class StaticModel(Handle):
 
     def _parts_unknown(self, before: Step | None = None) -> str:
         """Shardings of objects of unknown origin might be of parts of this model."""
-        own = [step for step, _ in self.program.units(self.obj, *RELATED, Relation.MAY)]
+        own = list(dict.fromkeys(step.guard for step, _ in self.program.units(self.obj, *RELATED, Relation.MAY)))
+        apart: dict[Guard, bool] = {}  # many steps share their path
         for step in self.program.trace.of("sharded"):
-            if own and not any(step.guard.compatible(mine.guard) for mine in own):
+            if step.guard not in apart:
+                apart[step.guard] = bool(own) and not any(step.guard.compatible(mine) for mine in own)
+            if apart[step.guard]:
                 continue
             if before is not None and before.precedes(step):
                 continue

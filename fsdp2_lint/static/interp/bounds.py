@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 MAX_SAME_FUNCTION = 2
 MAX_MODEL_DEPTH = 6
 CALL_STEPS = 16_000  # of one function, over all its calls
-_REGROUP = frozenset({"param_groups", "add_param_group"})
 SHARE = 0.75  # of what its caller has left: the innermost long call ends first, and its callers go on
+_REGROUP = frozenset({"param_groups", "add_param_group"})
 
 
 class Bounds(Iteration):
@@ -45,7 +45,8 @@ class Bounds(Iteration):
         the point; what can lead to a sharding call is bounded by its own statements only.
         """
         outer, began = self.call_limit, self.steps
-        if not self.project.may_shard(func.module.path, func.node, func.owner.name if func.owner else ""):
+        aside = not self.project.may_shard(func.module.path, func.node, func.owner.name if func.owner else "")
+        if aside:
             left = max(CALL_STEPS - self.spent.get(func.node, 0), SHORT)
             self.call_limit = began + min(left, int((outer - began) * SHARE) if outer is not None else left)
         mark, born = self.store.mark(), self.fresh()
@@ -58,23 +59,25 @@ class Bounds(Iteration):
             self.loops, self.context = loops, context
             del self.inside[inside:]
             self.blur(func, [*call.all, *([receiver] if receiver is not None else [])])
-            if func.name == "__init__" and isinstance(receiver, Obj):
+            if aside and func.name == "__init__" and isinstance(receiver, Obj):
                 receiver.atom.facts["filled before"] = True  # unseen parts, but nobody else has it yet
                 receiver = None
-            self.cut(func, call, receiver)
+            self.cut(func, call, receiver, aside)
             return unknown(f"{func.name}()", kind="opaque")
         finally:
             self.call_limit = outer
             self.spent[func.node] = self.spent.get(func.node, 0) + self.steps - began
 
-    def cut(self: Interpreter, func: Func, call: Call, receiver: Value | None) -> None:
+    def cut(self: Interpreter, func: Func, call: Call, receiver: Value | None, aside: bool) -> None:
         """What a call that was not followed to its end may have changed.
 
-        It cannot reach a sharding call; unless unknown code is in it, it can only exchange what an optimizer holds.
+        What lies ``aside`` reaches no sharding call; without unknown code in it, it can but exchange an optimizer's
+        parameters.
         """
         who = f"{func.name}(), which takes too long to follow,"
-        names = self.project.relevance.mentioned(func.module, func.node)
-        if names is not None and not names & _REGROUP and self.project.relevance.stays_inside(func.module, func.node):
+        relevance = self.project.relevance
+        names = relevance.mentioned(func.module, func.node) if aside else None
+        if names is not None and not names & _REGROUP and relevance.stays_inside(func.module, func.node):
             self.opaque.setdefault(who, call.node)
         else:
             self.opened(who, call, receiver, names)
