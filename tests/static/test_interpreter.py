@@ -66,6 +66,7 @@ def test_every_pair_is_python(code: str, text: str) -> None:
 
 def test_an_object_that_new_makes_has_the_methods_of_its_class() -> None:
     trainer = "class Base:\n    def setup(self):\n        self.model = Net()\n        fully_shard(self.model)\n\n\n"
-    trainer += "class Trainer:\n    def __init__(self):\n        self.base = Base.__new__(Base)\n        self.base.setup()\n\n\n"
+    trainer += "class Trainer:\n    def __init__(self):\n        self.base = Base.__new__(Base)\n"
+    trainer += "        self.base.setup()\n\n\n"
     main = "trainer = Trainer()\ntrainer.base.model.forward(torch.ones(2, 8))\n"
     assert "FSDP401" in analyse(script(main, trainer)).codes
