@@ -16,7 +16,6 @@ DIRECT = "    model.forward(torch.ones(2, 8))\n"
 @pytest.fixture(autouse=True)
 def few_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bounds, "CALL_STEPS", 110)
-    monkeypatch.setattr(bounds, "CALL_STEPS_SHARDED", 110)
 
 
 def after(helper: str, call: str, rest: str) -> Analysis:

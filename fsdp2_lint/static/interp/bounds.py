@@ -17,8 +17,7 @@ if TYPE_CHECKING:
 
 MAX_SAME_FUNCTION = 2
 MAX_MODEL_DEPTH = 6
-CALL_STEPS = 16_000  # of one function, over all its calls, before anything is sharded
-CALL_STEPS_SHARDED = 40_000  # and from then on, when training steps are what it is about
+CALL_STEPS = 16_000  # of one function, over all its calls
 SHARE = 0.75  # of what its caller has left: the innermost long call ends first, and its callers go on
 _REGROUP = frozenset({"param_groups", "add_param_group"})
 
@@ -48,8 +47,7 @@ class Bounds(Iteration):
         outer, began = self.call_limit, self.steps
         aside = not self.project.may_shard(func.module.path, func.node, func.owner.name if func.owner else "")
         if aside:
-            allowed = CALL_STEPS_SHARDED if self.any_sharded else CALL_STEPS
-            left = max(allowed - self.spent.get(func.node, 0), SHORT)
+            left = max(CALL_STEPS - self.spent.get(func.node, 0), SHORT)
             self.call_limit = began + min(left, int((outer - began) * SHARE) if outer is not None else left)
         mark, born = self.store.mark(), self.fresh()
         loops, context, inside = self.loops, self.context, len(self.inside)
