@@ -41,6 +41,7 @@ class Relevance:
         self.project = project
         self._levels: dict[nodes.NodeNG, int] = {}
         self._names: dict[nodes.NodeNG, frozenset[str] | None] = {}
+        self._inside: dict[nodes.NodeNG, bool] = {}
 
     def level(self, module: Module, node: nodes.NodeNG) -> int:
         """What the code of ``node`` and all that it calls by name can touch: nothing, devices, or anything."""
@@ -60,10 +61,12 @@ class Relevance:
 
     def stays_inside(self, module: Module, node: nodes.NodeNG) -> bool:
         """Is all that it calls, by name, code of the project or of packages that leave models and optimizers alone?"""
-        return self.mentioned(module, node) is not None and not any(
-            _calls_values(part) or any(_unknown_package(at, name) for name in names_in(part))
-            for at, part in self._parts(module, node)
-        )
+        if node not in self._inside:
+            self._inside[node] = self.mentioned(module, node) is not None and not any(
+                _calls_values(part) or any(_unknown_package(at, name) for name in names_in(part))
+                for at, part in self._parts(module, node)
+            )
+        return self._inside[node]
 
     def _search(self, module: Module, node: nodes.NodeNG) -> int:
         found = NONE
