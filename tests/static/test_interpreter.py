@@ -11,7 +11,7 @@ import re
 import pytest
 
 from .constructs import PAIRS
-from .program import HEAD, NET, analyse
+from .program import HEAD, NET, analyse, script
 
 TOOLS = """
 def shard(model):
@@ -62,3 +62,11 @@ def test_every_pair_is_python(code: str, text: str) -> None:
     for drop in "#-", "#+":
         compile(variant(text, drop), "train.py", "exec")
     assert variant(text, "#-") != variant(text, "#+")
+
+
+def test_an_object_that_new_makes_has_the_methods_of_its_class() -> None:
+    trainer = "class Base:\n    def setup(self):\n        self.model = Net()\n        fully_shard(self.model)\n\n\n"
+    trainer += "class Trainer:\n    def __init__(self):\n        self.base = Base.__new__(Base)\n"
+    trainer += "        self.base.setup()\n\n\n"
+    main = "trainer = Trainer()\ntrainer.base.model.forward(torch.ones(2, 8))\n"
+    assert "FSDP401" in analyse(script(main, trainer)).codes

@@ -132,6 +132,8 @@ class Calls(Functions):
         if isinstance(receiver, Ext):
             return self.call(self.ext_attr(receiver, name), call)
         if isinstance(receiver, ClassV):
+            if name == "__new__" and self.class_member(receiver, name) is None:
+                return self.instance(receiver, call)
             return self.call(self.class_attr_value(receiver, name), call)
         if isinstance(receiver, Super):
             return self.call_super(receiver, name, call)

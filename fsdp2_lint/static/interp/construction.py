@@ -50,12 +50,16 @@ class Construction(Calls):
         """A decorator that returns something not followed is taken to return the function."""
         return func if isinstance(wrapped, Obj) else wrapped
 
-    def construct(self: Interpreter, cls: ClassV, call: Call) -> Value:
+    def instance(self: Interpreter, cls: ClassV, call: Call) -> Obj:
+        """An object of a class before it is initialised."""
         atom = Atom("instance", cls=cls, origin=cls.name, site=self.site(call.node))
         atom.facts["module"] = self.is_module_class(cls)
         atom.facts["filled before"] = self.class_member(cls, "__new__") is not None  # what ``__new__`` sets is not seen
-        obj = atom.root
         self.built.add(cls.name)
+        return atom.root
+
+    def construct(self: Interpreter, cls: ClassV, call: Call) -> Value:
+        obj = self.instance(cls, call)
         initialiser = self.class_member(cls, "__init__")
         if initialiser is not None:
             owner, node = initialiser
