@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Iterable
 
 from astroid import nodes
 
@@ -19,10 +20,11 @@ from .project import Project
 from .values import ClassV, Func
 from .witness import witness
 
-PROJECT_STEPS = int(os.environ.get("FSDP2_LINT_STEPS", "800000"))
+PROJECT_STEPS = int(os.environ.get("FSDP2_LINT_STEPS", "1000000"))
 IN_VAIN = 240_000  # when that many steps of a project led to no sharding call, the other entries get only a few
+NEW_PART = 0.4  # scripts of which others ran more than the rest, such as one more configuration, come later
+ALIKE_STEPS = 750_000  # when a project took that many, classes that nothing built come before such scripts
 LEAST = 60_000  # for an entry that shards, when others that sharded took too long
-ALIKE_STEPS = 400_000  # scripts that mention little new run as long as the project took less
 FEWEST = {"script": 4_000, "function": 12_000, "class": 12_000}
 
 
@@ -51,19 +53,23 @@ class Driver:
                     self.court.hear(event)
         later: list[Entry] = []
         for entry in plan.scripts:
-            if plan.alike(entry, self.ran):
+            if plan.news(entry, self.ran) < NEW_PART:
                 later.append(entry)
             else:
                 self.run_entry(entry)
-        for entry in plan.callers(self.reached):
+        self.run_unreached(plan.callers(self.reached))
+        later.sort(key=lambda entry: plan.news(entry, self.ran), reverse=True)
+        while later and self.steps < ALIKE_STEPS:
+            self.run_entry(later.pop(0))
+        self.run_unreached(plan.heirs(self.reached))
+        for entry in later:
+            self.run_entry(entry)
+
+    def run_unreached(self, entries: Iterable[Entry]) -> None:
+        for entry in entries:
             if entry.node not in self.reached:
                 self.reached.add(entry.node)
                 self.run_entry(entry)
-        for entry in later:
-            if self.steps < ALIKE_STEPS:
-                self.run_entry(entry)
-            else:
-                self.out_of_budget.append(f"{entry.name}: much like scripts that were run, and the budget is short")
 
     def run_entry(self, entry: Entry) -> None:
         if self.steps >= PROJECT_STEPS:

@@ -18,7 +18,6 @@ from .project import Module, Project
 MAX_CLIMB = 6
 MAX_CALLERS = 16
 MAX_SUBCLASSES = 12
-NEW_PART = 0.4
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +40,10 @@ class Plan:
     _found: dict[int, Entry | None] = field(default_factory=dict)  # by definition, as is the next
     _called_by: dict[int, list[Definition]] = field(default_factory=dict)
 
-    def alike(self, script: Entry, ran: set[str]) -> bool:
-        """Does a script mention little that others have not run before it, such as one more configuration?"""
+    def news(self, script: Entry, ran: set[str]) -> float:
+        """Which part of what a script mentions has not run yet, 0 to 1."""
         names = self.named.get(script.module.path, frozenset())
-        return len(names - ran) < NEW_PART * len(names)
+        return len(names - ran) / len(names) if names else 0.0
 
     def callers(self, reached: set[nodes.NodeNG]) -> Iterator[Entry]:
         """Outermost callers of sharding code that nothing reached so far; the code itself last."""
@@ -54,9 +53,8 @@ class Plan:
                 yield from self._until_reached(self._climb([definition, caller]), reached, later)
             yield from self._until_reached([definition], reached, later)
         yield from later
-        yield from self._heirs(reached)
 
-    def _heirs(self, reached: set[nodes.NodeNG]) -> Iterator[Entry]:
+    def heirs(self, reached: set[nodes.NodeNG]) -> Iterator[Entry]:
         """Classes that inherit sharding code, of which nothing has run: what they add may train the model."""
         seen: dict[nodes.NodeNG, None] = {}
         for definition in self.reaching:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from fsdp2_lint.static import driver
@@ -76,7 +78,11 @@ def test_a_script_that_is_much_like_another_comes_last(monkeypatch: pytest.Monke
     lib += "def exported(model):\n    model.forward(torch.ones(2, 8))\n"
     alike = {f"run{number}.py": f"from lib import sharded\nsharded({number})\n" for number in range(6)}
     other = {"z_export.py": "from lib import exported, sharded\nexported(sharded(1))\n"}
-    monkeypatch.setattr(driver, "ALIKE_STEPS", 1)
-    seen = analyse({"lib.py": lib, **alike, **other})
-    assert "FSDP401" in seen.codes
-    assert sum("much like" in why for why in seen.result.out_of_budget) >= 4
+    order: list[str] = []
+    run_entry = driver.Driver.run_entry
+    monkeypatch.setattr(
+        driver.Driver, "run_entry", lambda self, entry: (order.append(Path(entry.name).name), run_entry(self, entry))[1]
+    )
+    assert "FSDP401" in analyse({"lib.py": lib, **alike, **other}).codes
+    assert order[:2] == ["run0.py", "z_export.py"]
+    assert sorted(order[2:]) == sorted(alike)[1:]
