@@ -12,6 +12,7 @@ only ever used to keep events apart, never to join them.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -21,9 +22,13 @@ MAX_LEAVES = 40  # a larger composite becomes an unknown of its own: it only los
 
 
 class Interned(tuple):  # type: ignore[type-arg]
-    """A formula that exists once, so that comparing and hashing it cost nothing."""
+    """A formula that exists once, so that comparing and hashing it cost nothing; what is asked of it is kept."""
 
-    __slots__ = ()
+    key = 0  # a number for the unknown that a leaf is about: unknowns are deep, and hashing them is dear
+    asserted: Interned | None = None  # of a leaf: the formula that says that its unknown is true
+    size = 0  # how many leaves it has
+    keys: frozenset[int] | None = None  # of the unknowns that its leaves are about
+    watched: Interned | None = None  # of a composite: a part that was open when it was last asked
     __hash__ = object.__hash__
     __eq__ = object.__eq__
     __ne__ = object.__ne__
@@ -44,8 +49,7 @@ def intern(formula: Formula) -> Formula:
 def forget_formulas() -> None:
     """Formulas are shared within one entry; between entries nothing refers to them."""
     _interned.clear()
-    _sizes.clear()
-    _touched.clear()
+    _numbers.clear()
 
 
 def negate(formula: Formula) -> Formula:
@@ -80,17 +84,15 @@ def _combine(kind: str, formulas: Iterable[Formula], *, neutral: bool) -> Formul
 def _leaves(formula: Formula) -> int:
     if isinstance(formula, bool):
         return 0
-    found = _sizes.get(formula)
-    if found is None:
+    if not formula.size:
         if formula[0] == "not":
-            found = _leaves(formula[1])
+            formula.size = _leaves(formula[1])
         else:
-            found = sum(map(_leaves, formula[1])) if formula[0] in ("and", "or") else 1
-        _sizes[formula] = found
-    return found
+            formula.size = sum(map(_leaves, formula[1])) if formula[0] in ("and", "or") else 1
+    return int(formula.size)
 
 
-def atoms(formula: Formula) -> Iterator[tuple[Any, ...]]:
+def atoms(formula: Formula) -> Iterator[Interned]:
     """The leaves of a formula."""
     if isinstance(formula, bool):
         return
@@ -104,16 +106,29 @@ def atoms(formula: Formula) -> Iterator[tuple[Any, ...]]:
         yield formula
 
 
-def touches(composite: Formula) -> frozenset[Any]:
-    """The leaves of a composite and what they are about: only those can settle it."""
-    found = _touched.get(composite)
-    if found is None:
-        found = _touched[composite] = frozenset(item for atom in atoms(composite) for item in (atom, atom[1]))
-    return found
+def key_of(leaf: Interned) -> int:
+    """The number of the unknown that a leaf is about."""
+    if not leaf.key:
+        leaf.key = _numbers.get(leaf[1]) or _numbers.setdefault(leaf[1], next(_fresh))
+    return leaf.key
 
 
-_sizes: dict[Formula, int] = {}
-_touched: dict[Formula, frozenset[Any]] = {}
+def asserted(leaf: Interned) -> Interned:
+    """The formula that says that the unknown of this leaf is true."""
+    if leaf.asserted is None:
+        leaf.asserted = intern(("truth", leaf[1]))
+    return leaf.asserted
+
+
+def keys_of(formula: Interned) -> frozenset[int]:
+    """The numbers of what the leaves of a formula are about: only news of those can settle it."""
+    if formula.keys is None:
+        formula.keys = frozenset(key_of(leaf) for leaf in atoms(formula))
+    return formula.keys
+
+
+_numbers: dict[Any, int] = {}
+_fresh = itertools.count(1)  # never used twice: a formula that outlives its entry keeps its number
 
 
 def is_fork(formula: Formula) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from . import formulas
-from .formulas import LARGE, Formula, Interned, both, intern, negate, touches
+from .formulas import LARGE, Formula, Interned, asserted, atoms, both, intern, key_of, keys_of, negate
 
 MAX_LITERALS = 160
 MAX_CONDITIONS = 3_000_000  # over all guards of an entry, some 300 MB: it has lost itself in combinations
@@ -79,14 +79,17 @@ def _united(one: Guard, other: Guard) -> Guard | None:
 class Guard:
     """An immutable conjunction. ``TOP`` is the empty one; extend it with :meth:`add`."""
 
-    __slots__ = ("literals", "_truths", "_equal", "_among", "_composites", "_extended", "_joined", "_set", "_blurred")
+    __slots__ = (
+        "literals", "_truths", "_equal", "_among", "_composites", "_asked", "_extended", "_joined", "_set", "_blurred",
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self.literals: tuple[tuple[Formula, bool], ...] = ()
         self._truths: dict[Formula, bool] = {}
-        self._equal: dict[Any, Any] = {}
-        self._among: dict[Any, frozenset[Any]] = {}  # which constants an unknown may equal
-        self._composites: tuple[tuple[Formula, bool], ...] = ()
+        self._equal: dict[int, Any] = {}  # by the number of the unknown, as is the next
+        self._among: dict[int, frozenset[Any]] = {}  # which constants an unknown may equal
+        self._composites: tuple[Interned, ...] = ()  # an "or" that is true, an "and" that is false: not met yet
+        self._asked: frozenset[int] = frozenset()  # what those are about
         self._extended: dict[tuple[Formula, bool], Guard | None] = {}
         self._joined: dict[Guard, Guard | None] = {}
         self._set: Literals | None = None
@@ -109,32 +112,34 @@ class Guard:
         if not isinstance(formula, Interned):
             formula = intern(formula)
         known = self._truths.get(formula)
-        if known is not None:
-            return known
+        return known if known is not None else self._infer(formula)
+
+    def _infer(self, formula: Interned) -> bool | None:
+        """The truth of a formula that was not asked for itself on this path."""
         kind = formula[0]
+        if kind == "not":
+            inner = self._truths.get(formula[1])
+            if inner is None:
+                inner = self._infer(formula[1])
+            return None if inner is None else not inner
         if kind == "is":
-            if formula[1] in self._equal:
-                return _same(self._equal[formula[1]], formula[2])
-            if formula[1] in self._among and formula[2] not in self._among[formula[1]]:
+            key = formula.key or key_of(formula)
+            if key in self._equal:
+                return _same(self._equal[key], formula[2])
+            if key in self._among and formula[2] not in self._among[key]:
                 return False
-            truth = self._truths.get(intern(("truth", formula[1])))
+            truth = self._truths.get(formula.asserted or asserted(formula))
             if truth is not None and isinstance(formula[2], _CONSTANT) and bool(formula[2]) is not truth:
                 return False  # ``if not x`` and ``if x == "fsdp"`` exclude each other
             return None
         if kind == "truth":
-            return bool(self._equal[formula[1]]) if formula[1] in self._equal else None
-        if kind == "not":
-            inner = self.decide(formula[1])
-            return None if inner is None else not inner
+            key = formula.key or key_of(formula)
+            return bool(self._equal[key]) if key in self._equal else None
         return self._settle(formula)
 
     def add(self, formula: Formula, truth: bool = True) -> Guard | None:
         """This path where ``formula`` is also ``truth``; None if that cannot be."""
-        formula = intern(formula)
-        known = self.decide(formula)
-        if known is not None:
-            return self if known is truth else None
-        key = (formula, truth)
+        key = (intern(formula), truth)
         if key not in self._extended:
             self._extended[key] = self._with((key,))
         return self._extended[key]
@@ -150,11 +155,22 @@ class Guard:
         return self._joined[other]
 
     def _with(self, literals: Iterable[tuple[Formula, bool]]) -> Guard | None:
+        fresh = []  # most joins add nothing or contradict, which is seen without a copy
+        for formula, truth in literals:
+            known = self._truths.get(formula)
+            if known is None and not isinstance(formula, bool) and formula[0] in ("is", "truth"):
+                known = self._infer(formula)
+            if known is None:
+                fresh.append((formula, truth))
+            elif known is not truth:
+                return None
+        if not fresh:
+            return self
         new = Guard()
         new.literals = self.literals
-        new._truths, new._equal, new._composites = dict(self._truths), self._equal, self._composites
-        new._among = self._among
-        for formula, truth in literals:
+        new._truths, new._equal, new._among = dict(self._truths), self._equal, self._among
+        new._composites, new._asked = self._composites, self._asked
+        for formula, truth in fresh:
             if not new._assume(formula, truth):
                 return None
         if len(new.literals) == len(self.literals):
@@ -180,19 +196,43 @@ class Guard:
         self.literals = (*self.literals, (formula, truth))
         self._truths[formula] = truth
         if formula[0] in ("and", "or"):
-            self._composites = (*self._composites, (formula, truth))
+            self._composites, self._asked = (*self._composites, formula), self._asked | keys_of(formula)
             return formula[0] == "and" or self._narrow(formula)
         if formula[0] == "is" and truth:
-            self._equal = {**self._equal, formula[1]: formula[2]}
-        for composite, expected in self._composites:
-            about = touches(composite)
-            if (formula in about or formula[1] in about) and self._settle(composite) is (not expected):
+            self._equal = {**self._equal, key_of(formula): formula[2]}
+        return (formula.key or key_of(formula)) not in self._asked or self._holds_with(formula.key)
+
+    def _holds_with(self, key: int) -> bool:
+        """Do the composites still hold that are about what is news? One that is settled by it is not asked again."""
+        settled = []
+        for composite in [each for each in self._composites if key in keys_of(each)]:
+            met = self._met(composite)
+            if met is False:
                 return False
+            if met:
+                settled.append(composite)
+        if settled:
+            self._composites = tuple(each for each in self._composites if each not in settled)
         return True
+
+    def _met(self, composite: Interned) -> bool | None:
+        """Is what a composite asks (an "or" to be true, an "and" to be false) met, still open or contradicted?
+
+        One part that can still meet it is enough; most often it is the one that could the last time.
+        """
+        deciding = composite[0] == "or"
+        for part in (composite.watched, *composite[1]) if composite.watched else composite[1]:
+            answer = self._truths.get(part)
+            if answer is None:
+                answer = self._infer(part)
+            if answer is not (not deciding):
+                composite.watched = part
+                return answer is deciding or None
+        return False
 
     def _narrow(self, disjunction: Formula) -> bool:
         """``x == 1 or x == 2``: two of these about the same unknown may leave nothing."""
-        keys = {part[1] for part in disjunction[1] if part[0] == "is" and isinstance(part[2], _CONSTANT)}
+        keys = {key_of(part) for part in disjunction[1] if part[0] == "is" and isinstance(part[2], _CONSTANT)}
         if len(keys) == 1 and all(part[0] == "is" for part in disjunction[1]):
             key = keys.pop()
             left = frozenset(part[2] for part in disjunction[1] if self.decide(part) is not False)
@@ -205,7 +245,9 @@ class Guard:
         deciding = composite[0] == "or"
         open_part = False
         for part in composite[1]:
-            answer = self.decide(part)
+            answer = self._truths.get(part)
+            if answer is None:
+                answer = self._infer(part)
             if answer is deciding:
                 return deciding
             open_part = open_part or answer is None
@@ -255,7 +297,8 @@ def _same(left: Any, right: Any) -> bool | None:
 
 
 def _is_large(formula: Formula) -> bool:
-    return bool(formula[0] == "truth" and isinstance(formula[1], tuple) and formula[1][0] == LARGE)
+    """Does it ask, among other things, what was too large to be compared?"""
+    return any(isinstance(leaf[1], tuple) and leaf[1][0] == LARGE for leaf in atoms(formula))
 
 
 def _is_drive(formula: Formula) -> bool:

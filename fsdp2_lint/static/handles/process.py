@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from ...vocab.answers import Answer, no, unknown, yes
 from ...vocab.finding import Moment
-from ..formulas import Formula, atoms, both, either, is_fork, negate
+from ..formulas import Formula, atoms, both, either, intern, is_fork, negate
 from ..guards import TOP, Guard
 from ..interp.conditions import mentions_rank
 from ..relations import Relation
@@ -147,7 +147,7 @@ class StaticCollection:
 
     def _group_made(self) -> Answer:
         """The code asks whether a process group exists: did this program make one by then?"""
-        asked = any(INITIALISED in atoms(formula) for formula, _ in self.step.guard.literals)
+        asked = any(intern(INITIALISED) in atoms(formula) for formula, _ in self.step.guard.literals)
         if not asked or self.program.partial:
             return yes()
         made = self.program.trace.of("process_group", "mesh", "sharded", before=self.step)

@@ -85,7 +85,7 @@ class Conditions(Expressions):
         if isinstance(value, Cond):
             return value.formula
         if isinstance(value, Rank):
-            return ("not", ("is", value, 0))
+            return negate(("is", value, 0))
         if isinstance(value, Choice):
             return self.spread(value, self.truth)
         if isinstance(value, TupleV):
@@ -201,7 +201,7 @@ class Conditions(Expressions):
                 return _POSITIVE[op, right.value]
         if isinstance(left, Rank) and isinstance(right, Const):
             if (op, right.value) in ((">", 0), (">=", 1)):
-                return ("not", ("is", left, 0))
+                return negate(("is", left, 0))
             if (op, right.value) in (("<", 1), ("<=", 0)):
                 return ("is", left, 0)
         return ("truth", ("compare", op, left, right))

@@ -41,9 +41,17 @@ class Membership(Machine):
         self.opaque: dict[str, nodes.NodeNG] = {}
         self.adopted_at: dict[Obj, int] = {}
         self.called_atoms: set[Atom] = set()
+        self.addresses: dict[Obj, Address] = {}
+        self.addressed_with = 0  # how many modules had a parent when these were found
 
     def address(self: Interpreter, obj: Obj) -> Address:
-        return address(obj, self.parents)
+        if self.addressed_with != len(self.parents):  # parts are only ever added
+            self.addresses.clear()
+            self.addressed_with = len(self.parents)
+        found = self.addresses.get(obj)
+        if found is None:
+            found = self.addresses[obj] = address(obj, self.parents)
+        return found
 
     def relation(self: Interpreter, mine: Obj, other: Obj) -> Relation:
         return relation(self.address(mine), self.address(other))
@@ -152,11 +160,12 @@ class Membership(Machine):
     def is_sharded_formula(self: Interpreter, obj: Obj) -> Any:
         """``isinstance(m, FSDPModule)``: decided where the trace decides it."""
         related = 0
+        whole = self.address(obj)[0]
         for step in self.trace.of("sharded"):
-            found = {self.relation(part, obj) for part in step["group"]} - {Relation.NONE}
+            found = [self.relation(part, obj) for part in step["group"] if self.address(part)[0] is whole]
             if Relation.SAME in found and self.guard.implies(step.guard):
                 return True
-            related += bool(found)
+            related += any(relation is not Relation.NONE for relation in found)
         if not related and obj.parent is None and obj.atom.kind == "instance":
             return False
         return ("truth", ("sharded", obj, related))
