@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
@@ -68,22 +67,15 @@ def _run_engine(
     from fsdp2_lint.static.check import check
     from fsdp2_lint.suppress import partition
 
-    # The syntax trees live to the end of the run: looking through them again and again for
-    # garbage costs a quarter of the time.
-    thresholds = gc.get_threshold()
-    gc.set_threshold(100_000, 50, 50)
-    try:
-        rules, selection = registry.select(registry.rules(), select, ignore)
-        result: Result = check(
-            found.files,
-            root=found.root,
-            explicit=set(found.explicit),
-            overlay=found.overlay or None,
-            rules=rules,
-            dump_trace=dump_trace,
-        )
-    finally:
-        gc.set_threshold(*thresholds)
+    rules, selection = registry.select(registry.rules(), select, ignore)
+    result: Result = check(
+        found.files,
+        root=found.root,
+        explicit=set(found.explicit),
+        overlay=found.overlay or None,
+        rules=rules,
+        dump_trace=dump_trace,
+    )
     asked = set(found.files)
     # Imports lead out of the files that were given: what lies wholly elsewhere was not asked for.
     of_interest = [

@@ -11,6 +11,7 @@ from typing import Literal
 
 from ..vocab.finding import Finding, Label, Site
 from ..vocab.rule import Court, Rule, Verdict
+from . import garbage
 from .driver import Driver
 from .handles import ModelKey
 from .project import Project
@@ -76,7 +77,8 @@ def check(
 
     def work() -> None:
         try:
-            _check(result, files, root, explicit, overlay, rules, dump_trace)
+            with garbage.by_hand():
+                _check(result, files, root, explicit, overlay, rules, dump_trace)
         except BaseException as error:  # handed over to the caller's thread
             failure.append(error)
 

@@ -11,6 +11,7 @@ from astroid import nodes
 from ..vocab.rule import Court
 from .driving import drive
 from .entries import Entry, find_entries
+from .garbage import Garbage
 from .guards import MAX_CONDITIONS, Pool, forget
 from .handles import Program
 from .imports import imported_events
@@ -37,6 +38,7 @@ class Driver:
         self.reached: set[nodes.NodeNG] = set()
         self.ran: set[str] = set()  # names of functions that ran and of classes that were built
         self.steps = 0
+        self.garbage = Garbage()
         self.too_long = 0  # entries that sharded and then took too many steps: scripts of one project are alike
         self.in_vain = 0  # of these, steps of entries that sharded nothing
         self.out_of_budget: list[str] = []
@@ -75,6 +77,7 @@ class Driver:
         if self.steps >= PROJECT_STEPS:
             self.out_of_budget.append(f"{entry.name}: the project's budget of {PROJECT_STEPS} steps was spent before")
             return
+        self.garbage.collect(self.steps)
         machine = Interpreter(
             self.project,
             max_steps=min(max(MAX_STEPS // (1 + self.too_long), LEAST), PROJECT_STEPS - self.steps),

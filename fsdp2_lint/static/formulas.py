@@ -28,6 +28,7 @@ class Interned(tuple):  # type: ignore[type-arg]
     asserted: Interned | None = None  # of a leaf: the formula that says that its unknown is true
     size = 0  # how many leaves it has
     keys: frozenset[int] | None = None  # of the unknowns that its leaves are about
+    literals: tuple[tuple[Interned, bool], tuple[Interned, bool]] | None = None  # that it is false, that it is true
     watched: Interned | None = None  # of a composite: a part that was open when it was last asked
     __hash__ = object.__hash__
     __eq__ = object.__eq__
@@ -111,6 +112,13 @@ def key_of(leaf: Interned) -> int:
     if not leaf.key:
         leaf.key = _numbers.get(leaf[1]) or _numbers.setdefault(leaf[1], next(_fresh))
     return leaf.key
+
+
+def literal(formula: Interned, truth: bool) -> tuple[Interned, bool]:
+    """The pair that says so; many path conditions hold it."""
+    if formula.literals is None:
+        formula.literals = (formula, False), (formula, True)
+    return formula.literals[truth]
 
 
 def asserted(leaf: Interned) -> Interned:

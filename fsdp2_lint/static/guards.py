@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from . import formulas
-from .formulas import LARGE, Formula, Interned, asserted, atoms, both, intern, key_of, keys_of, negate
+from .formulas import LARGE, Formula, Interned, asserted, atoms, both, intern, key_of, keys_of, literal, negate
 
 MAX_LITERALS = 160
 MAX_CONDITIONS = 3_000_000  # over all guards of an entry, some 300 MB: it has lost itself in combinations
@@ -41,10 +41,10 @@ _sides: dict[tuple[Formula, bool], set[tuple[Literals, Literals]]] = {}
 def two_sides(one: Guard, other: Guard) -> None:
     """Remember that a branch takes one of these two paths: whatever holds on both holds without it."""
     mine, theirs = frozenset(one.literals), frozenset(other.literals)
-    for literal in mine:
-        _sides.setdefault(literal, set()).add((mine, theirs))
-    for literal in theirs:
-        _sides.setdefault(literal, set()).add((theirs, mine))
+    for part in mine:
+        _sides.setdefault(part, set()).add((mine, theirs))
+    for part in theirs:
+        _sides.setdefault(part, set()).add((theirs, mine))
 
 
 def merged(guards: list[Guard]) -> list[Guard]:
@@ -193,7 +193,7 @@ class Guard:
             formula, truth = intern(("truth", (LARGE, object()))), True  # equal to no other
         if formula[0] == ("and" if truth else "or"):
             return all(self._assume(part, truth) for part in formula[1])
-        self.literals = (*self.literals, (formula, truth))
+        self.literals = (*self.literals, literal(formula, truth))
         self._truths[formula] = truth
         if formula[0] in ("and", "or"):
             self._composites, self._asked = (*self._composites, formula), self._asked | keys_of(formula)
@@ -254,6 +254,20 @@ class Guard:
         return None if open_part else not deciding
 
     def compatible(self, other: Guard) -> bool:
+        """Can both hold? As ``join``, but most often seen without a new path."""
+        if other is not self and other not in self._joined:
+            for formula, truth in other.literals:
+                known = self._truths.get(formula)
+                if known is None:
+                    if formula[0] in ("and", "or"):
+                        break
+                    known = self._infer(formula)
+                if known is None and (formula.key or key_of(formula)) in self._asked:
+                    break
+                if known is (not truth):
+                    return False
+            else:
+                return True
         return self.join(other) is not None
 
     @property

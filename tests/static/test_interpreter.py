@@ -70,3 +70,13 @@ def test_an_object_that_new_makes_has_the_methods_of_its_class() -> None:
     trainer += "        self.base.setup()\n\n\n"
     main = "trainer = Trainer()\ntrainer.base.model.forward(torch.ones(2, 8))\n"
     assert "FSDP401" in analyse(script(main, trainer)).codes
+
+
+def test_the_step_of_an_optimizer_of_the_project_is_a_step() -> None:
+    optimizer = (
+        "class Own(torch.optim.Optimizer):\n    def __init__(self, params):\n        super().__init__(params, {})\n\n"
+    )
+    optimizer += "    def step(self, closure=None):\n        raise NotImplementedError\n\n\n"
+    main = "model = Net()\noptimizer = Own(model.parameters())\nfully_shard(model)\n"
+    main += "model(torch.ones(2, 8)).sum().backward()\noptimizer.step()\nmodel.forward(torch.ones(2, 8))\n"
+    assert {"FSDP601", "FSDP401"} <= set(analyse(script(main, optimizer)).codes)

@@ -30,7 +30,7 @@ class StaticOptimizer:
         for step in self.program.trace.of("optimizer"):
             if step.subject is self.obj:
                 for held in step["held"]:
-                    if self.program.top(held.model) is self.model and step.guard.join(held.guard) is not None:
+                    if self.program.top(held.model) is self.model and step.guard.compatible(held.guard):
                         yield step, held
 
     def replaced(self) -> Many[Stale]:

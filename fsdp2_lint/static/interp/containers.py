@@ -125,7 +125,7 @@ class Containers(Names):
         held = self.entries(leaf)
         if isinstance(key, Const):
             possible = [
-                (path, value) for name, path, value in held.entries if name == key and self.guard.join(path) is not None
+                (path, value) for name, path, value in held.entries if name == key and self.guard.compatible(path)
             ]
             if possible:
                 if default is not None and all(path is not TOP for path, _ in possible):

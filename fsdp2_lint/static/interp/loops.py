@@ -25,7 +25,7 @@ class Loops(Statements):
         start = self.guard
         ways = 0
         for guard, element in self.elements(iterable, node.iter):
-            if self.guard.join(guard) is None:
+            if not self.guard.compatible(guard):
                 continue
             flow = self.visit_if(guard, node, element)
             ways |= flow

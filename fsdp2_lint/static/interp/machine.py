@@ -157,7 +157,7 @@ class Machine:
         """The options of a value that are possible on this path."""
         if not isinstance(value, Choice):
             return [(TOP, value)]
-        possible = [(guard, leaf) for guard, leaf in value.options if self.guard.join(guard) is not None]
+        possible = [(guard, leaf) for guard, leaf in value.options if self.guard.compatible(guard)]
         return [(TOP, possible[0][1])] if len(possible) == 1 else possible
 
     def over(self: Interpreter, value: Value, action: Callable[[Value], Value]) -> Value:

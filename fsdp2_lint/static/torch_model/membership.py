@@ -129,6 +129,13 @@ class Membership(Machine):
             ):
                 obj.atom.facts["given optimizer"] = True
 
+    def updates_itself(self: Interpreter, obj: Obj) -> bool:
+        """Is it an optimizer of the project, and not a wrapper of one? Its step sets values, and exchanges nothing."""
+        held = [self.store.get((obj, name)) for name in self.store.fields.get(obj, ())]
+        return obj in self.optimizers and not any(
+            leaf in self.optimizers for value in held if value is not None for _, leaf in self.leaves(value)
+        )
+
     def given(self: Interpreter, func: Func, bound: dict[str, Value]) -> None:
         """A function takes a model and a finished optimizer: that holds what the model has by then."""
         handed = [
