@@ -24,8 +24,8 @@ from .witness import witness
 PROJECT_STEPS = int(os.environ.get("FSDP2_LINT_STEPS", "1000000"))
 IN_VAIN = 240_000  # when that many steps of a project led to no sharding call, the other entries get only a few
 NEW_PART = 0.4  # scripts of which others ran more than the rest, such as one more configuration, come later
-ALIKE_STEPS = 750_000  # when a project took that many, classes that nothing built come before such scripts
-LEAST = 60_000  # for an entry that shards, when others that sharded took too long
+ALIKE_STEPS = 800_000  # when a project took that many, classes that nothing built come before such scripts
+LEAST = 60_000  # for an entry that shards, when others that sharded took too long or are much like it
 FEWEST = {"script": 4_000, "function": 12_000, "class": 12_000}
 
 
@@ -62,10 +62,10 @@ class Driver:
         self.run_unreached(plan.callers(self.reached))
         later.sort(key=lambda entry: plan.news(entry, self.ran), reverse=True)
         while later and self.steps < ALIKE_STEPS:
-            self.run_entry(later.pop(0))
-        self.run_unreached(plan.heirs(self.reached))
+            self.run_entry(later.pop(0), LEAST)
+        self.run_unreached(plan.untouched(self.reached))
         for entry in later:
-            self.run_entry(entry)
+            self.run_entry(entry, LEAST)
 
     def run_unreached(self, entries: Iterable[Entry]) -> None:
         for entry in entries:
@@ -73,14 +73,14 @@ class Driver:
                 self.reached.add(entry.node)
                 self.run_entry(entry)
 
-    def run_entry(self, entry: Entry) -> None:
+    def run_entry(self, entry: Entry, most: int = MAX_STEPS) -> None:
         if self.steps >= PROJECT_STEPS:
             self.out_of_budget.append(f"{entry.name}: the project's budget of {PROJECT_STEPS} steps was spent before")
             return
         self.garbage.collect(self.steps)
         machine = Interpreter(
             self.project,
-            max_steps=min(max(MAX_STEPS // (1 + self.too_long), LEAST), PROJECT_STEPS - self.steps),
+            max_steps=min(max(most // (1 + self.too_long), LEAST), PROJECT_STEPS - self.steps),
             max_unsharded=max(min(MAX_UNSHARDED, IN_VAIN - self.in_vain), FEWEST[entry.kind]),
         )
         program = Program(machine, entry.name, partial=entry.kind != "script")
@@ -88,7 +88,7 @@ class Driver:
             self.interpret(machine, entry, program)
         except (OutOfBudget, RecursionError, MemoryError) as error:
             reason = str(error) if isinstance(error, OutOfBudget) else "calls nested too deeply"
-            self.too_long += machine.any_sharded
+            self.too_long += machine.any_sharded and most > LEAST
             self.out_of_budget.append(f"{entry.name}: {reason}")
             program.cut_off(f"{entry.name} went out of budget ({reason})")
         except Diverges:

@@ -54,7 +54,16 @@ class Plan:
             yield from self._until_reached([definition], reached, later)
         yield from later
 
-    def heirs(self, reached: set[nodes.NodeNG]) -> Iterator[Entry]:
+    def untouched(self, reached: set[nodes.NodeNG]) -> Iterator[Entry]:
+        """Classes whose sharding code has run, but not in the order in which their own initialiser runs it."""
+        yield from self._heirs(reached)
+        for definition in self.reaching:
+            initialiser = self._find(definition) if definition.owner and definition.name == "__init__" else None
+            entry = self._entry(definition)
+            if initialiser is not None and entry is not None and initialiser.node not in reached:
+                yield entry
+
+    def _heirs(self, reached: set[nodes.NodeNG]) -> Iterator[Entry]:
         """Classes that inherit sharding code, of which nothing has run: what they add may train the model."""
         seen: dict[nodes.NodeNG, None] = {}
         for definition in self.reaching:

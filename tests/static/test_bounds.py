@@ -81,7 +81,9 @@ def test_a_script_that_is_much_like_another_comes_last(monkeypatch: pytest.Monke
     order: list[str] = []
     run_entry = driver.Driver.run_entry
     monkeypatch.setattr(
-        driver.Driver, "run_entry", lambda self, entry: (order.append(Path(entry.name).name), run_entry(self, entry))[1]
+        driver.Driver,
+        "run_entry",
+        lambda self, entry, *most: (order.append(Path(entry.name).name), run_entry(self, entry, *most))[1],
     )
     assert "FSDP401" in analyse({"lib.py": lib, **alike, **other}).codes
     assert order[:2] == ["run0.py", "z_export.py"]

@@ -129,3 +129,35 @@ def main():
 main()
 """
     assert "FSDP601" not in analyse({"util.py": helper, "train.py": main}).codes
+
+
+def test_an_initialiser_that_no_script_runs_is_checked_although_its_methods_ran() -> None:
+    lib = f"""{HEAD}{NET}
+def shard(model):
+    fully_shard(model)
+
+
+class Base:
+    def __init__(self):
+        self.make()
+        self.build()
+        self.wrap()
+        self.train()
+    def make(self):
+        self.model = Net()
+    def build(self):
+        self.optimizer = torch.optim.AdamW(self.model.parameters())
+    def wrap(self):
+        shard(self.model)
+    def train(self):
+        self.model(torch.ones(2)).sum().backward()
+        self.optimizer.step()
+"""
+    main = "from lib import Base\nbase = Base.__new__(Base)\nbase.make()\nbase.wrap()\nbase.build()\nbase.train()\n"
+    assert "FSDP601" in analyse({"lib.py": lib, "train.py": main}).codes
+    assert (
+        "FSDP601"
+        not in analyse(
+            {"lib.py": lib.replace("build()\n        self.wrap()", "wrap()\n        self.build()"), "train.py": main}
+        ).codes
+    )

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from tests.static.program import FOOT, HEAD, NET, analyse
+import pytest
+
+from tests.static.program import FOOT, HEAD, NET, analyse, script
 
 SHARD = "    fully_shard(model)\n"
 DIRECT = "    model.forward(torch.ones(2, 8))\n"
@@ -187,3 +189,15 @@ def test_which_modules_pass_a_filter_by_an_open_set_is_not_known() -> None:
         "FSDP302"
         in analyse(HEAD + NET + body.replace("any(isinstance(part, cls) for cls in wanted)", "True") + FOOT).codes
     )
+
+
+@pytest.mark.parametrize("items", ["state", "{name: item for name, item in state.items()}"])
+def test_a_dict_that_some_options_gather_is_not_called_sharded(items: str) -> None:
+    main = "model = Net()\nfully_shard(model)\noptions = None\nif WHOLE:\n"
+    main += "    options = StateDictOptions(full_state_dict=True)\n"
+    main += f"state = get_model_state_dict(model, options=options)\nif WHOLE:\n    torch.save({items}, 'model.pt')\n"
+    helpers = "from torch.distributed.checkpoint.state_dict import StateDictOptions, get_model_state_dict\n"
+    helpers += "WHOLE = bool(int(os.environ['WHOLE']))\n"
+    assert "FSDP701" not in analyse(script(main, helpers)).codes
+    plain = main.replace("options = StateDictOptions(full_state_dict=True)", "options = StateDictOptions()")
+    assert "FSDP701" in analyse(script(plain, helpers)).codes

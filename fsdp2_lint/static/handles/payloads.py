@@ -30,21 +30,18 @@ class StaticPayload:
         found: dict[str, None] = {}
         why = self.program.open_why
         for guard, leaf in self.leaves():
-            if isinstance(leaf, StateTensor):
-                if guard.decide(("truth", ("dtensor", leaf))) is False:
-                    continue  # the program asked, and keeps only what is no DTensor
-                words = self._of(leaf.of, guard)
-            elif isinstance(leaf, ParamV):
-                if guard.decide(("truth", ("dtensor", leaf))) is False:
-                    continue
+            if isinstance(leaf, (StateTensor, ParamV)) and guard.decide(("truth", ("dtensor", leaf))) is False:
+                continue  # the program asked, and keeps only what is no DTensor
+            if isinstance(leaf, ParamV):
                 words = self._of(StateDict("model", leaf.model, leaf.read), guard).replace(
                     "the state dict", "parameters"
                 )
-            elif isinstance(leaf, StateDict):
-                words = self._of(leaf, guard)
-                if leaf.full is None:
+            elif isinstance(leaf, (StateDict, StateTensor)):
+                state = leaf.of if isinstance(leaf, StateTensor) else leaf
+                words = self._of(state, guard)
+                if state.full is None:
                     why, words = why or "whether the state dict is gathered is decided elsewhere", ""
-                elif leaf.full:
+                elif state.full:
                     words = ""
             elif (
                 isinstance(leaf, Obj) and leaf.atom.facts.get("module") and leaf not in self.program.machine.optimizers
