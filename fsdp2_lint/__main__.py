@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 
 
 def main() -> int:
     from fsdp2_lint.cli import run
 
-    return run(sys.argv[1:])
+    code = run(sys.argv[1:])
+    gc.freeze()  # the process ends: nothing of what it made needs to be looked through once more
+    return code
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-_WORTH = 30_000  # steps of the interpreter that leave enough behind
+_WORTH = 10_000  # steps of the interpreter that leave enough behind
 
 
 @contextmanager

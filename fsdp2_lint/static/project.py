@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 import sys
 import warnings
 from dataclasses import dataclass, field
@@ -92,6 +93,7 @@ class Project:
         self._asts: dict[str, ast.Module] = {}
         self._modules: dict[str, Module | None] = {}
         self._exists: dict[Path, bool] = {}
+        self._folders: dict[Path, frozenset[str]] = {}
         self._suffixes: dict[str, list[Path]] | None = None
         self.files: list[str] = []
         self.relevance = Relevance(self)
@@ -202,11 +204,20 @@ class Project:
 
     def _is(self, path: Path) -> bool:
         if path not in self._exists:
-            try:
-                self._exists[path] = str(path) in self._overlay or path.is_file()
-            except OSError:
-                self._exists[path] = False
+            there = path.name in self._listing(path.parent) and os.path.isfile(path)
+            self._exists[path] = there or str(path) in self._overlay
         return self._exists[path]
+
+    def _listing(self, folder: Path) -> frozenset[str]:
+        """The names in a folder: most of what an import may mean is not there, and asking for each is dear."""
+        if folder not in self._folders:
+            below = folder != self.root and str(folder).startswith(f"{self.root}{os.sep}")
+            try:
+                there = not below or folder.name in self._listing(folder.parent)
+                self._folders[folder] = frozenset(os.listdir(folder)) if there else frozenset()
+            except OSError:
+                self._folders[folder] = frozenset()
+        return self._folders[folder]
 
 
 def _bind(module: Module, body: list[nodes.NodeNG]) -> None:
