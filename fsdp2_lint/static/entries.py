@@ -59,8 +59,7 @@ class Plan:
         yield from self._heirs(reached)
         for definition in self.reaching:
             initialiser = self._find(definition) if definition.owner and definition.name == "__init__" else None
-            entry = self._entry(definition)
-            if initialiser is not None and entry is not None and initialiser.node not in reached:
+            if initialiser is not None and initialiser.node not in reached and (entry := self._entry(definition)):
                 yield entry
 
     def _heirs(self, reached: set[nodes.NodeNG]) -> Iterator[Entry]:

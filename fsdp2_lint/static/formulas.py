@@ -110,7 +110,7 @@ def atoms(formula: Formula) -> Iterator[Interned]:
 def key_of(leaf: Interned) -> int:
     """The number of the unknown that a leaf is about."""
     if not leaf.key:
-        leaf.key = _numbers.get(leaf[1]) or _numbers.setdefault(leaf[1], next(_fresh))
+        leaf.key = _numbers.setdefault(leaf[1], next(_fresh))
     return leaf.key
 
 

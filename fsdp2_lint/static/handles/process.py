@@ -147,7 +147,8 @@ class StaticCollection:
 
     def _group_made(self) -> Answer:
         """The code asks whether a process group exists: did this program make one by then?"""
-        asked = any(intern(INITIALISED) in atoms(formula) for formula, _ in self.step.guard.literals)
+        question = intern(INITIALISED)
+        asked = any(question in atoms(formula) for formula, _ in self.step.guard.literals)
         if not asked or self.program.partial:
             return yes()
         made = self.program.trace.of("process_group", "mesh", "sharded", before=self.step)
