@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 from fsdp2_lint import syntax
 from fsdp2_lint.discovery import Discovered, discover
 from fsdp2_lint.errors import NothingToCheck
-from fsdp2_lint.source import Sources, display_path
+from fsdp2_lint.source import Sources, display_path, finding_in_characters, labels_in_characters
 
 if TYPE_CHECKING:
     from fsdp2_lint.static.check import ModelVerdicts, Result
-    from fsdp2_lint.vocab.finding import Finding, Label
+    from fsdp2_lint.vocab.finding import Finding
 
 
 @dataclass(slots=True)
@@ -73,13 +73,13 @@ def _run_engine(
         root=found.root,
         explicit=set(found.explicit),
         overlay=found.overlay or None,
-        rules=rules,
+        rules=[rule for rule in rules if "S" in rule.witnesses],
         dump_trace=dump_trace,
     )
     asked = set(found.files)
     # Imports lead out of the files that were given: what lies wholly elsewhere was not asked for.
     of_interest = [
-        _in_characters(finding, report.sources)
+        finding_in_characters(finding, report.sources)
         for finding in result.findings
         if selection.shows(finding) and any(site.path in asked for site in finding.sites)
     ]
@@ -90,7 +90,8 @@ def _run_engine(
             model,
             site=report.sources.in_characters(model.site),
             clauses=tuple(
-                replace(clause, evidence=_labels(clause.evidence, report.sources)) for clause in model.clauses
+                replace(clause, evidence=labels_in_characters(clause.evidence, report.sources))
+                for clause in model.clauses
             ),
         )
         for model in result.models
@@ -104,15 +105,6 @@ def _run_engine(
             _report_problem(report, problem.path, problem.row, problem.column, problem.message)
         else:
             report.notes.append(f"not followed: {display_path(problem.path)}:{problem.row}: {problem.message}")
-
-
-def _in_characters(finding: Finding, sources: Sources) -> Finding:
-    (primary,) = _labels((finding.primary,), sources)
-    return replace(finding, primary=primary, related=_labels(finding.related, sources))
-
-
-def _labels(labels: tuple[Label, ...], sources: Sources) -> tuple[Label, ...]:
-    return tuple(replace(label, site=sources.in_characters(label.site)) for label in labels)
 
 
 def _report_problem(report: Report, path: str, row: int, column: int, message: str) -> None:

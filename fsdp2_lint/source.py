@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from fsdp2_lint.vocab.finding import Site
+    from fsdp2_lint.vocab.finding import Finding, Label, Site
 
 _NEWLINE = re.compile(r"\r\n|\r|\n")
 
@@ -52,6 +52,15 @@ class Sources:
         if line is None or line.isascii() or column < 1:
             return column
         return len(line.encode("utf-8", "replace")[: column - 1].decode("utf-8", "replace")) + 1
+
+
+def finding_in_characters(finding: Finding, sources: Sources) -> Finding:
+    (primary,) = labels_in_characters((finding.primary,), sources)
+    return replace(finding, primary=primary, related=labels_in_characters(finding.related, sources))
+
+
+def labels_in_characters(labels: tuple[Label, ...], sources: Sources) -> tuple[Label, ...]:
+    return tuple(replace(label, site=sources.in_characters(label.site)) for label in labels)
 
 
 def decode(data: bytes) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from fsdp2_lint.vocab.events import PlanSettled
 from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
+from fsdp2_lint.vocab.words import listed
 
 
 class RootNotSharded(Rule):
@@ -26,11 +27,6 @@ class RootNotSharded(Rule):
         if outside and units:
             yield self.found(
                 units.items[0],
-                f"{model.label} itself is never sharded: the gradients of {_listed(outside.what)} are not reduced",
+                f"{model.label} itself is never sharded: the gradients of {listed(outside.what)} are not reduced",
                 f"only parts of {model.label} are sharded",
             )
-
-
-def _listed(names: list[str]) -> str:
-    shown = ", ".join(names[:3])
-    return shown if len(names) <= 3 else f"{shown} and {len(names) - 3} more"

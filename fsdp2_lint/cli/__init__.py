@@ -1,7 +1,8 @@
 """The command line. Only this folder knows click; the work is done elsewhere.
 
 Exit codes: 0 nothing found, 1 findings, 2 abnormal (bad usage, unreadable file, internal
-error). Findings go to stdout, everything else to stderr, and no traceback to anybody.
+error), 3 nothing was checked (`run` and `report`). Findings go to stdout, everything else to
+stderr, and no traceback to anybody.
 """
 
 from __future__ import annotations
@@ -16,20 +17,24 @@ from fsdp2_lint import __version__
 from fsdp2_lint.cli.check import check
 from fsdp2_lint.cli.contract import contract
 from fsdp2_lint.cli.explain import explain
+from fsdp2_lint.cli.report import report
 from fsdp2_lint.cli.rules import rules
+from fsdp2_lint.cli.run import run as run_job
 from fsdp2_lint.cli.streams import ABNORMAL, close_quietly, complain
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(__version__, prog_name="fsdp2-lint", message="%(prog)s %(version)s")
 def main() -> None:
-    """Check PyTorch FSDP2 training code against its contract, without running it."""
+    """Check PyTorch FSDP2 training code against its contract: its source, or a running job."""
 
 
 main.add_command(check)
 main.add_command(contract)
 main.add_command(explain)
+main.add_command(report)
 main.add_command(rules)
+main.add_command(run_job)
 
 
 def run(arguments: Sequence[str]) -> int:

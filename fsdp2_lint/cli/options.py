@@ -95,8 +95,8 @@ def analyse(options: Options) -> Report:
         report = lint(
             named,
             stdin=stdin,
-            select=_split(options.select),
-            ignore=_split(options.ignore),
+            select=split(options.select),
+            ignore=split(options.ignore),
             dump_trace=options.dump_trace,
         )
     except Refusal as refusal:
@@ -110,5 +110,6 @@ def analyse(options: Options) -> Report:
     return report
 
 
-def _split(values: Sequence[str]) -> list[str]:
+def split(values: Sequence[str]) -> list[str]:
+    """Codes that were given one by one or separated by commas."""
     return [code.strip() for value in values for code in value.split(",") if code.strip()]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fsdp2_lint.output.terminal import Paint, clean
+from fsdp2_lint.output.words import context
 from fsdp2_lint.source import Sources, display_path
 from fsdp2_lint.vocab.finding import Finding
 
@@ -21,5 +22,5 @@ def _line(finding: Finding, paint: Paint) -> str:
     see = ", ".join(f"{clean(display_path(label.site.path))}:{label.site.row}" for label in finding.related)
     return (
         f"{paint(place, 'bold')} {paint(f'{finding.code} {severity}', severity)} {clean(finding.message)}"
-        f" [{finding.name}]{f' (see {see})' if see else ''}"
+        f" [{finding.name}]{f' (see {see})' if see else ''}{''.join(f' ({each})' for each in context(finding))}"
     )

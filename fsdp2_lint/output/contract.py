@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from fsdp2_lint.output.json import place, related
 from fsdp2_lint.output.terminal import Paint, clean
+from fsdp2_lint.report.codec import label_as_json, site_as_json
 from fsdp2_lint.source import display_path
 
 if TYPE_CHECKING:
@@ -51,13 +51,13 @@ def render_json(models: Sequence[ModelVerdicts], names: Mapping[str, str]) -> st
 def _as_json(model: ModelVerdicts, names: Mapping[str, str]) -> dict[str, Any]:
     return {
         "model": model.label,
-        **place(model.site),
+        **site_as_json(model.site),
         "clauses": [
             {
                 "code": clause.code,
                 "name": names.get(clause.code, ""),
                 "verdict": clause.word,
-                "evidence": [related(label) for label in clause.evidence],
+                "evidence": [label_as_json(label) for label in clause.evidence],
                 "reasons": list(clause.reasons),
                 "settled_by": clause.settled_by or None,
             }

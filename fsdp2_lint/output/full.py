@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from fsdp2_lint.output.snippet import Mark, snippet
 from fsdp2_lint.output.terminal import Paint, clean
+from fsdp2_lint.output.words import context
 from fsdp2_lint.source import Sources, display_path
 from fsdp2_lint.vocab.finding import Confidence, Finding
 
@@ -31,5 +32,7 @@ def _lines(finding: Finding, sources: Sources, paint: Paint) -> Iterator[str]:
         yield from snippet(marks, sources, gutter, paint)
     yield paint(" " * (gutter + 1) + "|", "blue")
     equals = paint(" " * (gutter + 1) + "=", "blue")
+    for words in context(finding):
+        yield f"{equals} {paint('seen', 'bold')}: {clean(words)}"
     yield f"{equals} {paint('help', 'bold')}: {clean(finding.help)}"
     yield f"{equals} {paint('explain', 'bold')}: fsdp2-lint explain {finding.code}"

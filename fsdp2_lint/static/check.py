@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 from ..vocab.finding import Finding, Label, Site
+from ..vocab.overlaps import Programs, without_consequences
 from ..vocab.rule import Court, Rule, Verdict
 from . import garbage
 from .driver import Driver
@@ -113,9 +114,6 @@ def _check(
     result.traces = driver.traces
 
 
-Programs = Mapping[tuple[str, str, int], set[str]]
-
-
 def _findings(court: Court, programs: Programs) -> list[Finding]:
     """One finding a fault: the same code on the same line is one, and causes hide consequences."""
     found: dict[tuple[str, str, int], Finding] = {}
@@ -129,30 +127,6 @@ def _findings(court: Court, programs: Programs) -> list[Finding]:
 
 def _weight(finding: Finding) -> tuple[bool, int]:
     return finding.severity.value == "error", len(finding.related)
-
-
-# One mistake gives one finding: where the first is found, the second is its consequence if
-# they share a place, or (True) wherever they are in one program.
-OWNERS: tuple[tuple[str, str, bool], ...] = (
-    ("FSDP104", "FSDP101", True),
-    ("FSDP103", "FSDP101", True),
-    ("FSDP305", "FSDP302", False),
-)
-
-
-def without_consequences(findings: list[Finding], programs: Programs) -> list[Finding]:
-    dropped: set[tuple[str, str, int]] = set()
-    for owner, consequence, anywhere in OWNERS:
-        causes = [finding for finding in findings if finding.code == owner]
-        places = {cause.primary.site for cause in causes}
-        explained = {program for cause in causes for program in programs.get(cause.key, ())}
-        for finding in findings:
-            if finding.code != consequence:
-                continue
-            in_reach = programs.get(finding.key, set()) <= explained if anywhere else finding.primary.site in places
-            if in_reach:
-                dropped.add(finding.key)
-    return [finding for finding in findings if finding.key not in dropped]
 
 
 def _models(court: Court, witnesses: Mapping[str, str]) -> list[ModelVerdicts]:

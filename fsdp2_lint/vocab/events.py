@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from .finding import Moment, Site
 from .handles import Collection, Device, Model, Optimizer, Payload, Process, Unit
+from .live import LiveModel, LiveOptimizer, LivePayload, LiveProcess, LiveUnit, Reading
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +58,75 @@ class OptimizerSettled(Event):  # its first step, or the end of a program that h
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class UnitReady(Event):  # the first forward of its model begins, and nothing is gathered yet; R P
+    unit: LiveUnit
+
+    @property
+    def subject(self) -> LiveUnit:
+        return self.unit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Materialised(Event):  # the first forward of a model begins whose memory to_empty allocated; R P
+    model: LiveModel
+
+    @property
+    def subject(self) -> LiveModel:
+        return self.model
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForwardBegun(Event):  # a forward of a root begins, and it has not gathered anything yet; R P
+    model: LiveModel
+
+    @property
+    def subject(self) -> LiveModel:
+        return self.model
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForwardEnded(Event):  # the forward of its root has ended; R P
+    unit: LiveUnit
+
+    @property
+    def subject(self) -> LiveUnit:
+        return self.unit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BackwardEnded(Event):  # all gradients of its root are reduced; R P
+    unit: LiveUnit
+
+    @property
+    def subject(self) -> LiveUnit:
+        return self.unit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stepped(Event):  # just before an optimizer updates parameters of this model; R P
+    optimizer: LiveOptimizer
+    model: LiveModel
+
+    @property
+    def subject(self) -> LiveModel:
+        return self.model
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainingSeen(Event):  # a model was trained for as many steps as the witness watches; R P
+    model: LiveModel
+
+    @property
+    def subject(self) -> LiveModel:
+        return self.model
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ValueRead(Event):  # a DTensor becomes a number of Python: item(), float(), bool(); R P
+    reading: Reading
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Called(Event):  # a method of a model is called from outside; S R P
     model: Model
     method: str
@@ -80,6 +150,16 @@ class Loaded(Event):  # model.load_state_dict; S R P
     @property
     def subject(self) -> Model:
         return self.model
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckpointLoaded(Event):  # torch.distributed.checkpoint.load: just before reading; R P
+    payload: LivePayload
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Launched(Event):  # the default process group exists; R P
+    process: LiveProcess
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

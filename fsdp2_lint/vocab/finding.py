@@ -56,6 +56,15 @@ class Label:
 
 
 @dataclass(frozen=True, slots=True)
+class Observed:
+    """Where in a job a finding was seen: ranks, training step (from 1), and the name of the module or parameter."""
+
+    ranks: tuple[int, ...]
+    step: int | None = None
+    fqn: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Finding:
     """A proven violation of one clause. It cannot exist without a primary label."""
 
@@ -67,7 +76,8 @@ class Finding:
     help: str
     related: tuple[Label, ...] = ()
     confidence: Confidence = Confidence.HIGH
-    subject: str = ""
+    observed: Observed | None = None
+    standing: str = ""  # what a job says to a finding from the source, such as "confirmed at run time"
 
     def __post_init__(self) -> None:
         if not isinstance(self.primary, Label) or not self.primary.site.path:

@@ -8,6 +8,7 @@ from typing import ClassVar, Literal
 
 from . import events
 from .answers import CannotTell
+from .facts import Facts
 from .finding import Confidence, Finding, Label, Moment, Severity, Site, part, story
 
 
@@ -30,6 +31,9 @@ class Rule:
     class; the annotation subscribes it. It yields :data:`JUDGED` where the clause applies
     and findings where it is violated. Asking an unknown answer for its truth leaves the
     handler, and the verdict is *unknown* with that answer's reason.
+
+    A clause about the agreement of ranks names the kind of :class:`~fsdp2_lint.vocab.facts.Fact`
+    that it ``compares`` and judges the facts of several ranks in :meth:`compare`.
     """
 
     code: ClassVar[str]
@@ -39,6 +43,7 @@ class Rule:
     witnesses: ClassVar[str]
     help: ClassVar[str]
     confidence: ClassVar[Confidence] = Confidence.HIGH
+    compares: ClassVar[str] = ""
     handlers: ClassVar[dict[type[events.Event], Callable[..., Iterator[Outcome]]]] = {}
 
     def __init_subclass__(cls) -> None:
@@ -47,6 +52,10 @@ class Rule:
             for method in vars(cls).values()
             if callable(method) and (annotation := getattr(method, "__annotations__", {}).get("event"))
         }
+
+    def compare(self, facts: Facts) -> Iterator[Outcome]:
+        """Judge the facts of one kind and key, by rank."""
+        raise NotImplementedError(f"{self.code} compares {self.compares!r} and does not say how")
 
     def found(
         self,
@@ -111,13 +120,16 @@ class Court:
             for event_type, method in rule.handlers.items():
                 self._subscribed.setdefault(event_type, []).append((rule, method))
 
-    def hear(self, event: events.Event) -> None:
+    def hear(self, event: events.Event) -> list[Finding]:
+        """Put an event before the rules; what they found in it."""
+        found: list[Finding] = []
         for rule, handler in self._subscribed.get(type(event), ()):
             verdict = self._verdict(rule, event)
             try:
                 for outcome in handler(rule, event):
                     if isinstance(outcome, Finding):
                         verdict.findings.append(outcome)
+                        found.append(outcome)
                     else:
                         verdict.judged.append(event.at)
             except CannotTell as why:
@@ -125,6 +137,7 @@ class Court:
             except Exception as error:  # a defect of one rule costs that rule only
                 self.broken.append((rule.code, error))
                 verdict.unknown.setdefault("this clause broke down here", event.at)
+        return found
 
     def _verdict(self, rule: Rule, event: events.Event) -> Verdict:
         subject = getattr(event.subject, "model_key", event.subject)
@@ -134,4 +147,19 @@ class Court:
         return self.verdicts[key]
 
 
-__all__ = ["JUDGED", "Court", "Label", "Outcome", "Rule", "Severity", "Verdict"]
+def agree(rules: Iterable[Rule], facts: Facts) -> tuple[list[Finding], list[tuple[str, Exception]]]:
+    """Put the facts of several ranks, of one kind and key, before the rules: findings, and rules that broke."""
+    found: list[Finding] = []
+    broken: list[tuple[str, Exception]] = []
+    kinds = {fact.kind for fact in facts.values()}
+    for rule in rules:
+        if len(facts) < 2 or rule.compares not in kinds:
+            continue
+        try:
+            found.extend(outcome for outcome in rule.compare(facts) if isinstance(outcome, Finding))
+        except Exception as error:  # as in the court
+            broken.append((rule.code, error))
+    return found, broken
+
+
+__all__ = ["JUDGED", "Court", "Label", "Outcome", "Rule", "Severity", "Verdict", "agree"]

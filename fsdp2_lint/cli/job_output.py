@@ -1,0 +1,80 @@
+"""Options and output of the commands that are about a job: ``run`` and ``report``."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from fsdp2_lint.cli.options import split
+from fsdp2_lint.cli.streams import FOUND, Failure, complain, deliver, note, use_color
+from fsdp2_lint.errors import Refusal
+from fsdp2_lint.output import FORMATS, count, render
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+_OPTIONS: tuple[Callable[[Any], Any], ...] = (
+    click.option("--select", multiple=True, metavar="CODES", help="Judge only these codes or prefixes."),
+    click.option("--ignore", multiple=True, metavar="CODES", help="Leave out these codes or prefixes."),
+    click.option("--output-format", type=click.Choice(FORMATS), default="full", show_default=True),
+    click.option("-o", "--output-file", type=click.Path(dir_okay=False), help="Write the findings there."),
+    click.option("--exit-zero", is_flag=True, help="Exit with 0 although there are findings."),
+    click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto"),
+)
+
+
+def job_options(command: Command) -> Command:
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+@dataclass(frozen=True, slots=True)
+class JobOptions:
+    select: tuple[str, ...]
+    ignore: tuple[str, ...]
+    output_format: str
+    output_file: str | None
+    exit_zero: bool
+    color: str
+
+    @classmethod
+    def of(cls, given: dict[str, Any]) -> JobOptions:
+        """Takes its own options out of ``given``. A code that does not exist is a failure."""
+        from fsdp2_lint import registry
+
+        select, ignore = (tuple(split(given.pop(name))) for name in ("select", "ignore"))
+        try:
+            registry.select(registry.rules(), select, ignore)
+        except Refusal as refusal:
+            raise Failure(str(refusal)) from None
+        rest = {name: given.pop(name) for name in ("output_format", "output_file", "exit_zero", "color")}
+        return cls(select, ignore, **rest)
+
+
+def present(folder: Path, options: JobOptions, *, since: float = 0.0) -> int:
+    """Print what the ranks reported in ``folder``; the exit code that follows from it."""
+    from fsdp2_lint import registry
+    from fsdp2_lint.report.job import read_job
+    from fsdp2_lint.report.view import view
+
+    _, selection = registry.select(registry.rules(), options.select, options.ignore)
+    try:
+        report = read_job(folder, registry.rules(), since=since)
+    except OSError as error:
+        raise Failure(str(error)) from None
+    shown = view(report, selection)
+    color = options.color == "always" if options.output_file else use_color(options.color, sys.stdout)
+    if shown.findings or options.output_format == "json" or options.output_file is not None:
+        deliver(render(options.output_format, shown.findings, shown.sources, color=color), options.output_file)
+    for text in report.notes:
+        complain(text, "warning")
+    for crash in report.crashes:
+        note(shown.crash(crash))
+    note(shown.summary(count(shown.findings)))
+    code = report.exit_code if shown.findings or report.exit_code != FOUND else 0
+    return 0 if options.exit_zero and code == FOUND else code

@@ -1,0 +1,21 @@
+"""``fsdp2-lint report``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from fsdp2_lint.cli.job_output import JobOptions, job_options, present
+
+
+@click.command()
+@click.argument("folder", type=click.Path(file_okay=False))
+@job_options
+def report(folder: str, **given: Any) -> int:
+    """Merge the reports that the ranks of a job left in FOLDER, also of one that was killed.
+
+    Exit codes: 0 nothing found, 1 findings, 2 abnormal, 3 nothing was checked.
+    """
+    return present(Path(folder), JobOptions.of(given))

@@ -1,0 +1,103 @@
+"""Findings and facts as JSON, and back. The keys of a finding are those of ``check --output-format json``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..vocab.facts import Fact, ranges
+from ..vocab.finding import Confidence, Finding, Label, Moment, Observed, Severity, Site
+
+
+def finding_as_json(finding: Finding) -> dict[str, Any]:
+    """``ranks``, ``step`` and ``fqn`` are there where a job was watched, ``standing`` where a job judged the source."""
+    values: dict[str, Any] = {
+        "code": finding.code,
+        "name": finding.name,
+        "severity": finding.severity.value,
+        "confidence": finding.confidence.value,
+        "message": finding.message,
+        **site_as_json(finding.primary.site),
+        "related": [label_as_json(label) for label in finding.related],
+        "help": finding.help,
+        "fix": None,
+        "url": finding.url,
+    }
+    if finding.observed is not None:
+        values["label"] = finding.primary.message
+        values["ranks"] = ranges(finding.observed.ranks)
+        values["step"] = finding.observed.step
+        values["fqn"] = finding.observed.fqn or None
+    if finding.standing:
+        values["standing"] = finding.standing
+    return values
+
+
+def finding_from_json(values: Mapping[str, Any]) -> Finding:
+    observed = None
+    if "ranks" in values:
+        observed = Observed(_ranks(values["ranks"]), values.get("step"), values.get("fqn") or "")
+    return Finding(
+        code=values["code"],
+        name=values["name"],
+        severity=Severity(values["severity"]),
+        confidence=Confidence(values["confidence"]),
+        message=values["message"],
+        primary=Label(site_from_json(values), values.get("label", "")),
+        related=tuple(Label(site_from_json(each), each["message"]) for each in values["related"]),
+        help=values["help"],
+        observed=observed,
+    )
+
+
+def label_as_json(label: Label) -> dict[str, Any]:
+    return {"message": label.message, **site_as_json(label.site)}
+
+
+def site_as_json(site: Site) -> dict[str, Any]:
+    # A site whose end is not known ends where it starts.
+    return {
+        "filename": site.path,
+        "location": {"row": site.row, "column": site.column},
+        "end_location": {"row": site.end_row or site.row, "column": site.end_column if site.end_row else site.column},
+    }
+
+
+def site_from_json(values: Mapping[str, Any]) -> Site:
+    start, end = values["location"], values["end_location"]
+    return Site(values["filename"], start["row"], start["column"], end["row"], end["column"])
+
+
+def fact_as_json(fact: Fact) -> dict[str, Any]:
+    return {
+        "kind": fact.kind,
+        "key": fact.key,
+        "at": site_as_json(fact.when.at),
+        "stack": [site_as_json(site) for site in fact.when.stack],
+        "ranks": ranges(fact.ranks),
+        "values": dict(fact.values),
+        "places": {name: site_as_json(site) for name, site in fact.places.items()},
+        "traits": dict(fact.traits),
+        "step": fact.step,
+    }
+
+
+def fact_from_json(values: Mapping[str, Any]) -> Fact:
+    return Fact(
+        kind=values["kind"],
+        key=values["key"],
+        when=Moment(site_from_json(values["at"]), tuple(site_from_json(each) for each in values["stack"])),
+        ranks=_ranks(values["ranks"]),
+        values=values["values"],
+        places={name: site_from_json(each) for name, each in values["places"].items()},
+        traits=values["traits"],
+        step=values["step"],
+    )
+
+
+def _ranks(text: str) -> tuple[int, ...]:
+    found: list[int] = []
+    for part in filter(None, text.split(", ")):
+        first, _, last = part.partition("-")
+        found.extend(range(int(first), int(last or first) + 1))
+    return tuple(found)

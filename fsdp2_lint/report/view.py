@@ -1,0 +1,46 @@
+"""A job's report, ready to be shown: with the user's selection, comments and source."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..registry import Selection
+from ..source import Sources, finding_in_characters
+from ..suppress import partition
+from ..vocab.facts import in_words
+from ..vocab.finding import Finding
+from .job import Crash, JobReport
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    report: JobReport
+    findings: list[Finding]
+    silenced: list[Finding]
+    sources: Sources
+
+    def crash(self, crash: Crash) -> str:
+        """What ended the script, and what it means."""
+        who = in_words(crash.ranks)
+        first = f"{who} failed: {crash.error.splitlines()[0] if crash.error else 'without a message'}"
+        if not crash.code:
+            return first
+        return f"{first}\n  {crash.code}: {crash.why}\n  fix: {crash.fix}"
+
+    def summary(self, counted: str) -> str:
+        report = self.report
+        job = f"{len(report.ranks)} rank{'s' if len(report.ranks) != 1 else ''}"
+        steps = f"{report.steps} training step{'s' if report.steps != 1 else ''}"
+        silenced = f" {len(self.silenced)} silenced by comments." if self.silenced else ""
+        if self.findings:
+            return f"Found {counted} on {job} in {steps}.{silenced}"
+        if not report.sharded:
+            return f"Nothing was checked: no fully_shard was seen on {job}."
+        return f"No findings on {job} in {steps}.{silenced}"
+
+
+def view(report: JobReport, selection: Selection) -> View:
+    sources = Sources()
+    wanted = [finding_in_characters(each, sources) for each in report.findings if selection.shows(each)]
+    shown, silenced = partition(wanted, sources)
+    return View(report, shown, silenced, sources)

@@ -1,0 +1,152 @@
+"""For people who own their training loop."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import torch.distributed as dist
+from torch import nn
+from torch.optim import Optimizer
+
+from ..report.job import disagreements, merge
+from ..report.rank_file import RankFile
+from ..vocab.events import ForwardBegun, OptimizerSettled, PlanSettled, Stepped, TrainingSeen, UnitReady
+from ..vocab.finding import Finding, Moment
+from . import adapter, facts
+from .exchange import exchange_all
+from .handles import RuntimeModel, RuntimeOptimizer, RuntimeUnit
+from .handles.units import label_of
+from .hooks import closing, install
+from .ledger import Built, Sharding
+from .session import ContractViolation, OnFinding, Options, Session
+from .sites import here
+
+
+class Check:
+    """The findings of a watched stretch, complete once the ``with`` block has been left."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._findings: list[Finding] | None = None
+
+    @property
+    def findings(self) -> list[Finding]:
+        """Of this rank so far; in the end also those that the comparison of ranks brought."""
+        return list(self._session.findings.values()) if self._findings is None else self._findings
+
+    def raise_on_error(self) -> None:
+        """Raise :class:`ContractViolation` for the first finding that is an error."""
+        for finding in self.findings:
+            if finding.severity.value == "error":
+                raise ContractViolation(finding)
+
+
+@contextmanager
+def check(
+    model: nn.Module | None = None,
+    optimizer: Optimizer | None = None,
+    *,
+    steps: int = 3,
+    on_finding: OnFinding = "report",
+    select: Sequence[str] = (),
+    ignore: Sequence[str] = (),
+    report_dir: str | Path | None = None,
+) -> Iterator[Check]:
+    """Watch what happens in the block, on this rank.
+
+    ``model`` and ``optimizer`` are named where they were made before the block. ``steps`` is the
+    number of optimizer steps to watch; 0 watches the whole block. With ``on_finding="raise"`` the
+    first error raises :class:`ContractViolation` at the place where it is seen. With
+    ``report_dir`` each rank writes its report there, for ``fsdp2-lint report``. All ranks have to
+    leave the block: they then compare notes through the job's store.
+    """
+    rank = dist.get_rank() if dist.is_initialized() else adapter.launched_rank()
+    file = RankFile(Path(report_dir), rank) if report_dir is not None else None
+    session = Session(file, Options(steps, on_finding, tuple(select), tuple(ignore)))
+    watched = Check(session)
+    if model is not None:
+        _adopt(session, model, optimizer, here())
+    install(session)
+    code = 1
+    try:
+        yield watched
+        code = 0
+    finally:
+        session.quietly(closing.end)(session)
+        session.hot.remove()
+        session.rare.remove()
+        watched._findings = _together(session, rank) if code == 0 else list(session.findings.values())
+        session.file.write("end", code=code)
+        session.file.close()
+    if on_finding == "raise":
+        watched.raise_on_error()
+
+
+def assert_contract(
+    model: nn.Module,
+    optimizer: Optimizer | None = None,
+    *,
+    select: Sequence[str] = (),
+    ignore: Sequence[str] = (),
+) -> None:
+    """Look once at a sharded model and its optimizer, and raise :class:`ContractViolation` for the first error.
+
+    Nothing is installed and nothing is changed. Call it on all ranks, after sharding and before
+    the first forward or between two steps: the ranks compare their plans through the job's store.
+    """
+    session = Session(None, Options(1, "report", tuple(select), tuple(ignore)))
+    when = here()
+    built = _adopt(session, model, optimizer, when)
+    handle = RuntimeModel(session.ledger, model)
+    for sharding in session.ledger.shardings:
+        unit = RuntimeUnit(session.ledger, sharding)
+        session.hear(UnitReady(when=when, unit=unit), unit.fqn)
+    session.hear(ForwardBegun(when=when, model=handle))
+    session.ledger.models[0].trained = True  # whoever asserts the contract means to train
+    session.hear(PlanSettled(when=when, model=handle))
+    if built is not None:
+        view = RuntimeOptimizer(session.ledger, built, tuple(session.ledger.shardings), handle.label)
+        session.hear(OptimizerSettled(when=when, optimizer=view, model=handle))
+        session.hear(Stepped(when=when, optimizer=view, model=handle))
+        session.hear(TrainingSeen(when=when, model=handle))
+    facts.starting_weights(session, model, session.ledger.shardings)
+    facts.plan(session, model, now=False)
+    rank = dist.get_rank() if dist.is_initialized() else 0
+    for finding in _together(session, rank):
+        if finding.severity.value == "error":
+            raise ContractViolation(finding)
+
+
+def _adopt(session: Session, model: nn.Module, optimizer: Optimizer | None, when: Moment) -> Built | None:
+    """Take note of what was sharded and built before anybody looked."""
+    ledger = session.ledger
+    for state in adapter.states_below(model):
+        modules = adapter.modules_of(state)
+        label = label_of(modules[0]) if len(modules) == 1 else f"{len(modules)} modules"
+        sharding = Sharding(when, label, tuple(weakref.ref(each) for each in modules), weakref.ref(state))
+        ledger.shardings.append(sharding)
+        for module in modules:
+            ledger.by_module[module] = sharding
+            ledger.below.update((part, sharding) for part in module.modules() if part is not module)
+    if ledger.shardings:
+        session.file.write("sharded")
+        ledger.add_model(model, label_of(model))
+    else:
+        raise ValueError(f"{label_of(model)} is not sharded with fully_shard, and neither is any part of it")
+    if optimizer is None:
+        return None
+    built = Built(weakref.ref(optimizer), when, type(optimizer).__name__, len(ledger.shardings))
+    ledger.optimizers.append(built)
+    ledger.adopt_strangers(model, built)
+    return built
+
+
+def _together(session: Session, rank: int) -> list[Finding]:
+    """The findings of this rank, and those of the comparison with the others."""
+    said = exchange_all(session.facts, rank)
+    found, _ = disagreements(said, session.rules)
+    shown = [(other, finding) for other, finding in found if session.selection.shows(finding)]
+    return merge([*((rank, finding) for finding in session.findings.values()), *shown])

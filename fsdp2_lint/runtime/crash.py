@@ -1,0 +1,99 @@
+"""What torch's own errors mean, once one of them has ended the job. The error itself is raised on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from types import FrameType, TracebackType
+from typing import Any
+
+from torch import nn
+
+from ..vocab.events import Called, Sharded
+from ..vocab.finding import Moment
+from . import adapter
+from .handles import RuntimeModel, RuntimeUnit
+from .messages import BYPASS, EXPLANATIONS, FSDP1, LOADING, MIXED, OUTSIDE, USED_OUTSIDE, Explanation
+from .session import Session
+from .sites import moment_of, of_traceback
+
+Frames = list[tuple[FrameType, TracebackType]]
+
+
+def explain(session: Session, error: BaseException) -> Explanation | None:
+    """Judge the clauses that only a crash shows, and find the words for the error itself."""
+    frames = list(_frames(error.__traceback__))
+    session.quietly(_refused_twice)(session, error, frames)
+    session.quietly(_bypassed)(session, error, frames)
+    return _meaning(str(error), error, frames)
+
+
+def _frames(traceback: TracebackType | None) -> Iterator[tuple[FrameType, TracebackType]]:
+    while traceback is not None:
+        yield traceback.tb_frame, traceback
+        traceback = traceback.tb_next
+
+
+def _refused_twice(session: Session, error: BaseException, frames: Frames) -> None:
+    """The second ``fully_shard`` of a module, which torch refuses before any hook sees it."""
+    if "can only be applied to a module once" not in str(error):
+        return
+    for frame, _ in reversed(frames):
+        for value in frame.f_locals.values():
+            for module in value if isinstance(value, (list, tuple)) else [value]:
+                if isinstance(module, nn.Module) and (known := session.ledger.of_module(module)) is not None:
+                    when = of_traceback(error.__traceback__)
+                    unit = RuntimeUnit(session.ledger, known, twice=known.when)
+                    session.hear(Sharded(when=when, unit=unit))
+                    return
+
+
+def _bypassed(session: Session, error: BaseException, frames: Frames) -> None:
+    """A method of a sharded module that ran into its own DTensors."""
+    if not MIXED.search(str(error)):
+        return
+    called: set[int] = set()
+    for index, (frame, _) in enumerate(frames):
+        owner: Any = frame.f_locals.get("self")
+        if not isinstance(owner, nn.Module):
+            continue
+        if frame.f_code.co_name in ("_call_impl", "_wrapped_call_impl"):
+            called.add(id(owner))
+            continue
+        method = frame.f_code.co_name
+        if id(owner) in called or adapter.state_of(owner) is None or method == "forward" or index == 0:
+            continue
+        if getattr(type(owner), method, None) is None or hasattr(nn.Module, method):
+            continue
+        model = RuntimeModel(session.ledger, owner, bypassed=True)
+        session.hear(Called(when=_until(frames, index), model=model, method=method))
+        return
+
+
+def _until(frames: Frames, index: int) -> Moment:
+    """Where the call stands that opened a frame."""
+    return moment_of([(frame.f_code, entry.tb_lasti, entry.tb_lineno) for frame, entry in frames[:index]][::-1])
+
+
+def _meaning(text: str, error: BaseException, frames: Frames) -> Explanation | None:
+    names = {frame.f_code.co_name for frame, _ in frames}
+    if isinstance(error, KeyError) and text == "None" and any("state_dict_type" in name for name in names):
+        return FSDP1
+    if "optim_state_dict_config" in text:
+        return FSDP1
+    if MIXED.search(text) or "_local_tensor" in text:
+        if "load_state_dict" in names:
+            return LOADING
+        if names & {"clip_grad_norm_", "_clip_grads_with_norm_", "_get_total_norm"}:
+            return OUTSIDE
+    if MIXED.search(text):
+        return BYPASS if _in_a_method(frames) else USED_OUTSIDE
+    return next((each for each in EXPLANATIONS if each.fits(text)), None)
+
+
+def _in_a_method(frames: Frames) -> bool:
+    return any(
+        isinstance(owner := frame.f_locals.get("self"), nn.Module)
+        and adapter.state_of(owner) is not None
+        and not adapter.hooks_have_run(owner)
+        for frame, _ in frames
+    )

@@ -1,0 +1,30 @@
+"""Short fingerprints of tensors, by which ranks and moments are compared. They copy a sample, and change nothing."""
+
+from __future__ import annotations
+
+import hashlib
+
+import torch
+
+from . import adapter
+
+SAMPLE = 512  # elements: enough to tell two initialisations apart
+
+
+def digest(tensor: torch.Tensor) -> str:
+    """Of this rank's part: shape, dtype and a sample of the elements, bit by bit."""
+    with torch.no_grad():
+        data = adapter.local(tensor)
+        words = f"{tuple(data.shape)} {data.dtype}".encode()
+        if data.device.type == "meta" or not data.numel():
+            return hashlib.blake2b(words, digest_size=8).hexdigest()
+        flat = data.reshape(-1) if data.is_contiguous() else data.contiguous().reshape(-1)
+        step = max(1, flat.numel() // SAMPLE)
+        sample = flat[::step].contiguous().cpu()
+        raw = bytes(sample.view(torch.uint8).tolist()) if sample.element_size() else b""
+        return hashlib.blake2b(words + raw, digest_size=8).hexdigest()
+
+
+def is_all_zero(tensor: torch.Tensor) -> bool:
+    with torch.no_grad():
+        return not bool(adapter.local(tensor).any())

@@ -1,0 +1,159 @@
+"""What this rank says of itself, for the other ranks to compare. Nothing here communicates."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import nn
+
+from ..vocab.facts import Fact
+from ..vocab.finding import Moment, Site
+from . import adapter
+from .digests import digest
+from .handles.units import label_of
+from .ledger import Built, Sharding
+from .session import Session
+from .sites import here
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """The inputs of one forward."""
+
+    module: nn.Module
+    when: Moment
+    digest: str
+
+
+def _ranks(session: Session, module: nn.Module) -> tuple[int, ...]:
+    """The ranks that share the data-parallel mesh of a model."""
+    for sharding in reversed(session.ledger.inside(module)):
+        for group in sharding.groups():
+            return adapter.ranks_of(group.mesh)
+    return (adapter.launched_rank(),)
+
+
+def plan(session: Session, root: nn.Module, *, now: bool = True) -> None:
+    """Which groups there are, of which parameters, over which ranks. The order of the calls does not count."""
+    if not session.compares("plan"):
+        return
+    values: dict[str, str] = {}
+    places: dict[str, Site] = {}
+    for sharding in session.ledger.inside(root):
+        for group in sharding.groups():
+            words = [
+                f"{param.fqn} {list(param.shape)} {param.sharded.dtype} {'/'.join(param.planned[1])}"
+                for param in group.params
+            ]
+            name = group.fqn or f"the root {label_of(root)}"
+            values[name] = "; ".join([*words, f"ranks {list(adapter.ranks_of(group.mesh))}"])
+            places[name] = sharding.when.at
+    fact = Fact("plan", label_of(root), here(), _ranks(session, root), values, places)
+    session.state(fact)
+    if now:
+        session.agree_now(fact)
+
+
+def starting_weights(session: Session, root: nn.Module, shardings: Sequence[Sharding]) -> None:
+    """The weights that training starts from.
+
+    Replicas of an HSDP mesh must hold the same shards. On a 1-D mesh the whole parameters, as they
+    were before they were cut, say whether the ranks built the same model; what was written since
+    then no longer tells.
+    """
+    if not session.compares("starting-weights"):
+        return
+    for sharding in shardings:
+        for group in sharding.groups():
+            if group.replicated:
+                values = {param.fqn: digest(param.sharded) for param in group.params}
+                key = f"{label_of(root)}, {group.fqn}, shard {group.shard_rank}"
+            else:
+                values = {
+                    param.fqn: sharding.starting[name]
+                    for param in group.params
+                    if (name := _name_in(sharding, param)) in sharding.starting
+                    and sharding.written.get(id(param.raw)) == adapter.version(param.sharded)
+                }
+                key = f"{label_of(root)}, {group.fqn}"
+            if values:
+                places = dict.fromkeys(values, sharding.when.at)
+                traits = {"mesh": "replicas" if group.replicated else "shards", "loaded": _loaded(session, sharding)}
+                ranks = adapter.ranks_of(group.mesh)
+                session.state(Fact("starting-weights", key, sharding.when, ranks, values, places, traits))
+
+
+def _name_in(sharding: Sharding, param: adapter.Param) -> str:
+    """The parameter's name below the module that was sharded."""
+    for module in sharding.live_modules():
+        for path, part in module.named_modules():
+            if part is param.module:
+                return f"{path}.{param.name}" if path else param.name
+    return param.name
+
+
+def _loaded(session: Session, sharding: Sharding) -> str:
+    loaded = any(
+        part in session.ledger.loaded for module in sharding.live_modules() for part in module.modules()
+    )  # fmt: skip
+    return "yes" if loaded else "no"
+
+
+def outside_gradients(session: Session, top: nn.Module, built: Built) -> None:
+    """Weights and gradients of parameters that a model leaves out on purpose, at an optimizer's step."""
+    if not session.compares("outside-gradients"):
+        return
+    for sharding in session.ledger.inside(top):
+        ignored = {id(each) for ref in sharding.ignored if (each := ref()) is not None}
+        if not ignored:
+            continue
+        values = {
+            name: f"{digest(parameter)} {digest(parameter.grad)}"
+            for name, parameter in top.named_parameters()
+            if id(parameter) in ignored and parameter.requires_grad and parameter.grad is not None
+        }
+        if values:
+            ranks = _ranks(session, top)
+            key = f"{label_of(top)}, step {session.step + 1}, {built.label}"
+            places = dict.fromkeys(values, sharding.when.at)
+            session.state(Fact("outside-gradients", key, sharding.when, ranks, values, places))
+
+
+def group_gradients(session: Session, group: adapter.Group, number: int) -> None:
+    """Which parameters of a group have a gradient, before it is reduced."""
+    if not session.compares("group-gradients"):
+        return
+    values = {
+        param.fqn: "yes" if param.has_gradient else "no" for param in group.params if param.sharded.requires_grad
+    }  # fmt: skip
+    key = f"{group.fqn or 'the root'}, step {session.step + 1}, backward {number}"
+    sharding = session.ledger.of_group(group)
+    places = {"": sharding.when.at} if sharding is not None else {}
+    session.state(Fact("group-gradients", key, here(), adapter.ranks_of(group.mesh), values, places))
+
+
+def batch(session: Session, seen: Batch) -> None:
+    """The inputs of a forward that a backward followed."""
+    number = session.count_batch(seen.module)
+    values = {f"batch {number}": _short(seen.digest)}
+    session.state(Fact("batch", label_of(seen.module), seen.when, _ranks(session, seen.module), values))
+
+
+def device(session: Session, chosen: torch.device, when: Moment) -> None:
+    """The GPU on which this rank shards."""
+    index = chosen.index if chosen.index is not None else torch.cuda.current_device()
+    properties: Any = torch.cuda.get_device_properties(index)
+    name = str(getattr(properties, "uuid", "") or f"cuda:{index}")
+    world = tuple(range(int(os.environ.get("WORLD_SIZE", "1"))))
+    values: Mapping[str, str] = {"device": f"{platform.node()} {name}"}
+    session.state(Fact("device", "devices", when, world, values, traits={"index": f"cuda:{index}"}))
+
+
+def _short(text: str) -> str:
+    return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()

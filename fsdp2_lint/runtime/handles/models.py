@@ -1,0 +1,215 @@
+"""A module and all below it, alive."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import nn
+
+from ...vocab.answers import Answer, Many, many, no, unknown, yes
+from ...vocab.finding import Moment, Site
+from ...vocab.live import Leftover
+from .. import adapter
+from ..digests import digest, is_all_zero
+from ..ledger import Emptied, Ledger, ModelKey, Sharding
+from .memory import memory_of
+from .units import label_of, strays
+
+
+@dataclass(frozen=True, slots=True)
+class RuntimeModel:
+    ledger: Ledger
+    module: nn.Module
+    bypassed: bool = False  # a method of it runs without FSDP2's hooks
+
+    @property
+    def label(self) -> str:
+        return label_of(self.module)
+
+    @property
+    def model_key(self) -> ModelKey:
+        if (model := self.ledger.model_of(self.module)) is not None:
+            return model.key
+        inside = self.ledger.inside(self.module)
+        around = self.ledger.below.get(self.module)
+        first = inside[0] if inside else around
+        return ModelKey(self.label, first.when.at if first else Site("<unknown>", 1))
+
+    def units(self) -> Many[Moment]:
+        return many(each.when for each in self.ledger.inside(self.module))
+
+    def touched(self) -> Many[Moment]:
+        around = self.ledger.below.get(self.module)
+        return many([*self.units(), *([around.when] if around is not None else [])])
+
+    def inner_units(self) -> Many[Moment]:
+        listed = self._listed()
+        own = self.ledger.of_module(self.module)
+        return many(
+            each.when for each in self.ledger.inside(self.module) if each is not own and each not in listed
+        )  # fmt: skip
+
+    def sharded(self) -> Answer:
+        own = self.ledger.of_module(self.module)
+        return yes(own.when) if own is not None else no()
+
+    def one_group(self) -> Answer:
+        listed = self._listed()
+        return yes(listed[0].when) if listed else self.sharded()
+
+    def _listed(self) -> list[Sharding]:
+        """Calls that took all blocks of a stack at once."""
+        stacks = [{id(block) for block in blocks} for _, blocks in self._stacks()]
+        return [
+            sharding
+            for sharding in self.ledger.inside(self.module)
+            if any(stack <= {id(each) for each in sharding.live_modules()} for stack in stacks)
+        ]
+
+    def _stacks(self) -> list[tuple[str, list[nn.Module]]]:
+        """Containers of two or more modules of one class that hold parameters: (name, the modules)."""
+        found = []
+        for name, module in self.module.named_modules():
+            if isinstance(module, (nn.ModuleList, nn.ModuleDict, nn.Sequential)):
+                blocks = [child for child in module.children() if any(True for _ in child.parameters())]
+                classes = {adapter.original_class(adapter.unwrapped(block)) for block in blocks}
+                if len(blocks) > 1 and len(classes) == 1 and any(True for _ in blocks[0].children()):
+                    found.append((name.rpartition(".")[2] or self.label, blocks))
+        return found
+
+    def trained(self) -> Answer:
+        model = self.ledger.model_of(self.module)
+        if model is not None and model.trained:
+            return yes()
+        return unknown(f"no backward pass through {self.label} was seen")
+
+    def frozen(self) -> Answer:
+        return no() if any(each.requires_grad for each in self.module.parameters()) else yes()
+
+    def repeats(self) -> Answer:
+        stacks = self._stacks()
+        return yes(stacks[0][0]) if stacks else no()
+
+    def parameter_count(self) -> Answer:
+        return yes(sum(each.numel() for each in self.module.parameters()))
+
+    def outside(self) -> Answer:
+        ignored = {
+            id(each)
+            for sharding in self.ledger.inside(self.module)
+            for ref in sharding.ignored
+            if (each := ref()) is not None
+        }
+        late = {id(value) for _, _, values in self._late() for value in values}
+        names = [
+            name for name, parameter in self._unmanaged() if id(parameter) not in ignored and id(parameter) not in late
+        ]
+        return yes(names) if names else no()
+
+    def _unmanaged(self) -> list[tuple[str, nn.Parameter]]:
+        """Trainable parameters that no group holds and nothing else has distributed."""
+        managed = self.ledger.managed(self.ledger.inside(self.module))
+        return [
+            (name, parameter)
+            for name, parameter in self.module.named_parameters()
+            if parameter.requires_grad and id(parameter) not in managed and not isinstance(parameter, adapter.DTensor)
+        ]
+
+    def added_late(self) -> Many[tuple[Moment, str, Moment]]:
+        return many((when, name, sharded) for (when, name, sharded), _, _ in self._late())
+
+    def _late(self) -> list[tuple[tuple[Moment, str, Moment], str, list[torch.Tensor]]]:
+        outside = {id(parameter): parameter for _, parameter in self._unmanaged()}
+        found = []
+        for attached in self.ledger.attached:
+            value, owner = attached.value(), attached.owner()
+            if value is None or owner is None or not any(part is owner for part in self.module.modules()):
+                continue
+            parameters = [value] if isinstance(value, torch.Tensor) else list(value.parameters())
+            own = [each for each in parameters if id(each) in outside]
+            if own:
+                found.append(((attached.when, attached.name, attached.sharding.when), attached.name, own))
+        return found
+
+    def hooks_bypassed(self, method: str) -> Answer:
+        return yes() if self.bypassed else no()
+
+    def wrapped(self) -> Answer:
+        return no()
+
+    def uninitialised(self) -> Answer:
+        return self._untouched(buffers=False)
+
+    def unrestored_buffers(self) -> Answer:
+        return self._untouched(buffers=True)
+
+    def _untouched(self, *, buffers: bool) -> Answer:
+        own = {id(part) for part in self.module.modules()}
+        for when, tensors in reversed(self.ledger.emptied):
+            names = [
+                each.fqn
+                for each in tensors
+                if each.is_buffer is buffers
+                and (module := each.module()) is not None
+                and id(module) in own
+                and is_untouched(each, module)
+            ]
+            if names:
+                return yes((when, names))
+        return no()
+
+    def strays(self) -> Many[tuple[Moment, str, str]]:
+        first = adapter.is_root(adapter.state_of(self.module)) is None
+        return many(
+            (sharding.when, name, what)
+            for sharding in self.ledger.inside(self.module)
+            for name, what in strays(sharding, first)
+        )
+
+    def stale(self) -> Many[Leftover]:
+        return many(
+            Leftover(each.label, *each.outlived)
+            for each in self.ledger.inside(self.module)
+            if each.outlived is not None and any(group.is_gathered for group in each.groups())
+        )
+
+    def unsynchronised(self) -> Many[tuple[str, Moment]]:
+        return many(
+            (each.label, each.sync_off_at)
+            for each in self.ledger.inside(self.module)
+            if each.reduced is False and each.sync_off_at is not None
+        )
+
+    def without_optimizer(self) -> Answer:
+        held = {id(parameter) for built in self.ledger.optimizers for parameter in built.held()}
+        managed = self.ledger.managed(self.ledger.inside(self.module))
+        trainable = {
+            id(param.sharded): param.fqn for _, param in managed.values() if param.sharded.requires_grad
+        }  # fmt: skip
+        mine = [
+            built for built in self.ledger.optimizers if any(id(parameter) in trainable for parameter in built.held())
+        ]
+        if not mine:
+            return unknown(f"no optimizer of torch.optim holds parameters of {self.label}")
+        names = [name for key, name in trainable.items() if key not in held]
+        return yes((mine[0].when, names)) if names else no()
+
+    def memory(self) -> Answer:
+        shardings = self.ledger.inside(self.module)
+        if not shardings:
+            return unknown(f"{self.label} is not sharded")
+        return yes(memory_of(self.module, shardings, self.ledger))
+
+
+def is_untouched(emptied: Emptied, module: nn.Module) -> bool:
+    """Is it what ``to_empty`` left behind, by its count of writes and bit by bit?"""
+    space = module._buffers if emptied.is_buffer else module._parameters
+    current = space.get(emptied.name)
+    if current is None or current.device.type == "meta":
+        return False
+    if adapter.version(current) != emptied.version or digest(current) != emptied.digest:
+        return False
+    # Writes through `.data` are not counted on plain tensors: zeros may well have been written.
+    plain = not isinstance(current, adapter.DTensor) and not emptied.is_buffer
+    return not (plain and is_all_zero(current))

@@ -1,0 +1,61 @@
+"""An optimizer, alive."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+
+from ...vocab.answers import Answer, Many, many, no, unknown, yes
+from ...vocab.handles import Stale
+from ..ledger import Built, Ledger, Sharding
+
+_LOW = (torch.bfloat16, torch.float16)
+
+
+@dataclass(frozen=True, slots=True)
+class RuntimeOptimizer:
+    """As one model sees it: the answers are about the parameters of these shardings."""
+
+    ledger: Ledger
+    built: Built
+    shardings: tuple[Sharding, ...]
+    model: str
+
+    @property
+    def label(self) -> str:
+        return self.built.label
+
+    def replaced(self) -> Many[Stale]:
+        found: dict[Stale, None] = {}
+        for parameter in self.built.held():
+            original = self.ledger.original(parameter)
+            if original is None or original.sharding not in self.shardings or not original.was_replaced:
+                continue
+            # A list of parameters may be older than the sharding although the optimizer is younger.
+            read = self.ledger.read_before(parameter) if self._younger_than(original.sharding) else None
+            found[Stale(read or self.built.when, original.sharding.when, self.model)] = None
+        return many(found)
+
+    def _younger_than(self, sharding: Sharding) -> bool:
+        return self.built.after >= self.ledger.shardings.index(sharding) + 1
+
+    def temporary(self) -> Many[Stale]:
+        held = {id(parameter) for parameter in self.built.held()}
+        found: dict[Stale, None] = {}
+        for ref, sharding, gathered in self.built.temporary:
+            parameter = ref()
+            if sharding in self.shardings and parameter is not None and id(parameter) in held:
+                found[Stale(self.built.when, gathered, self.model)] = None
+        return many(found)
+
+    def low_precision(self) -> Answer:
+        if not type(self.built.optimizer()).__module__.startswith("torch.optim"):
+            return unknown(f"whether {self.label} keeps full precision elsewhere is not known")
+        managed = self.ledger.managed(self.shardings)
+        low = [
+            parameter.dtype
+            for parameter in self.built.held()
+            if id(parameter) in managed and parameter.requires_grad and parameter.dtype in _LOW
+        ]
+        return yes((self.built.when, str(low[0]).removeprefix("torch."))) if low else no()

@@ -1,0 +1,89 @@
+"""What is written to files, read from them, and read out of tensors."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import nn
+
+from ...vocab.answers import Answer, Many, many, no, unknown, yes
+from ...vocab.finding import Moment
+from .. import adapter
+
+_DEPTH, _ITEMS = 8, 100_000
+
+
+def tensors_in(value: Any, depth: int = _DEPTH) -> Iterator[torch.Tensor]:
+    """The tensors in nested containers."""
+    if isinstance(value, torch.Tensor):
+        yield value
+    elif isinstance(value, nn.Module):
+        yield from value.parameters()
+    elif depth and isinstance(value, Mapping):
+        for item in list(value.values())[:_ITEMS]:
+            yield from tensors_in(item, depth - 1)
+    elif depth and isinstance(value, (list, tuple, set)):
+        for item in list(value)[:_ITEMS]:
+            yield from tensors_in(item, depth - 1)
+
+
+@dataclass(frozen=True, slots=True)
+class RuntimePayload:
+    value: Any
+    path: str = ""
+    read_at: Moment | None = None
+    target: nn.Module | None = None  # the module that it is loaded into
+
+    def shards(self) -> Many[str]:
+        held = [
+            each
+            for each in tensors_in(self.value)
+            if isinstance(each, adapter.DTensor) and any(not placement.is_replicate() for placement in each.placements)
+        ]
+        return many([f"{len(held)} sharded tensor{'s' if len(held) > 1 else ''}"] if held else [])
+
+    def path_per_rank(self) -> Answer:
+        """The file's name holds this rank's number. Where that could be chance, the other ranks' names tell."""
+        rank = adapter.launched_rank()
+        name = os.path.basename(self.path)
+        said = re.search(rf"rank\D{{0,3}}0*{rank}(?!\d)", self.path, re.IGNORECASE)
+        numbered = rank > 0 and re.search(rf"(?<!\d)0*{rank}(?!\d)", name)
+        return yes() if said or numbered else no()
+
+    def full_tensors(self) -> Answer:
+        if self.target is None or not isinstance(self.value, Mapping):
+            return unknown("what is loaded is not a state dict")
+        parameters = dict(self.target.named_parameters())
+        plain = [
+            name
+            for name, value in self.value.items()
+            if isinstance(value, torch.Tensor)
+            and not isinstance(value, adapter.DTensor)
+            and isinstance(parameters.get(name), adapter.DTensor)
+        ]
+        return yes(self.read_at) if plain else no()
+
+    def receives_nothing(self) -> Answer:
+        if not isinstance(self.value, Mapping):
+            return unknown("what is loaded into is not a dict")
+        if not self.value:
+            return yes("an empty dict")
+        for name, value in self.value.items():
+            if isinstance(value, Mapping) and {"state", "param_groups"} <= value.keys() and not value["state"]:
+                return yes(f"{name!r}, the state of an optimizer that has not made a step")
+        return no()
+
+
+@dataclass(frozen=True, slots=True)
+class RuntimeReading:
+    tensor: Any
+    name: str
+
+    def partial(self) -> Answer:
+        placements = [each for each in self.tensor.placements if each.is_partial()]
+        return yes(str(placements[0])) if placements else no()

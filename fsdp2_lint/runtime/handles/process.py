@@ -1,0 +1,85 @@
+"""This rank's process: its device, and what launched it."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+import torch
+import torch.distributed as dist
+
+from ...vocab.answers import Answer, no, unknown, yes
+from ...vocab.finding import Moment
+
+
+@dataclass(slots=True)
+class CudaUse:
+    """How CUDA was used, as far as hooks saw it."""
+
+    first: Moment | None = None
+    selected: Moment | None = None
+    sharded: Moment | None = None
+
+
+def _number(name: str) -> int | None:
+    text = os.environ.get(name, "")
+    return int(text) if text.isdigit() else None
+
+
+@dataclass(frozen=True, slots=True)
+class RuntimeDevice:
+    """A selection of a device, before it happens."""
+
+    use: CudaUse
+    index: int | None
+    name: str
+
+    def from_global_rank(self) -> Answer:
+        rank, local = _number("RANK"), _number("LOCAL_RANK")
+        if rank is None or local is None or rank == local:
+            return unknown("on the first node the global rank and LOCAL_RANK are the same")
+        return yes() if self.index == rank else no()
+
+    def touched_before(self) -> Answer:
+        if self.use.first is None or not torch.cuda.is_initialized():
+            return no()
+        before = torch.cuda.current_device()
+        if self.index in (None, before) or not torch.cuda.memory_allocated(before):
+            return no()
+        return yes((self.use.first, f"memory is taken on cuda:{before}"))
+
+
+@dataclass(frozen=True, slots=True)
+class RuntimeProcess:
+    use: CudaUse
+
+    def device_selected(self) -> Answer:
+        if self.use.selected is not None:
+            return yes(self.use.selected)
+        return no() if self._on_the_wrong_device() else yes()
+
+    def current_device_used(self) -> Answer:
+        if self.use.first is not None and self.use.sharded is not None and self._on_the_wrong_device():
+            return yes((self.use.first, "the first use of CUDA"))
+        return no()
+
+    def mesh_made(self) -> Answer:
+        # Where torch itself selected the device, nothing went wrong: the source alone warns of it.
+        return no()
+
+    def _on_the_wrong_device(self) -> bool:
+        local = _number("LOCAL_RANK")
+        if local is None or not torch.cuda.is_available() or not torch.cuda.is_initialized():
+            return False
+        return torch.cuda.device_count() > 1 and torch.cuda.current_device() != local
+
+    def launch_mismatch(self) -> Answer:
+        said = _number("RANK"), _number("WORLD_SIZE")
+        if None in said or not dist.is_initialized():
+            return no()
+        real = dist.get_rank(), dist.get_world_size()
+        if said == real:
+            return no()
+        return yes(
+            f"the launcher started rank {said[0]} of {said[1]}, and the process group says rank {real[0]} of {real[1]}"
+        )

@@ -1,0 +1,140 @@
+"""One group of FSDP2, alive."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import nn
+from torch.distributed.fsdp import MixedPrecisionPolicy, OffloadPolicy
+
+from ...vocab.answers import Answer, Many, many, no, unknown, yes
+from ...vocab.finding import Moment
+from .. import adapter
+from ..ledger import Ledger, ModelKey, Sharding
+
+_MIB = 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class RuntimeUnit:
+    ledger: Ledger
+    sharding: Sharding
+    twice: Moment | None = None  # an earlier call on the same module, which torch refuses
+    after_backward: bool = False
+
+    @property
+    def label(self) -> str:
+        return self.sharding.label
+
+    @property
+    def model_key(self) -> ModelKey:
+        modules = self.sharding.live_modules()
+        model = self.ledger.model_of(modules[0]) if modules else None
+        return model.key if model is not None else ModelKey(self.sharding.label, self.sharding.when.at)
+
+    @property
+    def fqn(self) -> str:
+        return next((group.fqn for group in self.sharding.groups()), "")
+
+    def made(self) -> Answer:
+        return yes(self.sharding.when)
+
+    def inside(self) -> Answer:
+        return yes(self.sharding.outer) if self.sharding.outer is not None else no()
+
+    def repeated(self) -> Answer:
+        return yes(self.twice) if self.twice is not None else no()
+
+    def container_without_forward(self) -> Answer:
+        return unknown("fully_shard itself refuses containers at run time")
+
+    def tied_elsewhere(self) -> Many[tuple[str, Moment]]:
+        return many(self.sharding.tied)
+
+    def ignored_names(self) -> Many[str]:
+        return many(self.sharding.ignored_names)
+
+    def wrong_policies(self) -> Many[tuple[str, str]]:
+        wanted = {"mp_policy": MixedPrecisionPolicy, "offload_policy": OffloadPolicy}
+        wrong = {
+            keyword: _in_words(value)
+            for group in self.sharding.groups()
+            for keyword, value in group.policies.items()
+            if not isinstance(value, wanted[keyword])
+        }
+        return many(wrong.items())
+
+    def mixed_dtypes(self) -> Answer:
+        for group in self.sharding.groups():
+            first: dict[torch.dtype, str] = {}
+            for param in group.params:
+                if param.sharded.requires_grad:
+                    first.setdefault(param.sharded.dtype, f"{_short(param.sharded.dtype)} ({param.name})")
+            if len(first) > 1:
+                return yes(" and ".join(first.values()))
+        return no()
+
+    def left_gathered(self) -> Answer:
+        if self.sharding.unsharded_by_user:
+            return no()
+        for group in self.sharding.groups():
+            if group.has_just_gathered or (
+                not group.reshards_after_backward if self.after_backward else group.stays_gathered
+            ):
+                continue
+            held = sum(param.gathered_storage for param in group.params)
+            if group.is_gathered:
+                return yes(f"it is gathered still, with {_size(held)}")
+            if held:
+                return yes(f"it is sharded again, but {_size(held)} of its gathered copy are not freed")
+        return no()
+
+
+def strays(sharding: Sharding, first_forward: bool) -> list[tuple[str, str]]:
+    """Parameters that are not what sharding registered: (name, what they are).
+
+    Until the first forward FSDP2 accepts another DTensor on the planned mesh with the planned
+    placements; after that it uses its own objects only.
+    """
+    found = []
+    for group in sharding.groups():
+        for param in group.params:
+            current: Any = param.module._parameters.get(param.name)
+            if current is None or current is param.sharded or current is param.gathered:
+                continue
+            if not isinstance(current, adapter.DTensor):
+                found.append((_named(param), "a plain tensor"))
+                continue
+            here = adapter.ranks_of(current.device_mesh), tuple(str(each) for each in current.placements)
+            ranks, placements = sharding.planned.get(id(param.raw)) or param.planned
+            if here != (ranks, placements):
+                found.append((_named(param), f"a DTensor placed {', '.join(here[1])} and not {', '.join(placements)}"))
+            elif not first_forward:
+                found.append((_named(param), "another DTensor than the one that FSDP2 trains"))
+    return found
+
+
+def _named(param: adapter.Param) -> str:
+    return param.fqn
+
+
+def _in_words(value: Any) -> str:
+    if isinstance(value, type):
+        return f"the class {value.__name__}"
+    if value is None or isinstance(value, (bool, torch.dtype)):
+        return str(value)
+    return f"an object of {type(value).__module__}.{type(value).__qualname__}"
+
+
+def _short(dtype: torch.dtype) -> str:
+    return str(dtype).removeprefix("torch.")
+
+
+def _size(count: int) -> str:
+    return f"{count / _MIB:.1f} MiB" if count >= _MIB else f"{count} bytes"
+
+
+def label_of(module: nn.Module) -> str:
+    return adapter.original_class(adapter.unwrapped(module)).__name__

@@ -1,0 +1,63 @@
+"""What is saved and loaded. These stay to the end of the job: checkpoints come late."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any
+
+import torch
+import torch.distributed.checkpoint as dcp
+from torch import nn
+from torch.distributed.fsdp import FullyShardedDataParallel as Fsdp1
+
+from ...vocab.events import CheckpointLoaded, Fsdp1ContextUsed, Loaded, Saved
+from ..handles import RuntimeModel, RuntimePayload
+from ..session import Session
+from ..sites import here
+
+
+def install(session: Session) -> None:
+    watch = _Watch(session)
+    session.rare.watch([(torch, "save"), (torch.serialization, "save")], before=session.quietly(watch.save))
+    session.rare.watch((nn.Module, "load_state_dict"), before=session.quietly(watch.load))
+    loader = sys.modules.get("torch.distributed.checkpoint.state_dict_loader", dcp)
+    session.rare.watch([(dcp, "load"), (loader, "load")], before=session.quietly(watch.load_checkpoint))
+    for name in ("summon_full_params", "state_dict_type", "set_state_dict_type", "optim_state_dict"):
+        if hasattr(Fsdp1, name):
+            session.rare.watch((Fsdp1, name), before=session.quietly(watch.fsdp1(name)))
+
+
+class _Watch:
+    def __init__(self, session: Session) -> None:
+        self.session = session
+
+    def save(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        value, file = _argument(args, kwargs, 0, "obj"), _argument(args, kwargs, 1, "f")
+        path = os.fspath(file) if isinstance(file, (str, os.PathLike)) else str(getattr(file, "name", ""))
+        payload = RuntimePayload(value, path)
+        self.session.hear(Saved(when=here(), payload=payload, by="torch.save"))
+
+    def load(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        module, value = args[0], _argument(args, kwargs, 1, "state_dict")
+        self.session.ledger.loaded.update(module.modules())
+        when = here()
+        payload = RuntimePayload(value, read_at=when, target=module)
+        self.session.hear(Loaded(when=when, model=RuntimeModel(self.session.ledger, module), payload=payload))
+
+    def load_checkpoint(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        value = _argument(args, kwargs, 0, "state_dict")
+        self.session.hear(CheckpointLoaded(when=here(), payload=RuntimePayload(value)))
+
+    def fsdp1(self, name: str) -> Any:
+        def used(args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+            module = _argument(args, kwargs, 0, "module") or kwargs.get("model")
+            if isinstance(module, nn.Module):
+                model = RuntimeModel(self.session.ledger, module)
+                self.session.hear(Fsdp1ContextUsed(when=here(), name=name, model=model))
+
+        return used
+
+
+def _argument(args: tuple[Any, ...], kwargs: dict[str, Any], index: int, name: str) -> Any:
+    return args[index] if len(args) > index else kwargs.get(name)

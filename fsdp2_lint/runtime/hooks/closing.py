@@ -1,0 +1,54 @@
+"""The end of watching: what can only be judged once the steps are over."""
+
+from __future__ import annotations
+
+from ...vocab.events import PlanSettled, ProgramEnded, TrainingSeen
+from ...vocab.finding import Moment, Site
+from ..handles import RuntimeModel, RuntimeProcess
+from ..ledger import Trained
+from ..session import Session
+
+
+def due(session: Session) -> bool:
+    """Have as many steps been made as are to be watched?"""
+    return 0 < session.options.steps <= session.step
+
+
+def settle(session: Session, model: Trained) -> None:
+    """No further ``fully_shard`` is expected on a model that trains."""
+    top = model.module()
+    if model.settled or top is None:
+        return
+    model.settled = True
+    shardings = session.ledger.inside(top)
+    modules = {id(top): top}
+    for sharding in shardings:  # roots that lie inside something that is not sharded itself
+        for module in sharding.live_modules():
+            if module not in session.ledger.below and len(sharding.live_modules()) == 1:
+                modules.setdefault(id(module), module)
+    for module in modules.values():
+        handle = RuntimeModel(session.ledger, module)
+        last = session.ledger.inside(module)[-1]
+        session.hear(PlanSettled(when=last.when, model=handle))
+
+
+def close(session: Session, *, why: str) -> None:
+    """Judge what is left, once, and take the hooks of training off."""
+    if not session.hot.live:
+        return
+    for model in session.ledger.models:
+        settle(session, model)
+        top = model.module()
+        if top is not None and model.trained and model.steps:
+            shardings = session.ledger.inside(top)
+            session.hear(TrainingSeen(when=shardings[-1].when, model=RuntimeModel(session.ledger, top)))
+    session.finished(why=why)
+
+
+def end(session: Session) -> None:
+    """The job is over."""
+    close(session, why="end")
+    shardings = session.ledger.shardings
+    when = shardings[0].when if shardings else Moment(Site("<unknown>", 1))
+    if shardings:
+        session.hear(ProgramEnded(when=when, process=RuntimeProcess(session.cuda)))

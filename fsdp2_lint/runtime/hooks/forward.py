@@ -1,0 +1,131 @@
+"""Forward and backward of sharded models."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import torch
+from torch import nn
+
+from ...vocab.events import BackwardEnded, ForwardBegun, ForwardEnded, Materialised, UnitReady
+from .. import adapter, facts
+from ..digests import digest
+from ..handles import RuntimeModel, RuntimeUnit
+from ..handles.payloads import tensors_in
+from ..handles.units import label_of
+from ..session import Session
+from ..sites import here
+from . import closing
+
+MAX_BACKWARDS = 4  # of one step, for the comparison of gradients
+
+
+def install(session: Session) -> None:
+    watch = _Watch(session)
+    hooks: dict[str, dict[str, Any]] = {
+        "first_forward": {"before": watch.begin, "after": watch.begun},
+        "gathering": {"before": watch.gather, "after": watch.gathered},
+        "pre_backward": {"before": watch.pre_backward},
+        "post_backward": {"before": watch.post_backward},
+        "backward_end": {"after": watch.backward_ended},
+    }
+    for name, watched in hooks.items():
+        if place := adapter.place(name):
+            session.hot.watch(place, **{when: session.quietly(hook) for when, hook in watched.items()})
+
+
+class _Watch:
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self.ledger = session.ledger
+        self.in_backward = False
+        self.backwards: dict[tuple[int, int], int] = {}  # (group, step): how many
+        self.batches: list[facts.Batch] = []  # of forwards that no backward followed yet
+
+    def begin(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+        """A module of FSDP2 is entered. True where its model never ran before."""
+        state = args[0]
+        root = adapter.is_root(state)
+        if root is False or (root and adapter.forward_is_running(state)):
+            return False
+        if root and closing.due(self.session):
+            closing.close(self.session, why="steps")
+            return False
+        module = adapter.modules_of(state)[0]
+        when = here()
+        if root is None:
+            self._first(module, when)
+        self.session.hear(ForwardBegun(when=when, model=RuntimeModel(self.ledger, module)))
+        if torch.is_grad_enabled():
+            self._note_batch(module, when)
+        return root is None
+
+    def _first(self, module: nn.Module, when: Any) -> None:
+        called = adapter.modules_that_are_called(sys._getframe())
+        top = next((each for each in reversed(called) if any(part is module for part in each.modules())), module)
+        self.ledger.add_model(top, label_of(top))
+        shardings = self.ledger.inside(module)
+        for sharding in shardings:
+            for group in sharding.groups():
+                sharding.planned.update((id(param.raw), param.planned) for param in group.params)
+        if self.ledger.emptied:
+            self.session.hear(Materialised(when=when, model=RuntimeModel(self.ledger, module)))
+        for sharding in shardings:
+            unit = RuntimeUnit(self.ledger, sharding)
+            self.session.hear(UnitReady(when=when, unit=unit), fqn=unit.fqn)
+        facts.starting_weights(self.session, module, shardings)
+
+    def begun(self, result: Any, first: bool, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        if first:
+            facts.plan(self.session, adapter.modules_of(args[0])[0])
+
+    def _note_batch(self, module: nn.Module, when: Any) -> None:
+        if not self.session.compares("batch"):
+            return
+        tensors = list(tensors_in(adapter.inputs_of_forward(sys._getframe())))
+        if tensors:
+            self.batches.append(facts.Batch(module, when, " ".join(digest(each) for each in tensors)))
+
+    def gather(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+        group = adapter.Group(args[0])
+        return group.has_just_gathered and group.stays_gathered
+
+    def gathered(self, result: Any, gathers: bool, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        if gathers and (sharding := self.ledger.of_group(adapter.Group(args[0]))):
+            sharding.gathered_at = here()
+
+    def pre_backward(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Before a group is gathered for backward: the first one finds everything as forward left it."""
+        if self.in_backward:
+            return
+        self.in_backward = True
+        when = here()
+        for sharding in self.ledger.shardings:
+            unit = RuntimeUnit(self.ledger, sharding)
+            self.session.hear(ForwardEnded(when=when, unit=unit), fqn=unit.fqn)
+
+    def post_backward(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Before the gradients of a group are reduced."""
+        group = adapter.Group(args[0])
+        key = (id(group.raw), self.session.step)
+        self.backwards[key] = self.backwards.get(key, 0) + 1
+        if group.reduces_gradients and self.backwards[key] <= MAX_BACKWARDS:
+            facts.group_gradients(self.session, group, self.backwards[key])
+
+    def backward_ended(self, result: Any, token: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        self.in_backward = False
+        module = adapter.modules_of(args[0])[0]
+        if model := self.ledger.model_of(module):
+            model.trained = True
+        when = here()
+        for sharding in self.ledger.inside(module):
+            groups = sharding.groups()
+            sharding.reduced = all(group.reduces_gradients for group in groups)
+            if not any(group.is_gathered for group in groups):
+                sharding.gathered_at = None
+            unit = RuntimeUnit(self.ledger, sharding, after_backward=True)
+            self.session.hear(BackwardEnded(when=when, unit=unit), fqn=unit.fqn)
+        for batch in self.batches:
+            facts.batch(self.session, batch)
+        self.batches.clear()

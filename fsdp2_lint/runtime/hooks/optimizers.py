@@ -1,0 +1,108 @@
+"""Optimizers: how they are built, and their steps."""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
+from torch.optim import Optimizer
+from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
+
+from ...vocab.events import OptimizerSettled, Stepped
+from .. import facts
+from ..handles import RuntimeModel, RuntimeOptimizer
+from ..ledger import Built, Sharding, Trained
+from ..session import Session
+from ..sites import here
+from . import closing
+
+
+def install(session: Session) -> None:
+    watch = _Watch(session)
+    session.hot.watch((Optimizer, "__init__"), after=session.quietly(watch.built))
+    session.hot.watch((Optimizer, "add_param_group"), after=session.quietly(watch.extended))
+    session.hot.keep(register_optimizer_step_pre_hook(session.quietly(watch.before_step)))
+    session.hot.keep(register_optimizer_step_post_hook(session.quietly(watch.after_step)))
+
+
+class _Watch:
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self.ledger = session.ledger
+        self.settled: set[tuple[int, int]] = set()
+
+    def built(self, result: Any, token: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        self._record(args[0])
+
+    def extended(self, result: Any, token: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Groups that come later; those of the construction are noted when it has ended."""
+        if built := self.ledger.built(args[0]):
+            self._note_temporary(built)
+
+    def _record(self, optimizer: Optimizer) -> Built:
+        after = len(self.ledger.shardings)
+        built = Built(weakref.ref(optimizer), here(), type(optimizer).__name__, after)
+        self.ledger.optimizers.append(built)
+        self._note_temporary(built)
+        return built
+
+    def _note_temporary(self, built: Built) -> None:
+        gathered = {
+            id(param.gathered): sharding
+            for sharding, param in self.ledger.managed(self.ledger.shardings).values()
+            if param.gathered is not None
+        }
+        for parameter in built.held():
+            if sharding := gathered.get(id(parameter)):
+                who = sharding.gathered_at or built.when
+                built.temporary.append((weakref.ref(parameter), sharding, who))
+
+    def before_step(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
+        built = self.ledger.built(optimizer) or self._record(optimizer)
+        when = here()
+        for model, shardings in self._models(built):
+            top = model.module()
+            if top is None:
+                continue
+            closing.settle(self.session, model)
+            handle = RuntimeModel(self.ledger, top)
+            view = RuntimeOptimizer(self.ledger, built, tuple(shardings), model.label)
+            if (id(built), id(model)) not in self.settled:
+                self.settled.add((id(built), id(model)))
+                self.session.hear(OptimizerSettled(when=built.when, optimizer=view, model=handle))
+            self.session.hear(Stepped(when=when, optimizer=view, model=handle))
+            facts.outside_gradients(self.session, top, built)
+            held = {id(parameter) for parameter in built.held()}
+            for sharding in shardings:
+                trains = any(id(param.sharded) in held for group in sharding.groups() for param in group.params)
+                if trains and sharding.gathered_at and any(group.is_gathered for group in sharding.groups()):
+                    sharding.outlived = (sharding.gathered_at, when)
+            model.steps += 1
+
+    def _models(self, built: Built) -> list[tuple[Trained, list[Sharding]]]:
+        """The models that the optimizer holds, or held, parameters of, with all their shardings."""
+        managed = self.ledger.managed(self.ledger.shardings)
+        touched: dict[int, Sharding] = {}
+        for parameter in built.held():
+            if id(parameter) in managed:
+                sharding = managed[id(parameter)][0]
+            elif original := self.ledger.original(parameter):
+                sharding = original.sharding
+            else:
+                continue
+            touched[id(sharding)] = sharding
+        found: dict[int, Trained] = {}
+        for sharding in touched.values():
+            for module in sharding.live_modules():
+                if model := self.ledger.model_of(module):
+                    found[id(model)] = model
+        return [
+            (model, self.ledger.inside(top)) for model in found.values() if (top := model.module()) is not None
+        ]  # fmt: skip
+
+    def after_step(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
+        built = self.ledger.built(optimizer)
+        if built is not None:
+            built.steps += 1
+            self.session.step = max(self.session.step, built.steps)
+            self.ledger.forget_reads()

@@ -1,0 +1,158 @@
+"""``fully_shard``, and what is done to a model around it."""
+
+from __future__ import annotations
+
+import sys
+import weakref
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+from torch import nn
+from torch.distributed.fsdp import FSDPModule
+from torch.nn.modules.module import (
+    register_module_module_registration_hook,
+    register_module_parameter_registration_hook,
+)
+
+from ...vocab.events import Sharded
+from .. import adapter
+from ..digests import digest
+from ..handles import RuntimeUnit
+from ..handles.units import label_of
+from ..ledger import Attached, Emptied, Original, Sharding
+from ..session import Session
+from ..sites import here
+
+
+def install(session: Session) -> None:
+    watch = _Watch(session)
+    if place := adapter.place("sharding"):
+        session.hot.watch(place, before=session.quietly(watch.shard))
+    if place := adapter.place("sharded"):
+        session.hot.watch(place, after=session.quietly(watch.sharded))
+    session.hot.watch((nn.Module, "to_empty"), after=session.quietly(watch.emptied))
+    session.hot.watch((FSDPModule, "unshard"), before=session.quietly(watch.unshard))
+    session.hot.watch((FSDPModule, "reshard"), before=session.quietly(watch.reshard))
+    session.hot.watch((FSDPModule, "set_requires_gradient_sync"), before=session.quietly(watch.sync))
+    registered = session.quietly(watch.registered)
+    session.hot.keep(register_module_parameter_registration_hook(registered))
+    session.hot.keep(register_module_module_registration_hook(registered))
+    session.hot.replace(nn.Module, "named_parameters", watch.reading(nn.Module.named_parameters))
+
+
+class _Watch:
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self.ledger = session.ledger
+
+    def shard(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Before ``fully_shard`` replaces parameters."""
+        state = args[0]
+        modules = args[1] if len(args) > 1 else kwargs["modules"]
+        call = adapter.call_of_fully_shard(sys._getframe())
+        ignored = list(call.get("ignored_params") or ())
+        sharding = Sharding(
+            when=here(),
+            label=label_of(modules[0]) if len(modules) == 1 else f"{len(modules)} modules",
+            modules=tuple(weakref.ref(module) for module in modules),
+            state=weakref.ref(state),
+            outer=next((outer.when for module in modules if (outer := self.ledger.below.get(module))), None),
+            ignored=[weakref.ref(each) for each in ignored if isinstance(each, torch.Tensor)],
+            ignored_names=tuple(each for each in ignored if isinstance(each, str)),
+        )
+        self._note_parameters(sharding, modules, {id(each) for each in ignored})
+        self.ledger.shardings.append(sharding)
+        for module in modules:
+            self.ledger.by_module.setdefault(module, sharding)
+            for part in module.modules():
+                if part is not module:
+                    self.ledger.below.setdefault(part, sharding)
+        if len(self.ledger.shardings) == 1:
+            self.session.file.write("sharded")
+        unit = RuntimeUnit(self.ledger, sharding)
+        self.session.hear(Sharded(when=sharding.when, unit=unit))
+
+    def _note_parameters(self, sharding: Sharding, modules: tuple[nn.Module, ...], ignored: set[int]) -> None:
+        managed = self.ledger.managed(each for module in modules for each in self.ledger.inside(module))
+        for module in modules:
+            for path, part in module.named_modules():
+                for name, parameter in part._parameters.items():
+                    if parameter is None or id(parameter) in managed or id(parameter) in ignored:
+                        continue
+                    fqn = f"{path}.{name}" if path else name
+                    earlier = self.ledger.original(parameter)
+                    if earlier is not None and earlier.was_replaced:
+                        sharding.tied.append((fqn, earlier.sharding.when))
+                    self.ledger.originals[id(parameter)] = Original(
+                        weakref.ref(parameter), weakref.ref(part), name, sharding
+                    )
+                    if parameter.device.type != "meta":
+                        sharding.starting[fqn] = digest(parameter)
+
+    def sharded(self, result: Any, token: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """The parameters are replaced: from here on the writes to the shards count."""
+        if args and (sharding := self.ledger.of_state(args[0])):
+            for group in sharding.groups():
+                sharding.written.update((id(param.raw), adapter.version(param.sharded)) for param in group.params)
+
+    def emptied(self, result: Any, token: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        tensors = []
+        for path, part in args[0].named_modules():
+            for space, is_buffer in ((part._parameters, False), (part._buffers, True)):
+                for name, tensor in space.items():
+                    if tensor is None or tensor.device.type == "meta" or not adapter.local(tensor).numel():
+                        continue
+                    fqn = f"{path}.{name}" if path else name
+                    tensors.append(
+                        Emptied(weakref.ref(part), name, fqn, is_buffer, adapter.version(tensor), digest(tensor))
+                    )
+        self.ledger.emptied.append((here(), tensors))
+
+    def unshard(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        if sharding := self.ledger.of_module(args[0]):
+            sharding.unsharded_by_user = True
+
+    def reshard(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        if sharding := self.ledger.of_module(args[0]):
+            sharding.unsharded_by_user = False
+            sharding.outlived = None
+
+    def sync(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        module, wanted = args[0], args[1] if len(args) > 1 else kwargs["requires_gradient_sync"]
+        when = None if wanted else here()
+        for part in module.modules() if kwargs.get("recurse", True) else [module]:
+            if sharding := self.ledger.of_module(part):
+                sharding.sync_off_at = when or sharding.sync_off_at
+
+    def registered(self, owner: nn.Module, name: str, value: Any) -> None:
+        """A module or parameter becomes part of another module."""
+        above = self.ledger.by_module.get(owner) or self.ledger.below.get(owner)
+        if above is not None and value is not None:
+            self.ledger.attached.append(Attached(weakref.ref(owner), name, weakref.ref(value), here(), above))
+
+    def reading(self, original: Callable[..., Iterator[tuple[str, nn.Parameter]]]) -> Any:
+        """``named_parameters``, which remembers where each parameter was taken."""
+
+        note = self.session.quietly(self._read)
+
+        def named_parameters(
+            module: nn.Module, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+        ) -> Iterator[tuple[str, nn.Parameter]]:
+            if not self.session.hot.live:
+                return original(module, prefix, recurse, remove_duplicate)
+            return note_each(original(module, prefix, recurse, remove_duplicate))
+
+        def note_each(found: Iterator[tuple[str, nn.Parameter]]) -> Iterator[tuple[str, nn.Parameter]]:
+            when: dict[str, Any] = {}
+            for name, parameter in found:
+                note(parameter, when)
+                yield name, parameter
+
+        named_parameters.__doc__ = original.__doc__
+        return named_parameters
+
+    def _read(self, parameter: nn.Parameter, when: dict[str, Any]) -> None:
+        if "at" not in when:
+            when["at"] = here()
+        self.ledger.read[id(parameter)] = (weakref.ref(parameter), when["at"])

@@ -1,0 +1,226 @@
+"""What was seen of the job so far. Objects of the job are held weakly: watching must not keep memory alive."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import nn
+from torch.optim import Optimizer
+
+from ..vocab.finding import Moment, Site
+from . import adapter
+
+
+@dataclass(frozen=True, slots=True)
+class ModelKey:
+    """Under which model a verdict is listed: its class, and the first call that sharded it."""
+
+    label: str
+    site: Site
+
+
+@dataclass(eq=False, slots=True)
+class Sharding:
+    """One call of ``fully_shard``."""
+
+    when: Moment
+    label: str
+    modules: tuple[weakref.ref[nn.Module], ...]
+    state: weakref.ref[Any]
+    outer: Moment | None = None
+    tied: list[tuple[str, Moment]] = field(default_factory=list)
+    ignored: list[weakref.ref[torch.Tensor]] = field(default_factory=list)
+    ignored_names: tuple[str, ...] = ()
+    planned: dict[int, tuple[tuple[int, ...], tuple[str, ...]]] = field(default_factory=dict)
+    # The digest of each whole parameter before it was cut, by name; see starting_weights.
+    starting: dict[str, str] = field(default_factory=dict)
+    # How often each shard had been written when the call ended, by the identity of FSDP2's own object.
+    written: dict[int, int] = field(default_factory=dict)
+    gathered_at: Moment | None = None
+    unsharded_by_user: bool = False
+    sync_off_at: Moment | None = None
+    reduced: bool | None = None  # did the last backward reduce its gradients?
+    outlived: tuple[Moment, Moment] | None = None  # gathered by the one, and still at the other, a step
+
+    def live_modules(self) -> list[nn.Module]:
+        return [module for ref in self.modules if (module := ref()) is not None]
+
+    def groups(self) -> list[adapter.Group]:
+        state = self.state()
+        return [] if state is None else adapter.groups(state)
+
+
+@dataclass(eq=False, slots=True)
+class Original:
+    """A parameter as it was before a sharding, and where it was registered."""
+
+    parameter: weakref.ref[torch.Tensor]
+    module: weakref.ref[nn.Module]
+    name: str
+    sharding: Sharding
+
+    @property
+    def was_replaced(self) -> bool:
+        module, parameter = self.module(), self.parameter()
+        return module is not None and parameter is not None and module._parameters.get(self.name) is not parameter
+
+
+@dataclass(eq=False, slots=True)
+class Built:
+    """An optimizer. ``temporary`` are gathered parameters that it took: (the parameter, its sharding, who gathered)."""
+
+    optimizer: weakref.ref[Optimizer]
+    when: Moment
+    label: str
+    after: int  # how many shardings were made before it
+    temporary: list[tuple[weakref.ref[torch.Tensor], Sharding, Moment]] = field(default_factory=list)
+    steps: int = 0
+
+    def held(self) -> Iterator[torch.Tensor]:
+        optimizer = self.optimizer()
+        for group in optimizer.param_groups if optimizer is not None else ():
+            yield from group["params"]
+
+
+@dataclass(eq=False, slots=True)
+class Trained:
+    """A model: the outermost module whose call led to the first forward of a root."""
+
+    module: weakref.ref[nn.Module]
+    label: str
+    key: ModelKey
+    trained: bool = False
+    settled: bool = False
+    steps: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Attached:
+    """A module or parameter that was registered below a sharded module."""
+
+    owner: weakref.ref[nn.Module]
+    name: str
+    value: weakref.ref[Any]
+    when: Moment
+    sharding: Sharding
+
+
+@dataclass(frozen=True, slots=True)
+class Emptied:
+    """A tensor that ``to_empty`` allocated, as it was right after."""
+
+    module: weakref.ref[nn.Module]
+    name: str
+    fqn: str
+    is_buffer: bool
+    version: int
+    digest: str
+
+
+@dataclass(eq=False, slots=True)
+class Ledger:
+    shardings: list[Sharding] = field(default_factory=list)
+    models: list[Trained] = field(default_factory=list)
+    optimizers: list[Built] = field(default_factory=list)
+    attached: list[Attached] = field(default_factory=list)
+    emptied: list[tuple[Moment, list[Emptied]]] = field(default_factory=list)
+    originals: dict[int, Original] = field(default_factory=dict)
+    read: dict[int, tuple[weakref.ref[torch.Tensor], Moment]] = field(default_factory=dict)
+    # Every module below a sharded one, and the first call that sharded something above it.
+    # Modules that load_state_dict was called on.
+    loaded: weakref.WeakSet[nn.Module] = field(default_factory=weakref.WeakSet)
+    tops: weakref.WeakKeyDictionary[nn.Module, Trained] = field(default_factory=weakref.WeakKeyDictionary)
+    below: weakref.WeakKeyDictionary[nn.Module, Sharding] = field(default_factory=weakref.WeakKeyDictionary)
+    by_module: weakref.WeakKeyDictionary[nn.Module, Sharding] = field(default_factory=weakref.WeakKeyDictionary)
+
+    def original(self, parameter: torch.Tensor) -> Original | None:
+        found = self.originals.get(id(parameter))
+        return found if found is not None and found.parameter() is parameter else None
+
+    def of_module(self, module: nn.Module) -> Sharding | None:
+        """The sharding of this very module."""
+        return self.by_module.get(module)
+
+    def inside(self, module: nn.Module) -> list[Sharding]:
+        """The shardings of the module and of its parts, in the order of the calls."""
+        parts = {id(part) for part in module.modules()}
+        return [
+            sharding
+            for sharding in self.shardings
+            if any(id(each) in parts for each in sharding.live_modules())
+        ]  # fmt: skip
+
+    def of_state(self, state: Any) -> Sharding | None:
+        return next((each for each in self.shardings if each.state() is state), None)
+
+    def of_group(self, group: adapter.Group) -> Sharding | None:
+        for module in getattr(group.raw, "modules", ()):
+            if (found := self.by_module.get(module)) is not None:
+                return found
+        return None
+
+    def built(self, optimizer: Optimizer) -> Built | None:
+        return next((each for each in self.optimizers if each.optimizer() is optimizer), None)
+
+    def model_of(self, module: nn.Module) -> Trained | None:
+        """The model that the module is or is a part of."""
+        return self.tops.get(module)
+
+    def add_model(self, top: nn.Module, label: str) -> None:
+        """A model that runs. What it holds belongs to it, also where a part of it ran alone before."""
+        if (known := self.tops.get(top)) is not None and known.module() is top:
+            return
+        first = self.inside(top)[0].when.at
+        model = Trained(weakref.ref(top), label, ModelKey(label, first))
+        self.models = [each for each in self.models if not _is_part(each.module(), top)]
+        self.models.append(model)
+        for part in top.modules():
+            self.tops[part] = model
+
+    def read_before(self, parameter: torch.Tensor) -> Moment | None:
+        """Where it was last taken out of its module."""
+        ref, when = self.read.get(id(parameter), (None, None))
+        return when if ref is not None and ref() is parameter else None
+
+    def managed(self, shardings: Iterable[Sharding]) -> dict[int, tuple[Sharding, adapter.Param]]:
+        """Parameters of these shardings, by the identity of the shards and of the gathered copies."""
+        found = {}
+        for sharding in shardings:
+            for group in sharding.groups():
+                for param in group.params:
+                    found[id(param.sharded)] = (sharding, param)
+                    if param.gathered is not None:
+                        found[id(param.gathered)] = (sharding, param)
+        return found
+
+    def adopt_strangers(self, model: nn.Module, built: Built) -> None:
+        """Plain parameters of an optimizer that have the shape of managed ones which it does not hold.
+
+        For a model that was sharded before anybody looked, these are what sharding replaced.
+        """
+        managed = self.managed(self.shardings)
+        held = {id(parameter): parameter for parameter in built.held()}
+        own = {id(parameter) for parameter in model.parameters()}
+        missing = {
+            (param.shape, param.sharded.dtype): (sharding, param)
+            for key, (sharding, param) in managed.items()
+            if key not in held
+        }
+        for key, parameter in held.items():
+            if key in managed or key in own or isinstance(parameter, adapter.DTensor):
+                continue
+            if found := missing.get((tuple(parameter.shape), parameter.dtype)):
+                sharding, param = found
+                self.originals[key] = Original(weakref.ref(parameter), weakref.ref(param.module), param.name, sharding)
+
+    def forget_reads(self) -> None:
+        """Once optimizers have stepped, what was read before is known to be no fault."""
+        self.read.clear()
+
+
+def _is_part(module: nn.Module | None, top: nn.Module) -> bool:
+    return module is not None and any(part is module for part in top.modules())

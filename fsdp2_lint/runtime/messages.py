@@ -1,0 +1,142 @@
+"""Errors of torch that do not say what is wrong, and the clauses behind them. Messages of torch 2.13, measured."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """The clause behind an error of torch, why it was raised, and what to do."""
+
+    code: str
+    why: str
+    fix: str
+    pattern: str = ""
+
+    def fits(self, message: str) -> bool:
+        return re.search(self.pattern, message) is not None
+
+
+MIXED = re.compile(r"got mixed torch.Tensor and DTensor")
+
+LOADING = Explanation(
+    "FSDP705",
+    "plain tensors are loaded into a model whose parameters are DTensors",
+    "use set_model_state_dict with StateDictOptions(full_state_dict=True), or load before sharding",
+)
+FSDP1 = Explanation(
+    "FSDP903",
+    "a method of FSDP1 is applied to a model of FSDP2, and finds no FSDP1 module in it",
+    "use torch.distributed.checkpoint.state_dict",
+)
+OUTSIDE = Explanation(
+    "FSDP303",
+    "sharded and plain parameters meet in one operation: some parameters lie in no group",
+    "shard the root too, after its children",
+)
+BYPASS = Explanation(
+    "FSDP402",
+    "a method of a sharded module runs without the hooks that gather its parameters",
+    "call the module itself, or register the method with register_fsdp_forward_method(module, name)",
+)
+USED_OUTSIDE = Explanation(
+    "FSDP404",
+    "a sharded weight meets plain tensors outside the forward of its module",
+    "use the weight inside its module's forward, or gather it with full_tensor()",
+)
+
+# The first that fits counts.
+EXPLANATIONS = (
+    Explanation(
+        "FSDP305",
+        "fully_shard is applied twice to one module",
+        "remove one of the two calls, or guard it with isinstance(module, FSDPModule)",
+        r"Each distinct composable distributed API can only be applied to a module once",
+    ),
+    Explanation(
+        "FSDP302",
+        "a module is sharded after the module that contains it",
+        "shard bottom-up: children first, the root last",
+        r"Invariant encountered: value was None|Cannot concatenate overlapping meshes",
+    ),
+    Explanation(
+        "FSDP403",
+        "a sharded part of the model ran before the model itself did, and became a root of its own",
+        "call the whole model first, and parts of it only through it",
+        r"state has already been lazily initialized",
+    ),
+    Explanation(
+        "FSDP307",
+        "tied parameters lie in different groups",
+        "shard both modules in one call, fully_shard([a, b]), or leave both to the root",
+        r"is shared with a parameter already managed by another FSDP group",
+    ),
+    Explanation(
+        "FSDP314",
+        "one group mixes parameter dtypes",
+        "give all trainable parameters of a group one dtype",
+        r"FSDP expects uniform original parameter dtype",
+    ),
+    Explanation(
+        "FSDP202",
+        "the model is on the meta device still",
+        "call model.to_empty(device=...) and initialise it before the first forward",
+        r"should be materialized from meta device",
+    ),
+    Explanation(
+        "FSDP105",
+        "with CPU offload some collectives run on CPU tensors, and the process group knows GPUs only",
+        'use init_process_group("cpu:gloo,cuda:nccl")',
+        r"No backend type associated with device type cpu",
+    ),
+    Explanation(
+        "FSDP306",
+        "a ModuleList or ModuleDict is never called, so it cannot be a group",
+        "shard each module in it",
+        r"fully_shard does not support containers that do not implement forward",
+    ),
+    Explanation(
+        "FSDP101",
+        "two ranks work on one GPU",
+        'call torch.cuda.set_device(int(os.environ["LOCAL_RANK"])) first',
+        r"Duplicate GPU detected",
+    ),
+    Explanation(
+        "FSDP320",
+        "a plain tensor has taken the place of a sharded parameter",
+        "write into the DTensor (copy_, or set_model_state_dict) instead of replacing it",
+        r"'(Parameter|Tensor)' object has no attribute '_local_tensor'",
+    ),
+    Explanation(
+        "FSDP605",
+        "no_sync belongs to FSDP1",
+        "use model.set_requires_gradient_sync(is_last_microbatch)",
+        r"has no attribute 'no_sync'",
+    ),
+    Explanation(
+        "FSDP606",
+        "model.clip_grad_norm_ belongs to FSDP1",
+        "use torch.nn.utils.clip_grad_norm_(model.parameters(), max_norm)",
+        r"has no attribute 'clip_grad_norm_'",
+    ),
+    Explanation(
+        "FSDP902",
+        "this keyword belongs to FSDP1",
+        "use the keyword of FSDP2 that says the same",
+        r"fully_shard\(\) got an unexpected keyword argument",
+    ),
+    Explanation(
+        "FSDP503",
+        "mp_policy is no policy of FSDP2",
+        "pass an instance of torch.distributed.fsdp.MixedPrecisionPolicy",
+        r"object has no attribute '(output_dtype|param_dtype|reduce_dtype|cast_forward_inputs)'",
+    ),
+    Explanation(
+        "FSDP318",
+        "a gathered tensor is used after FSDP2 freed its memory",
+        "return tensors in plain containers (tuple, dict), and do not write into views of a module's output",
+        r"requiring a storage size of \d+ are out of bounds for storage of size 0",
+    ),
+)

@@ -1,0 +1,87 @@
+"""Runs a script of the user's under hooks, as torchrun would run it."""
+
+from __future__ import annotations
+
+import os
+import runpy
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from ..report.rank_file import RankFile
+from ..vocab.finding import Finding
+from . import adapter, crash
+from .hooks import closing, install
+from .session import Options, Session
+from .sites import is_users
+
+
+def run_script(script: str, arguments: Sequence[str], options: Options, folder: Path, *, live: bool) -> int:
+    """Run ``script`` as ``__main__``; the exit code that Python would end with.
+
+    An exception of the script is recorded, explained where it is one of torch's, and shown as
+    Python shows it. ``live``: rank 0 says on stderr what it finds as soon as it finds it.
+    """
+    session = open_session(options, folder, script)
+    if live and adapter.launched_rank() == 0:
+        session.announce = _announce
+    sys.argv = [script, *arguments]
+    sys.path[0] = os.path.dirname(os.path.abspath(script))
+    install(session)
+    code = 0
+    try:
+        runpy.run_path(script, run_name="__main__")
+    except SystemExit as leave:
+        code = _code(leave)
+    except BaseException as error:
+        code = 130 if isinstance(error, KeyboardInterrupt) else 1
+        _show(error)
+        note_crash(session, error)
+    finally:
+        close_session(session, code)
+    return code
+
+
+def _show(error: BaseException) -> None:
+    """The traceback as Python prints it, from the script's first frame on."""
+    traceback = error.__traceback__
+    while traceback is not None and not is_users(traceback.tb_frame.f_code.co_filename):
+        traceback = traceback.tb_next
+    sys.excepthook(type(error), error, traceback or error.__traceback__)
+
+
+def _announce(finding: Finding) -> None:
+    site = finding.primary.site
+    head = f"{site}: {finding.code} {finding.severity.value} {finding.message} [{finding.name}]"
+    print(f"fsdp2-lint: {head}", file=sys.stderr, flush=True)
+
+
+def open_session(options: Options, folder: Path, script: str = "") -> Session:
+    attempt = int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0"))
+    return Session(RankFile(folder, adapter.launched_rank(), attempt), options, script)
+
+
+def note_crash(session: Session, error: BaseException) -> None:
+    """Write down what ended the script, and say on stderr what it means."""
+    meaning = crash.explain(session, error)
+    words = {"code": meaning.code, "why": meaning.why, "fix": meaning.fix} if meaning is not None else {}
+    if meaning is not None:
+        print(f"fsdp2-lint: {meaning.code}: {meaning.why}\n  fix: {meaning.fix}", file=sys.stderr, flush=True)
+    session.file.write("crash", error=f"{type(error).__name__}: {error}"[:2000], **words)
+
+
+def close_session(session: Session, code: int) -> None:
+    session.quietly(closing.end)(session)
+    session.hot.remove()
+    session.rare.remove()
+    session.file.write("end", code=code)
+    session.file.close()
+
+
+def _code(leave: SystemExit) -> int:
+    if leave.code is None:
+        return 0
+    if isinstance(leave.code, int):
+        return leave.code
+    print(leave.code, file=sys.stderr)  # as Python does with anything else
+    return 1

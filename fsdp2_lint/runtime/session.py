@@ -1,0 +1,202 @@
+"""One watched stretch of a job: what the hooks see goes before the court, and what it says into the report."""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+import weakref
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Literal, TypeVar
+
+import torch
+from torch import nn
+
+from .. import __version__, registry
+from ..report.codec import fact_as_json, finding_as_json, site_as_json
+from ..report.rank_file import VERSION, RankFile, Unwritten
+from ..vocab.events import Event
+from ..vocab.facts import Fact
+from ..vocab.finding import Finding, Observed
+from ..vocab.rule import Court, Verdict, agree
+from . import adapter
+from .exchange import exchange
+from .handles.process import CudaUse
+from .ledger import Ledger, ModelKey
+from .patches import Patches
+
+OnFinding = Literal["report", "raise"]
+Hook = TypeVar("Hook", bound=Callable[..., Any])
+
+
+class ContractViolation(RuntimeError):
+    """A clause of FSDP2's contract is violated. :attr:`finding` says which and where."""
+
+    def __init__(self, finding: Finding) -> None:
+        super().__init__(f"{finding.code} {finding.name} at {finding.primary.site}: {finding.message} ({finding.help})")
+        self.finding = finding
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """``steps``: optimizer steps to watch, 0 for all of them."""
+
+    steps: int = 3
+    on_finding: OnFinding = "report"
+    select: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+
+
+class Session:
+    """Hooks call :meth:`hear` and :meth:`state`. ``hot`` patches go after the watched steps, ``rare`` ones last."""
+
+    def __init__(self, file: RankFile | None, options: Options, script: str = "") -> None:
+        rules, self.selection = registry.select(registry.rules(), options.select, options.ignore)
+        self.rules = [rule for rule in rules if "R" in rule.witnesses]
+        self.options = options
+        self.file = file or Unwritten()
+        self.facts: list[Fact] = []
+        self.announce: Callable[[Finding], None] = lambda finding: None
+        self.closed: Callable[[], None] = lambda: None
+        self.court = Court(self.rules)
+        self.ledger = Ledger()
+        self.hot, self.rare = Patches(), Patches()
+        self.cuda = CudaUse()
+        self.step = 0  # finished training steps
+        self.compiles = False  # does the job use torch.compile?
+        self.findings: dict[tuple[str, str, int], Finding] = {}
+        self._verdicts: dict[Any, str] = {}
+        self._kinds = {rule.compares for rule in self.rules if rule.compares}
+        self._batches: weakref.WeakKeyDictionary[nn.Module, int] = weakref.WeakKeyDictionary()
+        self._broken = 0
+        self._busy = False
+        self._owner = os.getpid()
+        self.file.write(
+            "start",
+            version=VERSION,
+            tool=__version__,
+            torch=torch.__version__,
+            run=run_id(),
+            rank=adapter.launched_rank(),
+            world_size=int(os.environ.get("WORLD_SIZE", "1")),
+            pid=os.getpid(),
+            script=script,
+            steps=options.steps,
+            select=list(options.select),
+            ignore=list(options.ignore),
+        )
+        for what, codes in adapter.missing():
+            self.file.write("missing", what=what, codes=list(codes))
+
+    # What hooks call.
+
+    def quietly(self, hook: Hook) -> Hook:
+        """A hook that can neither disturb the job nor watch itself: a defect in it is recorded, and no more."""
+
+        @functools.wraps(hook)
+        def guarded(*args: Any, **kwargs: Any) -> Any:
+            if self._busy or os.getpid() != self._owner:
+                return None
+            self._busy = True
+            try:
+                return hook(*args, **kwargs)
+            except ContractViolation:
+                raise
+            except Exception as error:
+                self._defect(hook.__qualname__, error)
+                return None
+            finally:
+                self._busy = False
+
+        return guarded  # type: ignore[return-value]
+
+    def hear(self, event: Event, fqn: str = "") -> None:
+        findings = self.court.hear(event)
+        for code, error in self.court.broken:
+            self._defect(code, error)
+        self.court.broken.clear()
+        for finding in findings:
+            self._found(finding, fqn)
+        self._stream_verdicts()
+
+    def state(self, fact: Fact) -> None:
+        """Say something that the ranks compare."""
+        fact = replace(fact, step=self.step + 1)
+        self.facts.append(fact)
+        self.file.write("fact", **fact_as_json(fact))
+
+    def compares(self, kind: str) -> bool:
+        """Does a selected clause compare facts of this kind?"""
+        return kind in self._kinds
+
+    def agree_now(self, fact: Fact) -> None:
+        """Compare a fact at once, while no rank waits for another yet."""
+        facts = exchange(fact, adapter.launched_rank())
+        if facts is None:
+            self.file.write("not_compared", kind=fact.kind, key=fact.key)
+            return
+        for finding in agree(self.rules, facts)[0]:
+            self._found(finding, "")
+
+    def count_batch(self, module: nn.Module) -> int:
+        """The how manieth batch of a model this is, from 1."""
+        self._batches[module] = self._batches.get(module, 0) + 1
+        return self._batches[module]
+
+    def finished(self, *, why: str) -> None:
+        """No more steps are watched: what depends on them is judged, and their hooks go."""
+        if self.hot.live:
+            self.hot.remove()
+            self.file.write("closed", why=why, steps=self.step)
+            self.closed()
+
+    # What becomes of it.
+
+    def _found(self, finding: Finding, fqn: str) -> None:
+        if not self.selection.shows(finding) or finding.key in self.findings:
+            return
+        observed = Observed((adapter.launched_rank(),), self.step + 1, fqn)
+        finding = replace(finding, observed=observed)
+        self.findings[finding.key] = finding
+        self.file.write("finding", **finding_as_json(finding))
+        self.announce(finding)
+        if self.options.on_finding == "raise" and finding.severity.value == "error":
+            raise ContractViolation(finding)
+
+    def _stream_verdicts(self) -> None:
+        """A verdict is written whenever it changes: the job may die before it could write a last word."""
+        for key, verdict in self.court.verdicts.items():
+            if not (verdict.findings or verdict.judged or verdict.unknown):
+                continue
+            state = verdict.word
+            if self._verdicts.get(key) != state:
+                self._verdicts[key] = state
+                self._write_verdict(verdict)
+
+    def _write_verdict(self, verdict: Verdict) -> None:
+        subject = verdict.subject
+        model = {"model": subject.label, "at": site_as_json(subject.site)} if isinstance(subject, ModelKey) else {}
+        reasons = list(verdict.unknown) if verdict.word == "unknown" else []
+        sites = [*verdict.judged, *verdict.unknown.values()][:1]
+        self.file.write(
+            "verdict",
+            code=verdict.code,
+            word=verdict.word,
+            reasons=reasons,
+            judged=[site_as_json(site) for site in sites],
+            **model,
+        )
+
+    def _defect(self, where: str, error: Exception) -> None:
+        if os.environ.get("FSDP2_LINT_DEBUG"):
+            sys.excepthook(type(error), error, error.__traceback__)
+        self._broken += 1
+        if self._broken <= 20:
+            self.file.write("defect", where=where, error=f"{type(error).__name__}: {error}")
+
+
+def run_id() -> str:
+    """What the ranks of one job share, and two jobs do not."""
+    names = ("TORCHELASTIC_RUN_ID", "MASTER_ADDR")
+    return "/".join(os.environ.get(name, "") for name in names)

@@ -1,0 +1,108 @@
+"""Where in the user's own source we are: frames of torch, the standard library and this tool are left out."""
+
+from __future__ import annotations
+
+import os
+import sys
+import sysconfig
+import threading
+from collections.abc import Iterator
+from functools import cache
+from types import CodeType, FrameType, TracebackType
+
+import torch
+
+from ..vocab.finding import Moment, Site
+
+_OWN = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+_TORCH = os.path.dirname(os.path.abspath(torch.__file__))
+_STDLIB = {os.path.realpath(path) for name in ("stdlib", "platstdlib") if (path := sysconfig.get_path(name))}
+_LIBRARIES = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
+MAX_STACK = 12
+
+
+@cache
+def _layer(file: str) -> str:
+    """Whose code a file is: ``user``, ``library``, or ``machinery`` that never is the place of a finding."""
+    if file.startswith("<"):
+        return "machinery"
+    path = os.path.abspath(file)
+    rules = os.path.join(os.path.dirname(_OWN), "rules")
+    if any(path.startswith(folder + os.sep) for folder in (_OWN, _TORCH, rules)):
+        return "machinery"
+    if any(part in path for part in _LIBRARIES):
+        return "library"
+    real = os.path.realpath(path)
+    return "machinery" if any(real.startswith(folder + os.sep) for folder in _STDLIB) else "user"
+
+
+def is_users(file: str) -> bool:
+    """Is it neither torch's nor Python's nor this tool's?"""
+    return _layer(file) != "machinery"
+
+
+@cache
+def _positions(code: CodeType) -> list[tuple[int | None, int | None, int | None, int | None]]:
+    return list(code.co_positions()) if hasattr(code, "co_positions") else []
+
+
+@cache
+def _site(code: CodeType, offset: int, row: int) -> Site:
+    path = os.path.abspath(code.co_filename)
+    positions = _positions(code)
+    if offset >= 0 and offset // 2 < len(positions):
+        first, last, start, end = positions[offset // 2]
+        if first is not None and last is not None and start is not None and end is not None:
+            return Site(path, first, start + 1, last, end + 1)
+    return Site(path, row)
+
+
+def frames_from(frame: FrameType | None) -> Iterator[FrameType]:
+    """The frame and its callers, innermost first."""
+    while frame is not None:
+        yield frame
+        frame = frame.f_back
+
+
+def moment_of(frames: list[tuple[CodeType, int, int]]) -> Moment:
+    """From (code, offset, row), innermost first. Libraries count only where there is no code of the user."""
+    for layers in (("user",), ("user", "library")):
+        own = [each for each in frames if _layer(each[0].co_filename) in layers]
+        if own:
+            sites = [_site(*each) for each in own]
+            return Moment(sites[0], tuple(reversed(sites[1 : MAX_STACK + 1])))
+    return Moment(Site("<unknown>", 1))
+
+
+def here(frame: FrameType | None = None) -> Moment:
+    """Where the user's code stands now.
+
+    Autograd runs parts of backward in threads of its own, in which there is no code of the user:
+    then the main thread waits for them, and its place counts.
+    """
+    frame = frame or sys._getframe(1)
+    found = [(each.f_code, each.f_lasti, each.f_lineno) for each in frames_from(frame)]
+    if threading.current_thread() is not threading.main_thread() and not any(
+        _layer(code.co_filename) == "user" for code, _, _ in found
+    ):
+        main = sys._current_frames().get(threading.main_thread().ident or 0)
+        found = [(each.f_code, each.f_lasti, each.f_lineno) for each in frames_from(main)]
+    return moment_of(found)
+
+
+def of_traceback(traceback: TracebackType | None) -> Moment:
+    """Where the user's code stood when an exception was raised."""
+    found = []
+    while traceback is not None:
+        found.append((traceback.tb_frame.f_code, traceback.tb_lasti, traceback.tb_lineno))
+        traceback = traceback.tb_next
+    return moment_of(found[::-1])
+
+
+def called_by_torch(frame: FrameType | None) -> bool:
+    """Is the next frame outside this tool one of torch itself?"""
+    for each in frames_from(frame):
+        path = os.path.abspath(each.f_code.co_filename)
+        if not path.startswith(_OWN + os.sep):
+            return path.startswith(_TORCH + os.sep)
+    return False

@@ -1,0 +1,107 @@
+"""Handles of a witness that watches a running program, with the questions that the source alone cannot answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from .answers import Answer, Many
+from .finding import Moment
+from .handles import Model, Optimizer, Payload, Process, Unit
+
+
+@dataclass(frozen=True, slots=True)
+class Leftover:
+    """A group that was gathered at ``gathered`` and still was when ``stepped`` changed its shards."""
+
+    label: str
+    gathered: Moment
+    stepped: Moment
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """What one rank holds of a model, in bytes: parameters, gradients and optimizer states.
+
+    ``whole`` counts each value once, ``held`` is what this rank holds, of ``shards`` ranks that
+    share the model. ``largest`` is the group that takes most when it is gathered,
+    ``largest_bytes``, and ``gathered_bytes`` the sum over all groups. ``groups`` has one line of
+    words for each group.
+    """
+
+    at: Moment
+    whole: int
+    held: int
+    shards: int
+    largest: str
+    largest_bytes: int
+    gathered_bytes: int
+    groups: tuple[str, ...] = ()
+
+
+class LiveUnit(Unit, Protocol):
+    def made(self) -> Answer:
+        """Where was it sharded? yes: Moment."""
+
+    def tied_elsewhere(self) -> Many[tuple[str, Moment]]:
+        """Its parameters that another group has taken already: (name, that earlier call)."""
+
+    def ignored_names(self) -> Many[str]:
+        """Strings in ``ignored_params``, where only parameters count."""
+
+    def wrong_policies(self) -> Many[tuple[str, str]]:
+        """Policies that are no policy object: (keyword, what was given instead)."""
+
+    def mixed_dtypes(self) -> Answer:
+        """Do its trainable parameters differ in dtype? yes: the dtypes, in words."""
+
+    def left_gathered(self) -> Answer:
+        """Is it gathered, or its memory not freed, where it should be sharded? yes: the state, in words."""
+
+
+class LiveModel(Model, Protocol):
+    def uninitialised(self) -> Answer:
+        """Did ``to_empty`` allocate parameters that nothing has written since? yes: (Moment, names)."""
+
+    def unrestored_buffers(self) -> Answer:
+        """The same for buffers. yes: (Moment, names)."""
+
+    def strays(self) -> Many[tuple[Moment, str, str]]:
+        """Parameters that are not the DTensors that were planned: (the call that sharded, name, what they are)."""
+
+    def stale(self) -> Many[Leftover]:
+        """Groups that have outlived an optimizer's step while they were gathered."""
+
+    def unsynchronised(self) -> Many[tuple[str, Moment]]:
+        """Groups whose last backward reduced no gradients: (label, where that was switched off)."""
+
+    def without_optimizer(self) -> Answer:
+        """Are there trainable parameters that no optimizer holds? yes: (Moment of an optimizer, names)."""
+
+    def memory(self) -> Answer:
+        """How much memory does this rank hold of it? yes: Memory."""
+
+
+class LiveOptimizer(Optimizer, Protocol):
+    def low_precision(self) -> Answer:
+        """Are the shards that it trains, and its own states, of 16 bits? yes: (Moment of its making, the dtype)."""
+
+
+class LivePayload(Payload, Protocol):
+    def receives_nothing(self) -> Answer:
+        """Is there nothing in it that a load could fill? yes: what it is, in words."""
+
+
+class LiveProcess(Process, Protocol):
+    def launch_mismatch(self) -> Answer:
+        """Do the launcher's variables disagree with the process group? yes: how, in words."""
+
+
+class Reading(Protocol):
+    """A DTensor whose value is read as a number."""
+
+    @property
+    def name(self) -> str: ...
+
+    def partial(self) -> Answer:
+        """Is it this rank's part of the value only? yes: the placement, in words."""

@@ -1,0 +1,48 @@
+"""One mistake gives one finding: which clause owns a fault that several can see."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from .finding import Finding
+
+Programs = Mapping[tuple[str, str, int], set[str]]
+"""For the key of each finding, the programs in which it was found."""
+
+# Where the first is found, the second is its consequence if they share a place, or (True) wherever
+# they are in one program.
+OWNERS: tuple[tuple[str, str, bool], ...] = (
+    ("FSDP104", "FSDP101", True),
+    ("FSDP103", "FSDP101", True),
+    ("FSDP106", "FSDP808", True),
+    ("FSDP201", "FSDP204", True),
+    ("FSDP201", "FSDP203", True),
+    ("FSDP305", "FSDP302", False),
+    ("FSDP304", "FSDP320", True),
+    ("FSDP316", "FSDP613", True),
+    ("FSDP316", "FSDP203", True),
+    ("FSDP301", "FSDP319", True),
+    ("FSDP303", "FSDP319", True),
+    ("FSDP304", "FSDP611", True),
+    ("FSDP401", "FSDP402", True),
+    ("FSDP407", "FSDP318", True),
+    ("FSDP601", "FSDP611", True),
+    ("FSDP602", "FSDP611", True),
+    ("FSDP602", "FSDP407", True),
+    ("FSDP705", "FSDP320", True),
+)
+
+
+def without_consequences(findings: list[Finding], programs: Programs) -> list[Finding]:
+    dropped: set[tuple[str, str, int]] = set()
+    for owner, consequence, anywhere in OWNERS:
+        causes = [finding for finding in findings if finding.code == owner]
+        places = {cause.primary.site for cause in causes}
+        explained = {program for cause in causes for program in programs.get(cause.key, ())}
+        for finding in findings:
+            if finding.code != consequence:
+                continue
+            in_reach = programs.get(finding.key, set()) <= explained if anywhere else finding.primary.site in places
+            if in_reach:
+                dropped.add(finding.key)
+    return [finding for finding in findings if finding.key not in dropped]

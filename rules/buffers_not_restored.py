@@ -1,0 +1,30 @@
+"""FSDP204: buffers of a meta model are computed again after ``to_empty``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fsdp2_lint.vocab.events import Materialised
+from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
+from fsdp2_lint.vocab.words import listed
+
+
+class BuffersNotRestored(Rule):
+    code = "FSDP204"
+    name = "buffers-not-restored"
+    summary = "buffers of a meta model are not recomputed after to_empty"
+    severity = Severity.ERROR
+    witnesses = "R"
+    help = "compute the buffers again after to_empty, where the parameters are initialised"
+
+    def materialised(self, event: Materialised) -> Iterator[Outcome]:
+        yield JUDGED
+        untouched = event.model.unrestored_buffers()
+        if untouched:
+            emptied, names = untouched.what
+            yield self.found(
+                emptied,
+                f"nothing has computed {listed(names)} since to_empty allocated it: it holds garbage",
+                "to_empty allocates buffers too, and no state dict holds those that are not persistent",
+                (event.when, "the model runs here"),
+            )

@@ -1,0 +1,27 @@
+"""FSDP604: gradients are reduced before they are used."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fsdp2_lint.vocab.events import Stepped
+from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
+
+
+class GradientSyncLeftOff(Rule):
+    code = "FSDP604"
+    name = "gradient-sync-left-off"
+    summary = "set_requires_gradient_sync(False) is not taken back before the step"
+    severity = Severity.ERROR
+    witnesses = "R"
+    help = "call model.set_requires_gradient_sync(is_last_microbatch) before each backward"
+
+    def stepped(self, event: Stepped) -> Iterator[Outcome]:
+        yield JUDGED
+        for label, switched_off in event.model.unsynchronised():
+            yield self.found(
+                switched_off,
+                f"the last backward before the step reduces no gradients of {label}: the optimizer has none",
+                "gradient synchronisation is switched off here",
+                (event.when, "the step runs without gradients"),
+            )

@@ -1,0 +1,45 @@
+"""FSDP315: somebody reduces the gradients of parameters that FSDP2 ignores."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fsdp2_lint.vocab.events import UnitReady
+from fsdp2_lint.vocab.facts import Facts
+from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
+from fsdp2_lint.vocab.words import listed
+
+
+class IgnoredParamsUnsynced(Rule):
+    code = "FSDP315"
+    name = "ignored-params-unsynced"
+    summary = "gradients of trainable ignored_params are not reduced, or ignored_params holds names"
+    severity = Severity.ERROR
+    witnesses = "R"
+    compares = "outside-gradients"
+    help = "pass parameters and not names, and all-reduce the gradients of those that train"
+
+    def ready(self, event: UnitReady) -> Iterator[Outcome]:
+        yield JUDGED
+        names, made = event.unit.ignored_names(), event.unit.made()
+        if names and made:
+            yield self.found(
+                made.what,
+                f"ignored_params holds names ({listed(list(names.items))}) and not parameters: nothing is ignored",
+                "fully_shard compares with the parameters themselves",
+            )
+
+    def compare(self, facts: Facts) -> Iterator[Outcome]:
+        """The same weights and other gradients at the step: from there on the ranks train different models."""
+        yield JUDGED
+        some = next(iter(facts.values()))
+        for name in some.values:
+            said = [fact.values[name].split() for fact in facts.values() if name in fact.values]
+            weights, gradients = {weight for weight, _ in said}, {gradient for _, gradient in said}
+            if len(said) == len(facts) and len(weights) == 1 and len(gradients) > 1:
+                yield self.found(
+                    some.places[name],
+                    f"the gradients of {name} differ between ranks: FSDP2 ignores it, and nobody reduces them",
+                    "ignored_params takes it out of every group",
+                )
+                return

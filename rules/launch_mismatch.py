@@ -1,0 +1,39 @@
+"""FSDP106: the launcher and the process group tell the same story."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fsdp2_lint.vocab.events import Launched
+from fsdp2_lint.vocab.facts import Facts, groups_of_ranks, in_words
+from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
+
+
+class LaunchMismatch(Rule):
+    code = "FSDP106"
+    name = "launch-mismatch"
+    summary = "RANK and WORLD_SIZE disagree with the process group, or two ranks share a GPU"
+    severity = Severity.ERROR
+    witnesses = "R"
+    compares = "device"
+    help = "call init_process_group() without rank and world_size, and select the GPU from LOCAL_RANK"
+
+    def launched(self, event: Launched) -> Iterator[Outcome]:
+        yield JUDGED
+        mismatch = event.process.launch_mismatch()
+        if mismatch:
+            yield self.found(
+                event.when,
+                f"{mismatch.what}: the ranks do not train one model",
+                "the process group is made here",
+            )
+
+    def compare(self, facts: Facts) -> Iterator[Outcome]:
+        yield JUDGED
+        for ranks, device in groups_of_ranks(facts, "device"):
+            if len(ranks) > 1:
+                yield self.found(
+                    facts[ranks[0]].when,
+                    f"{in_words(ranks)} work on one GPU ({device})",
+                    "the model is sharded on that GPU here",
+                )

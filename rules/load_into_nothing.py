@@ -1,0 +1,27 @@
+"""FSDP703: a load fills something that is used."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fsdp2_lint.vocab.events import CheckpointLoaded
+from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
+
+
+class LoadIntoNothing(Rule):
+    code = "FSDP703"
+    name = "load-into-nothing"
+    summary = "dcp.load into an empty dict, or into the state of an optimizer that has none yet"
+    severity = Severity.ERROR
+    witnesses = "R"
+    help = "load into get_state_dict(model, optimizer), then set_state_dict(...)"
+
+    def loaded(self, event: CheckpointLoaded) -> Iterator[Outcome]:
+        yield JUDGED
+        nothing = event.payload.receives_nothing()
+        if nothing:
+            yield self.found(
+                event.when,
+                f"dcp.load fills the tensors that it is given, and gets {nothing.what}: nothing is loaded",
+                "there is nothing to load into",
+            )

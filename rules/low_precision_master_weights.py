@@ -1,0 +1,30 @@
+"""FSDP501: weights are kept in full precision where the optimizer updates them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fsdp2_lint.vocab.events import Stepped
+from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
+
+
+class LowPrecisionMasterWeights(Rule):
+    code = "FSDP501"
+    name = "low-precision-master-weights"
+    summary = "the sharded parameters and the optimizer's states are bf16 or fp16"
+    severity = Severity.WARNING
+    witnesses = "R"
+    help = (
+        "keep float32 parameters, and use MixedPrecisionPolicy(param_dtype=torch.bfloat16, reduce_dtype=torch.float32)"
+    )
+
+    def stepped(self, event: Stepped) -> Iterator[Outcome]:
+        yield JUDGED
+        low = event.optimizer.low_precision()
+        if low:
+            built, dtype = low.what
+            yield self.found(
+                built,
+                f"{event.optimizer.label} updates {dtype} weights of {event.model.label}: small updates are lost",
+                f"its parameters and states are {dtype}",
+            )

@@ -1,0 +1,27 @@
+"""FSDP314: the trainable parameters of a group have one dtype."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fsdp2_lint.vocab.events import UnitReady
+from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
+
+
+class MixedDtypeGroup(Rule):
+    code = "FSDP314"
+    name = "mixed-dtype-group"
+    summary = "one group mixes parameter dtypes"
+    severity = Severity.ERROR
+    witnesses = "R"
+    help = "give the parameters one dtype, and use MixedPrecisionPolicy for the precision of the computation"
+
+    def ready(self, event: UnitReady) -> Iterator[Outcome]:
+        yield JUDGED
+        mixed, made = event.unit.mixed_dtypes(), event.unit.made()
+        if mixed and made:
+            yield self.found(
+                made.what,
+                f"one group of {event.unit.label} mixes {mixed.what}: the first forward raises an AssertionError",
+                "these parameters would be gathered and reduced together",
+            )

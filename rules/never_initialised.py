@@ -1,0 +1,30 @@
+"""FSDP201: memory that ``to_empty`` allocated is written before it is used."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fsdp2_lint.vocab.events import Materialised
+from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
+from fsdp2_lint.vocab.words import listed
+
+
+class NeverInitialised(Rule):
+    code = "FSDP201"
+    name = "never-initialised"
+    summary = "to_empty, and then training without initialisation or load"
+    severity = Severity.ERROR
+    witnesses = "R"
+    help = "initialise every module after to_empty, or load a checkpoint on every path"
+
+    def materialised(self, event: Materialised) -> Iterator[Outcome]:
+        yield JUDGED
+        untouched = event.model.uninitialised()
+        if untouched:
+            emptied, names = untouched.what
+            yield self.found(
+                emptied,
+                f"nothing has written {listed(names)} since to_empty allocated it: training starts from garbage",
+                "to_empty allocates memory and writes nothing",
+                (event.when, "the model runs here"),
+            )

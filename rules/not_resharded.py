@@ -1,0 +1,34 @@
+"""FSDP318: a group is freed when its plan says so."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fsdp2_lint.vocab.events import BackwardEnded, ForwardEnded
+from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
+
+
+class NotResharded(Rule):
+    code = "FSDP318"
+    name = "not-resharded"
+    summary = "after forward or backward a group is gathered where it should be sharded"
+    severity = Severity.ERROR
+    witnesses = "R"
+    help = "let the exception pass, or call reshard() on the module where it is handled"
+
+    def forward_ended(self, event: ForwardEnded) -> Iterator[Outcome]:
+        yield from self._judge(event, "forward")
+
+    def backward_ended(self, event: BackwardEnded) -> Iterator[Outcome]:
+        yield from self._judge(event, "backward")
+
+    def _judge(self, ended: ForwardEnded | BackwardEnded, phase: str) -> Iterator[Outcome]:
+        yield JUDGED
+        left, made = ended.unit.left_gathered(), ended.unit.made()
+        if left and made:
+            yield self.found(
+                made.what,
+                f"{ended.unit.label} is not resharded after {phase}: {left.what}",
+                "this group should be sharded by then",
+                (ended.when, f"after the {phase} here it is not"),
+            )

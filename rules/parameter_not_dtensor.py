@@ -1,0 +1,27 @@
+"""FSDP320: a managed parameter is the DTensor that sharding planned."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fsdp2_lint.vocab.events import ForwardBegun
+from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
+
+
+class ParameterNotDtensor(Rule):
+    code = "FSDP320"
+    name = "parameter-not-dtensor"
+    summary = "a managed parameter is not a DTensor with the planned mesh and placement"
+    severity = Severity.ERROR
+    witnesses = "R"
+    help = "write into the parameter (copy_, set_model_state_dict) instead of putting another one in its place"
+
+    def begun(self, event: ForwardBegun) -> Iterator[Outcome]:
+        yield JUDGED
+        for made, name, what in event.model.strays():
+            yield self.found(
+                made,
+                f"{name} is {what}: FSDP2 does not use it",
+                "this call planned it as a sharded DTensor",
+                (event.when, "the model runs with it here"),
+            )

@@ -1,0 +1,29 @@
+"""FSDP611: every trainable parameter belongs to an optimizer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fsdp2_lint.vocab.events import TrainingSeen
+from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
+from fsdp2_lint.vocab.words import listed
+
+
+class ParameterWithoutOptimizer(Rule):
+    code = "FSDP611"
+    name = "parameter-without-optimizer"
+    summary = "trainable parameters that no optimizer holds"
+    severity = Severity.WARNING
+    witnesses = "R"
+    help = "give them to an optimizer, or freeze them with requires_grad_(False) before sharding"
+
+    def seen(self, event: TrainingSeen) -> Iterator[Outcome]:
+        yield JUDGED
+        forgotten = event.model.without_optimizer()
+        if forgotten:
+            built, names = forgotten.what
+            yield self.found(
+                built,
+                f"no optimizer holds {listed(names)} of {event.model.label}: gradients are computed for nothing",
+                "this optimizer holds others of its parameters",
+            )

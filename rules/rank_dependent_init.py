@@ -1,0 +1,43 @@
+"""FSDP203: all ranks start from the same weights."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fsdp2_lint.vocab.facts import Facts, groups_of_ranks, in_words
+from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
+
+
+class RankDependentInit(Rule):
+    code = "FSDP203"
+    name = "rank-dependent-init"
+    summary = "ranks start from different weights, and nothing broadcasts them"
+    severity = Severity.ERROR
+    witnesses = "R"
+    compares = "starting-weights"
+    help = "set one seed on all ranks before the model is built, or load the weights on all ranks after sharding"
+
+    def compare(self, facts: Facts) -> Iterator[Outcome]:
+        """HSDP replicas that differ never meet again. On a 1-D mesh the shards of several models make up one."""
+        yield JUDGED
+        some = next(iter(facts.values()))
+        for name in some.values:
+            parts = groups_of_ranks(facts, name)
+            if len(parts) == 1 or any(value is None for _, value in parts):
+                continue
+            replicas = some.traits["mesh"] == "replicas"
+            loaded = {fact.traits["loaded"] for fact in facts.values()}
+            who = " and ".join(in_words(ranks) for ranks, _ in parts[:2])
+            if replicas:
+                consequence = "fully_shard does not broadcast, so the replicas stay different"
+            elif len(loaded) > 1:
+                consequence = "only some of them loaded it, and the shards of both make up the model"
+            else:
+                consequence = "the model is put together from shards of different initialisations"
+            yield self.found(
+                some.places[name],
+                f"{who} start from different values of {name}: {consequence}",
+                "the parameters are sharded as each rank has them",
+                severity=None if replicas or len(loaded) > 1 else Severity.WARNING,
+            )
+            return

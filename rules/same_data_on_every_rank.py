@@ -1,0 +1,31 @@
+"""FSDP808: each rank trains on data of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fsdp2_lint.vocab.facts import Facts, groups_of_ranks, in_words
+from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
+
+
+class SameDataOnEveryRank(Rule):
+    code = "FSDP808"
+    name = "same-data-on-every-rank"
+    summary = "all ranks train on the same batches"
+    severity = Severity.ERROR
+    witnesses = "R"
+    compares = "batch"
+    help = "use a DistributedSampler, or split the data by rank"
+
+    def compare(self, facts: Facts) -> Iterator[Outcome]:
+        yield JUDGED
+        some = next(iter(facts.values()))
+        batches = [name for name in some.values if all(name in fact.values for fact in facts.values())]
+        if set(facts) < set(some.ranks) or not batches:
+            return
+        if all(len(groups_of_ranks(facts, name)) == 1 for name in batches):
+            yield self.found(
+                some.when,
+                f"{in_words(some.ranks)} train on the same batches, bit by bit: the job does the work of one rank",
+                "this forward gets the same input on every rank",
+            )

@@ -1,0 +1,28 @@
+"""FSDP407: no forward comes between backward and step, unless the root is resharded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fsdp2_lint.vocab.events import ForwardBegun
+from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
+
+
+class StaleRoot(Rule):
+    code = "FSDP407"
+    name = "stale-root"
+    summary = "a forward between backward and step leaves the root gathered, and its old weights are used again"
+    severity = Severity.ERROR
+    witnesses = "R"
+    help = "call model.reshard() after the extra forward, or move it behind optimizer.step()"
+
+    def begun(self, event: ForwardBegun) -> Iterator[Outcome]:
+        yield JUDGED
+        for left in event.model.stale():
+            yield self.found(
+                left.gathered,
+                f"this forward leaves {left.label} gathered over optimizer.step(): the next one uses the old weights",
+                f"{left.label} is gathered here",
+                (left.stepped, "the step changes the shards, not the gathered copy"),
+                (event.when, "the old copy is used here"),
+            )

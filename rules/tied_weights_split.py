@@ -1,0 +1,29 @@
+"""FSDP307: tied parameters lie in one group."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fsdp2_lint.vocab.events import UnitReady
+from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
+
+
+class TiedWeightsSplit(Rule):
+    code = "FSDP307"
+    name = "tied-weights-split"
+    summary = "tied parameters land in different groups"
+    severity = Severity.ERROR
+    witnesses = "R"
+    help = "shard both modules in one call, fully_shard([a, b]), or leave both to the root"
+
+    def ready(self, event: UnitReady) -> Iterator[Outcome]:
+        yield JUDGED
+        made = event.unit.made()
+        for name, earlier in event.unit.tied_elsewhere():
+            if made:
+                yield self.found(
+                    made.what,
+                    f"{name} is tied to a parameter that another group has taken: the two are one no longer",
+                    "this call takes the parameter a second time",
+                    (earlier, "it is sharded here already, under its other name"),
+                )

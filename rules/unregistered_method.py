@@ -1,0 +1,32 @@
+"""FSDP402: a method that uses sharded parameters is registered."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fsdp2_lint.vocab.events import Called
+from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
+
+
+class UnregisteredMethod(Rule):
+    code = "FSDP402"
+    name = "unregistered-method"
+    summary = "a method other than forward reaches the parameters of a sharded module"
+    severity = Severity.ERROR
+    witnesses = "R"
+    help = "register_fsdp_forward_method(module, name) after sharding, or call the module itself"
+
+    def called(self, event: Called) -> Iterator[Outcome]:
+        if event.method == "forward":
+            return  # FSDP401
+        sharded = event.model.sharded()
+        if not sharded:
+            return
+        yield JUDGED
+        if event.model.hooks_bypassed(event.method):
+            yield self.found(
+                event.when,
+                f"{event.model.label}.{event.method}() uses sharded parameters, and nothing gathers them",
+                "this method is not registered with FSDP2",
+                (sharded.what, "the module is sharded here"),
+            )

@@ -1,0 +1,30 @@
+"""FSDP503: policies are objects of FSDP2."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fsdp2_lint.vocab.events import UnitReady
+from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
+
+
+class WrongPolicyObject(Rule):
+    code = "FSDP503"
+    name = "wrong-policy-object"
+    summary = "mp_policy or offload_policy is no policy object of FSDP2"
+    severity = Severity.ERROR
+    witnesses = "R"
+    help = "pass an instance: MixedPrecisionPolicy(...), CPUOffloadPolicy(), or leave the keyword out"
+
+    def ready(self, event: UnitReady) -> Iterator[Outcome]:
+        yield JUDGED
+        made = event.unit.made()
+        for keyword, given in event.unit.wrong_policies():
+            harmless = keyword == "offload_policy" and given == "None"
+            if made:
+                yield self.found(
+                    made.what,
+                    f"{keyword} is {given}, which is no policy of FSDP2: it is ignored, or fails later",
+                    "the policy is passed here",
+                    severity=Severity.INFO if harmless else None,
+                )

@@ -1,0 +1,41 @@
+"""Each clause with two witnesses gives the same code on the same line from the source and from a job."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("torch")
+
+from fsdp2_lint import registry
+from fsdp2_lint.vocab.rule import Rule
+from tests.pages.harness import Mark, Program, marks, programs
+from tests.runtime.jobs import run_program
+
+pytestmark = pytest.mark.torchrun
+RULES = {rule.code: rule for rule in registry.rules()}
+PROGRAMS = [
+    pytest.param(rule, program, id=f"{rule.name}-{'good' if program.good else 'bad'}-{number}")
+    for rule in RULES.values()
+    if "R" in rule.witnesses
+    for number, program in enumerate(programs(registry.page(rule)), start=1)
+]
+
+
+@pytest.mark.parametrize(("rule", "program"), PROGRAMS)
+def test_program(rule: Rule, program: Program, tmp_path: Path) -> None:
+    for name, text in program.files.items():
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    ranks = 4 if "get_world_size() // 2" in str(program.files) else 2
+    job = run_program(tmp_path / "train.py", tmp_path / "report", ranks=ranks)
+    expected = {mark for mark in marks(program.files) if mark.kind != "related" and "R" in RULES[mark.code].witnesses}
+    assert _places(job.marks(tmp_path)) == _places(expected), job.output()
+    assert job.report.sharded
+
+
+def _places(found: set[Mark]) -> set[tuple[str, str, int]]:
+    """Code and line: a job may know more of the severity than the source."""
+    return {(mark.code, mark.file, mark.row) for mark in found}
