@@ -14,7 +14,7 @@ class RankGuardedCollective(Rule):
     name = "rank-guarded-collective"
     summary = "a collective is reached by some ranks only"
     severity = Severity.ERROR
-    witnesses = "SRP"
+    witnesses = "SP"
     help = "run it on all ranks, and guard only what follows from its result (such as writing a file)"
 
     def issued(self, event: CollectiveIssued) -> Iterator[Outcome]:

@@ -298,12 +298,13 @@ def local(tensor: torch.Tensor) -> torch.Tensor:
     return tensor._local_tensor if isinstance(tensor, DTensor) else tensor.detach()
 
 
-def version(tensor: torch.Tensor) -> int:
-    """How often it was written in place."""
+def version(tensor: torch.Tensor) -> tuple[int, ...]:
+    """How often it was written in place. A DTensor counts writes to itself; its local tensor, those past it."""
     try:
-        return int(local(tensor)._version if isinstance(tensor, DTensor) else tensor._version)
+        own = tensor._version
+        return (own, tensor._local_tensor._version) if isinstance(tensor, DTensor) else (own,)
     except RuntimeError:  # inference tensors keep no count
-        return -1
+        return ()
 
 
 def store() -> Any | None:

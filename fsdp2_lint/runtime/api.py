@@ -138,7 +138,7 @@ def _adopt(session: Session, model: nn.Module, optimizer: Optimizer | None, when
         raise ValueError(f"{label_of(model)} is not sharded with fully_shard, and neither is any part of it")
     if optimizer is None:
         return None
-    built = Built(weakref.ref(optimizer), when, type(optimizer).__name__, len(ledger.shardings))
+    built = Built(weakref.ref(optimizer), when, type(optimizer).__name__)
     ledger.optimizers.append(built)
     ledger.adopt_strangers(model, built)
     return built

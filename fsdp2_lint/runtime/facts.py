@@ -69,33 +69,30 @@ def starting_weights(session: Session, root: nn.Module, shardings: Sequence[Shar
     """
     if not session.compares("starting-weights"):
         return
+    paths = {id(module): path for path, module in root.named_modules()}
     for sharding in shardings:
         for group in sharding.groups():
+            names = {id(param.raw): _joined(paths.get(id(param.module), ""), param.name) for param in group.params}
             if group.replicated:
-                values = {param.fqn: digest(param.sharded) for param in group.params}
-                key = f"{label_of(root)}, {group.fqn}, shard {group.shard_rank}"
+                values = {names[id(param.raw)]: digest(param.sharded) for param in group.params}
             else:
                 values = {
-                    param.fqn: sharding.starting[name]
+                    names[id(param.raw)]: start
                     for param in group.params
-                    if (name := _name_in(sharding, param)) in sharding.starting
+                    if (start := sharding.starting.get((id(param.module), param.name)))
                     and sharding.written.get(id(param.raw)) == adapter.version(param.sharded)
                 }
-                key = f"{label_of(root)}, {group.fqn}"
             if values:
+                # What groups say under one key is put together: one model gives one disagreement.
+                key = label_of(root) + (f", shard {group.shard_rank}" if group.replicated else "")
                 places = dict.fromkeys(values, sharding.when.at)
                 traits = {"mesh": "replicas" if group.replicated else "shards", "loaded": _loaded(session, sharding)}
                 ranks = adapter.ranks_of(group.mesh)
                 session.state(Fact("starting-weights", key, sharding.when, ranks, values, places, traits))
 
 
-def _name_in(sharding: Sharding, param: adapter.Param) -> str:
-    """The parameter's name below the module that was sharded."""
-    for module in sharding.live_modules():
-        for path, part in module.named_modules():
-            if part is param.module:
-                return f"{path}.{param.name}" if path else param.name
-    return param.name
+def _joined(path: str, name: str) -> str:
+    return f"{path}.{name}" if path else name
 
 
 def _loaded(session: Session, sharding: Sharding) -> str:
@@ -110,13 +107,10 @@ def outside_gradients(session: Session, top: nn.Module, built: Built) -> None:
     if not session.compares("outside-gradients"):
         return
     for sharding in session.ledger.inside(top):
-        ignored = {id(each) for ref in sharding.ignored if (each := ref()) is not None}
-        if not ignored:
-            continue
         values = {
             name: f"{digest(parameter)} {digest(parameter.grad)}"
             for name, parameter in top.named_parameters()
-            if id(parameter) in ignored and parameter.requires_grad and parameter.grad is not None
+            if id(parameter) in sharding.ignored and parameter.requires_grad and parameter.grad is not None
         }
         if values:
             ranks = _ranks(session, top)

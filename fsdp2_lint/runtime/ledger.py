@@ -1,7 +1,13 @@
-"""What was seen of the job so far. Objects of the job are held weakly: watching must not keep memory alive."""
+"""What was seen of the job so far.
+
+Modules, states and optimizers are held weakly: watching must not keep memory alive. Tensors are
+not, since a tensor with a weak reference to it cannot be swapped for another one, which
+``to_empty`` does with DTensors: they are known by identity, or held where somebody else holds them.
+"""
 
 from __future__ import annotations
 
+import sys
 import weakref
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -33,13 +39,13 @@ class Sharding:
     state: weakref.ref[Any]
     outer: Moment | None = None
     tied: list[tuple[str, Moment]] = field(default_factory=list)
-    ignored: list[weakref.ref[torch.Tensor]] = field(default_factory=list)
+    ignored: frozenset[int] = frozenset()  # identities
     ignored_names: tuple[str, ...] = ()
     planned: dict[int, tuple[tuple[int, ...], tuple[str, ...]]] = field(default_factory=dict)
-    # The digest of each whole parameter before it was cut, by name; see starting_weights.
-    starting: dict[str, str] = field(default_factory=dict)
+    # The digest of each whole parameter before it was cut, by the identity of its module and its name in it.
+    starting: dict[tuple[int, str], str] = field(default_factory=dict)
     # How often each shard had been written when the call ended, by the identity of FSDP2's own object.
-    written: dict[int, int] = field(default_factory=dict)
+    written: dict[int, tuple[int, ...]] = field(default_factory=dict)
     gathered_at: Moment | None = None
     unsharded_by_user: bool = False
     sync_off_at: Moment | None = None
@@ -58,26 +64,25 @@ class Sharding:
 class Original:
     """A parameter as it was before a sharding, and where it was registered."""
 
-    parameter: weakref.ref[torch.Tensor]
+    parameter: torch.Tensor
     module: weakref.ref[nn.Module]
     name: str
     sharding: Sharding
 
     @property
     def was_replaced(self) -> bool:
-        module, parameter = self.module(), self.parameter()
-        return module is not None and parameter is not None and module._parameters.get(self.name) is not parameter
+        module = self.module()
+        return module is not None and module._parameters.get(self.name) is not self.parameter
 
 
 @dataclass(eq=False, slots=True)
 class Built:
-    """An optimizer. ``temporary`` are gathered parameters that it took: (the parameter, its sharding, who gathered)."""
+    """An optimizer. ``temporary`` are gathered parameters that it took: (identity, its sharding, who gathered)."""
 
     optimizer: weakref.ref[Optimizer]
     when: Moment
     label: str
-    after: int  # how many shardings were made before it
-    temporary: list[tuple[weakref.ref[torch.Tensor], Sharding, Moment]] = field(default_factory=list)
+    temporary: list[tuple[int, Sharding, Moment]] = field(default_factory=list)
     steps: int = 0
 
     def held(self) -> Iterator[torch.Tensor]:
@@ -104,9 +109,12 @@ class Attached:
 
     owner: weakref.ref[nn.Module]
     name: str
-    value: weakref.ref[Any]
+    value: weakref.ref[nn.Module] | torch.Tensor
     when: Moment
     sharding: Sharding
+
+    def live_value(self) -> nn.Module | torch.Tensor | None:
+        return self.value if isinstance(self.value, torch.Tensor) else self.value()
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +125,7 @@ class Emptied:
     name: str
     fqn: str
     is_buffer: bool
-    version: int
+    version: tuple[int, ...]
     digest: str
 
 
@@ -129,7 +137,6 @@ class Ledger:
     attached: list[Attached] = field(default_factory=list)
     emptied: list[tuple[Moment, list[Emptied]]] = field(default_factory=list)
     originals: dict[int, Original] = field(default_factory=dict)
-    read: dict[int, tuple[weakref.ref[torch.Tensor], Moment]] = field(default_factory=dict)
     # Every module below a sharded one, and the first call that sharded something above it.
     # Modules that load_state_dict was called on.
     loaded: weakref.WeakSet[nn.Module] = field(default_factory=weakref.WeakSet)
@@ -139,7 +146,15 @@ class Ledger:
 
     def original(self, parameter: torch.Tensor) -> Original | None:
         found = self.originals.get(id(parameter))
-        return found if found is not None and found.parameter() is parameter else None
+        return found if found is not None and found.parameter is parameter else None
+
+    def drop_unheld(self) -> None:
+        """Forget the originals that nobody else holds any more: they cannot come back."""
+        for key in list(self.originals):
+            original = self.originals[key]
+            # Two references: the field, and the one that asking takes.
+            if original.was_replaced and sys.getrefcount(original.parameter) <= 2:
+                del self.originals[key]
 
     def of_module(self, module: nn.Module) -> Sharding | None:
         """The sharding of this very module."""
@@ -181,11 +196,6 @@ class Ledger:
         for part in top.modules():
             self.tops[part] = model
 
-    def read_before(self, parameter: torch.Tensor) -> Moment | None:
-        """Where it was last taken out of its module."""
-        ref, when = self.read.get(id(parameter), (None, None))
-        return when if ref is not None and ref() is parameter else None
-
     def managed(self, shardings: Iterable[Sharding]) -> dict[int, tuple[Sharding, adapter.Param]]:
         """Parameters of these shardings, by the identity of the shards and of the gathered copies."""
         found = {}
@@ -215,11 +225,7 @@ class Ledger:
                 continue
             if found := missing.get((tuple(parameter.shape), parameter.dtype)):
                 sharding, param = found
-                self.originals[key] = Original(weakref.ref(parameter), weakref.ref(param.module), param.name, sharding)
-
-    def forget_reads(self) -> None:
-        """Once optimizers have stepped, what was read before is known to be no fault."""
-        self.read.clear()
+                self.originals[key] = Original(parameter, weakref.ref(param.module), param.name, sharding)
 
 
 def _is_part(module: nn.Module | None, top: nn.Module) -> bool:

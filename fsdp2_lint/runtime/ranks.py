@@ -19,6 +19,8 @@ from multiprocessing.process import BaseProcess
 from typing import Any
 
 Work = Callable[..., Any]
+# torch imports the compiler when the first hook of FSDP2 runs, which takes a second in each rank.
+_PRELOADED = ["fsdp2_lint.runtime", "torch._dynamo", "torch.distributed.checkpoint.state_dict"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +85,7 @@ def _collect(started: list[tuple[BaseProcess, Connection]], timeout: float) -> l
 def _context() -> Any:
     if "forkserver" in multiprocessing.get_all_start_methods():
         context = multiprocessing.get_context("forkserver")
-        context.set_forkserver_preload(["fsdp2_lint.runtime"])
+        context.set_forkserver_preload(_PRELOADED)
         return context
     return multiprocessing.get_context("spawn")
 
@@ -97,6 +99,7 @@ def _variables(world_size: int) -> dict[str, str]:
         "LOCAL_WORLD_SIZE": str(world_size),
         "MASTER_ADDR": "localhost",
         "MASTER_PORT": str(port),
+        "TORCHELASTIC_RUN_ID": f"fsdp2-lint-{os.getpid()}-{port}",
         "OMP_NUM_THREADS": "1",
         "CUDA_VISIBLE_DEVICES": "",
     }

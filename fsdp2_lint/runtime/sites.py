@@ -81,20 +81,35 @@ def here(frame: FrameType | None = None) -> Moment:
     then the main thread waits for them, and its place counts.
     """
     frame = frame or sys._getframe(1)
-    found = [(each.f_code, each.f_lasti, each.f_lineno) for each in frames_from(frame)]
+    found = _places(frame)
     if threading.current_thread() is not threading.main_thread() and not any(
         _layer(code.co_filename) == "user" for code, _, _ in found
     ):
         main = sys._current_frames().get(threading.main_thread().ident or 0)
-        found = [(each.f_code, each.f_lasti, each.f_lineno) for each in frames_from(main)]
+        found = _places(main)
     return moment_of(found)
+
+
+def _places(frame: FrameType | None) -> list[tuple[CodeType, int, int]]:
+    """(code, offset, row) of the frames up to where this tool started the script, innermost first."""
+    found = []
+    for each in frames_from(frame):
+        if _is_start(each.f_code):
+            break
+        found.append((each.f_code, each.f_lasti, each.f_lineno))
+    return found
+
+
+def _is_start(code: CodeType) -> bool:
+    return code.co_name == "run_script" and code.co_filename.startswith(_OWN)
 
 
 def of_traceback(traceback: TracebackType | None) -> Moment:
     """Where the user's code stood when an exception was raised."""
     found = []
     while traceback is not None:
-        found.append((traceback.tb_frame.f_code, traceback.tb_lasti, traceback.tb_lineno))
+        if not _is_start(traceback.tb_frame.f_code):
+            found.append((traceback.tb_frame.f_code, traceback.tb_lasti, traceback.tb_lineno))
         traceback = traceback.tb_next
     return moment_of(found[::-1])
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import torch
@@ -95,12 +96,7 @@ class RuntimeModel:
         return yes(sum(each.numel() for each in self.module.parameters()))
 
     def outside(self) -> Answer:
-        ignored = {
-            id(each)
-            for sharding in self.ledger.inside(self.module)
-            for ref in sharding.ignored
-            if (each := ref()) is not None
-        }
+        ignored = {each for sharding in self.ledger.inside(self.module) for each in sharding.ignored}
         late = {id(value) for _, _, values in self._late() for value in values}
         names = [
             name for name, parameter in self._unmanaged() if id(parameter) not in ignored and id(parameter) not in late
@@ -123,7 +119,7 @@ class RuntimeModel:
         outside = {id(parameter): parameter for _, parameter in self._unmanaged()}
         found = []
         for attached in self.ledger.attached:
-            value, owner = attached.value(), attached.owner()
+            value, owner = attached.live_value(), attached.owner()
             if value is None or owner is None or not any(part is owner for part in self.module.modules()):
                 continue
             parameters = [value] if isinstance(value, torch.Tensor) else list(value.parameters())
@@ -139,25 +135,33 @@ class RuntimeModel:
         return no()
 
     def uninitialised(self) -> Answer:
-        return self._untouched(buffers=False)
+        """Zeros may have been written without a trace, through ``.data``: alone they prove nothing."""
+        for when, tensors in self._emptied(buffers=False):
+            untouched = [each for each in tensors if _is_untouched(*each)]
+            if len(untouched) < len(tensors):
+                untouched = [(each, current) for each, current in untouched if not is_all_zero(current)]
+            if untouched:
+                return yes((when, [each.fqn for each, _ in untouched]))
+        return no()
 
     def unrestored_buffers(self) -> Answer:
-        return self._untouched(buffers=True)
-
-    def _untouched(self, *, buffers: bool) -> Answer:
-        own = {id(part) for part in self.module.modules()}
-        for when, tensors in reversed(self.ledger.emptied):
-            names = [
-                each.fqn
-                for each in tensors
-                if each.is_buffer is buffers
-                and (module := each.module()) is not None
-                and id(module) in own
-                and is_untouched(each, module)
-            ]
-            if names:
+        for when, tensors in self._emptied(buffers=True):
+            if names := [each.fqn for each, current in tensors if _is_untouched(each, current)]:
                 return yes((when, names))
         return no()
+
+    def _emptied(self, *, buffers: bool) -> Iterator[tuple[Moment, list[tuple[Emptied, torch.Tensor]]]]:
+        """What ``to_empty`` allocated in this model, with what is there now; the last call first."""
+        own = {id(part) for part in self.module.modules()}
+        for when, tensors in reversed(self.ledger.emptied):
+            found = []
+            for each in tensors:
+                module = each.module()
+                if each.is_buffer is buffers and module is not None and id(module) in own:
+                    current = (module._buffers if buffers else module._parameters).get(each.name)
+                    if current is not None and current.device.type != "meta":
+                        found.append((each, current))
+            yield when, found
 
     def strays(self) -> Many[tuple[Moment, str, str]]:
         first = adapter.is_root(adapter.state_of(self.module)) is None
@@ -202,14 +206,6 @@ class RuntimeModel:
         return yes(memory_of(self.module, shardings, self.ledger))
 
 
-def is_untouched(emptied: Emptied, module: nn.Module) -> bool:
+def _is_untouched(emptied: Emptied, current: torch.Tensor) -> bool:
     """Is it what ``to_empty`` left behind, by its count of writes and bit by bit?"""
-    space = module._buffers if emptied.is_buffer else module._parameters
-    current = space.get(emptied.name)
-    if current is None or current.device.type == "meta":
-        return False
-    if adapter.version(current) != emptied.version or digest(current) != emptied.digest:
-        return False
-    # Writes through `.data` are not counted on plain tensors: zeros may well have been written.
-    plain = not isinstance(current, adapter.DTensor) and not emptied.is_buffer
-    return not (plain and is_all_zero(current))
+    return adapter.version(current) == emptied.version and digest(current) == emptied.digest

@@ -32,20 +32,14 @@ class RuntimeOptimizer:
             original = self.ledger.original(parameter)
             if original is None or original.sharding not in self.shardings or not original.was_replaced:
                 continue
-            # A list of parameters may be older than the sharding although the optimizer is younger.
-            read = self.ledger.read_before(parameter) if self._younger_than(original.sharding) else None
-            found[Stale(read or self.built.when, original.sharding.when, self.model)] = None
+            found[Stale(self.built.when, original.sharding.when, self.model)] = None
         return many(found)
-
-    def _younger_than(self, sharding: Sharding) -> bool:
-        return self.built.after >= self.ledger.shardings.index(sharding) + 1
 
     def temporary(self) -> Many[Stale]:
         held = {id(parameter) for parameter in self.built.held()}
         found: dict[Stale, None] = {}
-        for ref, sharding, gathered in self.built.temporary:
-            parameter = ref()
-            if sharding in self.shardings and parameter is not None and id(parameter) in held:
+        for identity, sharding, gathered in self.built.temporary:
+            if sharding in self.shardings and identity in held:
                 found[Stale(self.built.when, gathered, self.model)] = None
         return many(found)
 

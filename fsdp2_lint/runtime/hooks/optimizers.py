@@ -40,8 +40,8 @@ class _Watch:
             self._note_temporary(built)
 
     def _record(self, optimizer: Optimizer) -> Built:
-        after = len(self.ledger.shardings)
-        built = Built(weakref.ref(optimizer), here(), type(optimizer).__name__, after)
+        self.ledger.drop_unheld()
+        built = Built(weakref.ref(optimizer), here(), type(optimizer).__name__)
         self.ledger.optimizers.append(built)
         self._note_temporary(built)
         return built
@@ -55,7 +55,7 @@ class _Watch:
         for parameter in built.held():
             if sharding := gathered.get(id(parameter)):
                 who = sharding.gathered_at or built.when
-                built.temporary.append((weakref.ref(parameter), sharding, who))
+                built.temporary.append((id(parameter), sharding, who))
 
     def before_step(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
         built = self.ledger.built(optimizer) or self._record(optimizer)
@@ -105,4 +105,3 @@ class _Watch:
         if built is not None:
             built.steps += 1
             self.session.step = max(self.session.step, built.steps)
-            self.ledger.forget_reads()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 import weakref
-from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
@@ -38,7 +37,6 @@ def install(session: Session) -> None:
     registered = session.quietly(watch.registered)
     session.hot.keep(register_module_parameter_registration_hook(registered))
     session.hot.keep(register_module_module_registration_hook(registered))
-    session.hot.replace(nn.Module, "named_parameters", watch.reading(nn.Module.named_parameters))
 
 
 class _Watch:
@@ -48,6 +46,7 @@ class _Watch:
 
     def shard(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Before ``fully_shard`` replaces parameters."""
+        self.ledger.drop_unheld()
         state = args[0]
         modules = args[1] if len(args) > 1 else kwargs["modules"]
         call = adapter.call_of_fully_shard(sys._getframe())
@@ -58,7 +57,7 @@ class _Watch:
             modules=tuple(weakref.ref(module) for module in modules),
             state=weakref.ref(state),
             outer=next((outer.when for module in modules if (outer := self.ledger.below.get(module))), None),
-            ignored=[weakref.ref(each) for each in ignored if isinstance(each, torch.Tensor)],
+            ignored=frozenset(id(each) for each in ignored if isinstance(each, torch.Tensor)),
             ignored_names=tuple(each for each in ignored if isinstance(each, str)),
         )
         self._note_parameters(sharding, modules, {id(each) for each in ignored})
@@ -84,11 +83,9 @@ class _Watch:
                     earlier = self.ledger.original(parameter)
                     if earlier is not None and earlier.was_replaced:
                         sharding.tied.append((fqn, earlier.sharding.when))
-                    self.ledger.originals[id(parameter)] = Original(
-                        weakref.ref(parameter), weakref.ref(part), name, sharding
-                    )
+                    self.ledger.originals[id(parameter)] = Original(parameter, weakref.ref(part), name, sharding)
                     if parameter.device.type != "meta":
-                        sharding.starting[fqn] = digest(parameter)
+                        sharding.starting[id(part), name] = digest(parameter)
 
     def sharded(self, result: Any, token: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """The parameters are replaced: from here on the writes to the shards count."""
@@ -129,30 +126,5 @@ class _Watch:
         """A module or parameter becomes part of another module."""
         above = self.ledger.by_module.get(owner) or self.ledger.below.get(owner)
         if above is not None and value is not None:
-            self.ledger.attached.append(Attached(weakref.ref(owner), name, weakref.ref(value), here(), above))
-
-    def reading(self, original: Callable[..., Iterator[tuple[str, nn.Parameter]]]) -> Any:
-        """``named_parameters``, which remembers where each parameter was taken."""
-
-        note = self.session.quietly(self._read)
-
-        def named_parameters(
-            module: nn.Module, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
-        ) -> Iterator[tuple[str, nn.Parameter]]:
-            if not self.session.hot.live:
-                return original(module, prefix, recurse, remove_duplicate)
-            return note_each(original(module, prefix, recurse, remove_duplicate))
-
-        def note_each(found: Iterator[tuple[str, nn.Parameter]]) -> Iterator[tuple[str, nn.Parameter]]:
-            when: dict[str, Any] = {}
-            for name, parameter in found:
-                note(parameter, when)
-                yield name, parameter
-
-        named_parameters.__doc__ = original.__doc__
-        return named_parameters
-
-    def _read(self, parameter: nn.Parameter, when: dict[str, Any]) -> None:
-        if "at" not in when:
-            when["at"] = here()
-        self.ledger.read[id(parameter)] = (weakref.ref(parameter), when["at"])
+            held = weakref.ref(value) if isinstance(value, nn.Module) else value
+            self.ledger.attached.append(Attached(weakref.ref(owner), name, held, here(), above))
