@@ -18,7 +18,10 @@ class GradientSyncLeftOff(Rule):
 
     def stepped(self, event: Stepped) -> Iterator[Outcome]:
         yield JUDGED
-        for label, switched_off in event.model.unsynchronised():
+        unsynchronised = event.model.unsynchronised()
+        if not unsynchronised:
+            return
+        for label, switched_off in unsynchronised:
             yield self.found(
                 switched_off,
                 f"the last backward before the step reduces no gradients of {label}: the optimizer has none",

@@ -33,13 +33,19 @@ class IgnoredParamsUnsynced(Rule):
         """The same weights and other gradients at the step: from there on the ranks train different models."""
         yield JUDGED
         some = next(iter(facts.values()))
-        for name in some.values:
-            said = [fact.values[name].split() for fact in facts.values() if name in fact.values]
-            weights, gradients = {weight for weight, _ in said}, {gradient for _, gradient in said}
-            if len(said) == len(facts) and len(weights) == 1 and len(gradients) > 1:
+        if any(len({fact.values[name].split()[0] for fact in facts.values()}) > 1 for name in _common(facts)):
+            return  # experts: each rank has others, on purpose
+        for name in _common(facts):
+            if len({fact.values[name] for fact in facts.values()}) > 1:
                 yield self.found(
                     some.places[name],
                     f"the gradients of {name} differ between ranks: FSDP2 ignores it, and nobody reduces them",
                     "ignored_params takes it out of every group",
                 )
                 return
+
+
+def _common(facts: Facts) -> list[str]:
+    """What all ranks have said something of."""
+    some = next(iter(facts.values()))
+    return [name for name in some.values if all(name in fact.values for fact in facts.values())]

@@ -18,7 +18,10 @@ class ParameterNotDtensor(Rule):
 
     def begun(self, event: ForwardBegun) -> Iterator[Outcome]:
         yield JUDGED
-        for made, name, what in event.model.strays():
+        strays = event.model.strays()
+        if not strays:
+            return
+        for made, name, what in strays:
             yield self.found(
                 made,
                 f"{name} is {what}: FSDP2 does not use it",

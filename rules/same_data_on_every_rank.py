@@ -21,8 +21,8 @@ class SameDataOnEveryRank(Rule):
         yield JUDGED
         some = next(iter(facts.values()))
         batches = [name for name in some.values if all(name in fact.values for fact in facts.values())]
-        if set(facts) < set(some.ranks) or not batches:
-            return
+        if set(facts) < set(some.ranks) or len({some.values[name] for name in batches}) < 2:
+            return  # an input that never changes is no data
         if all(len(groups_of_ranks(facts, name)) == 1 for name in batches):
             yield self.found(
                 some.when,

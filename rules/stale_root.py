@@ -18,7 +18,10 @@ class StaleRoot(Rule):
 
     def begun(self, event: ForwardBegun) -> Iterator[Outcome]:
         yield JUDGED
-        for left in event.model.stale():
+        stale = event.model.stale()
+        if not stale:
+            return
+        for left in stale:
             yield self.found(
                 left.gathered,
                 f"this forward leaves {left.label} gathered over optimizer.step(): the next one uses the old weights",

@@ -18,8 +18,10 @@ class TiedWeightsSplit(Rule):
 
     def ready(self, event: UnitReady) -> Iterator[Outcome]:
         yield JUDGED
-        made = event.unit.made()
-        for name, earlier in event.unit.tied_elsewhere():
+        tied, made = event.unit.tied_elsewhere(), event.unit.made()
+        if not tied:
+            return
+        for name, earlier in tied:
             if made:
                 yield self.found(
                     made.what,

@@ -18,8 +18,10 @@ class WrongPolicyObject(Rule):
 
     def ready(self, event: UnitReady) -> Iterator[Outcome]:
         yield JUDGED
-        made = event.unit.made()
-        for keyword, given in event.unit.wrong_policies():
+        wrong, made = event.unit.wrong_policies(), event.unit.made()
+        if not wrong:
+            return
+        for keyword, given in wrong:
             harmless = keyword == "offload_policy" and given == "None"
             if made:
                 yield self.found(

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from fsdp2_lint.cli.job_output import job_report
 from fsdp2_lint.cli.options import Options, analyse, shared
 from fsdp2_lint.cli.streams import deliver, note
 from fsdp2_lint.output import FORMATS, count, render
@@ -16,8 +17,9 @@ if TYPE_CHECKING:
 
 @click.command()
 @shared
+@click.option("--confirm", type=click.Path(file_okay=False), help="Compare with the report of a job (see `run`).")
 @click.option("--output-format", type=click.Choice(FORMATS), default="full", show_default=True)
-def check(output_format: str, **given: Any) -> int:
+def check(output_format: str, confirm: str | None, **given: Any) -> int:
     """Check files and folders (default: this folder; - reads stdin).
 
     Nothing that is checked is imported or run. Exit codes: 0 nothing found, 1 findings, 2
@@ -25,6 +27,11 @@ def check(output_format: str, **given: Any) -> int:
     """
     options = Options(**given)
     report = analyse(options)
+    if confirm is not None:
+        from fsdp2_lint.report.confirm import confirm as compare
+
+        job = job_report(confirm, options)
+        report.findings = compare(report.findings, job)
     if report.findings or output_format == "json" or options.output_file is not None:
         text = render(output_format, report.findings, report.sources, color=options.colored)
         deliver(text, options.output_file)

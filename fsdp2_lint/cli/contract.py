@@ -6,14 +6,16 @@ from typing import Any
 
 import click
 
+from fsdp2_lint.cli.job_output import job_report
 from fsdp2_lint.cli.options import Options, analyse, shared
 from fsdp2_lint.cli.streams import ABNORMAL, Failure, deliver
 
 
 @click.command()
 @shared
+@click.option("--confirm", type=click.Path(file_okay=False), help="Settle unknowns with the report of a job.")
 @click.option("--output-format", type=click.Choice(["text", "json"]), default="text", show_default=True)
-def contract(output_format: str, **given: Any) -> int:
+def contract(output_format: str, confirm: str | None, **given: Any) -> int:
     """Say of each model which clauses hold: violated, upheld or unknown, and why.
 
     Exit codes: 0 nothing violated, 1 a clause is violated, 2 abnormal, also where no model is
@@ -24,6 +26,10 @@ def contract(output_format: str, **given: Any) -> int:
 
     options = Options(**given)
     report = analyse(options)
+    if confirm is not None:
+        from fsdp2_lint.report.confirm import settle
+
+        report.models = settle(report.models, job_report(confirm, options))
     names = {rule.code: rule.name for rule in registry.rules()}
     if output_format == "json":
         text = verdicts.render_json(report.models, names)

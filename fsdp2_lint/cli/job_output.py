@@ -6,14 +6,17 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from fsdp2_lint.cli.options import split
+from fsdp2_lint.cli.options import Options, split
 from fsdp2_lint.cli.streams import FOUND, Failure, complain, deliver, note, use_color
 from fsdp2_lint.errors import Refusal
 from fsdp2_lint.output import FORMATS, count, render
+
+if TYPE_CHECKING:
+    from fsdp2_lint.report.job import JobReport
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -54,6 +57,20 @@ class JobOptions:
             raise Failure(str(refusal)) from None
         rest = {name: given.pop(name) for name in ("output_format", "output_file", "exit_zero", "color")}
         return cls(select, ignore, **rest)
+
+
+def job_report(folder: str, options: Options) -> JobReport:
+    """The report of a job for a comparison with the source, with the same selection."""
+    from fsdp2_lint import registry
+    from fsdp2_lint.report.job import read_job
+
+    rules, selection = registry.select(registry.rules(), split(options.select), split(options.ignore))
+    try:
+        report = read_job(Path(folder), rules)
+    except OSError as error:
+        raise Failure(str(error)) from None
+    report.findings = [finding for finding in report.findings if selection.shows(finding)]
+    return report
 
 
 def present(folder: Path, options: JobOptions, *, since: float = 0.0) -> int:

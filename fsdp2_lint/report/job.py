@@ -175,9 +175,9 @@ def disagreements(
     facts: Iterable[tuple[int, Fact]], rules: Sequence[Rule]
 ) -> tuple[list[tuple[int, Finding]], list[tuple[str, Exception]]]:
     """Compare what the ranks said. What a rank said of one thing in several facts is put together first."""
-    by_key: dict[tuple[str, str], dict[int, Fact]] = {}
+    by_key: dict[tuple[str, str, tuple[int, ...]], dict[int, Fact]] = {}
     for rank, fact in facts:
-        said = by_key.setdefault((fact.kind, fact.key), {})
+        said = by_key.setdefault((fact.kind, fact.key, fact.ranks), {})
         if (known := said.get(rank)) is not None:
             values = {**known.values, **fact.values}
             fact = replace(known, values=values, places={**known.places, **fact.places})

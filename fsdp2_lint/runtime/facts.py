@@ -39,6 +39,13 @@ def _ranks(session: Session, module: nn.Module) -> tuple[int, ...]:
     return (adapter.launched_rank(),)
 
 
+def _dimensions(session: Session, module: nn.Module) -> tuple[str, ...]:
+    for sharding in reversed(session.ledger.inside(module)):
+        for group in sharding.groups():
+            return tuple(getattr(group.mesh, "mesh_dim_names", None) or ())
+    return ()
+
+
 def plan(session: Session, root: nn.Module, *, now: bool = True) -> None:
     """Which groups there are, of which parameters, over which ranks. The order of the calls does not count."""
     if not session.compares("plan"):
@@ -52,7 +59,7 @@ def plan(session: Session, root: nn.Module, *, now: bool = True) -> None:
                 for param in group.params
             ]
             name = group.fqn or f"the root {label_of(root)}"
-            values[name] = "; ".join([*words, f"ranks {list(adapter.ranks_of(group.mesh))}"])
+            values[name] = "; ".join([*words, f"over {len(adapter.ranks_of(group.mesh))} ranks"])
             places[name] = sharding.when.at
     fact = Fact("plan", label_of(root), here(), _ranks(session, root), values, places)
     session.state(fact)
@@ -80,6 +87,7 @@ def starting_weights(session: Session, root: nn.Module, shardings: Sequence[Shar
                     names[id(param.raw)]: start
                     for param in group.params
                     if (start := sharding.starting.get((id(param.module), param.name)))
+                    and param.module._parameters.get(param.name) is param.sharded
                     and sharding.written.get(id(param.raw)) == adapter.version(param.sharded)
                 }
             if values:
@@ -134,6 +142,9 @@ def group_gradients(session: Session, group: adapter.Group, number: int) -> None
 
 def batch(session: Session, seen: Batch) -> None:
     """The inputs of a forward that a backward followed."""
+    # Ranks of a context-parallel dimension share their batches on purpose.
+    if any("cp" in name for name in _dimensions(session, seen.module)):
+        return
     number = session.count_batch(seen.module)
     values = {f"batch {number}": _short(seen.digest)}
     session.state(Fact("batch", label_of(seen.module), seen.when, _ranks(session, seen.module), values))

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from ..report.job import read_job
 from ..report.rank_file import RankFile
 from ..vocab.finding import Finding
 from . import adapter, crash
@@ -25,6 +26,7 @@ def run_script(script: str, arguments: Sequence[str], options: Options, folder: 
     session = open_session(options, folder, script)
     if live and adapter.launched_rank() == 0:
         session.announce = _announce
+        session.closed = lambda: _announce_disagreements(session, folder)
     sys.argv = [script, *arguments]
     sys.path[0] = os.path.dirname(os.path.abspath(script))
     install(session)
@@ -54,6 +56,13 @@ def _announce(finding: Finding) -> None:
     site = finding.primary.site
     head = f"{site}: {finding.code} {finding.severity.value} {finding.message} [{finding.name}]"
     print(f"fsdp2-lint: {head}", file=sys.stderr, flush=True)
+
+
+def _announce_disagreements(session: Session, folder: Path) -> None:
+    """What the ranks have said so far, side by side. Whoever is late is heard in the final report."""
+    for finding in read_job(folder, session.rules).findings:
+        if finding.key not in session.findings and session.selection.shows(finding):
+            _announce(finding)
 
 
 def open_session(options: Options, folder: Path, script: str = "") -> Session:

@@ -17,11 +17,12 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from fsdp2_lint.vocab import events, handles
+from fsdp2_lint.vocab import events
 from fsdp2_lint.vocab.answers import Answer, Many, many, no, unknown, yes
 from fsdp2_lint.vocab.events import Event
 from fsdp2_lint.vocab.finding import Finding, Moment, Site
 from fsdp2_lint.vocab.handles import Stale
+from fsdp2_lint.vocab.live import Leftover, Memory
 from fsdp2_lint.vocab.rule import Court, Rule
 
 WHY = "nobody knows"
@@ -55,6 +56,33 @@ PROOFS: dict[str, st.SearchStrategy[Any]] = {
     "touched_before": st.tuples(MOMENTS, st.just("cuda()")),
     "current_device_used": st.tuples(MOMENTS, st.just("cuda()")),
     "mesh_made": MOMENTS,
+    "made": MOMENTS,
+    "tied_elsewhere": st.tuples(st.just("head.weight"), MOMENTS),
+    "ignored_names": st.just("embed.weight"),
+    "wrong_policies": st.sampled_from([("mp_policy", "the class X"), ("offload_policy", "None")]),
+    "mixed_dtypes": st.just("bfloat16 (norm.weight) and float32 (up.weight)"),
+    "left_gathered": st.just("it is gathered still"),
+    "uninitialised": st.tuples(MOMENTS, st.just(["embed.weight"])),
+    "unrestored_buffers": st.tuples(MOMENTS, st.just(["inv_freq"])),
+    "strays": st.tuples(MOMENTS, st.just("head.weight"), st.just("a plain tensor")),
+    "stale": st.builds(Leftover, st.just("Net"), MOMENTS, MOMENTS),
+    "unsynchronised": st.tuples(st.just("Net"), MOMENTS),
+    "without_optimizer": st.tuples(MOMENTS, st.just(["head.weight"])),
+    "memory": st.builds(
+        Memory,
+        at=MOMENTS,
+        whole=st.sampled_from([2**20, 2**30]),
+        held=st.sampled_from([2**19, 2**30]),
+        shards=st.just(2),
+        largest=st.just("layers.0"),
+        largest_bytes=st.sampled_from([2**10, 2**30]),
+        gathered_bytes=st.just(2**30),
+        groups=st.sampled_from([(), ("a: 1", "b: 2")]),
+    ),
+    "low_precision": st.tuples(MOMENTS, st.just("bfloat16")),
+    "receives_nothing": st.just("an empty dict"),
+    "launch_mismatch": st.just("rank 0 of 2, and rank 0 of 1"),
+    "partial": st.just("Partial(sum)"),
 }
 Assignment = dict[str, Any]
 
@@ -87,9 +115,11 @@ def questions(protocol: type) -> dict[str, Any]:
     """The methods of a protocol and what they return: Answer or Many."""
     return {
         name: typing.get_origin(kind) or kind
-        for name, method in vars(protocol).items()
+        for cls in protocol.__mro__
+        if getattr(cls, "_is_protocol", False)
+        for name, method in vars(cls).items()
         if inspect.isfunction(method) and not name.startswith("_")
-        for kind in [typing.get_type_hints(method, vars(handles)).get("return")]
+        for kind in [typing.get_type_hints(method).get("return")]
     }
 
 
@@ -183,7 +213,7 @@ def options(event: type[Event], question: str) -> list[Any]:
     proof = FIXED.get(question.rpartition(".")[2], True)
     if all_questions(event)[question] is Many:
         return [many(()), many([proof]), many((), WHY), many([proof], WHY)]
-    return [yes(proof), no(), unknown(WHY)]
+    return [*map(yes, [proof, *FURTHER.get(question.rpartition(".")[2], ())]), no(), unknown(WHY)]
 
 
 def explore(
@@ -202,7 +232,8 @@ def explore(
 EARLY, LATE, NOW = (Moment(Site("train.py", row), (Site("main.py", row),)) for row in (10, 20, 30))
 FIXED: dict[str, Any] = {
     **dict.fromkeys(
-        ["inside", "repeated", "units", "inner_units", "sharded", "one_group", "full_tensors", "mesh_made"], EARLY
+        ["inside", "repeated", "units", "inner_units", "sharded", "one_group", "full_tensors", "mesh_made", "made"],
+        EARLY,
     ),
     **dict.fromkeys(["touched_before", "current_device_used"], (EARLY, "cuda()")),
     **dict.fromkeys(["replaced", "temporary"], Stale(EARLY, LATE, "model")),
@@ -213,7 +244,23 @@ FIXED: dict[str, Any] = {
     "added_late": (LATE, "lora", EARLY),
     "shards": "the model's shards",
     "excluded_ranks": (EARLY, "rank == 0"),
+    "tied_elsewhere": ("head.weight", EARLY),
+    "ignored_names": "embed.weight",
+    "wrong_policies": ("mp_policy", "the class X"),
+    "mixed_dtypes": "bfloat16 and float32",
+    "left_gathered": "it is gathered still",
+    **dict.fromkeys(["uninitialised", "unrestored_buffers", "without_optimizer"], (EARLY, ["embed.weight"])),
+    "strays": (EARLY, "head.weight", "a plain tensor"),
+    "stale": Leftover("Net", EARLY, LATE),
+    "unsynchronised": ("Net", EARLY),
+    "memory": Memory(EARLY, 2**30, 2**30, 2, "layers.0", 2**20, 2**30),
+    "low_precision": (EARLY, "bfloat16"),
+    "receives_nothing": "an empty dict",
+    "launch_mismatch": "rank 0 of 2, and rank 0 of 1",
+    "partial": "Partial(sum)",
 }
+# Proofs that a rule weighs: here one that is no fault.
+FURTHER: dict[str, list[Any]] = {"memory": [Memory(EARLY, 2**30, 2**29, 2, "layers.0", 2**20, 2**30)]}
 ALL_WORDS = ["forward", "mesh", "auto_wrap_policy", "summon_full_params", "torch.save", "generate"]
 
 

@@ -77,8 +77,8 @@ class RuntimeUnit:
         return no()
 
     def left_gathered(self) -> Answer:
-        if self.sharding.unsharded_by_user:
-            return no()
+        if self.sharding.unsharded_by_user or len(self.sharding.modules) > 1:
+            return no()  # of several modules some may be yet to run, as in a loss by chunks
         for group in self.sharding.groups():
             if group.has_just_gathered or (
                 not group.reshards_after_backward if self.after_backward else group.stays_gathered

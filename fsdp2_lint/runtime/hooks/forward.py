@@ -56,6 +56,9 @@ class _Watch:
         when = here()
         if root is None:
             self._first(module, when)
+        for sharding in self.ledger.inside(module):
+            if sharding.outlived and not any(group.is_gathered for group in sharding.groups()):
+                sharding.outlived = None  # it was resharded in time
         self.session.hear(ForwardBegun(when=when, model=RuntimeModel(self.ledger, module)))
         if torch.is_grad_enabled():
             self._note_batch(module, when)

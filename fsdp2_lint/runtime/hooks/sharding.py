@@ -94,6 +94,8 @@ class _Watch:
                 sharding.written.update((id(param.raw), adapter.version(param.sharded)) for param in group.params)
 
     def emptied(self, result: Any, token: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        for sharding in self.ledger.inside(args[0]):
+            sharding.written.clear()  # the counts begin anew
         tensors = []
         for path, part in args[0].named_modules():
             for space, is_buffer in ((part._parameters, False), (part._buffers, True)):
