@@ -174,6 +174,11 @@ class Param:
         return sum(each.untyped_storage().size() for each in outputs)
 
     @property
+    def current(self) -> torch.Tensor | None:
+        """What is registered in its place right now."""
+        return own_parameters(self.module).get(self.name)
+
+    @property
     def planned(self) -> tuple[tuple[int, ...], tuple[str, ...]]:
         """The ranks of the mesh and the placements that sharding gave the parameter."""
         spec = self.raw._sharding_spec
@@ -211,6 +216,11 @@ class Group:
     @property
     def reduces_gradients(self) -> bool:
         return bool(self.raw.reduce_grads)
+
+    @property
+    def fills_in_gradients(self) -> bool:
+        """Are missing gradients reduced as zeros?"""
+        return bool(getattr(self.raw, "reduce_scatter_unused_params", False))
 
     @property
     def reshards_after_backward(self) -> bool:
@@ -291,6 +301,15 @@ def original_class(module: nn.Module) -> type:
     if isinstance(module, FSDPModule) and len(cls.__mro__) > 2:
         return cls.__mro__[getattr(cls, "_orig_cls_mro_index", 2)]
     return cls
+
+
+def own_parameters(module: nn.Module) -> dict[str, nn.Parameter | None]:
+    """What is registered on the module itself, as it is registered: nothing is looked up elsewhere."""
+    return module._parameters
+
+
+def own_buffers(module: nn.Module) -> dict[str, torch.Tensor | None]:
+    return module._buffers
 
 
 def local(tensor: torch.Tensor) -> torch.Tensor:

@@ -87,7 +87,7 @@ def starting_weights(session: Session, root: nn.Module, shardings: Sequence[Shar
                     names[id(param.raw)]: start
                     for param in group.params
                     if (start := sharding.starting.get((id(param.module), param.name)))
-                    and param.module._parameters.get(param.name) is param.sharded
+                    and param.current is param.sharded
                     and sharding.written.get(id(param.raw)) == adapter.version(param.sharded)
                 }
             if values:

@@ -72,7 +72,7 @@ class Original:
     @property
     def was_replaced(self) -> bool:
         module = self.module()
-        return module is not None and module._parameters.get(self.name) is not self.parameter
+        return module is not None and adapter.own_parameters(module).get(self.name) is not self.parameter
 
 
 @dataclass(eq=False, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 import torch
@@ -153,12 +153,14 @@ class RuntimeModel:
     def _emptied(self, *, buffers: bool) -> Iterator[tuple[Moment, list[tuple[Emptied, torch.Tensor]]]]:
         """What ``to_empty`` allocated in this model, with what is there now; the last call first."""
         own = {id(part) for part in self.module.modules()}
+        space: Callable[[nn.Module], Mapping[str, torch.Tensor | None]]
+        space = adapter.own_buffers if buffers else adapter.own_parameters
         for when, tensors in reversed(self.ledger.emptied):
             found = []
             for each in tensors:
                 module = each.module()
                 if each.is_buffer is buffers and module is not None and id(module) in own:
-                    current = (module._buffers if buffers else module._parameters).get(each.name)
+                    current = space(module).get(each.name)
                     if current is not None and current.device.type != "meta":
                         found.append((each, current))
             yield when, found

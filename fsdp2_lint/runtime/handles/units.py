@@ -101,7 +101,7 @@ def strays(sharding: Sharding, first_forward: bool) -> list[tuple[str, str]]:
     found = []
     for group in sharding.groups():
         for param in group.params:
-            current: Any = param.module._parameters.get(param.name)
+            current: Any = param.current
             if current is None or current is param.sharded or current is param.gathered:
                 continue
             if not isinstance(current, adapter.DTensor):

@@ -32,16 +32,26 @@ def settle(session: Session, model: Trained) -> None:
         session.hear(PlanSettled(when=last.when, model=handle))
 
 
+SEEN_AFTER = 2  # steps, when optimizer states and second optimizers exist
+
+
+def look_at_training(session: Session, model: Trained, steps: int) -> None:
+    """After a step: has a model been trained long enough to judge what training leaves behind?
+
+    The end of the job would be too late: what a function held is gone when it returns.
+    """
+    top = model.module()
+    if top is not None and model.trained and steps in (SEEN_AFTER, session.options.steps):
+        when = session.ledger.inside(top)[-1].when
+        session.hear(TrainingSeen(when=when, model=RuntimeModel(session.ledger, top)))
+
+
 def close(session: Session, *, why: str) -> None:
-    """Judge what is left, once, and take the hooks of training off."""
+    """Judge the models that have not made a step, and take the hooks of training off."""
     if not session.hot.live:
         return
     for model in session.ledger.models:
         settle(session, model)
-        top = model.module()
-        if top is not None and model.trained and model.steps:
-            shardings = session.ledger.inside(top)
-            session.hear(TrainingSeen(when=shardings[-1].when, model=RuntimeModel(session.ledger, top)))
     session.finished(why=why)
 
 

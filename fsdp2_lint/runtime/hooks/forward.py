@@ -113,7 +113,7 @@ class _Watch:
         group = adapter.Group(args[0])
         key = (id(group.raw), self.session.step)
         self.backwards[key] = self.backwards.get(key, 0) + 1
-        if group.reduces_gradients and self.backwards[key] <= MAX_BACKWARDS:
+        if group.reduces_gradients and not group.fills_in_gradients and self.backwards[key] <= MAX_BACKWARDS:
             facts.group_gradients(self.session, group, self.backwards[key])
 
     def backward_ended(self, result: Any, token: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:

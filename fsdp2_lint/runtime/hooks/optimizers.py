@@ -105,3 +105,5 @@ class _Watch:
         if built is not None:
             built.steps += 1
             self.session.step = max(self.session.step, built.steps)
+            for model, _ in self._models(built):
+                closing.look_at_training(self.session, model, built.steps)

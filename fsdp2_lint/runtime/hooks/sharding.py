@@ -76,7 +76,7 @@ class _Watch:
         managed = self.ledger.managed(each for module in modules for each in self.ledger.inside(module))
         for module in modules:
             for path, part in module.named_modules():
-                for name, parameter in part._parameters.items():
+                for name, parameter in adapter.own_parameters(part).items():
                     if parameter is None or id(parameter) in managed or id(parameter) in ignored:
                         continue
                     fqn = f"{path}.{name}" if path else name
@@ -98,7 +98,7 @@ class _Watch:
             sharding.written.clear()  # the counts begin anew
         tensors = []
         for path, part in args[0].named_modules():
-            for space, is_buffer in ((part._parameters, False), (part._buffers, True)):
+            for space, is_buffer in ((adapter.own_parameters(part), False), (adapter.own_buffers(part), True)):
                 for name, tensor in space.items():
                     if tensor is None or tensor.device.type == "meta" or not adapter.local(tensor).numel():
                         continue
