@@ -58,7 +58,9 @@ class OptimizerSettled(Event):  # its first step, or the end of a program that h
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class UnitReady(Event):  # the first forward of its model begins, and nothing is gathered yet; R P
+class LiveUnitEvent(Event):
+    """Something that is seen of a group in a running program only."""
+
     unit: LiveUnit
 
     @property
@@ -67,7 +69,9 @@ class UnitReady(Event):  # the first forward of its model begins, and nothing is
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Materialised(Event):  # the first forward of a model begins whose memory to_empty allocated; R P
+class LiveModelEvent(Event):
+    """Something that is seen of a model in a running program only."""
+
     model: LiveModel
 
     @property
@@ -76,49 +80,38 @@ class Materialised(Event):  # the first forward of a model begins whose memory t
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ForwardBegun(Event):  # a forward of a root begins, and it has not gathered anything yet; R P
-    model: LiveModel
-
-    @property
-    def subject(self) -> LiveModel:
-        return self.model
+class UnitReady(LiveUnitEvent):  # the first forward of its model begins, and nothing is gathered yet; R P
+    pass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ForwardEnded(Event):  # the forward of its root has ended; R P
-    unit: LiveUnit
-
-    @property
-    def subject(self) -> LiveUnit:
-        return self.unit
+class Materialised(LiveModelEvent):  # the first forward of a model begins whose memory to_empty allocated; R P
+    pass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BackwardEnded(Event):  # all gradients of its root are reduced; R P
-    unit: LiveUnit
-
-    @property
-    def subject(self) -> LiveUnit:
-        return self.unit
+class ForwardBegun(LiveModelEvent):  # a forward of a root begins, and it has not gathered anything yet; R P
+    pass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stepped(Event):  # just before an optimizer updates parameters of this model; R P
+class ForwardEnded(LiveUnitEvent):  # the forward of its root has ended; R P
+    pass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BackwardEnded(LiveUnitEvent):  # all gradients of its root are reduced; R P
+    pass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stepped(LiveModelEvent):  # just before an optimizer updates parameters of this model; R P
     optimizer: LiveOptimizer
-    model: LiveModel
-
-    @property
-    def subject(self) -> LiveModel:
-        return self.model
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TrainingSeen(Event):  # a model was trained for as many steps as the witness watches; R P
-    model: LiveModel
-
-    @property
-    def subject(self) -> LiveModel:
-        return self.model
+class TrainingSeen(LiveModelEvent):  # a model was trained for as many steps as the witness watches; R P
+    pass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,49 @@
+"""Modules and tensors below the surface of their public methods."""
+
+from __future__ import annotations
+
+import torch
+from torch import nn
+from torch.distributed.tensor import DTensor
+
+try:
+    from torch.distributed.fsdp import FSDPModule as FSDPModule
+except ImportError:  # torch 2.5 and older
+    from torch.distributed._composable.fsdp import FSDPModule as FSDPModule  # type: ignore[attr-defined]
+
+
+def unwrapped(module: nn.Module) -> nn.Module:
+    """What ``torch.compile`` wrapped."""
+    inner = getattr(module, "_orig_mod", None)
+    return inner if isinstance(inner, nn.Module) else module
+
+
+def original_class(module: nn.Module) -> type:
+    """The class that the user wrote; ``fully_shard`` puts one of its own in front."""
+    cls = type(module)
+    if isinstance(module, FSDPModule) and len(cls.__mro__) > 2:
+        return cls.__mro__[getattr(cls, "_orig_cls_mro_index", 2)]
+    return cls
+
+
+def own_parameters(module: nn.Module) -> dict[str, nn.Parameter | None]:
+    """What is registered on the module itself, as it is registered: nothing is looked up elsewhere."""
+    return module._parameters
+
+
+def own_buffers(module: nn.Module) -> dict[str, torch.Tensor | None]:
+    return module._buffers
+
+
+def local(tensor: torch.Tensor) -> torch.Tensor:
+    """This rank's part of a DTensor, without copying and without autograd."""
+    return tensor._local_tensor if isinstance(tensor, DTensor) else tensor.detach()
+
+
+def version(tensor: torch.Tensor) -> tuple[int, ...]:
+    """How often it was written in place. A DTensor counts writes to itself; its local tensor, those past it."""
+    try:
+        own = tensor._version
+        return (own, tensor._local_tensor._version) if isinstance(tensor, DTensor) else (own,)
+    except RuntimeError:  # inference tensors keep no count
+        return ()

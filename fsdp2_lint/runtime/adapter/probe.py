@@ -1,0 +1,83 @@
+"""Which of the places that are watched this torch has. They are looked for by name, never by version."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+import torch.distributed as dist
+import torch.distributed.fsdp
+
+_STATE_MODULES = (
+    "torch.distributed.fsdp._fully_shard._fsdp_state",
+    "torch.distributed._composable.fsdp._fsdp_state",
+)
+_API_MODULES = ("torch.distributed.fsdp._fully_shard._fully_shard",)
+_GROUP_MODULES = (
+    "torch.distributed.fsdp._fully_shard._fsdp_param_group",
+    "torch.distributed._composable.fsdp._fsdp_param_group",
+)
+
+
+def _private(modules: Sequence[str], name: str) -> Any:
+    for module in modules:
+        if found := getattr(sys.modules.get(module), name, None):
+            return found
+    return None
+
+
+State: Any = _private(_STATE_MODULES, "FSDPState")
+ParamGroup: Any = _private(_GROUP_MODULES, "FSDPParamGroup")
+
+_API = next((sys.modules[name] for name in _API_MODULES if name in sys.modules), None)
+
+# What is watched, and which clauses cannot be judged without it.
+HOOKS: tuple[tuple[str, Any, str, tuple[str, ...]], ...] = (
+    ("sharding", State, "init", ("FSDP302", "FSDP301", "FSDP303", "FSDP304", "FSDP601", "FSDP203", "FSDP315")),
+    ("sharded", _API, "_init_param_group", ("FSDP203",)),
+    ("first_forward", State, "_lazy_init", ("FSDP307", "FSDP314", "FSDP316", "FSDP320", "FSDP201", "FSDP204")),
+    ("backward_end", State, "_root_post_backward_final_callback", ("FSDP318", "FSDP604")),
+    ("gathering", ParamGroup, "wait_for_unshard", ("FSDP407", "FSDP602")),
+    ("pre_backward", ParamGroup, "pre_backward", ("FSDP318",)),
+    ("post_backward", ParamGroup, "post_backward", ("FSDP613",)),
+)
+
+
+def place(hook: str) -> tuple[Any, str] | None:
+    """Where to watch, or None where this torch has no such place."""
+    for name, owner, attribute, _ in HOOKS:
+        if name == hook and owner is not None and hasattr(owner, attribute):
+            return owner, attribute
+    return None
+
+
+def missing() -> list[tuple[str, tuple[str, ...]]]:
+    """What this torch does not have: (the name, the codes of the clauses that are not judged)."""
+    return [
+        (f"{getattr(owner, '__name__', 'FSDP2 state')}.{attribute}", codes)
+        for name, owner, attribute, codes in HOOKS
+        if place(name) is None
+    ]
+
+
+def store() -> Any | None:
+    """The key-value store of the default process group."""
+    c10d = sys.modules.get("torch.distributed.distributed_c10d")
+    get = getattr(c10d, "_get_default_store", None)
+    if get is None or not dist.is_initialized():
+        return None
+    return dist.PrefixStore(  # type: ignore[attr-defined]
+        "fsdp2_lint", get()
+    )
+
+
+def first_cuda_use() -> tuple[Any, str] | None:
+    """The function that torch calls when CUDA is used for the first time."""
+    return (torch.cuda, "_lazy_init") if hasattr(torch.cuda, "_lazy_init") else None
+
+
+def launched_rank() -> int:
+    return int(os.environ.get("RANK", "0"))
