@@ -54,6 +54,23 @@ def test_the_vocabulary_stands_alone(path: Path) -> None:
     assert all(name.partition(".")[0] in sys.stdlib_module_names for name in imported(path))
 
 
+# What of other objects is private by its name and is not torch's.
+OWN = {"_exit", "_getframe", "_current_frames", "_fsdp2_lint", "_findings"}
+
+
+@pytest.mark.parametrize(
+    "path",
+    [path for path in SOURCES if "runtime" in path.parts and "adapter" not in path.parts],
+    ids=lambda path: path.relative_to(PACKAGE / "runtime").as_posix(),
+)
+def test_only_the_adapter_knows_private_names_of_torch(path: Path) -> None:
+    assert not [name for name in imported(path) if name.startswith("torch") and "._" in name]
+    for node in ast.walk(ast.parse(path.read_bytes())):
+        if isinstance(node, ast.Attribute) and node.attr.startswith("_") and not node.attr.startswith("__"):
+            mine = isinstance(node.value, ast.Name) and node.value.id in ("self", "cls")
+            assert mine or node.attr in OWN, f"line {node.lineno}: {ast.unparse(node)}"
+
+
 def modules_after(code: str, *arguments: str) -> set[str]:
     """The modules that are loaded once a fresh interpreter has run ``code``."""
     script = f"import sys\n{code}\nprint(*sys.modules, file=sys.stderr)"

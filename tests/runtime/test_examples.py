@@ -1,0 +1,48 @@
+"""The bundled examples as jobs: the good ones are clean, the broken ones give the marked code on the marked line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("torch")
+
+from fsdp2_lint import registry  # noqa: E402
+from tests.examples.test_examples_lint import EXAMPLES, entries, texts  # noqa: E402
+from tests.pages.harness import marks  # noqa: E402
+from tests.runtime.jobs import run_program  # noqa: E402
+
+pytestmark = pytest.mark.torchrun
+IN_JOBS = {rule.code for rule in registry.rules() if "R" in rule.witnesses}
+ON_GPUS_ONLY = {"FSDP101", "FSDP102", "FSDP103"}
+
+
+def judged(path: Path) -> set[tuple[str, int, str]]:
+    """What a job on CPUs can find: (file, row, code)."""
+    found = {(mark.file, mark.row, mark.code) for mark in marks(texts(path)) if mark.kind != "related"}
+    return {each for each in found if each[2] in IN_JOBS - ON_GPUS_ONLY}
+
+
+def script(path: Path) -> Path:
+    return path / "train.py" if path.is_dir() else path
+
+
+@pytest.mark.parametrize("path", [path for path in entries("broken") if judged(path)], ids=lambda path: path.stem)
+def test_broken(path: Path, tmp_path: Path) -> None:
+    job = run_program(script(path), tmp_path)
+    assert {(mark.file, mark.row, mark.code) for mark in job.marks(EXAMPLES)} == judged(path), job.output()
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("reference.py", ["--steps", 5, "--save-every", 5, "--checkpoint-dir", "saved"]),
+        ("project/train.py", ["--epochs", 1, "--output", "output"]),
+    ],
+)
+def test_good(name: str, arguments: list[object], tmp_path: Path) -> None:
+    job = run_program(EXAMPLES / "good" / name, tmp_path, *arguments)
+    assert job.findings == [] and job.report.crashes == [] and job.report.notes == []
+    assert job.report.sharded and job.report.steps >= 3
+    assert [outcome.code for outcome in job.outcomes] == [0, 0], job.output()
