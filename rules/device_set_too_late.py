@@ -22,7 +22,7 @@ class DeviceSetTooLate(Rule):
         if touched:
             moment, how = touched.what
             yield self.found_order(
-                (moment, f"{how}: this lands on cuda:0 on every rank"),
+                (moment, f"{how}: this lands on the device that is current by default"),
                 (event.when, "the device is selected only here"),
                 "CUDA is used before the device is selected: every rank starts on cuda:0",
                 blame="early",

@@ -50,10 +50,14 @@ def _run_here(script: str, arguments: tuple[str, ...], options: JobOptions, give
     try:
         from fsdp2_lint.runtime.script import run_script
         from fsdp2_lint.runtime.session import Options
-    except ModuleNotFoundError as error:
+    except ImportError as error:
         raise Failure(f"`run` needs PyTorch with FSDP2 in the environment of the job: {error}") from None
     watched = Options(given["steps"], given["on_finding"], options.select, options.ignore)
     folder = Path(given["report_dir"]).absolute()  # the script may change the working directory
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise Failure(f"{folder}: no reports can be written there: {error.strerror or error}") from None
     code = run_script(script, arguments, watched, folder, live=not os.environ.get(LAUNCHED))
     if os.environ.get(LAUNCHED) or os.environ.get("RANK", "0") != "0":
         return code
@@ -90,7 +94,9 @@ def _launch(ranks: str, script: str, arguments: tuple[str, ...], options: JobOpt
     except OSError as error:
         raise Failure(f"the job left no report (torchrun ended with {job.returncode}): {error}") from None
     verdict = present(folder, options, since=started)
-    own = next((code for code in report.ended.values() if code != CLEAN), CLEAN)
-    if own or job.returncode:
-        note(f"the job failed with exit code {own or job.returncode}")
-    return own or job.returncode or verdict
+    if job.returncode and len(report.ended) == report.world_size and not report.failed:
+        note(f"torchrun ended with {job.returncode} after the script had ended well on all ranks")
+        return verdict
+    if report.failed or job.returncode:
+        note(f"the job failed with exit code {report.failed or job.returncode}")
+    return report.failed or job.returncode or verdict

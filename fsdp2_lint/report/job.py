@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from ..vocab.facts import Fact
+from ..vocab.facts import Fact, in_words
 from ..vocab.finding import Finding, Observed, Severity, Site
 from ..vocab.overlaps import without_consequences
 from ..vocab.rule import Rule, agree
@@ -42,7 +42,7 @@ class JobVerdict:
 
 @dataclass(slots=True)
 class JobReport:
-    """``ended`` has the exit code of each rank that came to its end."""
+    """``ended`` has the exit code of each rank that came to its end, ``failed`` that of the first to fail, or 0."""
 
     findings: list[Finding] = field(default_factory=list)
     verdicts: list[JobVerdict] = field(default_factory=list)
@@ -52,6 +52,7 @@ class JobReport:
     world_size: int = 0
     steps: int = 0
     ended: dict[int, int] = field(default_factory=dict)
+    failed: int = 0
     sharded: bool = False
 
     @property
@@ -68,7 +69,8 @@ class _Said:
     findings: list[tuple[int, Finding]] = field(default_factory=list)
     facts: list[tuple[int, Fact]] = field(default_factory=list)
     crashes: list[tuple[int, Mapping[str, Any]]] = field(default_factory=list)
-    verdicts: dict[tuple[str, str], dict[int, Mapping[str, Any]]] = field(default_factory=dict)
+    failed: list[tuple[float, int]] = field(default_factory=list)
+    verdicts: dict[tuple[str, str, Site], dict[int, Mapping[str, Any]]] = field(default_factory=dict)
 
 
 def read_job(folder: Path, rules: Sequence[Rule], *, since: float = 0.0) -> JobReport:
@@ -80,26 +82,36 @@ def read_job(folder: Path, rules: Sequence[Rule], *, since: float = 0.0) -> JobR
     files = [each for each in rank_files(folder) if each[2].stat().st_mtime >= since - 1]
     if not files:
         raise FileNotFoundError(f"{folder}: no reports of ranks in here")
-    newest = max((path for _, _, path in files), key=lambda path: path.stat().st_mtime)
-    run = next((record["run"] for record in records(newest) if record["record"] == "start"), None)
-    spoke: dict[int, bool] = {}
-    for rank, _, path in files:
-        own = list(records(path))
-        start = own[0] if own and own[0]["record"] == "start" else None
-        if start is None or start.get("run") != run or start.get("version") != VERSION:
+    read = [(rank, path, list(records(path))) for rank, _, path in files]
+    newest = max(read, key=lambda each: (_start(each[2]) is not None, each[1].stat().st_mtime))
+    current = _start(newest[2]) or {}
+    report.world_size = current.get("world_size", 0)
+    spoke: set[int] = set()
+    for rank, _, own in read:
+        start = _start(own)
+        if start is None or start.get("run") != current.get("run") or start.get("version") != VERSION:
             continue  # of another job, or of another version of this tool
-        if rank >= start["world_size"]:
+        if rank >= report.world_size:
             continue
-        report.world_size = max(report.world_size, start["world_size"])
-        spoke[rank] = True
+        spoke.add(rank)
+        report.ended.pop(rank, None)  # of an earlier attempt
         for record in own:
-            _sort(report, said, rank, record)
+            try:
+                _sort(report, said, rank, record)
+            except (KeyError, TypeError, ValueError, AttributeError):
+                _note(report, f"a damaged record of rank {rank} is left out")
     report.ranks = tuple(sorted(spoke))
     _complete(report)
     report.findings = merge([*said.findings, *_disagreements(said.facts, rules, report)])
     report.verdicts = [_verdict(key, by_rank) for key, by_rank in sorted(said.verdicts.items())]
     report.crashes = _crashes(said.crashes)
+    report.failed = min(said.failed)[1] if said.failed else 0
     return report
+
+
+def _start(own: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
+    """The first record of a rank's file, if that is what it ought to be."""
+    return own[0] if own and own[0]["record"] == "start" and "world_size" in own[0] else None
 
 
 def _sort(report: JobReport, said: _Said, rank: int, record: Mapping[str, Any]) -> None:
@@ -109,15 +121,18 @@ def _sort(report: JobReport, said: _Said, rank: int, record: Mapping[str, Any]) 
     elif kind == "fact":
         said.facts.append((rank, fact_from_json(record)))
     elif kind == "verdict" and "model" in record:
-        said.verdicts.setdefault((record["code"], record["model"]), {})[rank] = record
+        key = (record["code"], record["model"], site_from_json(record["at"]))
+        said.verdicts.setdefault(key, {})[rank] = record
     elif kind == "crash":
         said.crashes.append((rank, record))
     elif kind == "sharded":
         report.sharded = True
-    elif kind == "closed":
+    elif kind in ("step", "closed"):
         report.steps = max(report.steps, record["steps"])
     elif kind == "end":
         report.ended[rank] = record["code"]
+        if record["code"]:
+            said.failed.append((record.get("time", 0.0), record["code"]))
     elif kind == "missing":
         _note(report, f"not checked, since this torch has no {record['what']}: {', '.join(record['codes'])}")
     elif kind == "not_compared":
@@ -132,12 +147,12 @@ def _note(report: JobReport, text: str) -> None:
 
 
 def _complete(report: JobReport) -> None:
-    silent = [rank for rank in range(report.world_size) if rank not in report.ranks]
+    silent = tuple(rank for rank in range(report.world_size) if rank not in report.ranks)
     if silent:
-        _note(report, f"no report of rank{'s' if len(silent) > 1 else ''} {', '.join(map(str, silent))}")
-    cut = [rank for rank in report.ranks if rank not in report.ended]
+        _note(report, f"no report of {in_words(silent)}")
+    cut = tuple(rank for rank in report.ranks if rank not in report.ended)
     if cut:
-        _note(report, f"the report of rank{'s' if len(cut) > 1 else ''} {', '.join(map(str, cut))} has no end")
+        _note(report, f"the report of {in_words(cut)} has no end")
 
 
 def merge(findings: Iterable[tuple[int, Finding]]) -> list[Finding]:
@@ -193,7 +208,7 @@ def disagreements(
     return found, broken
 
 
-def _verdict(key: tuple[str, str], by_rank: Mapping[int, Mapping[str, Any]]) -> JobVerdict:
+def _verdict(key: tuple[str, str, Site], by_rank: Mapping[int, Mapping[str, Any]]) -> JobVerdict:
     words = [record["word"] for record in by_rank.values()]
     word = next(each for each in ("violated", "unknown", "upheld") if each in words)
     reasons = tuple(dict.fromkeys(reason for record in by_rank.values() for reason in record["reasons"]))

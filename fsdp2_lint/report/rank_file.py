@@ -38,8 +38,10 @@ class RankFile:
         if self._descriptor is None or os.getpid() != self._owner:
             return
         line = json.dumps({"record": record, **values}, separators=(",", ":")) + "\n"
+        data = line.encode()
         try:
-            os.write(self._descriptor, line.encode())
+            while data:
+                data = data[os.write(self._descriptor, data) :]
         except OSError:
             self._descriptor = None  # a full disk must not end the job that is being watched
 
@@ -79,7 +81,7 @@ def records(path: Path) -> Iterator[dict[str, Any]]:
     for line in path.read_bytes().splitlines():
         try:
             record = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             continue
         if isinstance(record, dict) and "record" in record:
             yield record

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-import torch.distributed as dist
 from torch import nn
 from torch.optim import Optimizer
 
@@ -63,7 +62,7 @@ def check(
     ``report_dir`` each rank writes its report there, for ``fsdp2-lint report``. All ranks have to
     leave the block: they then compare notes through the job's store.
     """
-    rank = dist.get_rank() if dist.is_initialized() else adapter.launched_rank()
+    rank = adapter.own_rank()
     file = RankFile(Path(report_dir), rank) if report_dir is not None else None
     session = Session(file, Options(steps, on_finding, tuple(select), tuple(ignore)))
     watched = Check(session)
@@ -75,12 +74,8 @@ def check(
         yield watched
         code = 0
     finally:
-        session.quietly(closing.end)(session)
-        session.hot.remove()
-        session.rare.remove()
+        closing.finish(session, code)
         watched._findings = _together(session, rank) if code == 0 else list(session.findings.values())
-        session.file.write("end", code=code)
-        session.file.close()
     if on_finding == "raise":
         watched.raise_on_error()
 
@@ -114,8 +109,7 @@ def assert_contract(
         session.hear(TrainingSeen(when=when, model=handle))
     facts.starting_weights(session, model, session.ledger.shardings)
     facts.plan(session, model, now=False)
-    rank = dist.get_rank() if dist.is_initialized() else 0
-    for finding in _together(session, rank):
+    for finding in _together(session, adapter.own_rank()):
         if finding.severity.value == "error":
             raise ContractViolation(finding)
 
@@ -128,6 +122,7 @@ def _adopt(session: Session, model: nn.Module, optimizer: Optimizer | None, when
         label = label_of(modules[0]) if len(modules) == 1 else f"{len(modules)} modules"
         sharding = Sharding(when, label, tuple(weakref.ref(each) for each in modules), weakref.ref(state))
         ledger.shardings.append(sharding)
+        ledger.changes += 1
         for module in modules:
             ledger.by_module[module] = sharding
             ledger.below.update((part, sharding) for part in module.modules() if part is not module)

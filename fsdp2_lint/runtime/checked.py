@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch.distributed as dist
@@ -11,7 +12,7 @@ import torch.distributed as dist
 from ..report.codec import finding_as_json, finding_from_json
 from ..report.job import merge
 from ..vocab.finding import Finding
-from .api import check
+from .api import Check, check
 from .ranks import run_ranks
 
 
@@ -49,22 +50,38 @@ def run_checked(
     optimizer steps that are watched, 0 for all; ``timeout`` is in seconds, for the whole run.
     """
     outcomes = run_ranks(_checked, world_size, work, args, steps, select, ignore, timeout=timeout)
-    said: list[tuple[Any, list[dict[str, Any]]]] = [outcome.result or (None, []) for outcome in outcomes]
-    findings = [(rank, finding_from_json(each)) for rank, (_, own) in enumerate(said) for each in own]
+    said = [outcome.result or _Said() for outcome in outcomes]
+    findings = [(rank, finding_from_json(each)) for rank, own in enumerate(said) for each in own.findings]
     errors = {
-        outcome.rank: outcome.error or f"ended with exit code {outcome.code}" for outcome in outcomes if outcome.code
+        outcome.rank: own.error or outcome.error or f"ended with exit code {outcome.code}"
+        for outcome, own in zip(outcomes, said)
+        if own.error or outcome.code
     }
-    return CheckedRun([result for result, _ in said], errors, merge(findings))
+    return CheckedRun([own.result for own in said], errors, merge(findings))
+
+
+@dataclass(slots=True)
+class _Said:
+    """What one rank sends back. What it found may be why it failed."""
+
+    result: Any = None
+    findings: list[dict[str, Any]] = field(default_factory=list)
+    error: str = ""
 
 
 def _checked(
     work: Callable[..., Any], args: tuple[Any, ...], steps: int, select: tuple[str, ...], ignore: tuple[str, ...]
-) -> tuple[Any, list[dict[str, Any]]]:
+) -> _Said:
+    said = _Said()
+    watched: Check | None = None
     dist.init_process_group("gloo")
     try:
         with check(steps=steps, select=select, ignore=ignore) as watched:
-            result = work(*args)
-        return result, [finding_as_json(each) for each in watched.findings]
+            said.result = work(*args)
+    except BaseException as error:
+        said.error = "".join(traceback.format_exception(error))
     finally:
         if dist.is_initialized():
             dist.destroy_process_group()
+    said.findings = [finding_as_json(each) for each in watched.findings] if watched is not None else []
+    return said

@@ -13,7 +13,7 @@ from ..vocab.finding import Moment
 from . import adapter
 from .handles import RuntimeModel, RuntimeUnit
 from .messages import BYPASS, EXPLANATIONS, FSDP1, LOADING, MIXED, OUTSIDE, USED_OUTSIDE, Explanation
-from .session import Session
+from .session import ContractViolation, Session
 from .sites import moment_of, of_traceback
 
 Frames = list[tuple[FrameType, TracebackType]]
@@ -22,8 +22,11 @@ Frames = list[tuple[FrameType, TracebackType]]
 def explain(session: Session, error: BaseException) -> Explanation | None:
     """Judge the clauses that only a crash shows, and find the words for the error itself."""
     frames = list(_frames(error.__traceback__))
-    session.quietly(_refused_twice)(session, error, frames)
-    session.quietly(_bypassed)(session, error, frames)
+    for judge in (_refused_twice, _bypassed):
+        try:
+            session.quietly(judge)(session, error, frames)
+        except ContractViolation:
+            pass  # the script has failed already, with an error of torch's
     return _meaning(str(error), error, frames)
 
 

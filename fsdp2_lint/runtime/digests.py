@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import hashlib
 
 import torch
@@ -21,7 +22,7 @@ def digest(tensor: torch.Tensor) -> str:
         flat = data.reshape(-1) if data.is_contiguous() else data.contiguous().reshape(-1)
         step = max(1, flat.numel() // SAMPLE)
         sample = flat[::step].contiguous().cpu()
-        raw = bytes(sample.view(torch.uint8).tolist()) if sample.element_size() else b""
+        raw = ctypes.string_at(sample.data_ptr(), sample.numel() * sample.element_size())
         return hashlib.blake2b(words + raw, digest_size=8).hexdigest()
 
 

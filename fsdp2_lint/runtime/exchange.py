@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
+from typing import Any
 
 import torch.distributed as dist
 
@@ -29,12 +30,8 @@ def exchange(fact: Fact, rank: int) -> Facts | None:
     name = f"{fact.kind}/{fact.key}"
     _asked[name] += 1
     keys = {other: f"{name}/{_asked[name]}/{other}" for other in fact.ranks}
-    store.set(keys[rank], json.dumps(fact_as_json(fact)))
-    try:
-        store.wait(list(keys.values()), PATIENCE)
-    except RuntimeError:  # torch's timeouts are runtime errors
-        return None
-    return {other: fact_from_json(json.loads(store.get(key))) for other, key in keys.items()}
+    said = _exchange(store, keys, rank, json.dumps(fact_as_json(fact)))
+    return None if said is None else {other: fact_from_json(json.loads(text)) for other, text in said.items()}
 
 
 def exchange_all(own: Sequence[Fact], rank: int) -> list[tuple[int, Fact]]:
@@ -45,9 +42,17 @@ def exchange_all(own: Sequence[Fact], rank: int) -> list[tuple[int, Fact]]:
         return mine
     _asked[""] += 1
     keys = {other: f"all/{_asked['']}/{other}" for other in range(dist.get_world_size())}
-    store.set(keys[rank], json.dumps([fact_as_json(fact) for fact in own]))
-    try:
-        store.wait(list(keys.values()), PATIENCE)
-    except RuntimeError:
+    said = _exchange(store, keys, rank, json.dumps([fact_as_json(fact) for fact in own]))
+    if said is None:
         return mine
-    return [(other, fact_from_json(each)) for other, key in keys.items() for each in json.loads(store.get(key))]
+    return [(other, fact_from_json(each)) for other, text in said.items() for each in json.loads(text)]
+
+
+def _exchange(store: Any, keys: Mapping[int, str], rank: int, own: str) -> dict[int, bytes] | None:
+    """What stands under each rank's key, once all have set theirs. The store may be gone, with its rank."""
+    try:
+        store.set(keys[rank], own)
+        store.wait(list(keys.values()), PATIENCE)
+        return {other: store.get(key) for other, key in keys.items()}
+    except (RuntimeError, OSError):  # torch's timeouts and lost connections are runtime errors
+        return None

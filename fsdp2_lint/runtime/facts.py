@@ -36,7 +36,7 @@ def _ranks(session: Session, module: nn.Module) -> tuple[int, ...]:
     for sharding in reversed(session.ledger.inside(module)):
         for group in sharding.groups():
             return adapter.ranks_of(group.mesh)
-    return (adapter.launched_rank(),)
+    return (adapter.own_rank(),)
 
 
 def _dimensions(session: Session, module: nn.Module) -> tuple[str, ...]:
@@ -50,16 +50,20 @@ def plan(session: Session, root: nn.Module, *, now: bool = True) -> None:
     """Which groups there are, of which parameters, over which ranks. The order of the calls does not count."""
     if not session.compares("plan"):
         return
+    paths = {id(module): path for path, module in root.named_modules()}
     values: dict[str, str] = {}
     places: dict[str, Site] = {}
     for sharding in session.ledger.inside(root):
-        for group in sharding.groups():
-            words = [
-                f"{param.fqn} {list(param.shape)} {param.sharded.dtype} {'/'.join(param.planned[1])}"
-                for param in group.params
-            ]
-            name = group.fqn or f"the root {label_of(root)}"
-            values[name] = "; ".join([*words, f"over {len(adapter.ranks_of(group.mesh))} ranks"])
+        name = ", ".join(filter(None, (paths.get(id(module), "") for module in sharding.live_modules())))
+        name = name or f"the root {label_of(root)}"
+        words = [
+            f"{_joined(paths.get(id(param.module), ''), param.name)} {list(param.shape)} {param.sharded.dtype} "
+            f"{'/'.join(param.planned[1])} over {len(adapter.ranks_of(group.mesh))} ranks"
+            for group in sharding.groups()
+            for param in group.params
+        ]
+        if words:
+            values[name] = "; ".join(words)
             places[name] = sharding.when.at
     fact = Fact("plan", label_of(root), here(), _ranks(session, root), values, places)
     session.state(fact)
@@ -115,6 +119,8 @@ def outside_gradients(session: Session, top: nn.Module, built: Built) -> None:
     if not session.compares("outside-gradients"):
         return
     for sharding in session.ledger.inside(top):
+        if not sharding.ignored:
+            continue
         values = {
             name: f"{digest(parameter)} {digest(parameter.grad)}"
             for name, parameter in top.named_parameters()
@@ -127,7 +133,7 @@ def outside_gradients(session: Session, top: nn.Module, built: Built) -> None:
             session.state(Fact("outside-gradients", key, sharding.when, ranks, values, places))
 
 
-def group_gradients(session: Session, group: adapter.Group, number: int) -> None:
+def group_gradients(session: Session, group: adapter.Group, number: int, when: Moment) -> None:
     """Which parameters of a group have a gradient, before it is reduced."""
     if not session.compares("group-gradients"):
         return
@@ -137,17 +143,18 @@ def group_gradients(session: Session, group: adapter.Group, number: int) -> None
     key = f"{group.fqn or 'the root'}, step {session.step + 1}, backward {number}"
     sharding = session.ledger.of_group(group)
     places = {"": sharding.when.at} if sharding is not None else {}
-    session.state(Fact("group-gradients", key, here(), adapter.ranks_of(group.mesh), values, places))
+    session.state(Fact("group-gradients", key, when, adapter.ranks_of(group.mesh), values, places))
 
 
-def batch(session: Session, seen: Batch) -> None:
-    """The inputs of a forward that a backward followed."""
+def batches(session: Session, seen: Sequence[Batch]) -> None:
+    """The inputs of all forwards that one backward followed: together they are what a rank trained on."""
+    first = seen[0]
     # Ranks of a context-parallel dimension share their batches on purpose.
-    if any("cp" in name for name in _dimensions(session, seen.module)):
+    if any("cp" in name for name in _dimensions(session, first.module)):
         return
-    number = session.count_batch(seen.module)
-    values = {f"batch {number}": _short(seen.digest)}
-    session.state(Fact("batch", label_of(seen.module), seen.when, _ranks(session, seen.module), values))
+    number = session.count_backward()
+    values = {f"backward {number}": _short(" ".join(each.digest for each in seen))}
+    session.state(Fact("batch", "inputs", first.when, _ranks(session, first.module), values))
 
 
 def device(session: Session, chosen: torch.device, when: Moment) -> None:

@@ -140,6 +140,10 @@ class Ledger:
     # Every module below a sharded one, and the first call that sharded something above it.
     # Modules that load_state_dict was called on.
     loaded: weakref.WeakSet[nn.Module] = field(default_factory=weakref.WeakSet)
+    changes: int = 0  # of what is sharded, and of what is part of what
+    _inside: weakref.WeakKeyDictionary[nn.Module, tuple[int, list[Sharding]]] = field(
+        default_factory=weakref.WeakKeyDictionary
+    )
     tops: weakref.WeakKeyDictionary[nn.Module, Trained] = field(default_factory=weakref.WeakKeyDictionary)
     below: weakref.WeakKeyDictionary[nn.Module, Sharding] = field(default_factory=weakref.WeakKeyDictionary)
     by_module: weakref.WeakKeyDictionary[nn.Module, Sharding] = field(default_factory=weakref.WeakKeyDictionary)
@@ -162,12 +166,12 @@ class Ledger:
 
     def inside(self, module: nn.Module) -> list[Sharding]:
         """The shardings of the module and of its parts, in the order of the calls."""
-        parts = {id(part) for part in module.modules()}
-        return [
-            sharding
-            for sharding in self.shardings
-            if any(id(each) in parts for each in sharding.live_modules())
-        ]  # fmt: skip
+        known = self._inside.get(module)
+        if known is None or known[0] != self.changes:
+            parts = {id(part) for part in module.modules()}
+            found = [each for each in self.shardings if any(id(one) in parts for one in each.live_modules())]
+            known = self._inside[module] = (self.changes, found)
+        return known[1]
 
     def of_state(self, state: Any) -> Sharding | None:
         return next((each for each in self.shardings if each.state() is state), None)

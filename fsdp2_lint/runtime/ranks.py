@@ -54,7 +54,7 @@ def run_ranks(
     return _collect(started, timeout)
 
 
-GRACE = 5.0  # seconds that the others get once a rank has failed
+GRACE = 15.0  # seconds that the others get once a rank has failed
 
 
 def _collect(started: list[tuple[BaseProcess, Connection]], timeout: float) -> list[Outcome]:

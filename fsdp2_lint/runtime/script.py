@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import runpy
 import sys
@@ -24,24 +25,21 @@ def run_script(script: str, arguments: Sequence[str], options: Options, folder: 
     Python shows it. ``live``: rank 0 says on stderr what it finds as soon as it finds it.
     """
     session = open_session(options, folder, script)
-    if live and adapter.launched_rank() == 0:
+    if live and adapter.own_rank() == 0:
         session.announce = _announce
         session.closed = lambda: _announce_disagreements(session, folder)
     sys.argv = [script, *arguments]
-    sys.path[0] = os.path.dirname(os.path.abspath(script))
+    sys.path[0] = os.path.dirname(os.path.realpath(script))
     install(session)
     code = 0
     try:
-        runpy.run_path(script, run_name="__main__")
+        runpy.run_path(os.path.abspath(script), run_name="__main__")
     except SystemExit as leave:
         code = _code(leave)
     except BaseException as error:
         code = 130 if isinstance(error, KeyboardInterrupt) else 1
-        _show(error)
         note_crash(session, error)
-    finally:
-        close_session(session, code)
-    return code
+    return close_session(session, code)
 
 
 def _show(error: BaseException) -> None:
@@ -49,7 +47,7 @@ def _show(error: BaseException) -> None:
     traceback = error.__traceback__
     while traceback is not None and not is_users(traceback.tb_frame.f_code.co_filename):
         traceback = traceback.tb_next
-    sys.excepthook(type(error), error, traceback or error.__traceback__)
+    sys.excepthook(type(error), error.with_traceback(traceback or error.__traceback__), traceback)
 
 
 def _announce(finding: Finding) -> None:
@@ -66,25 +64,31 @@ def _announce_disagreements(session: Session, folder: Path) -> None:
 
 
 def open_session(options: Options, folder: Path, script: str = "") -> Session:
+    """A session that reports to ``folder``; OSError where that cannot be written."""
     attempt = int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0"))
-    return Session(RankFile(folder, adapter.launched_rank(), attempt), options, script)
+    return Session(RankFile(folder, adapter.own_rank(), attempt), options, script)
 
 
 def note_crash(session: Session, error: BaseException) -> None:
-    """Write down what ended the script, and say on stderr what it means."""
+    """Write down what ended the script, show it, and say on stderr what it means."""
     meaning = crash.explain(session, error)
+    _show(error)
     words = {"code": meaning.code, "why": meaning.why, "fix": meaning.fix} if meaning is not None else {}
     if meaning is not None:
         print(f"fsdp2-lint: {meaning.code}: {meaning.why}\n  fix: {meaning.fix}", file=sys.stderr, flush=True)
     session.file.write("crash", error=f"{type(error).__name__}: {error}"[:2000], **words)
 
 
-def close_session(session: Session, code: int) -> None:
-    session.quietly(closing.end)(session)
-    session.hot.remove()
-    session.rare.remove()
-    session.file.write("end", code=code)
-    session.file.close()
+def close_session(session: Session, code: int) -> int:
+    """End the watch; the exit code. Finding something in the end is a failure where findings are to be raised."""
+    found = len(session.findings)
+    closing.finish(session, code)
+    # Reference cycles that hold a process group to the end of the process let gloo abort there.
+    gc.collect()
+    late = list(session.findings.values())[found:]
+    if code == 0 and session.options.on_finding == "raise" and any(each.severity.value == "error" for each in late):
+        return 1
+    return code
 
 
 def _code(leave: SystemExit) -> int:

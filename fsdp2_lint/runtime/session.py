@@ -5,17 +5,17 @@ from __future__ import annotations
 import functools
 import os
 import sys
-import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeVar
 
 import torch
-from torch import nn
 
 from .. import __version__, registry
 from ..report.codec import fact_as_json, finding_as_json, site_as_json
 from ..report.rank_file import VERSION, RankFile, Unwritten
+from ..source import Sources
+from ..suppress import partition
 from ..vocab.events import Event
 from ..vocab.facts import Fact
 from ..vocab.finding import Finding, Observed
@@ -66,9 +66,9 @@ class Session:
         self.step = 0  # finished training steps
         self.compiles = False  # does the job use torch.compile?
         self.findings: dict[tuple[str, str, int], Finding] = {}
-        self._verdicts: dict[Any, str] = {}
+        self._verdicts: dict[int, str] = {}
         self._kinds = {rule.compares for rule in self.rules if rule.compares}
-        self._batches: weakref.WeakKeyDictionary[nn.Module, int] = weakref.WeakKeyDictionary()
+        self._backwards = 0
         self._broken = 0
         self._busy = False
         self._owner = os.getpid()
@@ -78,8 +78,8 @@ class Session:
             tool=__version__,
             torch=torch.__version__,
             run=run_id(),
-            rank=adapter.launched_rank(),
-            world_size=int(os.environ.get("WORLD_SIZE", "1")),
+            rank=adapter.own_rank(),
+            world_size=adapter.all_ranks(),
             pid=os.getpid(),
             script=script,
             steps=options.steps,
@@ -112,13 +112,13 @@ class Session:
         return guarded  # type: ignore[return-value]
 
     def hear(self, event: Event, fqn: str = "") -> None:
-        findings = self.court.hear(event)
+        findings, verdicts = self.court.hear(event)
         for code, error in self.court.broken:
             self._defect(code, error)
         self.court.broken.clear()
         for finding in findings:
             self._found(finding, fqn)
-        self._stream_verdicts()
+        self._stream(verdicts)
 
     def state(self, fact: Fact) -> None:
         """Say something that the ranks compare."""
@@ -132,17 +132,23 @@ class Session:
 
     def agree_now(self, fact: Fact) -> None:
         """Compare a fact at once, while no rank waits for another yet."""
-        facts = exchange(fact, adapter.launched_rank())
+        facts = exchange(fact, adapter.own_rank())
         if facts is None:
             self.file.write("not_compared", kind=fact.kind, key=fact.key)
             return
         for finding in agree(self.rules, facts)[0]:
             self._found(finding, "")
 
-    def count_batch(self, module: nn.Module) -> int:
-        """The how manieth batch of a model this is, from 1."""
-        self._batches[module] = self._batches.get(module, 0) + 1
-        return self._batches[module]
+    def count_step(self, steps: int) -> None:
+        """An optimizer has made so many steps. It is written down: the job may not come to its end."""
+        if steps > self.step:
+            self.step = steps
+            self.file.write("step", steps=steps)
+
+    def count_backward(self) -> int:
+        """The how manieth backward of the job this is, from 1."""
+        self._backwards += 1
+        return self._backwards
 
     def finished(self, *, why: str) -> None:
         """No more steps are watched: what depends on them is judged, and their hooks go."""
@@ -156,22 +162,22 @@ class Session:
     def _found(self, finding: Finding, fqn: str) -> None:
         if not self.selection.shows(finding) or finding.key in self.findings:
             return
-        observed = Observed((adapter.launched_rank(),), self.step + 1, fqn)
+        observed = Observed((adapter.own_rank(),), self.step + 1, fqn)
         finding = replace(finding, observed=observed)
         self.findings[finding.key] = finding
         self.file.write("finding", **finding_as_json(finding))
+        if partition([finding], Sources())[1]:
+            return  # a comment silences it: the report counts it, and nobody is disturbed
         self.announce(finding)
         if self.options.on_finding == "raise" and finding.severity.value == "error":
             raise ContractViolation(finding)
 
-    def _stream_verdicts(self) -> None:
+    def _stream(self, verdicts: Iterable[Verdict]) -> None:
         """A verdict is written whenever it changes: the job may die before it could write a last word."""
-        for key, verdict in self.court.verdicts.items():
-            if not (verdict.findings or verdict.judged or verdict.unknown):
-                continue
-            state = verdict.word
-            if self._verdicts.get(key) != state:
-                self._verdicts[key] = state
+        for verdict in verdicts:
+            told = bool(verdict.findings or verdict.judged or verdict.unknown)
+            if told and self._verdicts.get(id(verdict)) != verdict.word:
+                self._verdicts[id(verdict)] = verdict.word
                 self._write_verdict(verdict)
 
     def _write_verdict(self, verdict: Verdict) -> None:

@@ -120,11 +120,13 @@ class Court:
             for event_type, method in rule.handlers.items():
                 self._subscribed.setdefault(event_type, []).append((rule, method))
 
-    def hear(self, event: events.Event) -> list[Finding]:
-        """Put an event before the rules; what they found in it."""
+    def hear(self, event: events.Event) -> tuple[list[Finding], list[Verdict]]:
+        """Put an event before the rules; what they found in it, and the verdicts that it may have changed."""
         found: list[Finding] = []
+        touched: list[Verdict] = []
         for rule, handler in self._subscribed.get(type(event), ()):
             verdict = self._verdict(rule, event)
+            touched.append(verdict)
             try:
                 for outcome in handler(rule, event):
                     if isinstance(outcome, Finding):
@@ -137,7 +139,7 @@ class Court:
             except Exception as error:  # a defect of one rule costs that rule only
                 self.broken.append((rule.code, error))
                 verdict.unknown.setdefault("this clause broke down here", event.at)
-        return found
+        return found, touched
 
     def _verdict(self, rule: Rule, event: events.Event) -> Verdict:
         subject = getattr(event.subject, "model_key", event.subject)

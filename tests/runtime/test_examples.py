@@ -8,10 +8,10 @@ import pytest
 
 pytest.importorskip("torch")
 
-from fsdp2_lint import registry  # noqa: E402
-from tests.examples.test_examples_lint import EXAMPLES, entries, texts  # noqa: E402
-from tests.pages.harness import marks  # noqa: E402
-from tests.runtime.jobs import run_program  # noqa: E402
+from fsdp2_lint import registry
+from tests.examples.test_examples_lint import EXAMPLES, entries, texts
+from tests.pages.harness import marks
+from tests.runtime.jobs import run_program
 
 pytestmark = pytest.mark.torchrun
 IN_JOBS = {rule.code for rule in registry.rules() if "R" in rule.witnesses}

@@ -6,7 +6,7 @@ still can.
 
 from torch.distributed.tensor import DTensor
 
-from .frames import call_of_fully_shard, inputs_of_forward, modules_that_are_called
+from .frames import call_of_fully_shard, inputs_of_forward, modules_that_are_called, only_makes_states
 from .groups import (
     Group,
     Param,
@@ -20,28 +20,31 @@ from .groups import (
     states_below,
 )
 from .modules import FSDPModule, local, original_class, own_buffers, own_parameters, unwrapped, version
-from .probe import first_cuda_use, launched_rank, missing, place, store
+from .probe import all_ranks, first_cuda_use, is_captured, missing, own_rank, place, store
 
 __all__ = [
     "DTensor",
     "FSDPModule",
     "Group",
     "Param",
+    "all_ranks",
     "call_of_fully_shard",
     "first_cuda_use",
     "forward_is_running",
     "groups",
     "hooks_have_run",
     "inputs_of_forward",
+    "is_captured",
     "is_root",
-    "launched_rank",
     "local",
     "missing",
     "modules_of",
     "modules_that_are_called",
+    "only_makes_states",
     "original_class",
     "own_buffers",
     "own_parameters",
+    "own_rank",
     "place",
     "ranks_of",
     "state_of",

@@ -28,6 +28,15 @@ def inputs_of_forward(frame: FrameType | None) -> tuple[Any, ...]:
     return ()
 
 
+def only_makes_states(frame: FrameType | None) -> bool:
+    """Is this a step that torch makes with a learning rate of 0, so that a state dict has something to fill?"""
+    while frame is not None:
+        if frame.f_code.co_name == "_init_optim_state":
+            return True
+        frame = frame.f_back
+    return False
+
+
 def modules_that_are_called(frame: FrameType | None) -> list[nn.Module]:
     """The modules whose call is being executed, innermost first."""
     found: list[nn.Module] = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -191,5 +192,11 @@ class Group:
         return {"mp_policy": self.raw.mp_policy, "offload_policy": self.raw.offload_policy}
 
 
+_ranks: weakref.WeakKeyDictionary[Any, tuple[int, ...]] = weakref.WeakKeyDictionary()
+
+
 def ranks_of(mesh: Any) -> tuple[int, ...]:
-    return tuple(int(rank) for rank in mesh.mesh.flatten().tolist())
+    """The ranks of a mesh. It makes a tensor of them whenever it is asked, so it is asked once."""
+    if mesh not in _ranks:
+        _ranks[mesh] = tuple(int(rank) for rank in mesh.mesh.flatten().tolist())
+    return _ranks[mesh]

@@ -79,5 +79,16 @@ def first_cuda_use() -> tuple[Any, str] | None:
     return (torch.cuda, "_lazy_init") if hasattr(torch.cuda, "_lazy_init") else None
 
 
-def launched_rank() -> int:
-    return int(os.environ.get("RANK", "0"))
+def is_captured() -> bool:
+    """Is a CUDA graph being captured? To copy anything from the device would spoil it."""
+    return torch.cuda.is_available() and torch.cuda.is_current_stream_capturing()
+
+
+def own_rank() -> int:
+    """This process's rank: as it was launched, or as the process group has it where nothing launched it."""
+    return int(os.environ.get("RANK") or (dist.get_rank() if dist.is_initialized() else 0))
+
+
+def all_ranks() -> int:
+    """How many ranks the job has."""
+    return int(os.environ.get("WORLD_SIZE") or (dist.get_world_size() if dist.is_initialized() else 1))

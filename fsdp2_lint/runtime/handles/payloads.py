@@ -49,7 +49,7 @@ class RuntimePayload:
 
     def path_per_rank(self) -> Answer:
         """The file's name holds this rank's number. Where that could be chance, the other ranks' names tell."""
-        rank = adapter.launched_rank()
+        rank = adapter.own_rank()
         name = os.path.basename(self.path)
         said = re.search(rf"rank\D{{0,3}}0*{rank}(?!\d)", self.path, re.IGNORECASE)
         numbered = rank > 0 and re.search(rf"(?<!\d)0*{rank}(?!\d)", name)

@@ -19,6 +19,7 @@ class CudaUse:
     first: Moment | None = None
     selected: Moment | None = None
     sharded: Moment | None = None
+    index: int | None = None  # of the device that the model was sharded on
 
 
 def _number(name: str) -> int | None:
@@ -41,10 +42,10 @@ class RuntimeDevice:
         return yes() if self.index == rank else no()
 
     def touched_before(self) -> Answer:
-        if self.use.first is None or not torch.cuda.is_initialized():
-            return no()
+        if self.use.first is None or self.use.selected is not None or not torch.cuda.is_initialized():
+            return no()  # once selected, a rank may visit other devices
         before = torch.cuda.current_device()
-        if self.index in (None, before) or not torch.cuda.memory_allocated(before):
+        if self.index is None or self.index < 0 or self.index == before or not torch.cuda.memory_allocated(before):
             return no()
         return yes((self.use.first, f"memory is taken on cuda:{before}"))
 
@@ -64,14 +65,14 @@ class RuntimeProcess:
         return no()
 
     def mesh_made(self) -> Answer:
-        # Where torch itself selected the device, nothing went wrong: the source alone warns of it.
-        return no()
+        return yes(self.use.sharded) if self.use.sharded is not None else no()
 
     def _on_the_wrong_device(self) -> bool:
         local = _number("LOCAL_RANK")
         if local is None or not torch.cuda.is_available() or not torch.cuda.is_initialized():
             return False
-        return torch.cuda.device_count() > 1 and torch.cuda.current_device() != local
+        index = self.use.index if self.use.index is not None else torch.cuda.current_device()
+        return torch.cuda.device_count() > 1 and index != local
 
     def launch_mismatch(self) -> Answer:
         said = _number("RANK"), _number("WORLD_SIZE")

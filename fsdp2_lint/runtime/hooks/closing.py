@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import time
+
 from ...vocab.events import PlanSettled, ProgramEnded, TrainingSeen
 from ...vocab.finding import Moment, Site
 from ..handles import RuntimeModel, RuntimeProcess
 from ..ledger import Trained
-from ..session import Session
+from ..session import ContractViolation, Session
 
 
 def due(session: Session) -> bool:
@@ -62,3 +64,16 @@ def end(session: Session) -> None:
     when = shardings[0].when if shardings else Moment(Site("<unknown>", 1))
     if shardings:
         session.hear(ProgramEnded(when=when, process=RuntimeProcess(session.cuda)))
+
+
+def finish(session: Session, code: int) -> None:
+    """Look a last time, take everything off, and write the last record. Nothing is raised any more."""
+    try:
+        session.quietly(end)(session)
+    except ContractViolation:
+        pass  # it is in the report, and there is no place left at which it could be raised
+    finally:
+        session.hot.remove()
+        session.rare.remove()
+        session.file.write("end", code=code, time=time.time())
+        session.file.close()

@@ -9,6 +9,7 @@ import torch
 from torch import nn
 
 from ...vocab.events import BackwardEnded, ForwardBegun, ForwardEnded, Materialised, UnitReady
+from ...vocab.finding import Moment
 from .. import adapter, facts
 from ..digests import digest
 from ..handles import RuntimeModel, RuntimeUnit
@@ -40,6 +41,7 @@ class _Watch:
         self.session = session
         self.ledger = session.ledger
         self.in_backward = False
+        self.backward_at: Moment | None = None
         self.backwards: dict[tuple[int, int], int] = {}  # (group, step): how many
         self.batches: list[facts.Batch] = []  # of forwards that no backward followed yet
 
@@ -84,7 +86,7 @@ class _Watch:
             facts.plan(self.session, adapter.modules_of(args[0])[0])
 
     def _note_batch(self, module: nn.Module, when: Any) -> None:
-        if not self.session.compares("batch"):
+        if not self.session.compares("batch") or adapter.is_captured():
             return
         tensors = list(tensors_in(adapter.inputs_of_forward(sys._getframe())))
         if tensors:
@@ -103,7 +105,7 @@ class _Watch:
         if self.in_backward:
             return
         self.in_backward = True
-        when = here()
+        self.backward_at = when = here()
         for sharding in self.ledger.shardings:
             unit = RuntimeUnit(self.ledger, sharding)
             self.session.hear(ForwardEnded(when=when, unit=unit), fqn=unit.fqn)
@@ -114,10 +116,11 @@ class _Watch:
         key = (id(group.raw), self.session.step)
         self.backwards[key] = self.backwards.get(key, 0) + 1
         if group.reduces_gradients and not group.fills_in_gradients and self.backwards[key] <= MAX_BACKWARDS:
-            facts.group_gradients(self.session, group, self.backwards[key])
+            when = self.backward_at or here()  # there are many groups, and asking takes its time
+            facts.group_gradients(self.session, group, self.backwards[key], when)
 
     def backward_ended(self, result: Any, token: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        self.in_backward = False
+        self.in_backward, self.backward_at = False, None
         module = adapter.modules_of(args[0])[0]
         if model := self.ledger.model_of(module):
             model.trained = True
@@ -129,6 +132,6 @@ class _Watch:
                 sharding.gathered_at = None
             unit = RuntimeUnit(self.ledger, sharding, after_backward=True)
             self.session.hear(BackwardEnded(when=when, unit=unit), fqn=unit.fqn)
-        for batch in self.batches:
-            facts.batch(self.session, batch)
-        self.batches.clear()
+        if self.batches:
+            facts.batches(self.session, self.batches)
+            self.batches.clear()

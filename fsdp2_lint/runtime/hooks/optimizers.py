@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import weakref
 from typing import Any
 
@@ -9,7 +10,7 @@ from torch.optim import Optimizer
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
 from ...vocab.events import OptimizerSettled, Stepped
-from .. import facts
+from .. import adapter, facts
 from ..handles import RuntimeModel, RuntimeOptimizer
 from ..ledger import Built, Sharding, Trained
 from ..session import Session
@@ -58,6 +59,8 @@ class _Watch:
                 built.temporary.append((id(parameter), sharding, who))
 
     def before_step(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
+        if adapter.only_makes_states(sys._getframe()):
+            return
         built = self.ledger.built(optimizer) or self._record(optimizer)
         when = here()
         for model, shardings in self._models(built):
@@ -102,8 +105,8 @@ class _Watch:
 
     def after_step(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
         built = self.ledger.built(optimizer)
-        if built is not None:
+        if built is not None and not adapter.only_makes_states(sys._getframe()):
             built.steps += 1
-            self.session.step = max(self.session.step, built.steps)
+            self.session.count_step(built.steps)
             for model, _ in self._models(built):
                 closing.look_at_training(self.session, model, built.steps)

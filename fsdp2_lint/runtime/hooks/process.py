@@ -12,7 +12,7 @@ from ...vocab.events import DeviceSelected, Launched
 from .. import adapter, facts
 from ..handles import RuntimeDevice, RuntimeProcess
 from ..session import Session
-from ..sites import here
+from ..sites import called_by_torch, here
 
 
 def install(session: Session) -> None:
@@ -42,6 +42,8 @@ class _Watch:
 
     def select(self, name: str) -> Any:
         def selected(args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+            if called_by_torch(sys._getframe()):
+                return  # to set what is set already, as threads that pin memory do
             device = args[0] if args else next(iter(kwargs.values()), None)
             index = device if isinstance(device, int) else torch.device(device).index if device is not None else None
             when = here()
@@ -56,5 +58,5 @@ class _Watch:
     def shard(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         device = args[2] if len(args) > 2 else kwargs.get("device")
         if isinstance(device, torch.device) and device.type == "cuda" and self.cuda.sharded is None:
-            self.cuda.sharded = here()
+            self.cuda.sharded, self.cuda.index = here(), device.index
             facts.device(self.session, device, self.cuda.sharded)

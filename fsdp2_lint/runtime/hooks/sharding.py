@@ -62,6 +62,7 @@ class _Watch:
         )
         self._note_parameters(sharding, modules, {id(each) for each in ignored})
         self.ledger.shardings.append(sharding)
+        self.ledger.changes += 1
         for module in modules:
             self.ledger.by_module.setdefault(module, sharding)
             for part in module.modules():
@@ -126,6 +127,7 @@ class _Watch:
 
     def registered(self, owner: nn.Module, name: str, value: Any) -> None:
         """A module or parameter becomes part of another module."""
+        self.ledger.changes += isinstance(value, nn.Module)
         above = self.ledger.by_module.get(owner) or self.ledger.below.get(owner)
         if above is not None and value is not None:
             held = weakref.ref(value) if isinstance(value, nn.Module) else value

@@ -1,0 +1,297 @@
+"""Every clause about the agreement of ranks: what it makes of the facts of several of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from fsdp2_lint import registry
+from fsdp2_lint.vocab.facts import Fact
+from fsdp2_lint.vocab.finding import Finding, Severity
+from fsdp2_lint.vocab.rule import agree
+from tests.report.ranks import fact, site
+
+RULES = {rule.code: rule for rule in registry.rules() if rule.compares}
+SHARDS = {"mesh": "shards", "loaded": "no"}
+REPLICAS = {"mesh": "replicas", "loaded": "no"}
+
+Values = Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Case:
+    """What two ranks say where they agree, and where they do not; where the finding is, and what it says."""
+
+    kind: str
+    agreeing: tuple[Values, Values]
+    differing: tuple[Values, Values]
+    row: int
+    message: str
+    traits: Mapping[str, str] | None = None
+
+
+CASES = {
+    "FSDP106": Case(
+        "device",
+        ({"device": "node GPU-0"}, {"device": "node GPU-1"}),
+        ({"device": "node GPU-0"}, {"device": "node GPU-0"}),
+        9,
+        "ranks 0-1 work on one GPU (node GPU-0)",
+    ),
+    "FSDP203": Case(
+        "starting-weights",
+        ({"a": "x", "b": "y"}, {"a": "x", "b": "y"}),
+        ({"a": "x", "b": "y"}, {"a": "x", "b": "z"}),
+        21,
+        "rank 0 and rank 1 start from different values of b: "
+        "the model is put together from shards of different initialisations",
+        SHARDS,
+    ),
+    "FSDP315": Case(
+        "outside-gradients",
+        ({"a": "w g", "b": "w g"}, {"a": "w g", "b": "w g"}),
+        ({"a": "w g", "b": "w g"}, {"a": "w g", "b": "w h"}),
+        21,
+        "the gradients of b differ between ranks: FSDP2 ignores it, and nobody reduces them",
+    ),
+    "FSDP316": Case(
+        "plan",
+        ({"the root Net": "a", "head": "b"}, {"head": "b", "the root Net": "a"}),
+        ({"the root Net": "a", "head": "b"}, {"the root Net": "a", "head": "c"}),
+        21,
+        "head holds other parameters on rank 0 than on rank 1: their collectives do not match",
+    ),
+    "FSDP613": Case(
+        "group-gradients",
+        ({"a": "yes", "b": "no"}, {"a": "yes", "b": "no"}),
+        ({"a": "yes", "b": "no"}, {"a": "yes", "b": "yes"}),
+        9,
+        "b has a gradient on rank 1 and none on rank 0: the ranks reduce different things",
+    ),
+    "FSDP808": Case(
+        "batch",
+        ({"batch 1": "p", "batch 2": "q"}, {"batch 1": "r", "batch 2": "s"}),
+        ({"batch 1": "p", "batch 2": "q"}, {"batch 1": "p", "batch 2": "q"}),
+        9,
+        "ranks 0-1 train on the same batches, bit by bit: the job does the work of one rank",
+    ),
+}
+
+
+def judge(code: str, *said: Values, ranks: tuple[int, ...] | None = None, **more: Any) -> list[Finding]:
+    """What a clause finds in the values of ranks 0, 1, and so on."""
+    case = CASES[code]
+    more.setdefault("traits", case.traits)
+    together = ranks or tuple(range(len(said)))
+    return judge_facts(
+        code, {rank: fact(values, case.kind, ranks=together, **more) for rank, values in enumerate(said)}
+    )
+
+
+def judge_facts(code: str, facts: Mapping[int, Fact]) -> list[Finding]:
+    found, broken = agree([RULES[code]], facts)
+    assert broken == []
+    return found
+
+
+def test_every_clause_that_compares_has_a_case() -> None:
+    assert set(RULES) == set(CASES)
+    assert {code: rule.compares for code, rule in RULES.items()} == {code: case.kind for code, case in CASES.items()}
+    assert all("R" in rule.witnesses for rule in RULES.values())
+
+
+@pytest.mark.parametrize("code", CASES)
+def test_agreement(code: str) -> None:
+    assert judge(code, *CASES[code].agreeing) == []
+
+
+@pytest.mark.parametrize("code", CASES)
+def test_disagreement(code: str) -> None:
+    case = CASES[code]
+    (found,) = judge(code, *case.differing)
+    assert (found.code, found.message, found.primary.site) == (code, case.message, site(case.row))
+
+
+@pytest.mark.parametrize("code", CASES)
+def test_one_rank(code: str) -> None:
+    """It proves nothing alone, also where it is the only one that ought to speak."""
+    for values in CASES[code].differing:
+        assert judge(code, values) == []
+        assert judge(code, values, ranks=(0, 1)) == []
+
+
+@pytest.mark.parametrize("code", CASES)
+def test_many_ranks(code: str) -> None:
+    """One disagreement is one finding, however many ranks there are."""
+    first, second = CASES[code].differing
+    assert len(judge(code, *[first] * 7, second, ranks=tuple(range(8)))) == 1
+
+
+@pytest.mark.parametrize("code", sorted(set(CASES) - {"FSDP316"}))
+def test_absence_is_no_difference(code: str) -> None:
+    """A rank that has not said anything of a name. Of groups, all ranks say all they have."""
+    case = CASES[code]
+    first, second = case.agreeing
+    for name in first:
+        without = {other: value for other, value in second.items() if other != name}
+        assert judge(code, first, without) == []
+        assert judge(code, without, first) == []
+        assert judge(code, first, {}) == [] and judge(code, {}, first) == []
+
+
+@pytest.mark.xfail(strict=True, reason="ranks of which no device is known are taken for ranks of one device")
+def test_ranks_without_a_device() -> None:
+    assert judge("FSDP106", {"device": "node GPU-0"}, {}, {}) == []
+
+
+@pytest.mark.xfail(strict=True, reason="only the names of the first rank are looked at")
+def test_names_that_the_first_rank_lacks() -> None:
+    """Two others that say different things are a difference."""
+    (found,) = judge("FSDP613", {}, {"a": "yes"}, {"a": "no"})
+    assert found.message.startswith("a has a gradient on rank 1 and none on rank 2")
+
+
+# Devices
+
+
+def test_each_device_that_is_shared() -> None:
+    devices = ({"device": name} for name in ("n GPU-0", "n GPU-1", "n GPU-0", "m GPU-1", "n GPU-1"))
+    found = judge("FSDP106", *devices)
+    assert [each.message for each in found] == [
+        "ranks 0, 2 work on one GPU (n GPU-0)",
+        "ranks 1, 4 work on one GPU (n GPU-1)",
+    ]
+
+
+# Starting weights
+
+
+def weights(*traits: Mapping[str, str]) -> list[Finding]:
+    said = {
+        rank: fact({"a": str(rank)}, "starting-weights", ranks=tuple(range(len(traits))), traits=each)
+        for rank, each in enumerate(traits)
+    }
+    return judge_facts("FSDP203", said)
+
+
+@pytest.mark.parametrize(
+    ("traits", "severity", "consequence"),
+    [
+        ((SHARDS, SHARDS), Severity.WARNING, "the model is put together from shards of different initialisations"),
+        ((REPLICAS, REPLICAS), Severity.ERROR, "fully_shard does not broadcast, so the replicas stay different"),
+        (
+            (SHARDS, {**SHARDS, "loaded": "yes"}),
+            Severity.ERROR,
+            "only some of them loaded it, and the shards of both make up the model",
+        ),
+        (
+            ({**SHARDS, "loaded": "yes"},) * 2,
+            Severity.WARNING,
+            "the model is put together from shards of different initialisations",
+        ),
+        (
+            (REPLICAS, {**REPLICAS, "loaded": "yes"}),
+            Severity.ERROR,
+            "fully_shard does not broadcast, so the replicas stay different",
+        ),
+    ],
+)
+def test_weights_that_differ(
+    traits: tuple[Mapping[str, str], Mapping[str, str]], severity: Severity, consequence: str
+) -> None:
+    """Shards of random models make up a random model. Replicas never meet again, and half a checkpoint is none."""
+    (found,) = weights(*traits)
+    assert (found.severity, found.message) == (
+        severity,
+        f"rank 0 and rank 1 start from different values of a: {consequence}",
+    )
+
+
+def test_weights_of_which_one_rank_does_not_tell() -> None:
+    """It has written into them since; the next parameter still tells."""
+    (found,) = judge("FSDP203", {"a": "x", "b": "x"}, {"b": "y"}, {"a": "z", "b": "x"})
+    assert found.message.startswith("ranks 0, 2 and rank 1 start from different values of b")
+
+
+# Gradients of parameters that are ignored
+
+
+def test_experts() -> None:
+    """Each rank has others, on purpose: weights that differ explain gradients that do."""
+    assert judge("FSDP315", {"a": "v g"}, {"a": "w h"}) == []
+    assert judge("FSDP315", {"a": "v g", "b": "w g"}, {"a": "w g", "b": "w h"}) == []
+    assert judge("FSDP315", {"b": "w g"}, {"a": "w g", "b": "w h"}) != []
+
+
+def test_ignored_parameters_without_common_names() -> None:
+    assert judge("FSDP315", {"experts.0": "v g"}, {"experts.1": "w h"}) == []
+
+
+# Plans
+
+
+def test_a_group_that_one_rank_lacks() -> None:
+    (found,) = judge("FSDP316", {"the root Net": "a", "head": "b"}, {"the root Net": "a, b"})
+    assert found.message == "head is a group of its own on rank 0 and not on rank 1: their collectives do not match"
+    assert found.primary.site == site(21) and found.related == ()
+
+
+def test_a_group_that_the_first_rank_lacks() -> None:
+    (found,) = judge("FSDP316", {"the root Net": "a, b"}, {"the root Net": "a", "head": "b"})
+    assert found.message == "head is a group of its own on rank 1 and not on rank 0: their collectives do not match"
+
+
+def test_places_of_both_sides() -> None:
+    said = {
+        rank: fact({"head": value}, "plan", places={"head": site(row)})
+        for rank, (value, row) in enumerate([("a", 4), ("b", 7)])
+    }
+    (found,) = judge_facts("FSDP316", said)
+    assert (found.primary.site, found.primary.message) == (site(4), "it is sharded here on rank 0")
+    assert [(each.site, each.message) for each in found.related] == [(site(7), "and here on rank 1")]
+
+
+def test_three_plans() -> None:
+    (found,) = judge("FSDP316", {"head": "a"}, {"head": "b"}, {"head": "b"}, {})
+    assert found.message == "head is a group of its own on ranks 1-2 and not on rank 3: their collectives do not match"
+
+
+# Gradients of groups
+
+
+def test_the_place_of_the_group_is_told() -> None:
+    said = {
+        rank: fact({"w": value}, "group-gradients", places={"": site(4)}) for rank, value in enumerate(("yes", "no"))
+    }
+    (found,) = judge_facts("FSDP613", said)
+    assert [(each.site, each.message) for each in found.related] == [(site(4), "its group is made here")]
+
+
+# Batches
+
+
+def test_a_constant_input() -> None:
+    """An input that never changes is no data, as with a benchmark; nor does one batch tell."""
+    assert judge("FSDP808", {"batch 1": "p", "batch 2": "p"}, {"batch 1": "p", "batch 2": "p"}) == []
+    assert judge("FSDP808", {"batch 1": "p"}, {"batch 1": "p"}) == []
+
+
+def test_one_batch_of_its_own() -> None:
+    assert judge("FSDP808", {"batch 1": "p", "batch 2": "q"}, {"batch 1": "p", "batch 2": "r"}) == []
+
+
+def test_batches_of_some_ranks() -> None:
+    """Two of three are no proof: the third may have its own data."""
+    same = {"batch 1": "p", "batch 2": "q"}
+    assert judge("FSDP808", same, same, ranks=(0, 1, 2)) == []
+    assert len(judge("FSDP808", same, same, same)) == 1
+
+
+def test_batches_that_all_ranks_have() -> None:
+    """One rank was faster: what only it has is left out."""
+    first = {"batch 1": "p", "batch 2": "q", "batch 3": "r"}
+    (found,) = judge("FSDP808", first, {"batch 1": "p", "batch 2": "q"})
+    assert found.primary.site == site(9)
