@@ -20,7 +20,7 @@ class GradientMissingOnSomeRanks(Rule):
     def compare(self, facts: Facts) -> Iterator[Outcome]:
         yield JUDGED
         some = next(iter(facts.values()))
-        for name in some.values:
+        for name in dict.fromkeys(name for fact in facts.values() for name in fact.values):
             parts = {value: ranks for ranks, value in groups_of_ranks(facts, name)}
             if "yes" in parts and "no" in parts:
                 yield self.found(

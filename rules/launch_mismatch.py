@@ -31,7 +31,7 @@ class LaunchMismatch(Rule):
     def compare(self, facts: Facts) -> Iterator[Outcome]:
         yield JUDGED
         for ranks, device in groups_of_ranks(facts, "device"):
-            if len(ranks) > 1:
+            if len(ranks) > 1 and device is not None:
                 yield self.found(
                     facts[ranks[0]].when,
                     f"{in_words(ranks)} work on one GPU ({device})",

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from fsdp2_lint.cli.options import Options, split
-from fsdp2_lint.cli.streams import FOUND, Failure, complain, deliver, note, use_color
+from fsdp2_lint.cli.streams import CLEAN, FOUND, Failure, complain, deliver, note, use_color
 from fsdp2_lint.errors import Refusal
 from fsdp2_lint.output import FORMATS, count, render
 
@@ -93,5 +93,5 @@ def present(folder: Path, options: JobOptions, *, since: float = 0.0) -> int:
     for crash in report.crashes:
         note(shown.crash(crash))
     note(shown.summary(count(shown.findings)))
-    code = report.exit_code if shown.findings or report.exit_code != FOUND else 0
-    return 0 if options.exit_zero and code == FOUND else code
+    report.findings = shown.findings
+    return CLEAN if options.exit_zero and report.exit_code == FOUND else report.exit_code

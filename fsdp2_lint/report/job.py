@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -69,7 +69,7 @@ class _Said:
     findings: list[tuple[int, Finding]] = field(default_factory=list)
     facts: list[tuple[int, Fact]] = field(default_factory=list)
     crashes: list[tuple[int, Mapping[str, Any]]] = field(default_factory=list)
-    failed: list[tuple[float, int]] = field(default_factory=list)
+    failed: dict[int, tuple[float, int]] = field(default_factory=dict)
     verdicts: dict[tuple[str, str, Site], dict[int, Mapping[str, Any]]] = field(default_factory=dict)
 
 
@@ -95,17 +95,18 @@ def read_job(folder: Path, rules: Sequence[Rule], *, since: float = 0.0) -> JobR
             continue
         spoke.add(rank)
         report.ended.pop(rank, None)  # of an earlier attempt
+        said.failed.pop(rank, None)
         for record in own:
             try:
                 _sort(report, said, rank, record)
             except (KeyError, TypeError, ValueError, AttributeError):
                 _note(report, f"a damaged record of rank {rank} is left out")
     report.ranks = tuple(sorted(spoke))
-    _complete(report)
+    _complete(report, {rank for rank, _ in said.crashes})
     report.findings = merge([*said.findings, *_disagreements(said.facts, rules, report)])
     report.verdicts = [_verdict(key, by_rank) for key, by_rank in sorted(said.verdicts.items())]
     report.crashes = _crashes(said.crashes)
-    report.failed = min(said.failed)[1] if said.failed else 0
+    report.failed = min(said.failed.values())[1] if said.failed else 0
     return report
 
 
@@ -132,7 +133,7 @@ def _sort(report: JobReport, said: _Said, rank: int, record: Mapping[str, Any]) 
     elif kind == "end":
         report.ended[rank] = record["code"]
         if record["code"]:
-            said.failed.append((record.get("time", 0.0), record["code"]))
+            said.failed[rank] = (record.get("time", 0.0), record["code"])
     elif kind == "missing":
         _note(report, f"not checked, since this torch has no {record['what']}: {', '.join(record['codes'])}")
     elif kind == "not_compared":
@@ -146,13 +147,16 @@ def _note(report: JobReport, text: str) -> None:
         report.notes.append(text)
 
 
-def _complete(report: JobReport) -> None:
+def _complete(report: JobReport, crashed: Container[int]) -> None:
     silent = tuple(rank for rank in range(report.world_size) if rank not in report.ranks)
     if silent:
         _note(report, f"no report of {in_words(silent)}")
     cut = tuple(rank for rank in report.ranks if rank not in report.ended)
     if cut:
         _note(report, f"the report of {in_words(cut)} has no end")
+    for code in sorted(set(report.ended.values()) - {0}):
+        if left := tuple(rank for rank, own in report.ended.items() if own == code and rank not in crashed):
+            _note(report, f"{in_words(left)} ended with exit code {code}")
 
 
 def merge(findings: Iterable[tuple[int, Finding]]) -> list[Finding]:
@@ -190,22 +194,38 @@ def disagreements(
     facts: Iterable[tuple[int, Fact]], rules: Sequence[Rule]
 ) -> tuple[list[tuple[int, Finding]], list[tuple[str, Exception]]]:
     """Compare what the ranks said. What a rank said of one thing in several facts is put together first."""
-    by_key: dict[tuple[str, str, tuple[int, ...]], dict[int, Fact]] = {}
+    by_key: dict[tuple[str, str], list[dict[int, Fact]]] = {}
     for rank, fact in facts:
-        said = by_key.setdefault((fact.kind, fact.key, fact.ranks), {})
-        if (known := said.get(rank)) is not None:
-            values = {**known.values, **fact.values}
-            fact = replace(known, values=values, places={**known.places, **fact.places})
-        said[rank] = fact
+        _side_by_side(by_key.setdefault((fact.kind, fact.key), []), rank, fact)
     found: list[tuple[int, Finding]] = []
     broken: list[tuple[str, Exception]] = []
-    for said in by_key.values():
+    for said in (group for groups in by_key.values() for group in groups):
         findings, broke = agree(rules, said)
         ranks = tuple(sorted(said))
         step = min((fact.step for fact in said.values() if fact.step is not None), default=None)
         found.extend((ranks[0], replace(each, observed=Observed(ranks, step))) for each in findings)
         broken.extend(broke)
     return found, broken
+
+
+def _side_by_side(groups: list[dict[int, Fact]], rank: int, fact: Fact) -> None:
+    """Put a fact to those of ranks that ought to agree with its own, by what either of them says.
+
+    Stages of a pipeline and shards of tensors have meshes of their own, and nothing in common. Of
+    one thing a rank may have said several parts.
+    """
+    concerned = [
+        said for said in groups if any(other in fact.ranks or rank in one.ranks for other, one in said.items())
+    ]  # fmt: skip
+    together: dict[int, Fact] = {}
+    for said in concerned:
+        groups.remove(said)
+        together |= said
+    if (known := together.get(rank)) is not None:
+        values = {**known.values, **fact.values}
+        fact = replace(known, values=values, places={**known.places, **fact.places})
+    together[rank] = fact
+    groups.append(together)
 
 
 def _verdict(key: tuple[str, str, Site], by_rank: Mapping[int, Mapping[str, Any]]) -> JobVerdict:

@@ -17,9 +17,8 @@ from ..vocab.finding import Finding, Moment
 from . import adapter, facts
 from .exchange import exchange_all
 from .handles import RuntimeModel, RuntimeOptimizer, RuntimeUnit
-from .handles.units import label_of
 from .hooks import closing, install
-from .ledger import Built, Sharding
+from .ledger import Built, label_of
 from .session import ContractViolation, OnFinding, Options, Session
 from .sites import here
 
@@ -117,20 +116,11 @@ def assert_contract(
 def _adopt(session: Session, model: nn.Module, optimizer: Optimizer | None, when: Moment) -> Built | None:
     """Take note of what was sharded and built before anybody looked."""
     ledger = session.ledger
-    for state in adapter.states_below(model):
-        modules = adapter.modules_of(state)
-        label = label_of(modules[0]) if len(modules) == 1 else f"{len(modules)} modules"
-        sharding = Sharding(when, label, tuple(weakref.ref(each) for each in modules), weakref.ref(state))
-        ledger.shardings.append(sharding)
-        ledger.changes += 1
-        for module in modules:
-            ledger.by_module[module] = sharding
-            ledger.below.update((part, sharding) for part in module.modules() if part is not module)
-    if ledger.shardings:
-        session.file.write("sharded")
-        ledger.add_model(model, label_of(model))
-    else:
+    ledger.adopt(model, when)
+    if not ledger.shardings:
         raise ValueError(f"{label_of(model)} is not sharded with fully_shard, and neither is any part of it")
+    session.file.write("sharded")
+    ledger.add_model(model, label_of(model))
     if optimizer is None:
         return None
     built = Built(weakref.ref(optimizer), when, type(optimizer).__name__)

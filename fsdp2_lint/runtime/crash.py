@@ -12,7 +12,7 @@ from ..vocab.events import Called, Sharded
 from ..vocab.finding import Moment
 from . import adapter
 from .handles import RuntimeModel, RuntimeUnit
-from .messages import BYPASS, EXPLANATIONS, FSDP1, LOADING, MIXED, OUTSIDE, USED_OUTSIDE, Explanation
+from .messages import BYPASS, EXPLANATIONS, FORWARD_MIXED, FSDP1, LOADING, MIXED, OUTSIDE, USED_OUTSIDE, Explanation
 from .session import ContractViolation, Session
 from .sites import moment_of, of_traceback
 
@@ -20,14 +20,24 @@ Frames = list[tuple[FrameType, TracebackType]]
 
 
 def explain(session: Session, error: BaseException) -> Explanation | None:
-    """Judge the clauses that only a crash shows, and find the words for the error itself."""
-    frames = list(_frames(error.__traceback__))
-    for judge in (_refused_twice, _bypassed):
-        try:
-            session.quietly(judge)(session, error, frames)
-        except ContractViolation:
-            pass  # the script has failed already, with an error of torch's
-    return _meaning(str(error), error, frames)
+    """Judge the clauses that only a crash shows, and find the words for the error itself, or for its cause."""
+    for each in _chain(error):
+        frames = list(_frames(each.__traceback__))
+        for judge in (_refused_twice, _bypassed):
+            try:
+                session.quietly(judge)(session, each, frames)
+            except ContractViolation:
+                pass  # the script has failed already, with an error of torch's
+        if (meaning := _meaning(str(each), each, frames)) is not None:
+            return meaning
+    return None
+
+
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    """The error and what it was raised from."""
+    while error is not None:
+        yield error
+        error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
 
 
 def _frames(traceback: TracebackType | None) -> Iterator[tuple[FrameType, TracebackType]]:
@@ -85,11 +95,13 @@ def _meaning(text: str, error: BaseException, frames: Frames) -> Explanation | N
         return FSDP1
     if MIXED.search(text) or "_local_tensor" in text:
         if "load_state_dict" in names:
-            return LOADING
+            return LOADING if _loads_into_shards(frames) else None
         if names & {"clip_grad_norm_", "_clip_grads_with_norm_", "_get_total_norm"}:
             return OUTSIDE
     if MIXED.search(text):
-        return BYPASS if _in_a_method(frames) else USED_OUTSIDE
+        if _in_a_method(frames):
+            return BYPASS
+        return USED_OUTSIDE if FORWARD_MIXED.search(text) else None
     return next((each for each in EXPLANATIONS if each.fits(text)), None)
 
 
@@ -99,4 +111,14 @@ def _in_a_method(frames: Frames) -> bool:
         and adapter.state_of(owner) is not None
         and not adapter.hooks_have_run(owner)
         for frame, _ in frames
+    )
+
+
+def _loads_into_shards(frames: Frames) -> bool:
+    """Is the model that ``load_state_dict`` was called on sharded?"""
+    return any(
+        isinstance(owner := frame.f_locals.get("self"), nn.Module)
+        and any(isinstance(parameter, adapter.DTensor) for parameter in owner.parameters())
+        for frame, _ in frames
+        if frame.f_code.co_name == "load_state_dict"
     )

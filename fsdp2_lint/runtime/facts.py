@@ -16,8 +16,7 @@ from ..vocab.facts import Fact
 from ..vocab.finding import Moment, Site
 from . import adapter
 from .digests import digest
-from .handles.units import label_of
-from .ledger import Built, Sharding
+from .ledger import Built, Sharding, label_of
 from .session import Session
 from .sites import here
 

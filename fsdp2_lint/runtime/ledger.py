@@ -211,6 +211,19 @@ class Ledger:
                         found[id(param.gathered)] = (sharding, param)
         return found
 
+    def adopt(self, model: nn.Module, when: Moment) -> None:
+        """Take note of what was sharded below a module while nobody watched."""
+        for state in adapter.states_below(model):
+            modules = adapter.modules_of(state)
+            if any(module in self.by_module for module in modules):
+                continue
+            sharding = Sharding(when, label_of(*modules), tuple(map(weakref.ref, modules)), weakref.ref(state))
+            self.shardings.append(sharding)
+            self.changes += 1
+            for module in modules:
+                self.by_module[module] = sharding
+                self.below.update((part, sharding) for part in module.modules() if part is not module)
+
     def adopt_strangers(self, model: nn.Module, built: Built) -> None:
         """Plain parameters of an optimizer that have the shape of managed ones which it does not hold.
 
@@ -234,3 +247,10 @@ class Ledger:
 
 def _is_part(module: nn.Module | None, top: nn.Module) -> bool:
     return module is not None and any(part is module for part in top.modules())
+
+
+def label_of(*modules: nn.Module) -> str:
+    """What people call them: the class that they wrote."""
+    if len(modules) != 1:
+        return f"{len(modules)} modules"
+    return adapter.original_class(adapter.unwrapped(modules[0])).__name__

@@ -20,6 +20,16 @@ class Explanation:
 
 
 MIXED = re.compile(r"got mixed torch.Tensor and DTensor")
+# Operations of a forward, in which a weight meets an input.
+FORWARD_MIXED = re.compile(
+    r"aten\.(addmm|mm|bmm|baddbmm|linear|embedding|convolution|native_layer_norm|native_group_norm|_fused_rms_norm)\."
+    r"\w+ got mixed torch.Tensor and DTensor"
+)
+KEYWORDS_OF_FSDP1 = (
+    "auto_wrap_policy|sharding_strategy|mixed_precision|cpu_offload|device_mesh|process_group|ignored_states|"
+    "ignored_modules|device_id|sync_module_states|param_init_fn|use_orig_params|limit_all_gathers|forward_prefetch|"
+    "backward_prefetch|policy|strategy"
+)
 
 LOADING = Explanation(
     "FSDP705",
@@ -125,7 +135,7 @@ EXPLANATIONS = (
         "FSDP902",
         "this keyword belongs to FSDP1",
         "use the keyword of FSDP2 that says the same",
-        r"fully_shard\(\) got an unexpected keyword argument",
+        rf"fully_shard\(\) got an unexpected keyword argument '({KEYWORDS_OF_FSDP1})'",
     ),
     Explanation(
         "FSDP503",

@@ -6,8 +6,10 @@ milliseconds where the platform can fork, and seconds where it cannot.
 
 from __future__ import annotations
 
+import importlib.util
 import multiprocessing
 import os
+import pickle
 import socket
 import sys
 import traceback
@@ -16,6 +18,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
+from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
 Work = Callable[..., Any]
@@ -43,11 +46,13 @@ def run_ranks(
     """
     context = _context()
     variables = {**_variables(world_size), **(environment or {})}
+    pickled = bytes(ForkingPickler.dumps((work, args)))
+    homes = [_home_of(each) for each in (work, *args) if callable(each)]
     started: list[tuple[BaseProcess, Connection]] = []
     for rank in range(world_size):
         receiver, sender = context.Pipe(duplex=False)
         own = {**variables, "RANK": str(rank), "LOCAL_RANK": str(rank)}
-        process = context.Process(target=_one_rank, args=(sender, own, os.getcwd(), list(sys.path), work, args))
+        process = context.Process(target=_one_rank, args=(sender, own, os.getcwd(), list(sys.path), homes, pickled))
         process.start()
         sender.close()
         started.append((process, receiver))
@@ -105,8 +110,34 @@ def _variables(world_size: int) -> dict[str, str]:
     }
 
 
+def _home_of(work: Work) -> tuple[str, str]:
+    """The name and the file of the module that a function is from."""
+    name = getattr(work, "__module__", "")
+    return name, getattr(sys.modules.get(name), "__file__", None) or ""
+
+
+def _load(name: str, file: str) -> None:
+    """Import a module by its file where its name leads nowhere, as that of a test in pytest's importlib mode."""
+    try:
+        found = importlib.util.find_spec(name) is not None
+    except (ImportError, ValueError):
+        found = False
+    if found or name in sys.modules or not file:
+        return
+    spec = importlib.util.spec_from_file_location(name, file)
+    if spec is not None and spec.loader is not None:
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[name] = module
+        spec.loader.exec_module(module)
+
+
 def _one_rank(
-    pipe: Connection, variables: dict[str, str], folder: str, path: list[str], work: Work, args: tuple[Any, ...]
+    pipe: Connection,
+    variables: dict[str, str],
+    folder: str,
+    path: list[str],
+    homes: list[tuple[str, str]],
+    pickled: bytes,
 ) -> None:
     import torch
 
@@ -115,6 +146,9 @@ def _one_rank(
     sys.path[:] = path
     torch.set_num_threads(1)
     try:
+        for name, file in homes:
+            _load(name, file)
+        work, args = pickle.loads(pickled)  # in here, where it can be said what cannot be imported
         result = work(*args)
     except BaseException as error:
         with suppress(OSError):

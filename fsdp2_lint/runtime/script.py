@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import gc
+import io
 import os
-import runpy
 import sys
+import types
 from collections.abc import Sequence
+from importlib.machinery import SourceFileLoader
 from pathlib import Path
 
 from ..report.job import read_job
@@ -33,13 +35,28 @@ def run_script(script: str, arguments: Sequence[str], options: Options, folder: 
     install(session)
     code = 0
     try:
-        runpy.run_path(os.path.abspath(script), run_name="__main__")
+        _execute(script)
     except SystemExit as leave:
         code = _code(leave)
     except BaseException as error:
         code = 130 if isinstance(error, KeyboardInterrupt) else 1
         note_crash(session, error)
     return close_session(session, code)
+
+
+def _execute(script: str) -> None:
+    """What ``python script`` does; runpy would change ``sys.argv[0]`` and clear the module in the end."""
+    path = os.path.abspath(script)
+    main = types.ModuleType("__main__")
+    main.__file__, main.__loader__ = path, SourceFileLoader("__main__", path)
+    mine = sys.modules["__main__"]
+    sys.modules["__main__"] = main
+    try:
+        with io.open_code(path) as file:
+            code = compile(file.read(), path, "exec")
+        exec(code, vars(main))
+    finally:
+        sys.modules["__main__"] = mine
 
 
 def _show(error: BaseException) -> None:

@@ -136,7 +136,10 @@ class Session:
         if facts is None:
             self.file.write("not_compared", kind=fact.kind, key=fact.key)
             return
-        for finding in agree(self.rules, facts)[0]:
+        findings, broken = agree(self.rules, facts)
+        for code, error in broken:
+            self._defect(code, error)
+        for finding in findings:
             self._found(finding, "")
 
     def count_step(self, steps: int) -> None:

@@ -142,12 +142,10 @@ def test_absence_is_no_difference(code: str) -> None:
         assert judge(code, first, {}) == [] and judge(code, {}, first) == []
 
 
-@pytest.mark.xfail(strict=True, reason="ranks of which no device is known are taken for ranks of one device")
 def test_ranks_without_a_device() -> None:
     assert judge("FSDP106", {"device": "node GPU-0"}, {}, {}) == []
 
 
-@pytest.mark.xfail(strict=True, reason="only the names of the first rank are looked at")
 def test_names_that_the_first_rank_lacks() -> None:
     """Two others that say different things are a difference."""
     (found,) = judge("FSDP613", {}, {"a": "yes"}, {"a": "no"})

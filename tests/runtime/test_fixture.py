@@ -117,7 +117,6 @@ def test_torch_is_imported_where_a_test_asks_for_it(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout
 
 
-@pytest.mark.xfail(strict=True, reason="the ranks import the module of the test by a name that only pytest knows")
 def test_importlib_mode(tmp_path: Path) -> None:
     """The mode that pytest recommends for new projects. `python -m pytest` would put the folder on the path."""
     executable = Path(sys.executable).with_name("pytest")

@@ -359,7 +359,6 @@ print(json.dumps({**seen, "spec": __spec__}))
 """
 
 
-@pytest.mark.xfail(strict=True, reason="runpy sets sys.argv[0] to the path that it gets, in Python it is as typed")
 def test_what_a_script_sees(tmp_path: Path) -> None:
     write(tmp_path, PROBE)
     arguments = ("train.py", "data", "--steps", "9", "--check", "-x", "--", "--nproc-per-node=4")

@@ -13,9 +13,9 @@ from ...vocab.finding import Moment, Site
 from ...vocab.live import Leftover
 from .. import adapter
 from ..digests import digest, is_all_zero
-from ..ledger import Emptied, Ledger, ModelKey, Sharding
+from ..ledger import Emptied, Ledger, ModelKey, Sharding, label_of
 from .memory import memory_of
-from .units import label_of, strays
+from .units import strays
 
 
 @dataclass(frozen=True, slots=True)

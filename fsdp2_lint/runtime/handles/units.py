@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch import nn
 from torch.distributed.fsdp import MixedPrecisionPolicy, OffloadPolicy
 
 from ...vocab.answers import Answer, Many, many, no, unknown, yes
@@ -134,7 +133,3 @@ def _short(dtype: torch.dtype) -> str:
 
 def _size(count: int) -> str:
     return f"{count / _MIB:.1f} MiB" if count >= _MIB else f"{count} bytes"
-
-
-def label_of(module: nn.Module) -> str:
-    return adapter.original_class(adapter.unwrapped(module)).__name__

@@ -14,7 +14,7 @@ from .. import adapter, facts
 from ..digests import digest
 from ..handles import RuntimeModel, RuntimeUnit
 from ..handles.payloads import tensors_in
-from ..handles.units import label_of
+from ..ledger import label_of
 from ..session import Session
 from ..sites import here
 from . import closing
@@ -69,6 +69,9 @@ class _Watch:
     def _first(self, module: nn.Module, when: Any) -> None:
         called = adapter.modules_that_are_called(sys._getframe())
         top = next((each for each in reversed(called) if any(part is module for part in each.modules())), module)
+        if not self.ledger.inside(module):  # sharded where this torch cannot be watched
+            self.ledger.adopt(module, when)
+            self.session.file.write("sharded")
         self.ledger.add_model(top, label_of(top))
         shardings = self.ledger.inside(module)
         for sharding in shardings:

@@ -18,8 +18,7 @@ from ...vocab.events import Sharded
 from .. import adapter
 from ..digests import digest
 from ..handles import RuntimeUnit
-from ..handles.units import label_of
-from ..ledger import Attached, Emptied, Original, Sharding
+from ..ledger import Attached, Emptied, Original, Sharding, label_of
 from ..session import Session
 from ..sites import here
 
@@ -53,7 +52,7 @@ class _Watch:
         ignored = list(call.get("ignored_params") or ())
         sharding = Sharding(
             when=here(),
-            label=label_of(modules[0]) if len(modules) == 1 else f"{len(modules)} modules",
+            label=label_of(*modules),
             modules=tuple(weakref.ref(module) for module in modules),
             state=weakref.ref(state),
             outer=next((outer.when for module in modules if (outer := self.ledger.below.get(module))), None),
