@@ -95,7 +95,7 @@ class Verdict:
     code: str
     subject: object | None
     findings: list[Finding] = field(default_factory=list)
-    judged: list[Site] = field(default_factory=list)
+    judged: dict[Site, None] = field(default_factory=dict)  # in order; a job comes to each place again and again
     unknown: dict[str, Site] = field(default_factory=dict)
 
     @property
@@ -130,10 +130,11 @@ class Court:
             try:
                 for outcome in handler(rule, event):
                     if isinstance(outcome, Finding):
-                        verdict.findings.append(outcome)
+                        if outcome not in verdict.findings:
+                            verdict.findings.append(outcome)
                         found.append(outcome)
                     else:
-                        verdict.judged.append(event.at)
+                        verdict.judged[event.at] = None
             except CannotTell as why:
                 verdict.unknown.setdefault(str(why), event.at)
             except Exception as error:  # a defect of one rule costs that rule only

@@ -107,7 +107,7 @@ def test_a_fault_of_order_is_told_from_the_side_that_is_to_blame() -> None:
 def test_violated_upheld_and_never_judged() -> None:
     court = Court([Judges()])
     court.hear(imported(gated=True))
-    assert only(court).word == "upheld" and only(court).judged == [WHEN.at]
+    assert only(court).word == "upheld" and list(only(court).judged) == [WHEN.at]
     court.hear(imported(gated=False, when=LATER))
     assert only(court).word == "violated" and len(only(court).findings) == 1
     silent = Court([Asks()])
@@ -172,4 +172,4 @@ def test_two_handles_of_one_model_share_a_verdict() -> None:
     court = Court([Asks()])
     court.hear(settled(yes(), key="actor"))
     court.hear(settled(yes(), key="actor"))
-    assert len(only(court).findings) == 2
+    assert len(only(court).findings) == 1, "and what is found again is the same finding"
