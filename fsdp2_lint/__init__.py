@@ -1,4 +1,4 @@
-"""fsdp2-lint: a static checker for PyTorch FSDP2 training code.
+"""fsdp2-lint: checks PyTorch FSDP2 training code against its contract, in its source and in a running job.
 
 Importing this package is cheap: neither the command line nor the engine is loaded.
 """
