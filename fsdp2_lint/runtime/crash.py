@@ -12,7 +12,18 @@ from ..vocab.events import Called, Sharded
 from ..vocab.finding import Moment
 from . import adapter
 from .handles import RuntimeModel, RuntimeUnit
-from .messages import BYPASS, EXPLANATIONS, FORWARD_MIXED, FSDP1, LOADING, MIXED, OUTSIDE, USED_OUTSIDE, Explanation
+from .messages import (
+    BYPASS,
+    DIRECT,
+    EXPLANATIONS,
+    FORWARD_MIXED,
+    FSDP1,
+    LOADING,
+    MIXED,
+    OUTSIDE,
+    USED_OUTSIDE,
+    Explanation,
+)
 from .session import ContractViolation, Session
 from .sites import moment_of, of_traceback
 
@@ -99,19 +110,19 @@ def _meaning(text: str, error: BaseException, frames: Frames) -> Explanation | N
         if names & {"clip_grad_norm_", "_clip_grads_with_norm_", "_get_total_norm"}:
             return OUTSIDE
     if MIXED.search(text):
-        if _in_a_method(frames):
-            return BYPASS
+        if method := _method_without_hooks(frames):
+            return DIRECT if method == "forward" else BYPASS
         return USED_OUTSIDE if FORWARD_MIXED.search(text) else None
     return next((each for each in EXPLANATIONS if each.fits(text)), None)
 
 
-def _in_a_method(frames: Frames) -> bool:
-    return any(
-        isinstance(owner := frame.f_locals.get("self"), nn.Module)
-        and adapter.state_of(owner) is not None
-        and not adapter.hooks_have_run(owner)
-        for frame, _ in frames
-    )
+def _method_without_hooks(frames: Frames) -> str:
+    """The name of the first method of a sharded module that runs outside FSDP2's forward and backward."""
+    for frame, _ in frames:
+        owner = frame.f_locals.get("self")
+        if isinstance(owner, nn.Module) and adapter.state_of(owner) is not None and not adapter.hooks_have_run(owner):
+            return frame.f_code.co_name
+    return ""
 
 
 def _loads_into_shards(frames: Frames) -> bool:

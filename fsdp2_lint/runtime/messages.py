@@ -46,6 +46,11 @@ OUTSIDE = Explanation(
     "sharded and plain parameters meet in one operation: some parameters lie in no group",
     "shard the root too, after its children",
 )
+DIRECT = Explanation(
+    "FSDP401",
+    "forward of a sharded module is called by name, without the hooks that gather its parameters",
+    "call the module itself, model(x), or register_fsdp_forward_method(model, 'forward')",
+)
 BYPASS = Explanation(
     "FSDP402",
     "a method of a sharded module runs without the hooks that gather its parameters",

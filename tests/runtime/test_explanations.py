@@ -130,7 +130,7 @@ ERRORS: dict[str, tuple[str, str, str]] = {
         + "loss.backward()\nnn.utils.clip_grad_norm_(model.parameters(), 1.0, foreach=False)\n",
     ),
     "forward by name": (
-        "FSDP402",
+        "FSDP401",
         "got mixed torch.Tensor and DTensor",
         SHARDED + "model.forward(batch(0))\n",
     ),
