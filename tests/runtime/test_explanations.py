@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("torch")
 
-from fsdp2_lint.runtime.messages import BYPASS, EXPLANATIONS, FSDP1, LOADING, OUTSIDE, USED_OUTSIDE
+from fsdp2_lint.runtime.messages import BYPASS, DIRECT, EXPLANATIONS, FSDP1, LOADING, OUTSIDE, USED_OUTSIDE
 from fsdp2_lint.vocab.finding import Observed
 from tests.runtime.commands import HEAD, row
 from tests.runtime.jobs import Job, run_program
@@ -194,7 +194,7 @@ def test_error(tmp_path: Path, code: str, message: str, program: str) -> None:
 def test_each_explanation_is_provoked() -> None:
     provoked = {code for code, _, _ in ERRORS.values()}
     needs_gpus = {"FSDP101", "FSDP105"}
-    every = {each.code for each in (*EXPLANATIONS, BYPASS, FSDP1, LOADING, OUTSIDE, USED_OUTSIDE)}
+    every = {each.code for each in (*EXPLANATIONS, BYPASS, DIRECT, FSDP1, LOADING, OUTSIDE, USED_OUTSIDE)}
     assert every - needs_gpus == provoked
 
 
