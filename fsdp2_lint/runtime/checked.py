@@ -32,7 +32,8 @@ class CheckedRun:
                 f"{finding.primary.site}: {finding.code} {finding.severity.value} {finding.message} [{finding.name}]\n"
                 f"  help: {finding.help}"
             )
-        assert not problems, "\n".join(problems)
+        if problems:
+            raise AssertionError("\n".join(problems))
 
 
 def run_checked(
