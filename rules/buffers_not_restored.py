@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from fsdp2_lint.vocab.events import Materialised
+from fsdp2_lint.vocab.events import ForwardSeen
 from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
 from fsdp2_lint.vocab.words import listed
 
@@ -17,7 +17,7 @@ class BuffersNotRestored(Rule):
     witnesses = "R"
     help = "compute the buffers again after to_empty, where the parameters are initialised"
 
-    def materialised(self, event: Materialised) -> Iterator[Outcome]:
+    def seen(self, event: ForwardSeen) -> Iterator[Outcome]:
         yield JUDGED
         untouched = event.model.unrestored_buffers()
         if untouched:

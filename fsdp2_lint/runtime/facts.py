@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import os
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,7 +26,7 @@ from .sites import here
 class Batch:
     """The inputs of one forward."""
 
-    module: nn.Module
+    ranks: tuple[int, ...]
     when: Moment
     digest: str
 
@@ -50,24 +51,26 @@ def plan(session: Session, root: nn.Module, *, now: bool = True) -> None:
     if not session.compares("plan"):
         return
     paths = {id(module): path for path, module in root.named_modules()}
-    values: dict[str, str] = {}
-    places: dict[str, Site] = {}
+    plans: dict[tuple[int, ...], tuple[dict[str, str], dict[str, Site]]] = {}
     for sharding in session.ledger.inside(root):
         name = ", ".join(filter(None, (paths.get(id(module), "") for module in sharding.live_modules())))
         name = name or f"the root {label_of(root)}"
-        words = [
-            f"{_joined(paths.get(id(param.module), ''), param.name)} {list(param.shape)} {param.sharded.dtype} "
-            f"{'/'.join(param.planned[1])} over {len(adapter.ranks_of(group.mesh))} ranks"
-            for group in sharding.groups()
-            for param in group.params
-        ]
-        if words:
+        for group in sharding.groups():
+            # Experts have meshes of their own, and other groups on each of them.
+            ranks = adapter.ranks_of(group.mesh)
+            values, places = plans.setdefault(ranks, ({}, {}))
+            words = (
+                f"{_joined(paths.get(id(param.module), ''), param.name)} {list(param.shape)} {param.sharded.dtype} "
+                f"{'/'.join(param.planned[1])} over {len(ranks)} ranks"
+                for param in group.params
+            )
             values[name] = "; ".join(words)
             places[name] = sharding.when.at
-    fact = Fact("plan", label_of(root), here(), _ranks(session, root), values, places)
-    session.state(fact)
-    if now:
-        session.agree_now(fact)
+    for ranks, (values, places) in plans.items():
+        fact = Fact("plan", label_of(root), here(), ranks, values, places)
+        session.state(fact)
+        if now:
+            session.agree_now(fact)
 
 
 def starting_weights(session: Session, root: nn.Module, shardings: Sequence[Sharding]) -> None:
@@ -91,7 +94,7 @@ def starting_weights(session: Session, root: nn.Module, shardings: Sequence[Shar
                     for param in group.params
                     if (start := sharding.starting.get((id(param.module), param.name)))
                     and param.current is param.sharded
-                    and sharding.written.get(id(param.raw)) == adapter.version(param.sharded)
+                    and sharding.written.get(id(param.raw)) == (adapter.version(param.sharded), digest(param.sharded))
                 }
             if values:
                 # What groups say under one key is put together: one model gives one disagreement.
@@ -123,7 +126,10 @@ def outside_gradients(session: Session, top: nn.Module, built: Built) -> None:
         values = {
             name: f"{digest(parameter)} {digest(parameter.grad)}"
             for name, parameter in top.named_parameters()
-            if id(parameter) in sharding.ignored and parameter.requires_grad and parameter.grad is not None
+            if id(parameter) in sharding.ignored
+            and parameter.requires_grad
+            and parameter.grad is not None
+            and "expert" not in name.lower()  # each rank trains others, on purpose
         }
         if values:
             ranks = _ranks(session, top)
@@ -145,15 +151,49 @@ def group_gradients(session: Session, group: adapter.Group, number: int, when: M
     session.state(Fact("group-gradients", key, when, adapter.ranks_of(group.mesh), values, places))
 
 
+# Ranks along these dimensions of a mesh share their batches on purpose.
+_SHARING = ("cp", "sp", "context", "seq", "ulysses", "ring")
+
+
+def batch(session: Session, module: nn.Module, when: Moment, inputs: object) -> Batch | None:
+    """The inputs of a forward, or None where they cannot be compared. Without a tensor the digest is empty."""
+    if any(word in name for name in _dimensions(session, module) for word in _SHARING):
+        return None
+    try:
+        words = list(_words(inputs))
+    except (TypeError, RuntimeError, NotImplementedError):  # of nested or sparse tensors, for example
+        return None
+    if None in words:
+        return None
+    told = [word for word in words if word is not None]
+    digest = _short(" ".join(told)) if any(word.startswith("tensor") for word in told) else ""
+    return Batch(_ranks(session, module), when, digest)
+
+
+def _words(value: object) -> Iterator[str | None]:
+    """Every tensor, string and number in nested containers; None for what cannot be looked into."""
+    if isinstance(value, torch.Tensor):
+        yield f"tensor {digest(value)}"
+    elif value is None or isinstance(value, (str, bytes, int, float, complex)):
+        yield repr(value)
+    elif isinstance(value, Mapping):
+        for item in value.values():
+            yield from _words(item)
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            yield from _words(item)
+    elif dataclasses.is_dataclass(value) and not isinstance(value, type):
+        for name in value.__dataclass_fields__:
+            yield from _words(getattr(value, name))
+    else:
+        yield None
+
+
 def batches(session: Session, seen: Sequence[Batch]) -> None:
     """The inputs of all forwards that one backward followed: together they are what a rank trained on."""
     first = seen[0]
-    # Ranks of a context-parallel dimension share their batches on purpose.
-    if any("cp" in name for name in _dimensions(session, first.module)):
-        return
-    number = session.count_backward()
-    values = {f"backward {number}": _short(" ".join(each.digest for each in seen))}
-    session.state(Fact("batch", "inputs", first.when, _ranks(session, first.module), values))
+    values = {f"backward {session.count_backward()}": _short(" ".join(each.digest for each in seen))}
+    session.state(Fact("batch", "inputs", first.when, first.ranks, values))
 
 
 def device(session: Session, chosen: torch.device, when: Moment) -> None:

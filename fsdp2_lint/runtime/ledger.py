@@ -44,10 +44,11 @@ class Sharding:
     planned: dict[int, tuple[tuple[int, ...], tuple[str, ...]]] = field(default_factory=dict)
     # The digest of each whole parameter before it was cut, by the identity of its module and its name in it.
     starting: dict[tuple[int, str], str] = field(default_factory=dict)
-    # How often each shard had been written when the call ended, by the identity of FSDP2's own object.
-    written: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    # How often each shard had been written when the call ended, and its digest, by the identity of FSDP2's own object.
+    written: dict[int, tuple[tuple[int, ...], str]] = field(default_factory=dict)
     gathered_at: Moment | None = None
     unsharded_by_user: bool = False
+    switched: bool = False  # did the user change when it is resharded?
     sync_off_at: Moment | None = None
     reduced: bool | None = None  # did the last backward reduce its gradients?
     outlived: tuple[Moment, Moment] | None = None  # gathered by the one, and still at the other, a step
@@ -72,7 +73,7 @@ class Original:
     @property
     def was_replaced(self) -> bool:
         module = self.module()
-        return module is not None and adapter.own_parameters(module).get(self.name) is not self.parameter
+        return module is None or adapter.own_parameters(module).get(self.name) is not self.parameter
 
 
 @dataclass(eq=False, slots=True)
@@ -100,7 +101,7 @@ class Trained:
     key: ModelKey
     trained: bool = False
     settled: bool = False
-    steps: int = 0
+    seen: bool = False  # trained for as many steps as are watched
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +126,7 @@ class Emptied:
     name: str
     fqn: str
     is_buffer: bool
+    identity: int
     version: tuple[int, ...]
     digest: str
 
@@ -210,6 +212,11 @@ class Ledger:
                     if param.gathered is not None:
                         found[id(param.gathered)] = (sharding, param)
         return found
+
+    def forget(self) -> None:
+        """Let go of every tensor."""
+        self.originals.clear()
+        self.attached.clear()
 
     def adopt(self, model: nn.Module, when: Moment) -> None:
         """Take note of what was sharded below a module while nobody watched."""

@@ -49,14 +49,11 @@ def _execute(script: str) -> None:
     path = os.path.abspath(script)
     main = types.ModuleType("__main__")
     main.__file__, main.__loader__ = path, SourceFileLoader("__main__", path)
-    mine = sys.modules["__main__"]
-    sys.modules["__main__"] = main
-    try:
-        with io.open_code(path) as file:
-            code = compile(file.read(), path, "exec")
-        exec(code, vars(main))
-    finally:
-        sys.modules["__main__"] = mine
+    main.__dict__["__cached__"] = None
+    sys.modules["__main__"] = main  # to the end: threads and exit handlers of the script outlive it
+    with io.open_code(path) as file:
+        code = compile(file.read(), path, "exec", dont_inherit=True)
+    exec(code, vars(main))
 
 
 def _show(error: BaseException) -> None:

@@ -135,6 +135,8 @@ class Session:
 
     def agree_now(self, fact: Fact) -> None:
         """Compare a fact at once, while no rank waits for another yet."""
+        if len(fact.ranks) < 2:
+            return
         facts = exchange(fact, adapter.own_rank())
         if facts is None:
             self.file.write("not_compared", kind=fact.kind, key=fact.key)
@@ -161,6 +163,7 @@ class Session:
         if self.hot.live:
             self.hot.remove()
             self.file.write("closed", why=why, steps=self.step)
+            self.ledger.forget()
             self.closed()
 
     # What becomes of it.

@@ -90,6 +90,11 @@ class Materialised(LiveModelEvent):  # the first forward of a model begins whose
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ForwardSeen(LiveModelEvent):  # the first forward of such a model has ended, which may have filled buffers; R P
+    pass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ForwardBegun(LiveModelEvent):  # a forward of a root begins, and it has not gathered anything yet; R P
     pass
 

@@ -19,7 +19,7 @@ from .groups import (
     state_of,
     states_below,
 )
-from .modules import FSDPModule, local, original_class, own_buffers, own_parameters, unwrapped, version
+from .modules import FSDPModule, is_fake, local, original_class, own_buffers, own_parameters, unwrapped, version
 from .probe import all_ranks, first_cuda_use, is_captured, missing, own_rank, place, store
 
 __all__ = [
@@ -35,6 +35,7 @@ __all__ = [
     "hooks_have_run",
     "inputs_of_forward",
     "is_captured",
+    "is_fake",
     "is_root",
     "local",
     "missing",

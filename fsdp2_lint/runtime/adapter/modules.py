@@ -40,6 +40,11 @@ def local(tensor: torch.Tensor) -> torch.Tensor:
     return tensor._local_tensor if isinstance(tensor, DTensor) else tensor.detach()
 
 
+def is_fake(tensor: torch.Tensor) -> bool:
+    """Has it no memory, as under FakeTensorMode?"""
+    return type(tensor).__name__ == "FakeTensor"
+
+
 def version(tensor: torch.Tensor) -> tuple[int, ...]:
     """How often it was written in place. A DTensor counts writes to itself; its local tensor, those past it."""
     try:

@@ -19,9 +19,12 @@ def memory_of(module: nn.Module, shardings: Sequence[Sharding], ledger: Ledger) 
     groups = [(sharding, group) for sharding in shardings for group in sharding.groups()]
     sharded = {id(param.sharded): param.sharded for _, group in groups for param in group.params}
     temporary = {id(param.gathered) for _, group in groups for param in group.params}
+    ignored = {each for sharding in shardings for each in sharding.ignored}
     plain = {
-        id(each): each for each in module.parameters() if id(each) not in sharded and id(each) not in temporary
-    }  # fmt: skip
+        id(each): each
+        for each in module.parameters()
+        if id(each) not in sharded and id(each) not in temporary and not (each.requires_grad and id(each) in ignored)
+    }  # experts train outside every group: each rank holds others
     parameters = [*sharded.values(), *plain.values()]
     tensors = [*parameters, *_gradients(parameters), *_states(parameters, ledger)]
     sizes = [(_gathered_bytes(group), sharding, group) for sharding, group in groups]

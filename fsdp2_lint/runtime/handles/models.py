@@ -7,13 +7,14 @@ from dataclasses import dataclass
 
 import torch
 from torch import nn
+from torch.nn.parallel import DistributedDataParallel
 
 from ...vocab.answers import Answer, Many, many, no, unknown, yes
 from ...vocab.finding import Moment, Site
 from ...vocab.live import Leftover
 from .. import adapter
 from ..digests import digest, is_all_zero
-from ..ledger import Emptied, Ledger, ModelKey, Sharding, label_of
+from ..ledger import Built, Emptied, Ledger, ModelKey, Sharding, label_of
 from .memory import memory_of
 from .units import strays
 
@@ -23,6 +24,7 @@ class RuntimeModel:
     ledger: Ledger
     module: nn.Module
     bypassed: bool = False  # a method of it runs without FSDP2's hooks
+    optimizer: Built | None = None  # the one that steps
 
     @property
     def label(self) -> str:
@@ -106,10 +108,22 @@ class RuntimeModel:
     def _unmanaged(self) -> list[tuple[str, nn.Parameter]]:
         """Trainable parameters that no group holds and nothing else has distributed."""
         managed = self.ledger.managed(self.ledger.inside(self.module))
+        reduced = {
+            id(parameter)
+            for part in self.module.modules()
+            if isinstance(part, DistributedDataParallel)
+            for parameter in part.parameters()
+        }
+        # Where there are optimizers, what none of them holds is not trained.
+        trained = {id(parameter) for built in self.ledger.optimizers for parameter in built.held()}
         return [
             (name, parameter)
             for name, parameter in self.module.named_parameters()
-            if parameter.requires_grad and id(parameter) not in managed and not isinstance(parameter, adapter.DTensor)
+            if parameter.requires_grad
+            and id(parameter) not in managed
+            and id(parameter) not in reduced
+            and (id(parameter) in trained or not trained)
+            and not isinstance(parameter, adapter.DTensor)
         ]
 
     def added_late(self) -> Many[tuple[Moment, str, Moment]]:
@@ -184,8 +198,13 @@ class RuntimeModel:
         return many(
             (each.label, each.sync_off_at)
             for each in self.ledger.inside(self.module)
-            if each.reduced is False and each.sync_off_at is not None
+            if each.reduced is False and each.sync_off_at is not None and self._is_stepped(each)
         )
+
+    def _is_stepped(self, sharding: Sharding) -> bool:
+        """Does the optimizer that steps hold parameters of it?"""
+        held = {id(parameter) for parameter in self.optimizer.held()} if self.optimizer is not None else set()
+        return any(id(param.sharded) in held for group in sharding.groups() for param in group.params)
 
     def without_optimizer(self) -> Answer:
         held = {id(parameter) for built in self.ledger.optimizers for parameter in built.held()}
@@ -198,7 +217,8 @@ class RuntimeModel:
         ]
         if not mine:
             return unknown(f"no optimizer of torch.optim holds parameters of {self.label}")
-        names = [name for key, name in trainable.items() if key not in held]
+        wanted = {id(param.sharded) for _, param in managed.values() if param.sharded.grad is not None}
+        names = [name for key, name in trainable.items() if key not in held and key in wanted]
         return yes((mine[0].when, names)) if names else no()
 
     def memory(self) -> Answer:
@@ -210,4 +230,6 @@ class RuntimeModel:
 
 def _is_untouched(emptied: Emptied, current: torch.Tensor) -> bool:
     """Is it what ``to_empty`` left behind, by its count of writes and bit by bit?"""
+    if emptied.is_buffer and id(current) != emptied.identity:
+        return False  # registered anew
     return adapter.version(current) == emptied.version and digest(current) == emptied.digest

@@ -49,11 +49,14 @@ class RuntimePayload:
 
     def path_per_rank(self) -> Answer:
         """The file's name holds this rank's number. Where that could be chance, the other ranks' names tell."""
+        if not self.path:
+            return unknown("where it is written to is not known")
         rank = adapter.own_rank()
         name = os.path.basename(self.path)
         said = re.search(rf"rank\D{{0,3}}0*{rank}(?!\d)", self.path, re.IGNORECASE)
         numbered = rank > 0 and re.search(rf"(?<!\d)0*{rank}(?!\d)", name)
-        return yes() if said or numbered else no()
+        folder = str(rank) in self.path.split(os.sep)[:-1]
+        return yes() if said or numbered or folder else no()
 
     def full_tensors(self) -> Answer:
         if self.target is None or not isinstance(self.value, Mapping):

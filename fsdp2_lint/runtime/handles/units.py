@@ -76,7 +76,7 @@ class RuntimeUnit:
         return no()
 
     def left_gathered(self) -> Answer:
-        if self.sharding.unsharded_by_user or len(self.sharding.modules) > 1:
+        if self.sharding.unsharded_by_user or self.sharding.switched or len(self.sharding.modules) > 1:
             return no()  # of several modules some may be yet to run, as in a loss by chunks
         for group in self.sharding.groups():
             if group.has_just_gathered or (

@@ -31,7 +31,8 @@ def _shard(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> N
     """Watch ``forward`` of the classes that are sharded."""
     for module in args[1] if len(args) > 1 else kwargs["modules"]:
         cls = type(module)
-        if not hasattr(cls.forward, "_fsdp2_lint"):
+        # TorchScript compiles torch's own classes from their source, and would find ours.
+        if not cls.__module__.startswith("torch.") and not hasattr(cls.forward, "_fsdp2_lint"):
             watch_forward(session, cls)
 
 

@@ -34,7 +34,7 @@ def settle(session: Session, model: Trained) -> None:
         session.hear(PlanSettled(when=last.when, model=handle))
 
 
-SEEN_AFTER = 2  # steps, when optimizer states and second optimizers exist
+SEEN_AFTER = 3  # steps, in a job that is watched to its end
 
 
 def look_at_training(session: Session, model: Trained, steps: int) -> None:
@@ -43,7 +43,8 @@ def look_at_training(session: Session, model: Trained, steps: int) -> None:
     The end of the job would be too late: what a function held is gone when it returns.
     """
     top = model.module()
-    if top is not None and model.trained and steps in (SEEN_AFTER, session.options.steps):
+    if top is not None and model.trained and not model.seen and steps >= (session.options.steps or SEEN_AFTER):
+        model.seen = True
         when = session.ledger.inside(top)[-1].when
         session.hear(TrainingSeen(when=when, model=RuntimeModel(session.ledger, top)))
 

@@ -8,12 +8,10 @@ from typing import Any
 import torch
 from torch import nn
 
-from ...vocab.events import BackwardEnded, ForwardBegun, ForwardEnded, Materialised, UnitReady
+from ...vocab.events import BackwardEnded, ForwardBegun, ForwardEnded, ForwardSeen, Materialised, UnitReady
 from ...vocab.finding import Moment
 from .. import adapter, facts
-from ..digests import digest
 from ..handles import RuntimeModel, RuntimeUnit
-from ..handles.payloads import tensors_in
 from ..ledger import label_of
 from ..session import Session
 from ..sites import here
@@ -41,6 +39,8 @@ class _Watch:
         self.session = session
         self.ledger = session.ledger
         self.in_backward = False
+        self.first_forward: Moment | None = None
+        self.unreadable = False  # an input since the last backward that cannot be compared
         self.backward_at: Moment | None = None
         self.backwards: dict[tuple[int, int], int] = {}  # (group, step): how many
         self.batches: list[facts.Batch] = []  # of forwards that no backward followed yet
@@ -67,6 +67,8 @@ class _Watch:
         return root is None
 
     def _first(self, module: nn.Module, when: Any) -> None:
+        self.ledger.drop_unheld()
+        self.first_forward = self.first_forward or when
         called = adapter.modules_that_are_called(sys._getframe())
         top = next((each for each in reversed(called) if any(part is module for part in each.modules())), module)
         if not self.ledger.inside(module):  # sharded where this torch cannot be watched
@@ -91,9 +93,11 @@ class _Watch:
     def _note_batch(self, module: nn.Module, when: Any) -> None:
         if not self.session.compares("batch") or adapter.is_captured():
             return
-        tensors = list(tensors_in(adapter.inputs_of_forward(sys._getframe())))
-        if tensors:
-            self.batches.append(facts.Batch(module, when, " ".join(digest(each) for each in tensors)))
+        read = facts.batch(self.session, module, when, adapter.inputs_of_forward(sys._getframe()))
+        if read is None:
+            self.unreadable = True
+        elif read.digest:
+            self.batches.append(read)
 
     def gather(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
         group = adapter.Group(args[0])
@@ -109,7 +113,14 @@ class _Watch:
             return
         self.in_backward = True
         self.backward_at = when = here()
-        for sharding in self.ledger.shardings:
+        own = self.ledger.of_group(adapter.Group(args[0]))
+        model = (
+            next((model for each in own.live_modules() if (model := self.ledger.model_of(each))), None) if own else None
+        )
+        top = model.module() if model is not None else None
+        if top is not None and self.first_forward is not None and self.ledger.emptied:
+            self.session.hear(ForwardSeen(when=self.first_forward, model=RuntimeModel(self.ledger, top)))
+        for sharding in self.ledger.inside(top) if top is not None else ():
             unit = RuntimeUnit(self.ledger, sharding)
             self.session.hear(ForwardEnded(when=when, unit=unit), fqn=unit.fqn)
 
@@ -135,6 +146,7 @@ class _Watch:
                 sharding.gathered_at = None
             unit = RuntimeUnit(self.ledger, sharding, after_backward=True)
             self.session.hear(BackwardEnded(when=when, unit=unit), fqn=unit.fqn)
-        if self.batches:
+        if self.batches and not self.unreadable:
             facts.batches(self.session, self.batches)
-            self.batches.clear()
+        self.batches.clear()
+        self.unreadable = False

@@ -62,6 +62,7 @@ class _Watch:
         if adapter.only_makes_states(sys._getframe()):
             return
         built = self.ledger.built(optimizer) or self._record(optimizer)
+        closure = args[1] if len(args) > 1 else kwargs.get("closure")
         when = here()
         for model, shardings in self._models(built):
             top = model.module()
@@ -73,6 +74,9 @@ class _Watch:
             if (id(built), id(model)) not in self.settled:
                 self.settled.add((id(built), id(model)))
                 self.session.hear(OptimizerSettled(when=built.when, optimizer=view, model=handle))
+            if closure is not None:
+                continue  # its forward and backward are yet to come
+            handle = RuntimeModel(self.ledger, top, optimizer=built)
             self.session.hear(Stepped(when=when, optimizer=view, model=handle))
             facts.outside_gradients(self.session, top, built)
             held = {id(parameter) for parameter in built.held()}
@@ -80,7 +84,6 @@ class _Watch:
                 trains = any(id(param.sharded) in held for group in sharding.groups() for param in group.params)
                 if trains and sharding.gathered_at and any(group.is_gathered for group in sharding.groups()):
                     sharding.outlived = (sharding.gathered_at, when)
-            model.steps += 1
 
     def _models(self, built: Built) -> list[tuple[Trained, list[Sharding]]]:
         """The models that the optimizer holds, or held, parameters of, with all their shardings."""

@@ -15,6 +15,7 @@ from torch.nn.modules.module import (
 )
 
 from ...vocab.events import Sharded
+from ...vocab.finding import Moment
 from .. import adapter
 from ..digests import digest
 from ..handles import RuntimeUnit
@@ -32,6 +33,9 @@ def install(session: Session) -> None:
     session.hot.watch((nn.Module, "to_empty"), after=session.quietly(watch.emptied))
     session.hot.watch((FSDPModule, "unshard"), before=session.quietly(watch.unshard))
     session.hot.watch((FSDPModule, "reshard"), before=session.quietly(watch.reshard))
+    for name in ("set_reshard_after_forward", "set_reshard_after_backward"):
+        if hasattr(FSDPModule, name):
+            session.hot.watch((FSDPModule, name), before=session.quietly(watch.switched))
     session.hot.watch((FSDPModule, "set_requires_gradient_sync"), before=session.quietly(watch.sync))
     registered = session.quietly(watch.registered)
     session.hot.keep(register_module_parameter_registration_hook(registered))
@@ -55,7 +59,7 @@ class _Watch:
             label=label_of(*modules),
             modules=tuple(weakref.ref(module) for module in modules),
             state=weakref.ref(state),
-            outer=next((outer.when for module in modules if (outer := self.ledger.below.get(module))), None),
+            outer=next((outer for module in modules if (outer := self._sharded_with(module))), None),
             ignored=frozenset(id(each) for each in ignored if isinstance(each, torch.Tensor)),
             ignored_names=tuple(each for each in ignored if isinstance(each, str)),
         )
@@ -71,6 +75,15 @@ class _Watch:
             self.session.file.write("sharded")
         unit = RuntimeUnit(self.ledger, sharding)
         self.session.hear(Sharded(when=sharding.when, unit=unit))
+
+    def _sharded_with(self, module: nn.Module) -> Moment | None:
+        """The earlier call on a module above this one, if that took any of its parameters."""
+        outer = self.ledger.below.get(module)
+        if outer is None:
+            return None
+        parts = {id(part) for part in module.modules()}
+        taken = any(id(param.module) in parts for group in outer.groups() for param in group.params)
+        return outer.when if taken else None
 
     def _note_parameters(self, sharding: Sharding, modules: tuple[nn.Module, ...], ignored: set[int]) -> None:
         managed = self.ledger.managed(each for module in modules for each in self.ledger.inside(module))
@@ -91,7 +104,11 @@ class _Watch:
         """The parameters are replaced: from here on the writes to the shards count."""
         if args and (sharding := self.ledger.of_state(args[0])):
             for group in sharding.groups():
-                sharding.written.update((id(param.raw), adapter.version(param.sharded)) for param in group.params)
+                sharding.written.update(
+                    (id(param.raw), (adapter.version(param.sharded), digest(param.sharded)))
+                    for param in group.params
+                    if param.sharded.device.type != "meta"
+                )
 
     def emptied(self, result: Any, token: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         for sharding in self.ledger.inside(args[0]):
@@ -104,7 +121,9 @@ class _Watch:
                         continue
                     fqn = f"{path}.{name}" if path else name
                     tensors.append(
-                        Emptied(weakref.ref(part), name, fqn, is_buffer, adapter.version(tensor), digest(tensor))
+                        Emptied(
+                            weakref.ref(part), name, fqn, is_buffer, id(tensor), adapter.version(tensor), digest(tensor)
+                        )
                     )
         self.ledger.emptied.append((here(), tensors))
 
@@ -117,6 +136,12 @@ class _Watch:
             sharding.unsharded_by_user = False
             sharding.outlived = None
 
+    def switched(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """From here on the plan may change between a forward and its end."""
+        for part in args[0].modules():
+            if sharding := self.ledger.of_module(part):
+                sharding.switched = True
+
     def sync(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         module, wanted = args[0], args[1] if len(args) > 1 else kwargs["requires_gradient_sync"]
         when = None if wanted else here()
@@ -128,6 +153,6 @@ class _Watch:
         """A module or parameter becomes part of another module."""
         self.ledger.changes += isinstance(value, nn.Module)
         above = self.ledger.by_module.get(owner) or self.ledger.below.get(owner)
-        if above is not None and value is not None:
+        if above is not None and value is not None and not isinstance(value, adapter.DTensor):
             held = weakref.ref(value) if isinstance(value, nn.Module) else value
             self.ledger.attached.append(Attached(weakref.ref(owner), name, held, here(), above))
