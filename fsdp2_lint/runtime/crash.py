@@ -15,11 +15,13 @@ from .handles import RuntimeModel, RuntimeUnit
 from .messages import (
     BYPASS,
     DIRECT,
+    DTYPES,
     EXPLANATIONS,
     FORWARD_MIXED,
     FSDP1,
     LOADING,
     MIXED,
+    OTHER_DTYPE,
     OUTSIDE,
     USED_OUTSIDE,
     Explanation,
@@ -41,7 +43,21 @@ def explain(session: Session, error: BaseException) -> Explanation | None:
                 pass  # the script has failed already, with an error of torch's
         if (meaning := _meaning(str(each), each, frames)) is not None:
             return meaning
+        if DTYPES.search(str(each)) and _parts_only(session):
+            return OTHER_DTYPE
     return None
+
+
+def _parts_only(session: Session) -> bool:
+    """Did a model fail in its first forward of which only parts are sharded? It was going to train."""
+    found = False
+    for model in session.ledger.models:
+        top = model.module()
+        if top is not None and not model.settled:
+            handle = RuntimeModel(session.ledger, top)
+            if not handle.sharded().surely and handle.outside().surely:
+                model.trained = found = True
+    return found
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:

@@ -84,7 +84,12 @@ class Built:
     when: Moment
     label: str
     temporary: list[tuple[int, Sharding, Moment]] = field(default_factory=list)
+    added: dict[int, Moment] = field(default_factory=dict)
     steps: int = 0
+
+    def took(self, parameter: torch.Tensor) -> Moment:
+        """Where it got a parameter: where it was built, or where a group was added later."""
+        return self.added.get(id(parameter), self.when)
 
     def held(self) -> Iterator[torch.Tensor]:
         optimizer = self.optimizer()

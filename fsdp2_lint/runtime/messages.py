@@ -25,6 +25,10 @@ FORWARD_MIXED = re.compile(
     r"aten\.(addmm|mm|bmm|baddbmm|linear|embedding|convolution|native_layer_norm|native_group_norm|_fused_rms_norm)\."
     r"\w+ got mixed torch.Tensor and DTensor"
 )
+DTYPES = re.compile(
+    r"(mat1 and mat2|expected m1 and m2|expected mat1 and mat2) .*same dtype|Input type \(.*\) and bias type|"
+    r"expected scalar type \w+ but found"
+)
 KEYWORDS_OF_FSDP1 = (
     "auto_wrap_policy|sharding_strategy|mixed_precision|cpu_offload|device_mesh|process_group|ignored_states|"
     "ignored_modules|device_id|sync_module_states|param_init_fn|use_orig_params|limit_all_gathers|forward_prefetch|"
@@ -55,6 +59,11 @@ BYPASS = Explanation(
     "FSDP402",
     "a method of a sharded module runs without the hooks that gather its parameters",
     "call the module itself, or register the method with register_fsdp_forward_method(module, name)",
+)
+OTHER_DTYPE = Explanation(
+    "FSDP303",
+    "sharded parameters are cast to the dtype of their policy, and parameters in no group are not",
+    "shard the root too, after its children, with the same mp_policy",
 )
 USED_OUTSIDE = Explanation(
     "FSDP404",

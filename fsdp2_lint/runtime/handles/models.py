@@ -77,7 +77,12 @@ class RuntimeModel:
             if isinstance(module, (nn.ModuleList, nn.ModuleDict, nn.Sequential)):
                 blocks = [child for child in module.children() if any(True for _ in child.parameters())]
                 classes = {adapter.original_class(adapter.unwrapped(block)) for block in blocks}
-                if len(blocks) > 1 and len(classes) == 1 and any(True for _ in blocks[0].children()):
+                # Kinds of blocks may alternate.
+                if (
+                    len(blocks) > 1
+                    and len(classes) <= max(1, len(blocks) // 2)
+                    and any(True for _ in blocks[0].children())
+                ):
                     found.append((name.rpartition(".")[2] or self.label, blocks))
         return found
 

@@ -32,15 +32,15 @@ class RuntimeOptimizer:
             original = self.ledger.original(parameter)
             if original is None or original.sharding not in self.shardings or not original.was_replaced:
                 continue
-            found[Stale(self.built.when, original.sharding.when, self.model)] = None
+            found[Stale(self.built.took(parameter), original.sharding.when, self.model)] = None
         return many(found)
 
     def temporary(self) -> Many[Stale]:
-        held = {id(parameter) for parameter in self.built.held()}
+        held = {id(parameter): parameter for parameter in self.built.held()}
         found: dict[Stale, None] = {}
         for identity, sharding, gathered in self.built.temporary:
             if sharding in self.shardings and identity in held:
-                found[Stale(self.built.when, gathered, self.model)] = None
+                found[Stale(self.built.took(held[identity]), gathered, self.model)] = None
         return many(found)
 
     def low_precision(self) -> Answer:
@@ -50,6 +50,9 @@ class RuntimeOptimizer:
         low = [
             parameter.dtype
             for parameter in self.built.held()
-            if id(parameter) in managed and parameter.requires_grad and parameter.dtype in _LOW
+            if id(parameter) in managed
+            and managed[id(parameter)][1].sharded is parameter  # gathered copies are of the dtype of the computation
+            and parameter.requires_grad
+            and parameter.dtype in _LOW
         ]
         return yes((self.built.when, str(low[0]).removeprefix("torch."))) if low else no()

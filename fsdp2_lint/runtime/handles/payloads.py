@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import re
 from collections.abc import Iterator, Mapping
@@ -30,6 +31,9 @@ def tensors_in(value: Any, depth: int = _DEPTH) -> Iterator[torch.Tensor]:
     elif depth and isinstance(value, (list, tuple, set)):
         for item in list(value)[:_ITEMS]:
             yield from tensors_in(item, depth - 1)
+    elif depth and dataclasses.is_dataclass(value) and not isinstance(value, type):
+        for name in value.__dataclass_fields__:
+            yield from tensors_in(getattr(value, name), depth - 1)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,16 @@ from ..handles import RuntimeModel, RuntimePayload
 from ..session import Session
 from ..sites import here
 
+FSDP1_METHODS = (
+    "summon_full_params",
+    "state_dict_type",
+    "set_state_dict_type",
+    "optim_state_dict",
+    "optim_state_dict_to_load",
+    "full_optim_state_dict",
+    "sharded_optim_state_dict",
+)
+
 
 def install(session: Session) -> None:
     watch = _Watch(session)
@@ -23,7 +33,7 @@ def install(session: Session) -> None:
     session.rare.watch((nn.Module, "load_state_dict"), before=session.quietly(watch.load))
     loader = sys.modules.get("torch.distributed.checkpoint.state_dict_loader", dcp)
     session.rare.watch([(dcp, "load"), (loader, "load")], before=session.quietly(watch.load_checkpoint))
-    for name in ("summon_full_params", "state_dict_type", "set_state_dict_type", "optim_state_dict"):
+    for name in FSDP1_METHODS:
         if hasattr(Fsdp1, name):
             session.rare.watch((Fsdp1, name), before=session.quietly(watch.fsdp1(name)))
 

@@ -40,6 +40,7 @@ class _Watch:
         self.ledger = session.ledger
         self.in_backward = False
         self.first_forward: Moment | None = None
+        self.entered: Moment | None = None  # where the forward that runs was called
         self.unreadable = False  # an input since the last backward that cannot be compared
         self.backward_at: Moment | None = None
         self.backwards: dict[tuple[int, int], int] = {}  # (group, step): how many
@@ -55,7 +56,7 @@ class _Watch:
             closing.close(self.session, why="steps")
             return False
         module = adapter.modules_of(state)[0]
-        when = here()
+        self.entered = when = here()
         if root is None:
             self._first(module, when)
         for sharding in self.ledger.inside(module):
@@ -105,7 +106,8 @@ class _Watch:
 
     def gathered(self, result: Any, gathers: bool, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         if gathers and (sharding := self.ledger.of_group(adapter.Group(args[0]))):
-            sharding.gathered_at = here()
+            # The place that counts is where the model is called, not where it calls the part that is gathered.
+            sharding.gathered_at = here() if sharding.unsharded_by_user else self.entered or here()
 
     def pre_backward(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Before a group is gathered for backward: the first one finds everything as forward left it."""
@@ -113,6 +115,7 @@ class _Watch:
             return
         self.in_backward = True
         self.backward_at = when = here()
+        self.entered = None
         own = self.ledger.of_group(adapter.Group(args[0]))
         model = (
             next((model for each in own.live_modules() if (model := self.ledger.model_of(each))), None) if own else None

@@ -38,6 +38,8 @@ class _Watch:
     def extended(self, result: Any, token: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Groups that come later; those of the construction are noted when it has ended."""
         if built := self.ledger.built(args[0]):
+            when = here()
+            built.added.update((id(parameter), when) for parameter in args[0].param_groups[-1]["params"])
             self._note_temporary(built)
 
     def _record(self, optimizer: Optimizer) -> Built:

@@ -97,7 +97,7 @@ class _Watch:
                     if earlier is not None and earlier.was_replaced:
                         sharding.tied.append((fqn, earlier.sharding.when))
                     self.ledger.originals[id(parameter)] = Original(parameter, weakref.ref(part), name, sharding)
-                    if parameter.device.type != "meta":
+                    if parameter.device.type != "meta" and not isinstance(parameter, adapter.DTensor):
                         sharding.starting[id(part), name] = digest(parameter)
 
     def sharded(self, result: Any, token: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
@@ -111,10 +111,12 @@ class _Watch:
                 )
 
     def emptied(self, result: Any, token: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        for sharding in self.ledger.inside(args[0]):
+        whole = bool(kwargs.get("recurse", True))
+        own = self.ledger.of_module(args[0])
+        for sharding in self.ledger.inside(args[0]) if whole else [own] if own is not None else []:
             sharding.written.clear()  # the counts begin anew
         tensors = []
-        for path, part in args[0].named_modules():
+        for path, part in args[0].named_modules() if whole else [("", args[0])]:
             for space, is_buffer in ((adapter.own_parameters(part), False), (adapter.own_buffers(part), True)):
                 for name, tensor in space.items():
                     if tensor is None or tensor.device.type == "meta" or not adapter.local(tensor).numel():
