@@ -34,22 +34,26 @@ Frames = list[tuple[FrameType, TracebackType]]
 
 def explain(session: Session, error: BaseException) -> Explanation | None:
     """Judge the clauses that only a crash shows, and find the words for the error itself, or for its cause."""
+    return session.quietly(_explain)(session, error)
+
+
+def _explain(session: Session, error: BaseException) -> Explanation | None:
     for each in _chain(error):
         frames = list(_frames(each.__traceback__))
         for judge in (_refused_twice, _bypassed):
             try:
-                session.quietly(judge)(session, each, frames)
+                judge(session, each, frames)
             except ContractViolation:
                 pass  # the script has failed already, with an error of torch's
         if (meaning := _meaning(str(each), each, frames)) is not None:
             return meaning
-        if DTYPES.search(str(each)) and _parts_only(session):
+        if DTYPES.search(str(each)) and _count_as_trained(session):
             return OTHER_DTYPE
     return None
 
 
-def _parts_only(session: Session) -> bool:
-    """Did a model fail in its first forward of which only parts are sharded? It was going to train."""
+def _count_as_trained(session: Session) -> bool:
+    """Models that failed in their first forward, and of which only parts are sharded: were there any?"""
     found = False
     for model in session.ledger.models:
         top = model.module()

@@ -11,7 +11,7 @@ from typing import Any
 import torch.distributed as dist
 
 from ..report.codec import fact_as_json, fact_from_json
-from ..vocab.facts import Fact, Facts
+from ..vocab.facts import Fact, Facts, ranges
 from . import adapter
 
 PATIENCE = timedelta(seconds=10)
@@ -25,9 +25,10 @@ def exchange(fact: Fact, rank: int) -> Facts | None:
     and not at all for ranks that are not concerned.
     """
     store = adapter.store()
-    if store is None or len(fact.ranks) < 2:
+    if store is None:
         return None
-    name = f"{fact.kind}/{fact.key}"
+    # With the ranks in it: of two meshes, one rank may be in both and another in one only.
+    name = f"{fact.kind}/{fact.key}/{ranges(fact.ranks)}"
     _asked[name] += 1
     keys = {other: f"{name}/{_asked[name]}/{other}" for other in fact.ranks}
     said = _exchange(store, keys, rank, json.dumps(fact_as_json(fact)))
