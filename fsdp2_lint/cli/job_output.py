@@ -59,31 +59,33 @@ class JobOptions:
         return cls(select, ignore, **rest)
 
 
-def job_report(folder: str, options: Options) -> JobReport:
-    """The report of a job for a comparison with the source, with the same selection."""
+def read_report(folder: Path, *, since: float = 0.0) -> JobReport:
+    """What the ranks of a job reported, after ``since``. A folder without reports is a failure."""
     from fsdp2_lint import registry
     from fsdp2_lint.report.job import read_job
 
-    rules, selection = registry.select(registry.rules(), split(options.select), split(options.ignore))
     try:
-        report = read_job(Path(folder), rules)
+        return read_job(folder, registry.rules(), since=since)
     except OSError as error:
         raise Failure(str(error)) from None
+
+
+def job_report(folder: str, options: Options) -> JobReport:
+    """The report of a job for a comparison with the source, with the same selection."""
+    from fsdp2_lint import registry
+
+    _, selection = registry.select(registry.rules(), split(options.select), split(options.ignore))
+    report = read_report(Path(folder))
     report.findings = [finding for finding in report.findings if selection.shows(finding)]
     return report
 
 
-def present(folder: Path, options: JobOptions, *, since: float = 0.0) -> int:
-    """Print what the ranks reported in ``folder``; the exit code that follows from it."""
+def present(report: JobReport, options: JobOptions) -> int:
+    """Print what the ranks reported; the exit code that follows from it."""
     from fsdp2_lint import registry
-    from fsdp2_lint.report.job import read_job
     from fsdp2_lint.report.view import view
 
     _, selection = registry.select(registry.rules(), options.select, options.ignore)
-    try:
-        report = read_job(folder, registry.rules(), since=since)
-    except OSError as error:
-        raise Failure(str(error)) from None
     shown = view(report, selection)
     color = options.color == "always" if options.output_file else use_color(options.color, sys.stdout)
     if shown.findings or options.output_format == "json" or options.output_file is not None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from fsdp2_lint.cli.job_output import JobOptions, job_options, present
+from fsdp2_lint.cli.job_output import JobOptions, job_options, present, read_report
 
 
 @click.command()
@@ -18,4 +18,4 @@ def report(folder: str, **given: Any) -> int:
 
     Exit codes: 0 nothing found, 1 findings, 2 abnormal, 3 nothing was checked.
     """
-    return present(Path(folder), JobOptions.of(given))
+    return present(read_report(Path(folder)), JobOptions.of(given))

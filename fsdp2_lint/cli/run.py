@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from fsdp2_lint.cli.job_output import JobOptions, job_options, present
+from fsdp2_lint.cli.job_output import JobOptions, job_options, present, read_report
 from fsdp2_lint.cli.streams import CLEAN, Failure, note
 
 DEFAULT_FOLDER = "fsdp2-lint-report"
@@ -62,7 +62,7 @@ def _run_here(script: str, arguments: tuple[str, ...], options: JobOptions, give
     if os.environ.get(LAUNCHED) or os.environ.get("RANK", "0") != "0":
         return code
     _wait_for_others(folder, failed=code != CLEAN)
-    verdict = present(folder, options)
+    verdict = present(read_report(folder), options)
     return code or verdict
 
 
@@ -78,9 +78,6 @@ def _wait_for_others(folder: Path, *, failed: bool) -> None:
 
 def _launch(ranks: str, script: str, arguments: tuple[str, ...], options: JobOptions, given: dict[str, Any]) -> int:
     """Start torchrun, and merge what the ranks reported, however the job ended."""
-    from fsdp2_lint.registry import rules
-    from fsdp2_lint.report.job import read_job
-
     folder = Path(given["report_dir"])
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", ranks]
     command += ["-m", "fsdp2_lint", "run", "--check", "--steps", str(given["steps"])]
@@ -90,10 +87,10 @@ def _launch(ranks: str, script: str, arguments: tuple[str, ...], options: JobOpt
     started = time.time()
     job = subprocess.run([*command, script, *arguments], env={**os.environ, LAUNCHED: "1"})
     try:
-        report = read_job(folder, rules(), since=started)
-    except OSError as error:
-        raise Failure(f"the job left no report (torchrun ended with {job.returncode}): {error}") from None
-    verdict = present(folder, options, since=started)
+        report = read_report(folder, since=started)
+    except Failure as failure:
+        raise Failure(f"the job left no report (torchrun ended with {job.returncode}): {failure.message}") from None
+    verdict = present(report, options)
     if job.returncode and len(report.ended) == report.world_size and not report.failed:
         note(f"torchrun ended with {job.returncode} after the script had ended well on all ranks")
         return verdict

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-import os
 import platform
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +16,7 @@ from ..vocab.facts import Fact
 from ..vocab.finding import Moment, Site
 from . import adapter
 from .digests import digest
-from .ledger import Built, Sharding, label_of
+from .ledger import Built, Sharding, dotted, label_of
 from .session import Session
 from .sites import here
 
@@ -31,19 +30,15 @@ class Batch:
     digest: str
 
 
+def _mesh(session: Session, module: nn.Module) -> Any | None:
+    """The data-parallel mesh of a model: that of its last group, which is the root's."""
+    shardings = reversed(session.ledger.inside(module))
+    return next((group.mesh for sharding in shardings for group in sharding.groups()), None)
+
+
 def _ranks(session: Session, module: nn.Module) -> tuple[int, ...]:
-    """The ranks that share the data-parallel mesh of a model."""
-    for sharding in reversed(session.ledger.inside(module)):
-        for group in sharding.groups():
-            return adapter.ranks_of(group.mesh)
-    return (adapter.own_rank(),)
-
-
-def _dimensions(session: Session, module: nn.Module) -> tuple[str, ...]:
-    for sharding in reversed(session.ledger.inside(module)):
-        for group in sharding.groups():
-            return tuple(getattr(group.mesh, "mesh_dim_names", None) or ())
-    return ()
+    mesh = _mesh(session, module)
+    return (adapter.own_rank(),) if mesh is None else adapter.ranks_of(mesh)
 
 
 def plan(session: Session, root: nn.Module, *, now: bool = True) -> None:
@@ -60,7 +55,7 @@ def plan(session: Session, root: nn.Module, *, now: bool = True) -> None:
             ranks = adapter.ranks_of(group.mesh)
             values, places = plans.setdefault(ranks, ({}, {}))
             words = (
-                f"{_joined(paths.get(id(param.module), ''), param.name)} {list(param.shape)} {param.sharded.dtype} "
+                f"{dotted(paths.get(id(param.module), ''), param.name)} {list(param.shape)} {param.sharded.dtype} "
                 f"{'/'.join(param.planned[1])} over {len(ranks)} ranks"
                 for param in group.params
             )
@@ -85,7 +80,7 @@ def starting_weights(session: Session, root: nn.Module, shardings: Sequence[Shar
     paths = {id(module): path for path, module in root.named_modules()}
     for sharding in shardings:
         for group in sharding.groups():
-            names = {id(param.raw): _joined(paths.get(id(param.module), ""), param.name) for param in group.params}
+            names = {id(param.raw): dotted(paths.get(id(param.module), ""), param.name) for param in group.params}
             if group.replicated:
                 values = {names[id(param.raw)]: digest(param.sharded) for param in group.params}
             else:
@@ -103,10 +98,6 @@ def starting_weights(session: Session, root: nn.Module, shardings: Sequence[Shar
                 traits = {"mesh": "replicas" if group.replicated else "shards", "loaded": _loaded(session, sharding)}
                 ranks = adapter.ranks_of(group.mesh)
                 session.state(Fact("starting-weights", key, sharding.when, ranks, values, places, traits))
-
-
-def _joined(path: str, name: str) -> str:
-    return f"{path}.{name}" if path else name
 
 
 def _loaded(session: Session, sharding: Sharding) -> str:
@@ -157,7 +148,8 @@ _SHARING = ("cp", "sp", "context", "seq", "ulysses", "ring")
 
 def batch(session: Session, module: nn.Module, when: Moment, inputs: object) -> Batch | None:
     """The inputs of a forward, or None where they cannot be compared. Without a tensor the digest is empty."""
-    if any(word in name for name in _dimensions(session, module) for word in _SHARING):
+    dimensions = getattr(_mesh(session, module), "mesh_dim_names", None) or ()
+    if any(word in name for name in dimensions for word in _SHARING):
         return None
     try:
         words = list(_words(inputs))
@@ -166,8 +158,8 @@ def batch(session: Session, module: nn.Module, when: Moment, inputs: object) -> 
     if None in words:
         return None
     told = [word for word in words if word is not None]
-    digest = _short(" ".join(told)) if any(word.startswith("tensor") for word in told) else ""
-    return Batch(_ranks(session, module), when, digest)
+    has_tensor = any(word.startswith("tensor") for word in told)
+    return Batch(_ranks(session, module), when, _short(" ".join(told)) if has_tensor else "")
 
 
 def _words(value: object) -> Iterator[str | None]:
@@ -201,7 +193,7 @@ def device(session: Session, chosen: torch.device, when: Moment) -> None:
     index = chosen.index if chosen.index is not None else torch.cuda.current_device()
     properties: Any = torch.cuda.get_device_properties(index)
     name = str(getattr(properties, "uuid", "") or f"cuda:{index}")
-    world = tuple(range(int(os.environ.get("WORLD_SIZE", "1"))))
+    world = tuple(range(adapter.all_ranks()))
     values: Mapping[str, str] = {"device": f"{platform.node()} {name}"}
     session.state(Fact("device", "devices", when, world, values, traits={"index": f"cuda:{index}"}))
 

@@ -17,16 +17,9 @@ import torch
 from torch import nn
 from torch.optim import Optimizer
 
-from ..vocab.finding import Moment, Site
+from ..vocab.finding import Moment
+from ..vocab.rule import ModelKey
 from . import adapter
-
-
-@dataclass(frozen=True, slots=True)
-class ModelKey:
-    """Under which model a verdict is listed: its class, and the first call that sharded it."""
-
-    label: str
-    site: Site
 
 
 @dataclass(eq=False, slots=True)
@@ -144,7 +137,6 @@ class Ledger:
     attached: list[Attached] = field(default_factory=list)
     emptied: list[tuple[Moment, list[Emptied]]] = field(default_factory=list)
     originals: dict[int, Original] = field(default_factory=dict)
-    # Every module below a sharded one, and the first call that sharded something above it.
     # Modules that load_state_dict was called on.
     loaded: weakref.WeakSet[nn.Module] = field(default_factory=weakref.WeakSet)
     changes: int = 0  # of what is sharded, and of what is part of what
@@ -152,6 +144,7 @@ class Ledger:
         default_factory=weakref.WeakKeyDictionary
     )
     tops: weakref.WeakKeyDictionary[nn.Module, Trained] = field(default_factory=weakref.WeakKeyDictionary)
+    # Every module below a sharded one, and the first call that sharded something above it.
     below: weakref.WeakKeyDictionary[nn.Module, Sharding] = field(default_factory=weakref.WeakKeyDictionary)
     by_module: weakref.WeakKeyDictionary[nn.Module, Sharding] = field(default_factory=weakref.WeakKeyDictionary)
 
@@ -266,3 +259,8 @@ def label_of(*modules: nn.Module) -> str:
     if len(modules) != 1:
         return f"{len(modules)} modules"
     return adapter.original_class(adapter.unwrapped(modules[0])).__name__
+
+
+def dotted(path: str, name: str) -> str:
+    """The name of what is registered as ``name`` in the module at ``path``."""
+    return f"{path}.{name}" if path else name

@@ -19,11 +19,11 @@ from ..suppress import partition
 from ..vocab.events import Event
 from ..vocab.facts import Fact
 from ..vocab.finding import Finding, Observed
-from ..vocab.rule import Court, Verdict, agree
+from ..vocab.rule import Court, ModelKey, Verdict, agree
 from . import adapter
 from .exchange import exchange
 from .handles.process import CudaUse
-from .ledger import Ledger, ModelKey
+from .ledger import Ledger
 from .patches import Patches
 
 FACT_STEPS = 100
@@ -160,11 +160,10 @@ class Session:
 
     def finished(self, *, why: str) -> None:
         """No more steps are watched: what depends on them is judged, and their hooks go."""
-        if self.hot.live:
-            self.hot.remove()
-            self.file.write("closed", why=why, steps=self.step)
-            self.ledger.forget()
-            self.closed()
+        self.hot.remove()
+        self.file.write("closed", why=why, steps=self.step)
+        self.ledger.forget()
+        self.closed()
 
     # What becomes of it.
 

@@ -74,14 +74,13 @@ def moment_of(frames: list[tuple[CodeType, int, int]]) -> Moment:
     return Moment(Site("<unknown>", 1))
 
 
-def here(frame: FrameType | None = None) -> Moment:
+def here() -> Moment:
     """Where the user's code stands now.
 
     Autograd runs parts of backward in threads of its own, in which there is no code of the user:
     then the main thread waits for them, and its place counts.
     """
-    frame = frame or sys._getframe(1)
-    found = _places(frame)
+    found = _places(sys._getframe(1))
     if threading.current_thread() is not threading.main_thread() and not any(
         _layer(code.co_filename) == "user" for code, _, _ in found
     ):

@@ -11,10 +11,9 @@ from typing import Literal
 
 from ..vocab.finding import Finding, Label, Site
 from ..vocab.overlaps import Programs, without_consequences
-from ..vocab.rule import Court, Rule, Verdict
+from ..vocab.rule import Court, ModelKey, Rule, Verdict
 from . import garbage
 from .driver import Driver
-from .handles import ModelKey
 from .project import Project
 
 _STACK = 512 * 1024 * 1024  # the interpreter follows calls by recursion; a thread can have room for it

@@ -88,6 +88,14 @@ class Rule:
         return self.found(here, message, early[1], (early[0], early[1]), (there, late[1]), (late[0], late[1]))
 
 
+@dataclass(frozen=True, slots=True)
+class ModelKey:
+    """A model in the verdict table: what it is, and where it is made or first sharded."""
+
+    label: str
+    site: Site
+
+
 @dataclass(slots=True)
 class Verdict:
     """What one witness found out about one clause on one subject."""
@@ -165,4 +173,4 @@ def agree(rules: Iterable[Rule], facts: Facts) -> tuple[list[Finding], list[tupl
     return found, broken
 
 
-__all__ = ["JUDGED", "Court", "Label", "Outcome", "Rule", "Severity", "Verdict", "agree"]
+__all__ = ["JUDGED", "Court", "Label", "ModelKey", "Outcome", "Rule", "Severity", "Verdict", "agree"]

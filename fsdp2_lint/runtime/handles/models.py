@@ -12,9 +12,10 @@ from torch.nn.parallel import DistributedDataParallel
 from ...vocab.answers import Answer, Many, many, no, unknown, yes
 from ...vocab.finding import Moment, Site
 from ...vocab.live import Leftover
+from ...vocab.rule import ModelKey
 from .. import adapter
 from ..digests import digest, is_all_zero
-from ..ledger import Built, Emptied, Ledger, ModelKey, Sharding, label_of
+from ..ledger import Built, Emptied, Ledger, Sharding, label_of
 from .memory import memory_of
 from .units import strays
 
@@ -104,7 +105,7 @@ class RuntimeModel:
 
     def outside(self) -> Answer:
         ignored = {each for sharding in self.ledger.inside(self.module) for each in sharding.ignored}
-        late = {id(value) for _, _, values in self._late() for value in values}
+        late = {id(value) for _, values in self._late() for value in values}
         names = [
             name for name, parameter in self._unmanaged() if id(parameter) not in ignored and id(parameter) not in late
         ]
@@ -132,9 +133,9 @@ class RuntimeModel:
         ]
 
     def added_late(self) -> Many[tuple[Moment, str, Moment]]:
-        return many((when, name, sharded) for (when, name, sharded), _, _ in self._late())
+        return many(late for late, _ in self._late())
 
-    def _late(self) -> list[tuple[tuple[Moment, str, Moment], str, list[torch.Tensor]]]:
+    def _late(self) -> list[tuple[tuple[Moment, str, Moment], list[torch.Tensor]]]:
         outside = {id(parameter): parameter for _, parameter in self._unmanaged()}
         found = []
         for attached in self.ledger.attached:
@@ -144,7 +145,7 @@ class RuntimeModel:
             parameters = [value] if isinstance(value, torch.Tensor) else list(value.parameters())
             own = [each for each in parameters if id(each) in outside]
             if own:
-                found.append(((attached.when, attached.name, attached.sharding.when), attached.name, own))
+                found.append(((attached.when, attached.name, attached.sharding.when), own))
         return found
 
     def hooks_bypassed(self, method: str) -> Answer:

@@ -10,8 +10,9 @@ from torch.distributed.fsdp import MixedPrecisionPolicy, OffloadPolicy
 
 from ...vocab.answers import Answer, Many, many, no, unknown, yes
 from ...vocab.finding import Moment
+from ...vocab.rule import ModelKey
 from .. import adapter
-from ..ledger import Ledger, ModelKey, Sharding
+from ..ledger import Ledger, Sharding
 
 _MIB = 2**20
 
@@ -104,19 +105,15 @@ def strays(sharding: Sharding, first_forward: bool) -> list[tuple[str, str]]:
             if current is None or current is param.sharded or current is param.gathered:
                 continue
             if not isinstance(current, adapter.DTensor):
-                found.append((_named(param), "a plain tensor"))
+                found.append((param.fqn, "a plain tensor"))
                 continue
             here = adapter.ranks_of(current.device_mesh), tuple(str(each) for each in current.placements)
             ranks, placements = sharding.planned.get(id(param.raw)) or param.planned
             if here != (ranks, placements):
-                found.append((_named(param), f"a DTensor placed {', '.join(here[1])} and not {', '.join(placements)}"))
+                found.append((param.fqn, f"a DTensor placed {', '.join(here[1])} and not {', '.join(placements)}"))
             elif not first_forward:
-                found.append((_named(param), "another DTensor than the one that FSDP2 trains"))
+                found.append((param.fqn, "another DTensor than the one that FSDP2 trains"))
     return found
-
-
-def _named(param: adapter.Param) -> str:
-    return param.fqn
 
 
 def _in_words(value: Any) -> str:

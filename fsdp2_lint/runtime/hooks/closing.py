@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 
 from ...vocab.events import PlanSettled, ProgramEnded, TrainingSeen
-from ...vocab.finding import Moment, Site
 from ..handles import RuntimeModel, RuntimeProcess
 from ..ledger import Trained
 from ..session import ContractViolation, Session
@@ -37,13 +36,15 @@ def settle(session: Session, model: Trained) -> None:
 SEEN_AFTER = 3  # steps, in a job that is watched to its end
 
 
-def look_at_training(session: Session, model: Trained, steps: int) -> None:
-    """After a step: has a model been trained long enough to judge what training leaves behind?
+def long_enough(session: Session, steps: int) -> bool:
+    """Can be judged what training leaves behind? The end of the job is too late: functions have returned."""
+    return steps >= (session.options.steps or SEEN_AFTER)
 
-    The end of the job would be too late: what a function held is gone when it returns.
-    """
+
+def look_at_training(session: Session, model: Trained) -> None:
+    """After a step of a model that has been trained for long enough."""
     top = model.module()
-    if top is not None and model.trained and not model.seen and steps >= (session.options.steps or SEEN_AFTER):
+    if top is not None and model.trained and not model.seen:
         model.seen = True
         when = session.ledger.inside(top)[-1].when
         session.hear(TrainingSeen(when=when, model=RuntimeModel(session.ledger, top)))
@@ -61,10 +62,8 @@ def close(session: Session, *, why: str) -> None:
 def end(session: Session) -> None:
     """The job is over."""
     close(session, why="end")
-    shardings = session.ledger.shardings
-    when = shardings[0].when if shardings else Moment(Site("<unknown>", 1))
-    if shardings:
-        session.hear(ProgramEnded(when=when, process=RuntimeProcess(session.cuda)))
+    if shardings := session.ledger.shardings:
+        session.hear(ProgramEnded(when=shardings[0].when, process=RuntimeProcess(session.cuda)))
 
 
 def finish(session: Session, code: int) -> None:

@@ -71,14 +71,13 @@ class _Watch:
             if top is None:
                 continue
             closing.settle(self.session, model)
-            handle = RuntimeModel(self.ledger, top)
+            handle = RuntimeModel(self.ledger, top, optimizer=built)
             view = RuntimeOptimizer(self.ledger, built, tuple(shardings), model.label)
             if (id(built), id(model)) not in self.settled:
                 self.settled.add((id(built), id(model)))
                 self.session.hear(OptimizerSettled(when=built.when, optimizer=view, model=handle))
             if closure is not None:
                 continue  # its forward and backward are yet to come
-            handle = RuntimeModel(self.ledger, top, optimizer=built)
             self.session.hear(Stepped(when=when, optimizer=view, model=handle))
             facts.outside_gradients(self.session, top, built)
             held = {id(parameter) for parameter in built.held()}
@@ -113,5 +112,6 @@ class _Watch:
         if built is not None and not adapter.only_makes_states(sys._getframe()):
             built.steps += 1
             self.session.count_step(built.steps)
-            for model, _ in self._models(built):
-                closing.look_at_training(self.session, model, built.steps)
+            if closing.long_enough(self.session, built.steps):
+                for model, _ in self._models(built):
+                    closing.look_at_training(self.session, model)

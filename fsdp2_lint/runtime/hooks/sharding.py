@@ -19,7 +19,7 @@ from ...vocab.finding import Moment
 from .. import adapter
 from ..digests import digest
 from ..handles import RuntimeUnit
-from ..ledger import Attached, Emptied, Original, Sharding, label_of
+from ..ledger import Attached, Emptied, Original, Sharding, dotted, label_of
 from ..session import Session
 from ..sites import here
 
@@ -86,23 +86,24 @@ class _Watch:
         return outer.when if taken else None
 
     def _note_parameters(self, sharding: Sharding, modules: tuple[nn.Module, ...], ignored: set[int]) -> None:
+        compared = self.session.compares("starting-weights")
         managed = self.ledger.managed(each for module in modules for each in self.ledger.inside(module))
         for module in modules:
             for path, part in module.named_modules():
                 for name, parameter in adapter.own_parameters(part).items():
                     if parameter is None or id(parameter) in managed or id(parameter) in ignored:
                         continue
-                    fqn = f"{path}.{name}" if path else name
                     earlier = self.ledger.original(parameter)
                     if earlier is not None and earlier.was_replaced:
-                        sharding.tied.append((fqn, earlier.sharding.when))
+                        sharding.tied.append((dotted(path, name), earlier.sharding.when))
                     self.ledger.originals[id(parameter)] = Original(parameter, weakref.ref(part), name, sharding)
-                    if parameter.device.type != "meta" and not isinstance(parameter, adapter.DTensor):
+                    if compared and parameter.device.type != "meta" and not isinstance(parameter, adapter.DTensor):
                         sharding.starting[id(part), name] = digest(parameter)
 
     def sharded(self, result: Any, token: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """The parameters are replaced: from here on the writes to the shards count."""
-        if args and (sharding := self.ledger.of_state(args[0])):
+        sharding = self.ledger.of_state(args[0]) if args else None
+        if sharding is not None and self.session.compares("starting-weights"):
             for group in sharding.groups():
                 sharding.written.update(
                     (id(param.raw), (adapter.version(param.sharded), digest(param.sharded)))
@@ -121,7 +122,7 @@ class _Watch:
                 for name, tensor in space.items():
                     if tensor is None or tensor.device.type == "meta" or not adapter.local(tensor).numel():
                         continue
-                    fqn = f"{path}.{name}" if path else name
+                    fqn = dotted(path, name)
                     tensors.append(
                         Emptied(
                             weakref.ref(part), name, fqn, is_buffer, id(tensor), adapter.version(tensor), digest(tensor)

@@ -4,11 +4,10 @@ from .models import StaticModel
 from .optimizers import StaticOptimizer
 from .payloads import StaticPayload
 from .process import StaticCollection, StaticDevice, StaticProcess
-from .program import ModelKey, Program
+from .program import Program
 from .units import StaticUnit
 
 __all__ = [
-    "ModelKey",
     "Program",
     "StaticCollection",
     "StaticDevice",

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from ...vocab.finding import Site
+from ...vocab.rule import ModelKey
 from ..interp.interpreter import Interpreter
 from ..relations import Address, Relation, relation
 from ..torch_model.escapes import describe
@@ -14,14 +15,6 @@ from ..trace import Step, Trace
 from ..values import EACH, Atom, ClassV, Ext, Obj, is_each
 
 RELATED = frozenset({Relation.SAME, Relation.CONTAINS, Relation.INSIDE})
-
-
-@dataclass(frozen=True, slots=True)
-class ModelKey:
-    """A model in the verdict table: what it is and where it is made or first sharded."""
-
-    label: str
-    site: Site
 
 
 class Handle:
