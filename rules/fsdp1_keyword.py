@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from fsdp2_lint.vocab.events import KeywordPassed
+from fsdp2_lint.vocab.events.plans import KeywordPassed
 from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
 
 # What FSDP1 took, and what says the same in FSDP2.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from fsdp2_lint.vocab.events import Saved
+from fsdp2_lint.vocab.events.checkpoints import Saved
 from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
 
 

@@ -12,7 +12,9 @@ from torch.optim import Optimizer
 
 from ..report.job import disagreements, merge
 from ..report.rank_file import RankFile
-from ..vocab.events import ForwardBegun, OptimizerSettled, PlanSettled, Stepped, TrainingSeen, UnitReady
+from ..vocab.events.forward import ForwardBegun
+from ..vocab.events.plans import PlanSettled, UnitReady
+from ..vocab.events.training import OptimizerSettled, Stepped, TrainingSeen
 from ..vocab.finding import Finding, Moment
 from . import adapter, facts
 from .exchange import exchange_all

@@ -8,7 +8,8 @@ from typing import Any
 
 from torch import nn
 
-from ..vocab.events import Called, Sharded
+from ..vocab.events.forward import Called
+from ..vocab.events.plans import Sharded
 from ..vocab.finding import Moment
 from . import adapter
 from .handles import RuntimeModel, RuntimeUnit

@@ -16,7 +16,7 @@ from ..report.codec import fact_as_json, finding_as_json, site_as_json
 from ..report.rank_file import VERSION, RankFile, Unwritten
 from ..source import Sources
 from ..suppress import partition
-from ..vocab.events import Event
+from ..vocab.events.base import Event
 from ..vocab.facts import Fact
 from ..vocab.finding import Finding, Observed
 from ..vocab.rule import Court, ModelKey, Verdict, agree

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from astroid import nodes
 
-from ..vocab.events import Imported
+from ..vocab.events.migration import Imported
 from ..vocab.finding import Moment, Site
 from .pins import oldest_torch
 from .project import Module

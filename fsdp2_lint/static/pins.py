@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-Version = tuple[int, int]
+from ..vocab.target import Version
+
 _FILES = ("pyproject.toml", "setup.py", "setup.cfg", "requirements*.txt", "requirements/*.txt", "requirements/*/*.txt")
 _PIN = re.compile(r"""(?<![\w-])torch["']?\s*[=:]?\s*["'(]?\s*(?:==|>=|~=|\^)\s*(\d+)\.(\d+)""")
 _NAMED = re.compile(r"torch[-_]?(\d)\.(\d+)")

@@ -48,6 +48,14 @@ class Moment:
 
 
 @dataclass(frozen=True, slots=True)
+class Place:
+    """What most answers carry as their proof: when it happened, and what, in words."""
+
+    when: Moment
+    words: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Label:
     """A site and what happens there."""
 

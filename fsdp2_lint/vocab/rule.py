@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from types import FunctionType
 from typing import ClassVar, Literal
 
-from . import events
 from .answers import CannotTell
+from .events.base import Event
 from .facts import Facts
 from .finding import Confidence, Finding, Label, Moment, Severity, Site, part, story
+from .target import NEWEST, Version
 
 
 class _Judged:
@@ -32,6 +34,8 @@ class Rule:
     and findings where it is violated. Asking an unknown answer for its truth leaves the
     handler, and the verdict is *unknown* with that answer's reason.
 
+    ``self.target`` is the version of torch that the program runs on, for clauses whose truth depends on it.
+
     A clause about the agreement of ranks names the kind of :class:`~fsdp2_lint.vocab.facts.Fact`
     that it ``compares`` and judges the facts of several ranks in :meth:`compare`.
     """
@@ -44,14 +48,17 @@ class Rule:
     help: ClassVar[str]
     confidence: ClassVar[Confidence] = Confidence.HIGH
     compares: ClassVar[str] = ""
-    handlers: ClassVar[dict[type[events.Event], Callable[..., Iterator[Outcome]]]] = {}
+    handlers: ClassVar[dict[type[Event], Callable[..., Iterator[Outcome]]]] = {}
 
     def __init_subclass__(cls) -> None:
         cls.handlers = {
-            getattr(events, annotation): method
+            method.__globals__[annotation]: method
             for method in vars(cls).values()
-            if callable(method) and (annotation := getattr(method, "__annotations__", {}).get("event"))
+            if isinstance(method, FunctionType) and (annotation := method.__annotations__.get("event"))
         }
+
+    def __init__(self, target: Version = NEWEST) -> None:
+        self.target = target
 
     def compare(self, facts: Facts) -> Iterator[Outcome]:
         """Judge the facts of one kind and key, by rank."""
@@ -123,12 +130,12 @@ class Court:
     def __init__(self, rules: Iterable[Rule]) -> None:
         self.verdicts: dict[tuple[str, object | None], Verdict] = {}
         self.broken: list[tuple[str, Exception]] = []
-        self._subscribed: dict[type[events.Event], list[tuple[Rule, Callable[..., Iterator[Outcome]]]]] = {}
+        self._subscribed: dict[type[Event], list[tuple[Rule, Callable[..., Iterator[Outcome]]]]] = {}
         for rule in rules:
             for event_type, method in rule.handlers.items():
                 self._subscribed.setdefault(event_type, []).append((rule, method))
 
-    def hear(self, event: events.Event) -> tuple[list[Finding], list[Verdict]]:
+    def hear(self, event: Event) -> tuple[list[Finding], list[Verdict]]:
         """Put an event before the rules; what they found in it, and the verdicts that it may have changed."""
         found: list[Finding] = []
         touched: list[Verdict] = []
@@ -150,7 +157,7 @@ class Court:
                 verdict.unknown.setdefault("this clause broke down here", event.at)
         return found, touched
 
-    def _verdict(self, rule: Rule, event: events.Event) -> Verdict:
+    def _verdict(self, rule: Rule, event: Event) -> Verdict:
         subject = getattr(event.subject, "model_key", event.subject)
         key = (rule.code, subject)
         if key not in self.verdicts:

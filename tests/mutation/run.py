@@ -39,13 +39,18 @@ class Outcome:
 
 
 def recipes(corpus: Path | None) -> Iterator[tuple[Path, Mapping[str, Any]]]:
+    """Faults of own projects lie beside them; those of one hundred of the catalogue together in ``own/``."""
     if corpus is not None:
-        for recipe in json.loads((HERE / "real_projects.json").read_text()):
-            yield corpus / recipe["repo"].replace("/", "__"), recipe
+        for file in sorted((HERE / "real").glob("*.json")):
+            for recipe in json.loads(file.read_text()):
+                yield corpus / recipe["repo"].replace("/", "__"), recipe
         return
     for file in sorted(PROJECTS.glob("*/faults.json")):
         for recipe in json.loads(file.read_text()):
             yield file.parent, recipe
+    for file in sorted((HERE / "own").glob("*.json")):
+        for recipe in json.loads(file.read_text()):
+            yield PROJECTS / recipe["project"], recipe
 
 
 def keep_unchanged_files() -> None:

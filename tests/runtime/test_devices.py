@@ -25,7 +25,8 @@ from fsdp2_lint.runtime import facts
 from fsdp2_lint.runtime.handles.process import CudaUse, RuntimeDevice, RuntimeProcess
 from fsdp2_lint.runtime.hooks import process
 from fsdp2_lint.runtime.session import Options, Session
-from fsdp2_lint.vocab.events import DeviceSelected, Event, Launched, ProgramEnded
+from fsdp2_lint.vocab.events.base import Event
+from fsdp2_lint.vocab.events.process import DeviceSelected, Launched, ProgramEnded
 from fsdp2_lint.vocab.facts import Fact
 from fsdp2_lint.vocab.finding import Finding, Moment, Site
 from fsdp2_lint.vocab.rule import Court, Verdict, agree

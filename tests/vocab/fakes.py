@@ -7,8 +7,10 @@ An *assignment* maps a question (``"event.field.method"``) to what the witness k
 from __future__ import annotations
 
 import dataclasses
+import importlib
 import inspect
 import itertools
+import pkgutil
 import typing
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -19,23 +21,32 @@ from hypothesis import strategies as st
 
 from fsdp2_lint.vocab import events
 from fsdp2_lint.vocab.answers import Answer, Many, many, no, unknown, yes
-from fsdp2_lint.vocab.events import Event
-from fsdp2_lint.vocab.finding import Finding, Moment, Site
+from fsdp2_lint.vocab.events.base import Event
+from fsdp2_lint.vocab.finding import Finding, Moment, Place, Site
 from fsdp2_lint.vocab.handles import Stale
 from fsdp2_lint.vocab.live import Leftover, Memory
 from fsdp2_lint.vocab.rule import Court, Rule
 
 WHY = "nobody knows"
-_CLASSES = [each for _, each in inspect.getmembers(events, inspect.isclass)]
-EVENTS = [each for each in _CLASSES if each is not Event and issubclass(each, Event)]
+for topic in pkgutil.iter_modules(events.__path__, f"{events.__name__}."):
+    importlib.import_module(topic.name)
+
+
+def _kinds(of: type[Event]) -> Iterator[type[Event]]:
+    for kind in of.__subclasses__():
+        yield from [kind, *_kinds(kind)]
+
+
+EVENTS = sorted(_kinds(Event), key=lambda kind: kind.__name__)
 MOMENTS = st.builds(
     Moment,
     st.builds(Site, st.sampled_from(["train.py", "helper.py"]), st.integers(1, 6)),
     st.lists(st.builds(Site, st.just("main.py"), st.integers(1, 3)), max_size=2).map(tuple),
 )
 WORDS = st.sampled_from(["forward", "mesh", "auto_wrap_policy", "summon_full_params", "torch.save", "generate"])
+PLACES = st.builds(Place, MOMENTS, st.just("what happens there"))
 STALE = st.builds(Stale, MOMENTS, MOMENTS, st.just("model"))
-# What a yes carries, question by question; a truth with no more to say for all others.
+# What a yes carries, question by question; a place for all others, which is what new questions should carry.
 PROOFS: dict[str, st.SearchStrategy[Any]] = {
     "inside": MOMENTS,
     "repeated": MOMENTS,
@@ -153,7 +164,7 @@ def all_questions(event: type[Event]) -> dict[str, Any]:
 
 def answer_to(question: str, kind: type) -> st.SearchStrategy[Any]:
     """Anything that a witness may say, an unknown included."""
-    proof = PROOFS.get(question.rpartition(".")[2], st.just(True))
+    proof = PROOFS.get(question.rpartition(".")[2], PLACES)
     if kind is Many:
         return st.builds(many, st.lists(proof, max_size=2), st.sampled_from(["", WHY]))
     assert kind is Answer, f"{question} returns {kind}"
@@ -210,7 +221,7 @@ class Partial(dict):  # type: ignore[type-arg]
 
 def options(event: type[Event], question: str) -> list[Any]:
     """One answer of each kind, with a proof of the right shape."""
-    proof = FIXED.get(question.rpartition(".")[2], True)
+    proof = FIXED.get(question.rpartition(".")[2], Place(EARLY, "what happens there"))
     if all_questions(event)[question] is Many:
         return [many(()), many([proof]), many((), WHY), many([proof], WHY)]
     return [*map(yes, [proof, *FURTHER.get(question.rpartition(".")[2], ())]), no(), unknown(WHY)]

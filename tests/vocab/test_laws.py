@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from fsdp2_lint import registry
 from fsdp2_lint.vocab import handles, live
-from fsdp2_lint.vocab.events import Event
+from fsdp2_lint.vocab.events.base import Event
 from fsdp2_lint.vocab.rule import Rule
 
 from .fakes import (

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fsdp2_lint.vocab.answers import unknown, yes
-from fsdp2_lint.vocab.events import Called, DeviceIndexDiscarded, Imported, PlanSettled
+from fsdp2_lint.vocab.events.forward import Called
+from fsdp2_lint.vocab.events.migration import Imported
+from fsdp2_lint.vocab.events.plans import PlanSettled
+from fsdp2_lint.vocab.events.process import DeviceIndexDiscarded
 from fsdp2_lint.vocab.finding import Moment, Severity, Site
 from fsdp2_lint.vocab.rule import JUDGED, Court, Outcome, Rule
 

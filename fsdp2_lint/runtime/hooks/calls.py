@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from ...vocab.events import Called
+from ...vocab.events.forward import Called
 from .. import adapter
 from ..handles import RuntimeModel
 from ..session import Session

@@ -11,7 +11,7 @@ import torch.distributed.checkpoint as dcp
 from torch import nn
 from torch.distributed.fsdp import FullyShardedDataParallel as Fsdp1
 
-from ...vocab.events import CheckpointLoaded, Fsdp1ContextUsed, Loaded, Saved
+from ...vocab.events.checkpoints import CheckpointLoaded, Fsdp1ContextUsed, Loaded, Saved
 from ..handles import RuntimeModel, RuntimePayload
 from ..session import Session
 from ..sites import here

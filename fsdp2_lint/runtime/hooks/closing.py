@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import time
 
-from ...vocab.events import PlanSettled, ProgramEnded, TrainingSeen
+from ...vocab.events.plans import PlanSettled
+from ...vocab.events.process import ProgramEnded
+from ...vocab.events.training import TrainingSeen
 from ..handles import RuntimeModel, RuntimeProcess
 from ..ledger import Trained
 from ..session import ContractViolation, Session

@@ -8,7 +8,9 @@ from typing import Any
 import torch
 from torch import nn
 
-from ...vocab.events import BackwardEnded, ForwardBegun, ForwardEnded, ForwardSeen, Materialised, UnitReady
+from ...vocab.events.forward import BackwardEnded, ForwardBegun, ForwardEnded
+from ...vocab.events.initialisation import ForwardSeen, Materialised
+from ...vocab.events.plans import UnitReady
 from ...vocab.finding import Moment
 from .. import adapter, facts
 from ..handles import RuntimeModel, RuntimeUnit

@@ -9,7 +9,7 @@ from typing import Any
 from torch.optim import Optimizer
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
-from ...vocab.events import OptimizerSettled, Stepped
+from ...vocab.events.training import OptimizerSettled, Stepped
 from .. import adapter, facts
 from ..handles import RuntimeModel, RuntimeOptimizer
 from ..ledger import Built, Sharding, Trained

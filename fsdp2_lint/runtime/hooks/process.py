@@ -8,7 +8,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
-from ...vocab.events import DeviceSelected, Launched
+from ...vocab.events.process import DeviceSelected, Launched
 from .. import adapter, facts
 from ..handles import RuntimeDevice, RuntimeProcess
 from ..session import Session

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch.distributed.tensor import DTensor
 
-from ...vocab.events import ValueRead
+from ...vocab.events.training import ValueRead
 from ..handles import RuntimeReading
 from ..session import Session
 from ..sites import called_by_torch, here

@@ -14,7 +14,7 @@ from torch.nn.modules.module import (
     register_module_parameter_registration_hook,
 )
 
-from ...vocab.events import Sharded
+from ...vocab.events.plans import Sharded
 from ...vocab.finding import Moment
 from .. import adapter
 from ..digests import digest

@@ -1,0 +1,23 @@
+"""Calls of models, past their hooks or through them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...vocab.events.base import Event
+from ...vocab.events.forward import Called
+from ..handles import Program, StaticModel
+from ..trace import Step
+from .process import collective
+from .producers import on
+
+
+@on("called")
+def called(program: Program, step: Step) -> Iterator[Event]:
+    """Of objects that some sharding may have touched."""
+    if step.subject is None or not program.concerned(step.subject):
+        return
+    if step["hooked"]:
+        yield from collective(program, step)
+    else:
+        yield Called(when=step.when, model=StaticModel(program, step.subject, step), method=step["method"])

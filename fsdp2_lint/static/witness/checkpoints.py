@@ -1,0 +1,29 @@
+"""What is saved and loaded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...vocab.events.base import Event
+from ...vocab.events.checkpoints import Fsdp1ContextUsed, Loaded, Saved
+from ..handles import Program, StaticModel, StaticPayload
+from ..trace import Step
+from .producers import on
+
+
+@on("saved")
+def saved(program: Program, step: Step) -> Iterator[Event]:
+    yield Saved(when=step.when, payload=StaticPayload(program, step), by=step["by"])
+
+
+@on("loaded")
+def loaded(program: Program, step: Step) -> Iterator[Event]:
+    if step.subject is not None and program.concerned(step.subject):
+        model = StaticModel(program, step.subject, step)
+        yield Loaded(when=step.when, model=model, payload=StaticPayload(program, step))
+
+
+@on("fsdp1_context")
+def fsdp1_context(program: Program, step: Step) -> Iterator[Event]:
+    if step.subject is not None and program.concerned(step.subject):
+        yield Fsdp1ContextUsed(when=step.when, name=step["name"], model=StaticModel(program, step.subject, step))

@@ -1,0 +1,58 @@
+"""Calls of ``fully_shard``, and the plan that they make together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from ...vocab.events.base import Event
+from ...vocab.events.plans import KeywordPassed, PlanSettled, Sharded
+from ...vocab.finding import Moment, Site
+from ..handles import Program, StaticModel, StaticUnit
+from ..relations import Relation
+from ..trace import Step
+from ..values import Obj
+from .producers import at_end, on
+
+
+@on("sharded")
+def sharded(program: Program, step: Step) -> Iterator[Event]:
+    when = step.when
+    for obj in step["group"]:
+        yield Sharded(when=when, unit=StaticUnit(program, step, obj))
+    if step["group"]:
+        unit = StaticUnit(program, step, step["group"][0])
+        for keyword, node in step["keywords"].items():
+            yield KeywordPassed(when=Moment(_site(when, node), when.stack), keyword=keyword, unit=unit)
+
+
+def _site(when: Moment, node: Any) -> Site:
+    """A keyword's value; the whole call where the keyword came in a dict."""
+    row = getattr(node, "lineno", None)
+    if row is None:
+        return when.at
+    return Site(when.at.path, row, (node.col_offset or 0) + 1, node.end_lineno or row, (node.end_col_offset or 0) + 1)
+
+
+@at_end
+def settled_plans(program: Program) -> Iterator[Event]:
+    """For each outermost module, and for each root that is sharded inside one."""
+    models: dict[Obj, Step] = {}
+    for step in program.trace.of("sharded"):
+        for obj in step["group"]:
+            models[program.top(obj)] = step
+            if not step["listed"] and not any(True for _ in program.units(obj, Relation.INSIDE, Relation.MAY)):
+                models[obj] = step
+    for model, last in models.items():
+        yield PlanSettled(when=last.when, model=StaticModel(program, model))
+        for step in _without_root(program, model):
+            yield PlanSettled(when=step.when, model=StaticModel(program, model, path=step.guard))
+
+
+def _without_root(program: Program, model: Obj) -> Iterator[Step]:
+    """The first call on a part of the model that is only made on paths on which the model itself is not sharded."""
+    whole = [step for step, _ in program.units(model, Relation.SAME)]
+    for step, _ in program.units(model, Relation.CONTAINS) if whole else ():
+        if not step.guard.blurred and not any(step.guard.compatible(other.guard) for other in whole):
+            yield step
+            return
