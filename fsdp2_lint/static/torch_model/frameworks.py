@@ -17,6 +17,11 @@ _RANKS: dict[str, Value] = {
     "is_main_process": Cond(("is", GLOBAL, 0)), "is_global_zero": Cond(("is", GLOBAL, 0)),
     "is_world_process_zero": Cond(("is", GLOBAL, 0)), "is_local_main_process": Cond(("is", LOCAL, 0)),
 }  # fmt: skip
+# The same as methods: of Ray's context, and of the Trainer of Hugging Face, which users subclass.
+_RANK_METHODS: dict[str, Value] = {
+    "get_world_rank": GLOBAL, "get_local_rank": LOCAL,
+    "is_world_process_zero": Cond(("is", GLOBAL, 0)), "is_local_process_zero": Cond(("is", LOCAL, 0)),
+}  # fmt: skip
 
 
 def framework_of(qname: str) -> str:
@@ -44,6 +49,8 @@ def framework_attr(obj: Obj, name: str) -> Value | None:
 
 def framework_method(machine: Interpreter, obj: Obj, name: str, call: Call) -> Value | None:
     who = obj.atom.facts.get("framework")
+    if name in _RANK_METHODS and not call.all and (who or name.endswith("zero")):
+        return _RANK_METHODS[name]
     if not who:
         return None
     managed(machine, who, call)

@@ -44,7 +44,7 @@ from . import (  # noqa: F401 (they register)
 from .escapes import describe
 from .frameworks import call_framework, framework_method, framework_of
 from .objects import Objects
-from .tables import EXTERNALS, METHODS
+from .tables import EXTERNALS, METHODS, TENSOR_METHODS
 
 if TYPE_CHECKING:
     from ..interp.call import Call
@@ -176,7 +176,7 @@ class TorchModel(Objects):
         if handler is not None:
             self.called_name = name
             return handler(self, obj, call)
-        if not self.harmless_object(obj):
+        if name not in TENSOR_METHODS and not self.harmless_object(obj):
             self.opened(f"{describe(obj)}.{name}()", call, receiver=obj)
         self.callbacks(call)
         if name == "set_device":

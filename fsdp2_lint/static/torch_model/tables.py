@@ -63,9 +63,22 @@ DYNAMIC = frozenset(
 _STDLIB_OPAQUE = ("subprocess", "importlib", "runpy", "multiprocessing", "concurrent")
 
 
+# Base classes of frameworks whose own methods leave the layers of the model to the user.
+_PLAIN_BASES = frozenset({"LightningModule", "LightningDataModule"})
+# Methods that only tensors have: whatever they are called on, nothing is sharded, moved or selected.
+TENSOR_METHODS = frozenset(
+    """flatten unflatten view view_as reshape transpose permute contiguous unsqueeze squeeze expand expand_as
+    repeat_interleave chunk argmax argmin softmax log_softmax masked_fill masked_select gather scatter index_select
+    numel dim size mean sum amax amin std var exp log sqrt pow clamp abs eq ne lt gt le ge logical_not logical_and
+    cumsum topk tril triu unbind roll tolist nonzero long int bool""".split()
+)
+
+
 def is_harmless(qname: str) -> bool:
     """Does this function of another package leave models, optimizers and the device alone?"""
     package = qname.split(".")[0]
+    if any(part in _PLAIN_BASES for part in qname.rsplit(".", 2)[1:]):
+        return True
     if qname in DYNAMIC or package in _STDLIB_OPAQUE:
         return False
     return package in HARMLESS or package in sys.stdlib_module_names
