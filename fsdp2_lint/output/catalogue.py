@@ -1,0 +1,72 @@
+"""The list of clauses, made from the rule modules: for people, for programs and for the documentation."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+
+from fsdp2_lint.vocab.finding import DOCS_URL
+from fsdp2_lint.vocab.rule import Rule
+
+FORMATS = ("text", "json", "markdown")
+HUNDREDS = {
+    "1": "Launch and device",
+    "2": "Initialisation",
+    "3": "Sharding plan",
+    "4": "Forward",
+    "5": "Precision and offload",
+    "6": "Optimizer and gradients",
+    "7": "Checkpoints",
+    "8": "Agreement of ranks",
+    "9": "Migration and API",
+}
+_INTRODUCTION = """# The clauses
+
+Written by `fsdp2-lint rules --output-format markdown`. Each clause has a module and a page here. Its witnesses: **S**
+the source, **R** a running job, **P** a rehearsal in one process.
+"""
+
+
+def render(name: str, rules: Iterable[Rule]) -> str:
+    known = list(rules)
+    if name == "json":
+        return json.dumps([_as_json(rule) for rule in known], indent=2) + "\n"
+    return _markdown(known) if name == "markdown" else _text(known)
+
+
+def _as_json(rule: Rule) -> dict[str, str]:
+    return {
+        "code": rule.code,
+        "name": rule.name,
+        "severity": rule.severity.value,
+        "confidence": rule.confidence.value,
+        "witnesses": rule.witnesses,
+        "summary": rule.summary,
+        "url": f"{DOCS_URL}{rule.name}/",
+    }
+
+
+def _text(rules: list[Rule]) -> str:
+    width = max((len(rule.name) for rule in rules), default=0)
+    return "".join(
+        f"{rule.code}  {rule.severity.value:<7}  {rule.witnesses:<3}  {rule.name:<{width}}  {rule.summary}\n"
+        for rule in rules
+    )
+
+
+def _markdown(rules: list[Rule]) -> str:
+    lines = [_INTRODUCTION]
+    for hundred, title in HUNDREDS.items():
+        mine = [rule for rule in rules if rule.code[4] == hundred]
+        if mine:
+            lines += [f"## {hundred}xx {title}", "", "| code | clause | severity | witnesses | violated when |"]
+            lines += ["|---|---|---|---|---|", *map(_row, mine), ""]
+    return "\n".join(lines)
+
+
+def _row(rule: Rule) -> str:
+    page = rule.name.replace("-", "_")
+    summary = rule.summary.replace("|", "\\|")
+    return (
+        f"| {rule.code} | [{rule.name}]({page}.md) | {rule.severity.value} | {' '.join(rule.witnesses)} | {summary} |"
+    )
