@@ -117,7 +117,9 @@ class StaticCollection:
             return unknown("which model this is about is not known")
         if subject in self.program.machine.optimizers:
             return unknown("which model this is about is not known")
-        for sharding, _part in self.program.units(subject, *RELATED):
+        # what is called inside a group that is gathered already gathers nothing more
+        gathering = (Relation.SAME, Relation.CONTAINS) if self.step.kind == "called" else RELATED
+        for sharding, _part in self.program.units(subject, *gathering):
             if sharding.driven_before(self.step):
                 return yes()
         may = any(True for _ in self.program.units(subject, Relation.MAY))

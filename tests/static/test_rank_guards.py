@@ -1,0 +1,40 @@
+"""FSDP801 is about collectives: what gathers nothing may run on some ranks only."""
+
+from __future__ import annotations
+
+from .program import analyse, script
+
+PARTS = """
+class Tagged(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.ModuleList(nn.Linear(8, 8) for _ in range(4))
+        self.tagger = nn.Linear(8, 8)
+
+    def forward(self, x, labels=None):
+        for layer in self.layers:
+            x = layer(x)
+        if labels is not None:
+            x = self.tagger(x)
+        return x
+"""
+TRAINING = """
+dist.init_process_group("gloo")
+model = Tagged()
+for layer in model.layers:
+    fully_shard(layer)
+fully_shard(model)
+labels = torch.ones(1) if dist.get_rank() == 0 else None
+model(torch.ones(2, 8), labels).sum().backward()
+"""
+
+
+OWN_GROUP = TRAINING.replace("fully_shard(model)", "fully_shard(model.tagger)\nfully_shard(model)")
+
+
+def test_a_part_of_a_gathered_group_gathers_nothing() -> None:
+    assert "FSDP801" not in analyse(script(TRAINING, net=PARTS)).codes
+
+
+def test_a_group_of_its_own_does() -> None:
+    assert "FSDP801" in analyse(script(OWN_GROUP, net=PARTS)).codes
