@@ -138,14 +138,16 @@ class RuntimeModel:
     def _late(self) -> list[tuple[tuple[Moment, str, Moment], list[torch.Tensor]]]:
         outside = {id(parameter): parameter for _, parameter in self._unmanaged()}
         found = []
+        paths = {id(part): path for path, part in self.module.named_modules()}
         for attached in self.ledger.attached:
             value, owner = attached.live_value(), attached.owner()
-            if value is None or owner is None or not any(part is owner for part in self.module.modules()):
+            if value is None or owner is None or id(owner) not in paths:
                 continue
+            name = ".".join(filter(None, (paths[id(owner)], attached.name)))
             parameters = [value] if isinstance(value, torch.Tensor) else list(value.parameters())
             own = [each for each in parameters if id(each) in outside]
             if own:
-                found.append(((attached.when, attached.name, attached.sharding.when), own))
+                found.append(((attached.when, name, attached.sharding.when), own))
         return found
 
     def hooks_bypassed(self, method: str) -> Answer:

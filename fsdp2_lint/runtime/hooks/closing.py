@@ -19,10 +19,15 @@ def due(session: Session) -> bool:
 
 def settle(session: Session, model: Trained) -> None:
     """No further ``fully_shard`` is expected on a model that trains."""
+    if not model.settled:
+        model.settled = True
+        _judge_plan(session, model)
+
+
+def _judge_plan(session: Session, model: Trained) -> None:
     top = model.module()
-    if model.settled or top is None:
+    if top is None:
         return
-    model.settled = True
     shardings = session.ledger.inside(top)
     modules = {id(top): top}
     for sharding in shardings:  # roots that lie inside something that is not sharded itself
@@ -57,6 +62,8 @@ def close(session: Session, *, why: str) -> None:
     if not session.hot.live:
         return
     for model in session.ledger.models:
+        if model.settled and why == "steps":  # what was attached or unfrozen since its first step
+            _judge_plan(session, model)
         settle(session, model)
     session.finished(why=why)
 
