@@ -67,8 +67,15 @@ def modules(machine: Interpreter, obj: Obj, call: Call) -> Value:
     known = descendants(machine, obj)
     found: list[tuple[str, Value]] = list(known) if known is not None else [("", obj.child(BELOW))]
     return machine.new_list(
-        [TupleV((Text(False, name), child)) if named else child for name, child in found], exact=False
+        [TupleV((_spelled(name, known is not None), child)) if named else child for name, child in found], exact=False
     )
+
+
+def _spelled(path: str, known: bool) -> Value:
+    """The name of a module as ``named_modules`` gives it; where it has an index that is not known, a text."""
+    if not known or EACH[:2] in path or SOME in path:
+        return Text(False, path)
+    return Const(path.replace("['", "").replace("']", "").replace("[", "").replace("]", ""))
 
 
 @method("children", "named_children")

@@ -146,6 +146,12 @@ def _rows(machine: Interpreter, rows: tuple[Any, ...], why: str) -> Value:
     return made
 
 
+_TEXT_METHODS = frozenset(
+    """lower upper strip lstrip rstrip startswith endswith replace removeprefix removesuffix split rsplit isdigit
+    isnumeric isdecimal count find""".split()
+)
+
+
 def text_method(machine: Interpreter, leaf: Value, name: str, call: Call) -> Value:
     """Methods of strings and other plain values."""
     if (
@@ -154,11 +160,12 @@ def text_method(machine: Interpreter, leaf: Value, name: str, call: Call) -> Val
         and all(isinstance(arg, Const) for arg in call.args)
         and not call.kwargs
     ):
-        if name in ("lower", "upper", "strip", "startswith", "endswith", "replace", "removeprefix", "removesuffix"):
+        if name in _TEXT_METHODS:
             try:
-                return Const(getattr(leaf.value, name)(*[arg.value for arg in call.args if isinstance(arg, Const)]))
-            except (TypeError, AttributeError):
+                made = getattr(leaf.value, name)(*[arg.value for arg in call.args if isinstance(arg, Const)])
+            except (TypeError, ValueError):
                 return unknown(name)
+            return machine.new_list([Const(part) for part in made]) if isinstance(made, list) else Const(made)
     if name == "format":
         return machine.text([leaf, *call.all])
     if name == "join" and call.args:

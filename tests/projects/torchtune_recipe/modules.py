@@ -1,4 +1,21 @@
+import torch.nn.functional as F
 from torch import nn
+
+
+class MultiHeadAttention(nn.Module):
+    def __init__(self, dim, heads):
+        super().__init__()
+        self.heads = heads
+        self.q_proj = nn.Linear(dim, dim, bias=False)
+        self.k_proj = nn.Linear(dim, dim, bias=False)
+        self.v_proj = nn.Linear(dim, dim, bias=False)
+        self.output_proj = nn.Linear(dim, dim, bias=False)
+
+    def forward(self, x):
+        projected = (self.q_proj(x), self.k_proj(x), self.v_proj(x))
+        q, k, v = (each.unflatten(-1, (self.heads, -1)).transpose(1, 2) for each in projected)
+        x = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        return self.output_proj(x.transpose(1, 2).flatten(2))
 
 
 class FeedForward(nn.Module):
@@ -17,13 +34,12 @@ class DecoderLayer(nn.Module):
     def __init__(self, dim, heads, hidden):
         super().__init__()
         self.sa_norm = nn.RMSNorm(dim)
-        self.attn = nn.MultiheadAttention(dim, heads, batch_first=True, bias=False)
+        self.attn = MultiHeadAttention(dim, heads)
         self.mlp_norm = nn.RMSNorm(dim)
         self.mlp = FeedForward(dim, hidden)
 
     def forward(self, x):
-        h = self.sa_norm(x)
-        x = x + self.attn(h, h, h, need_weights=False)[0]
+        x = x + self.attn(self.sa_norm(x))
         return x + self.mlp(self.mlp_norm(x))
 
 
