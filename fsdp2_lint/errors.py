@@ -9,5 +9,9 @@ class NothingToCheck(Refusal):
     """The given paths hold no Python file."""
 
 
+class BadSetting(Refusal):
+    """A file of settings says what the tool cannot use."""
+
+
 class UnknownCode(Refusal):
     """A code, prefix or name that fits no clause."""

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fsdp2_lint import syntax
 from fsdp2_lint.discovery import Discovered, discover
 from fsdp2_lint.errors import NothingToCheck
+from fsdp2_lint.settings import settings
 from fsdp2_lint.source import Sources, display_path, finding_in_characters, labels_in_characters
+from fsdp2_lint.vocab.target import NEWEST, Version
 
 if TYPE_CHECKING:
     from fsdp2_lint.static.check import ModelVerdicts, Result
@@ -28,6 +31,7 @@ class Report:
     traces: list[str] = field(default_factory=list)
     files: int = 0
     candidates: int = 0
+    target: Version = NEWEST
     sources: Sources = field(default_factory=Sources)
 
 
@@ -37,9 +41,13 @@ def lint(
     stdin: tuple[str, bytes] | None = None,
     select: Sequence[str] = (),
     ignore: Sequence[str] = (),
+    target: Version | None = None,
     dump_trace: bool = False,
 ) -> Report:
-    """Check ``paths``. A code that does not exist raises :class:`UnknownCode`."""
+    """Check ``paths``. A code that does not exist raises :class:`UnknownCode`.
+
+    ``target`` is the torch that the code is to run on; None leaves that to the project's settings and pins.
+    """
     if select or ignore:  # a misspelt code is an error even where there is nothing to find
         from fsdp2_lint import registry
 
@@ -49,31 +57,40 @@ def lint(
     report.failures = [f"{display_path(path)}: {reason}" for path, reason in found.errors]
     if not found.files and not found.errors:
         raise NothingToCheck(f"no Python files in {', '.join(paths)}")
+    stated = settings(found.root)  # a misspelt key is an error, whatever else there is
     candidates = set(found.candidates)
     for path, data in found.explicit.items():
         if path not in candidates and (problem := syntax.problem(path, data)):
             _report_problem(report, path, *problem)
     if found.candidates:
-        _run_engine(report, found, select, ignore, dump_trace)
+        _run_engine(report, found, select, ignore, target or stated.target_torch, dump_trace)
     report.findings.sort(key=_place)
     return report
 
 
 def _run_engine(
-    report: Report, found: Discovered, select: Sequence[str], ignore: Sequence[str], dump_trace: bool
+    report: Report,
+    found: Discovered,
+    select: Sequence[str],
+    ignore: Sequence[str],
+    stated: Version | None,
+    dump_trace: bool,
 ) -> None:
     # A tree without FSDP2 never comes here, and so never pays for these imports.
     from fsdp2_lint import registry
     from fsdp2_lint.static.check import check
+    from fsdp2_lint.static.pins import pinned_torch
     from fsdp2_lint.suppress import partition
 
     rules, selection = registry.select(registry.rules(), select, ignore)
+    report.target = stated or pinned_torch(Path(found.root)) or NEWEST
     result: Result = check(
         found.files,
         root=found.root,
         explicit=set(found.explicit),
         overlay=found.overlay or None,
-        rules=[rule for rule in rules if "S" in rule.witnesses],
+        rules=registry.for_target((rule for rule in rules if "S" in rule.witnesses), report.target),
+        target=stated,
         dump_trace=dump_trace,
     )
     asked = set(found.files)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from fsdp2_lint.errors import UnknownCode
 from fsdp2_lint.vocab.finding import Severity
 from fsdp2_lint.vocab.rule import Rule
+from fsdp2_lint.vocab.target import Version
 
 if TYPE_CHECKING:
     from fsdp2_lint.vocab.finding import Finding
@@ -41,6 +42,11 @@ def rules() -> tuple[Rule, ...]:
                     raise RuntimeError(f"{value.code} is defined in {classes[value.code].__module__} and in {stem}")
                 classes[value.code] = value
     return tuple(classes[code]() for code in sorted(classes))
+
+
+def for_target(rules: Iterable[Rule], target: Version) -> list[Rule]:
+    """The same clauses, as they speak for one version of torch."""
+    return [type(each)(target) for each in rules]
 
 
 def rule(code_or_name: str) -> Rule:

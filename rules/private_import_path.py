@@ -6,6 +6,9 @@ from collections.abc import Iterator
 
 from fsdp2_lint.vocab.events.migration import Imported
 from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
+from fsdp2_lint.vocab.target import in_words
+
+PUBLIC_SINCE = (2, 6)
 
 
 class PrivateImportPath(Rule):
@@ -17,10 +20,12 @@ class PrivateImportPath(Rule):
     help = "import it from torch.distributed.fsdp (public since torch 2.6)"
 
     def imported(self, event: Imported) -> Iterator[Outcome]:
+        if self.target < PUBLIC_SINCE:
+            return
         yield JUDGED
         if not event.gated:
             yield self.found(
                 event.when,
                 f"{event.path} is private: torch may move it without notice",
-                f"{event.public} is the public name",
+                f"{event.public} is the public name since {in_words(PUBLIC_SINCE)}",
             )

@@ -11,6 +11,7 @@ import click
 
 from fsdp2_lint.cli.streams import ABNORMAL, CLEAN, FOUND, Failure, complain, note, use_color
 from fsdp2_lint.errors import Refusal
+from fsdp2_lint.vocab.target import Version, parse
 
 if TYPE_CHECKING:
     from fsdp2_lint.lint import Report
@@ -29,6 +30,13 @@ _SHARED: tuple[Callable[[Any], Any], ...] = (
     ),
     click.option(
         "--ignore", multiple=True, metavar="CODES", help="Leave out these codes or prefixes. The longer prefix wins."
+    ),
+    click.option(
+        "--target-torch",
+        metavar="VERSION",
+        callback=lambda context, option, value: _version(value),
+        help="The torch that the code is to run on, such as 2.8. Default: the setting target-torch, else the version"
+        " that the project pins, else the newest known.",
     ),
     click.option("--stdin-filename", metavar="FILE", help="The name of what is read from stdin when PATHS is -."),
     click.option("--no-cache", is_flag=True, help="Accepted for scripts that pass it: nothing is cached yet."),
@@ -62,6 +70,7 @@ class Options:
     paths: tuple[str, ...]
     select: tuple[str, ...]
     ignore: tuple[str, ...]
+    target_torch: Version | None
     stdin_filename: str | None
     no_cache: bool
     exit_zero: bool
@@ -97,6 +106,7 @@ def analyse(options: Options) -> Report:
             stdin=stdin,
             select=split(options.select),
             ignore=split(options.ignore),
+            target=options.target_torch,
             dump_trace=options.dump_trace,
         )
     except Refusal as refusal:
@@ -108,6 +118,13 @@ def analyse(options: Options) -> Report:
     for message in report.failures:
         complain(message)
     return report
+
+
+def _version(text: str | None) -> Version | None:
+    try:
+        return parse(text) if text is not None else None
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
 
 
 def split(values: Sequence[str]) -> list[str]:

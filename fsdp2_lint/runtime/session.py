@@ -20,6 +20,7 @@ from ..vocab.events.base import Event
 from ..vocab.facts import Fact
 from ..vocab.finding import Finding, Observed
 from ..vocab.rule import Court, ModelKey, Verdict, agree
+from ..vocab.target import parse
 from . import adapter
 from .exchange import exchange
 from .handles.process import CudaUse
@@ -54,7 +55,8 @@ class Session:
 
     def __init__(self, file: RankFile | None, options: Options, script: str = "") -> None:
         rules, self.selection = registry.select(registry.rules(), options.select, options.ignore)
-        self.rules = [rule for rule in rules if "R" in rule.witnesses]
+        running = parse(torch.__version__)
+        self.rules = registry.for_target((rule for rule in rules if "R" in rule.witnesses), running)
         self.options = options
         self.file = file or Unwritten()
         self.facts: list[Fact] = []

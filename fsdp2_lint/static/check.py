@@ -12,6 +12,7 @@ from typing import Literal
 from ..vocab.finding import Finding, Label, Site
 from ..vocab.overlaps import Programs, without_consequences
 from ..vocab.rule import Court, ModelKey, Rule, Verdict
+from ..vocab.target import Version
 from . import garbage
 from .driver import Driver
 from .project import Project
@@ -65,12 +66,14 @@ def check(
     explicit: Collection[str] = (),
     overlay: Mapping[str, bytes] | None = None,
     rules: Sequence[Rule],
+    target: Version | None = None,
     dump_trace: bool = False,
 ) -> Result:
     """Analyse ``files`` as one program. Nothing in them is imported or executed.
 
     ``explicit`` names the files that the user asked for one by one: those are entry points
-    even if they look like tests. ``overlay`` gives contents that are not on disk.
+    even if they look like tests. ``overlay`` gives contents that are not on disk. ``target`` is
+    the torch that was stated for all files; None leaves it to what each says it runs on.
     """
     result = Result(files=len(files))
     failure: list[BaseException] = []
@@ -78,7 +81,7 @@ def check(
     def work() -> None:
         try:
             with garbage.by_hand():
-                _check(result, files, root, explicit, overlay, rules, dump_trace)
+                _check(result, files, root, explicit, overlay, rules, target, dump_trace)
         except BaseException as error:  # handed over to the caller's thread
             failure.append(error)
 
@@ -98,10 +101,12 @@ def check(
 
 def _check(
     result: Result, files: Sequence[str], root: str, explicit: Collection[str],
-    overlay: Mapping[str, bytes] | None, rules: Sequence[Rule], dump_trace: bool,
+    overlay: Mapping[str, bytes] | None, rules: Sequence[Rule],
+    target: Version | None, dump_trace: bool,
 ) -> None:  # fmt: skip
     project = Project(Path(root), dict(overlay or {}))
     project.files = list(files)
+    project.target = target
     court = Court(rules)
     driver = Driver(project, court, explicit=frozenset(explicit), keep_traces=dump_trace)
     driver.run()

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 from astroid import nodes
 
 from ..vocab.events.migration import Imported
 from ..vocab.finding import Moment, Site
-from .pins import oldest_torch
-from .project import Module
+from .project import Module, Project
 
 _PRIVATE = ("torch.distributed._composable.fsdp", "torch.distributed.fsdp._fully_shard")
 PUBLIC = frozenset(
@@ -20,7 +18,7 @@ PUBLIC = frozenset(
 PUBLIC_SINCE = (2, 6)
 
 
-def imported_events(module: Module, root: Path) -> Iterator[Imported]:
+def imported_events(module: Module, project: Project) -> Iterator[Imported]:
     """Where the public path is missing in a torch that the project supports, the private one is all there is."""
     for node in module.tree.nodes_of_class((nodes.ImportFrom, nodes.Import)):
         when = Moment(Site(module.path, node.lineno, node.col_offset + 1, node.end_lineno, node.end_col_offset + 1))
@@ -32,12 +30,12 @@ def imported_events(module: Module, root: Path) -> Iterator[Imported]:
             found = []
         if found:
             yield Imported(
-                when=when, path=found[0][0], public=found[0][1], gated=_gated(node) or _missing(module, root)
+                when=when, path=found[0][0], public=found[0][1], gated=_gated(node) or _missing(module, project)
             )
 
 
-def _missing(module: Module, root: Path) -> bool:
-    oldest = oldest_torch(module.path, root)
+def _missing(module: Module, project: Project) -> bool:
+    oldest = project.oldest_torch(module.path)
     return oldest is not None and oldest < PUBLIC_SINCE
 
 

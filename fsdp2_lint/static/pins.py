@@ -1,8 +1,9 @@
-"""The oldest torch that a project says it runs on, read off its dependency files as text."""
+"""Which torch a project says it runs on, read off its dependency files as text."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 from ..vocab.target import Version
@@ -10,7 +11,19 @@ from ..vocab.target import Version
 _FILES = ("pyproject.toml", "setup.py", "setup.cfg", "requirements*.txt", "requirements/*.txt", "requirements/*/*.txt")
 _PIN = re.compile(r"""(?<![\w-])torch["']?\s*[=:]?\s*["'(]?\s*(?:==|>=|~=|\^)\s*(\d+)\.(\d+)""")
 _NAMED = re.compile(r"torch[-_]?(\d)\.(\d+)")
+# `~=2.8.0` leaves only the last number open; `~=2.8` allows 2.9 too.
+_EXACT = re.compile(r"""(?<![\w-])torch["']?\s*[=:]?\s*["'(]?\s*(?:==\s*(\d+)\.(\d+)|~=\s*(\d+)\.(\d+)\.\d)""")
 MAX_BYTES = 200_000
+
+
+def pinned_torch(root: Path) -> Version | None:
+    """The one version that the dependency files of the project's root pin; None: none, or several."""
+    found = {
+        (int(major or like_major), int(minor or like_minor))
+        for text in _texts(root)
+        for major, minor, like_major, like_minor in _EXACT.findall(text)
+    }
+    return found.pop() if len(found) == 1 else None
 
 
 def oldest_torch(path: str, root: Path) -> Version | None:
@@ -20,7 +33,7 @@ def oldest_torch(path: str, root: Path) -> Version | None:
     if named:
         return int(named[1]), int(named[2])
     for folder in (own, *own.parents):
-        found = [version for pattern in _FILES for file in folder.glob(pattern) for version in _pins(file)]
+        found = [version for text in _texts(folder) for version in _pins(text)]
         if found:
             return min(found)
         if folder == root:
@@ -28,9 +41,15 @@ def oldest_torch(path: str, root: Path) -> Version | None:
     return None
 
 
-def _pins(file: Path) -> list[Version]:
-    try:
-        text = file.read_bytes()[:MAX_BYTES].decode("utf-8", "replace")
-    except OSError:
-        return []
+def _texts(folder: Path) -> Iterator[str]:
+    """The dependency files of a folder."""
+    for pattern in _FILES:
+        for file in folder.glob(pattern):
+            try:
+                yield file.read_bytes()[:MAX_BYTES].decode("utf-8", "replace")
+            except OSError:
+                continue
+
+
+def _pins(text: str) -> list[Version]:
     return [(int(major), int(minor)) for major, minor in _PIN.findall(text)]

@@ -13,6 +13,8 @@ from astroid import nodes
 from astroid.manager import AstroidManager
 from astroid.rebuilder import TreeRebuilder
 
+from ..vocab.target import Version
+from .pins import oldest_torch
 from .relevance import Relevance
 
 NEVER_LOCAL = frozenset(sys.stdlib_module_names) | {"torch", "numpy", "transformers", "accelerate"}
@@ -96,6 +98,7 @@ class Project:
         self._folders: dict[Path, frozenset[str]] = {}
         self._suffixes: dict[str, list[Path]] | None = None
         self.files: list[str] = []
+        self.target: Version | None = None  # the torch that was stated for all files
         self.relevance = Relevance(self)
         self.imported_by: dict[str, list[str]] = {}  # filled by ``entries``
         self.relevant: set[str] = set()  # files from which sharding code can be reached by imports; likewise
@@ -149,6 +152,10 @@ class Project:
             return True
         name = getattr(node, "name", "")
         return any((path, name, row) in self.reaching for row in (node.lineno, node.fromlineno))
+
+    def oldest_torch(self, path: str) -> Version | None:
+        """The oldest torch that a file has to run on: the one that was stated, or what the project says; else None."""
+        return self.target or oldest_torch(path, self.root)
 
     def importers_of(self, path: str) -> list[str]:
         """Files that import ``path`` directly, and where a package's file re-exports it, the package's users."""

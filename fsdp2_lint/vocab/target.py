@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+import re
+
 Version = tuple[int, int]
 """Major and minor, such as ``(2, 13)``."""
 
 NEWEST: Version = (2, 15)
+_VERSION = re.compile(r"(\d+)\.(\d+)(?:\D.*)?")
 
 
 def in_words(version: Version) -> str:
     """``torch 2.13``."""
     return f"torch {version[0]}.{version[1]}"
+
+
+def parse(text: str) -> Version:
+    """Of ``2.13``, ``2.13.1`` or ``2.13.0a0+cpu`` what counts; ValueError if it is no version."""
+    found = _VERSION.fullmatch(text.strip())
+    if found is None:
+        raise ValueError(f"{text!r} is no version of torch, such as 2.8")
+    return int(found[1]), int(found[2])
