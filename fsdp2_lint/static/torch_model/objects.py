@@ -23,7 +23,7 @@ from ..values import (
     Value,
     unknown,
 )
-from . import device, module_tree, optim, rank
+from . import device, meshes, module_tree, optim, rank
 from .escapes import Escapes
 from .frameworks import framework_attr
 from .reflection import class_as_value
@@ -76,7 +76,7 @@ class Objects(Escapes):
         fields = self.named_fields(obj)
         if isinstance(key, Const) and isinstance(key.value, int) and -len(fields) <= key.value < len(fields):
             return self.get_attr(obj, fields[key.value], node)
-        return module_tree.item_of(self, obj, key)
+        return module_tree.item_of(self, obj, meshes.several_names(self, key) or key)
 
     def named_fields(self: Interpreter, obj: Obj) -> list[str]:
         """The fields of a named tuple, in order."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from astroid import nodes
 
 from ..values import NONE, Atom, Const, Ext, ListV, Obj, TupleV, Value, unknown
+from . import meshes
 from .device import touch
 from .tables import external, method
 
@@ -107,6 +108,7 @@ def make_mesh(machine: Interpreter, call: Call) -> Value:
         site=machine.site(call.node),
     )
     kind = call.arg(0, "device_type")
+    atom.facts["mesh"] = meshes.written(machine, call)
     machine.emit("mesh", call.node, atom.root, device=kind)
     return atom.root
 

@@ -1,0 +1,37 @@
+"""The keywords of one call of ``fully_shard``, as it was given them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from ...vocab.answers import Answer, no, yes
+from ...vocab.finding import Moment, Place
+from ...vocab.rule import ModelKey
+
+SHARDS, REPLICAS = ("shard", "fsdp"), ("replic", "ddp")
+
+
+@dataclass(frozen=True, slots=True)
+class RuntimeOptions:
+    when: Moment
+    label: str
+    mesh: Any
+    refusal: str = ""  # why torch refused the call
+
+    @property
+    def model_key(self) -> ModelKey:
+        return ModelKey(self.label, self.when.at)
+
+    def refused(self) -> Answer:
+        return yes(Place(self.when, self.refusal)) if self.refusal else no()
+
+    def swapped(self) -> Answer:
+        names: tuple[str, ...] = getattr(self.mesh, "mesh_dim_names", None) or ()
+        if len(names) == 2 and _is(names[0], SHARDS, REPLICAS) and _is(names[1], REPLICAS, SHARDS):
+            return yes(Place(self.when, f"{names[0]!r} comes before {names[1]!r}"))
+        return no()
+
+
+def _is(name: str, these: tuple[str, ...], others: tuple[str, ...]) -> bool:
+    return any(word in name.lower() for word in these) and not any(word in name.lower() for word in others)

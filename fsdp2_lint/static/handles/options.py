@@ -1,0 +1,101 @@
+"""The keywords of one call of ``fully_shard``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ...vocab.answers import Answer, no, unknown, yes
+from ...vocab.finding import Moment, Place
+from ..torch_model.meshes import Mesh, dimensions, possible
+from ..trace import Step
+from ..values import Const, Obj, Value
+from .program import Handle, Program
+
+SHARDS, REPLICAS = ("shard", "fsdp"), ("replic", "ddp")
+
+
+@dataclass(frozen=True, slots=True)
+class StaticOptions(Handle):
+    program: Program
+    step: Step
+    obj: Obj
+
+    def refused(self) -> Answer:
+        if "dp_mesh_dims" in self.step["options"] or self.step["options_open"]:
+            return unknown("which dimensions the mesh has for fully_shard is not known")
+        if wrong := self._why_refused():
+            return no() if any(each._why_refused() for each in self._earlier()) else yes(wrong)
+        return no() if self._all_known() else unknown("the dimensions of the mesh are not written in the source")
+
+    def _why_refused(self) -> Place | None:
+        for value, mesh in self._meshes():
+            if why := _wrong_dimensions(mesh):
+                return Place(self._made(value), why)
+        return self._wrong_number()
+
+    def _earlier(self) -> Iterator[StaticOptions]:
+        """The calls before this one: where one of them is refused, this one is never reached."""
+        for step in self.program.trace.of("sharded", before=self.step):
+            yield StaticOptions(self.program, step, self.obj)
+
+    def swapped(self) -> Answer:
+        for value, mesh in self._meshes():
+            if mesh.names is not None and len(mesh.names) == 2 and in_wrong_order(mesh.names):
+                told = any(value == other for each in self._earlier() for other, _ in each._meshes())
+                return no() if told else yes(Place(self._made(value), _said(mesh.names)))
+        return no() if self._all_known() else unknown("the names of the mesh's dimensions are not known")
+
+    def _meshes(self) -> Iterator[tuple[Value, Mesh]]:
+        for value in possible(self.step["options"].get("mesh"), self.step.guard):
+            mesh = dimensions(value)
+            if mesh is not None:
+                yield value, mesh
+
+    def _all_known(self) -> bool:
+        given = possible(self.step["options"].get("mesh"), self.step.guard)
+        return all(dimensions(value) is not None or value == Const(None) for value in given)
+
+    def _made(self, value: Value) -> Moment:
+        made = self.program.trace.of("mesh")
+        root = value.atom.root if isinstance(value, Obj) else None
+        return next((step.when for step in made if step.subject is root), self.step.when)
+
+    def _wrong_number(self) -> Place | None:
+        """A number of ranks to reshard to that cannot be one."""
+        for value in possible(self.step["options"].get("reshard_after_forward"), self.step.guard):
+            if not isinstance(value, Const) or type(value.value) is not int:
+                continue
+            if value.value < 1:
+                return Place(self.step.when, f"reshard_after_forward={value.value} is no number of ranks")
+            for mesh_value, mesh in self._meshes():
+                size = mesh.sizes[-1]
+                if size is not None and size % value.value:
+                    words = (
+                        f"reshard_after_forward={value.value} is no divisor of the {size} ranks that share a parameter"
+                    )
+                    return Place(self._made(mesh_value), words)
+        return None
+
+
+def _wrong_dimensions(mesh: Mesh) -> str:
+    if len(mesh.sizes) > 2:
+        return f"the mesh has {len(mesh.sizes)} dimensions, and fully_shard takes one or two"
+    if len(mesh.sizes) == 2 and mesh.names == ():
+        return "the mesh has two dimensions and no mesh_dim_names"
+    return ""
+
+
+def _said(names: tuple[str, ...]) -> str:
+    return f"{names[0]!r} comes before {names[1]!r}"
+
+
+def in_wrong_order(names: tuple[str, ...]) -> bool:
+    """Do two names say (shard, replicate)? FSDP2 takes the first dimension as the replicas."""
+    first, second = (name.lower() for name in names)
+    return (
+        any(word in first for word in SHARDS)
+        and any(word in second for word in REPLICAS)
+        and not any(word in first for word in REPLICAS)
+        and not any(word in second for word in SHARDS)
+    )

@@ -1,0 +1,44 @@
+"""The groups that a plan makes, once it is complete."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from ..answers import Answer, Many
+from ..finding import Moment
+from .base import Event
+
+
+class Grouping(Protocol):
+    """One group, and what lies in it."""
+
+    @property
+    def label(self) -> str: ...
+
+    def made(self) -> Answer:
+        """Where was it sharded? yes: Moment."""
+
+    def tied_elsewhere(self) -> Many[tuple[str, Moment]]:
+        """Its parameters that another group has taken already: (name, that earlier call)."""
+
+    def mixed_dtypes(self) -> Answer:
+        """Do its trainable parameters differ in dtype? yes: the dtypes, in words."""
+
+    def ignored_names(self) -> Many[str]:
+        """Strings in ``ignored_params``, where only parameters count."""
+
+    def ignored_trained(self) -> Answer:
+        """Are parameters in ``ignored_params`` trained, and nothing reduces their gradients? yes: the optimizer."""
+
+    def empty_shards(self) -> Answer:
+        """Do some ranks hold nothing of a parameter that matters? yes: the call, and which parameters."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupSettled(Event):  # the first forward of its model begins, or the program ends; S R
+    group: Grouping
+
+    @property
+    def subject(self) -> Grouping:
+        return self.group

@@ -1,0 +1,78 @@
+"""What the calls of ``fully_shard`` ask for: meshes, resharding, precision, offloading."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from ..answers import Answer
+from .base import Event
+
+
+class Options(Protocol):
+    """The keywords of one call."""
+
+    @property
+    def label(self) -> str: ...
+
+    def refused(self) -> Answer:
+        """Does ``fully_shard`` refuse the mesh or the number of ranks? yes: where that is made, and why."""
+
+    def swapped(self) -> Answer:
+        """Are the dimensions of an HSDP mesh named in the order (shard, replicate)? yes: where it is made."""
+
+
+class Policy(Protocol):
+    """The keywords of one call next to those of the other calls on its model."""
+
+    @property
+    def label(self) -> str: ...
+
+    def other_precision(self) -> Answer:
+        """Do its layers get tensors of another dtype than its parameters have? yes: the call that makes them so."""
+
+    def other_offloading(self) -> Answer:
+        """Do calls before it have another ``offload_policy``? yes: the first of them."""
+
+    def other_mesh(self) -> Answer:
+        """Have the blocks of its model another mesh? yes: the first call on them."""
+
+    def replicas_forgotten(self) -> Answer:
+        """Has its mesh a dimension of replicas that nothing uses? yes: where it is made, and the dimension."""
+
+
+class Resharding(Protocol):
+    """What becomes of the gathered parameters of a model."""
+
+    @property
+    def label(self) -> str: ...
+
+    def never(self) -> Answer:
+        """Does every group keep them after forward, by the source's own word? yes: the last such call."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OptionsGiven(Event):  # fully_shard is called; S R
+    options: Options
+
+    @property
+    def subject(self) -> Options:
+        return self.options
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicySettled(Event):  # one call, once no further fully_shard is expected on its model; S R
+    policy: Policy
+
+    @property
+    def subject(self) -> Policy:
+        return self.policy
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReshardingSettled(Event):  # a model, once no further fully_shard is expected on it; S R
+    resharding: Resharding
+
+    @property
+    def subject(self) -> Resharding:
+        return self.resharding

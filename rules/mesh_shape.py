@@ -1,0 +1,39 @@
+"""FSDP311: the mesh has dimensions that FSDP2 can use."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fsdp2_lint.vocab.events.policies import OptionsGiven
+from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
+
+
+class MeshShape(Rule):
+    code = "FSDP311"
+    name = "mesh-shape"
+    summary = "the mesh, or the number of ranks to reshard to, does not fit fully_shard"
+    severity = Severity.ERROR
+    witnesses = "SR"
+    help = "pass a 1-D mesh, or a 2-D mesh named (replicate, shard); reshard to a divisor of the shard dimension"
+
+    def given(self, event: OptionsGiven) -> Iterator[Outcome]:
+        options = event.options
+        yield JUDGED
+        refused = options.refused()
+        if refused:
+            yield self.found(
+                event.when,
+                f"fully_shard refuses this call: {refused.what.words}",
+                "an exception is raised here",
+                (refused.what.when, "the mesh is made here"),
+            )
+            return
+        swapped = options.swapped()
+        if swapped:
+            yield self.found(
+                event.when,
+                f"{swapped.what.words}, but FSDP2 replicates over the first dimension and shards over the second",
+                "parameters are sharded over the dimension that is named for the replicas",
+                (swapped.what.when, "the dimensions are named here"),
+                severity=Severity.WARNING,
+            )
