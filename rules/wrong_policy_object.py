@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from fsdp2_lint.vocab.events.plans import UnitReady
+from fsdp2_lint.vocab.events.precision import PoliciesTaken
 from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
 
 
@@ -13,20 +13,19 @@ class WrongPolicyObject(Rule):
     name = "wrong-policy-object"
     summary = "mp_policy or offload_policy is no policy object of FSDP2"
     severity = Severity.ERROR
-    witnesses = "R"
+    witnesses = "SR"
     help = "pass an instance: MixedPrecisionPolicy(...), CPUOffloadPolicy(), or leave the keyword out"
 
-    def ready(self, event: UnitReady) -> Iterator[Outcome]:
+    def taken(self, event: PoliciesTaken) -> Iterator[Outcome]:
         yield JUDGED
-        wrong, made = event.unit.wrong_policies(), event.unit.made()
+        wrong = event.policies.wrong_policies()
         if not wrong:
             return
         for keyword, given in wrong:
             harmless = keyword == "offload_policy" and given == "None"
-            if made:
-                yield self.found(
-                    made.what,
-                    f"{keyword} is {given}, which is no policy of FSDP2: it is ignored, or fails later",
-                    "the policy is passed here",
-                    severity=Severity.INFO if harmless else None,
-                )
+            yield self.found(
+                event.when,
+                f"{keyword} is {given}, which is no policy of FSDP2: it is ignored, or fails later",
+                "the policy is passed here",
+                severity=Severity.INFO if harmless else None,
+            )

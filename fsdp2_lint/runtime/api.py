@@ -14,6 +14,7 @@ from ..report.job import disagreements, merge
 from ..report.rank_file import RankFile
 from ..vocab.events.forward import ForwardBegun
 from ..vocab.events.plans import PlanSettled, UnitReady
+from ..vocab.events.precision import PoliciesTaken
 from ..vocab.events.training import OptimizerSettled, Stepped, TrainingSeen
 from ..vocab.finding import Finding, Moment
 from . import adapter, facts
@@ -100,6 +101,7 @@ def assert_contract(
     for sharding in session.ledger.shardings:
         unit = RuntimeUnit(session.ledger, sharding)
         session.hear(UnitReady(when=when, unit=unit), unit.fqn)
+        session.hear(PoliciesTaken(when=sharding.when, policies=unit), unit.fqn)
     session.hear(ForwardBegun(when=when, model=handle))
     session.ledger.models[0].trained = True  # whoever asserts the contract means to train
     session.hear(PlanSettled(when=when, model=handle))

@@ -137,6 +137,7 @@ class Ledger:
     attached: list[Attached] = field(default_factory=list)
     emptied: list[tuple[Moment, list[Emptied]]] = field(default_factory=list)
     originals: dict[int, Original] = field(default_factory=dict)
+    policies: list[tuple[weakref.ref[Any], Moment]] = field(default_factory=list)  # and where they were made
     # Modules that load_state_dict was called on.
     loaded: weakref.WeakSet[nn.Module] = field(default_factory=weakref.WeakSet)
     changes: int = 0  # of what is sharded, and of what is part of what
@@ -181,6 +182,10 @@ class Ledger:
             if (found := self.by_module.get(module)) is not None:
                 return found
         return None
+
+    def made(self, policy: Any) -> Moment | None:
+        """Where a policy object was made."""
+        return next((when for known, when in self.policies if known() is policy), None)
 
     def built(self, optimizer: Optimizer) -> Built | None:
         return next((each for each in self.optimizers if each.optimizer() is optimizer), None)

@@ -49,9 +49,6 @@ class LiveUnit(Unit, Protocol):
     def ignored_names(self) -> Many[str]:
         """Strings in ``ignored_params``, where only parameters count."""
 
-    def wrong_policies(self) -> Many[tuple[str, str]]:
-        """Policies that are no policy object: (keyword, what was given instead)."""
-
     def mixed_dtypes(self) -> Answer:
         """Do its trainable parameters differ in dtype? yes: the dtypes, in words."""
 

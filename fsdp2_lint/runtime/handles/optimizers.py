@@ -10,7 +10,7 @@ from ...vocab.answers import Answer, Many, many, no, unknown, yes
 from ...vocab.handles import Stale
 from ..ledger import Built, Ledger, Sharding
 
-_LOW = (torch.bfloat16, torch.float16)
+LOW = (torch.bfloat16, torch.float16)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +53,6 @@ class RuntimeOptimizer:
             if id(parameter) in managed
             and managed[id(parameter)][1].sharded is parameter  # gathered copies are of the dtype of the computation
             and parameter.requires_grad
-            and parameter.dtype in _LOW
+            and parameter.dtype in LOW
         ]
         return yes((self.built.when, str(low[0]).removeprefix("torch."))) if low else no()

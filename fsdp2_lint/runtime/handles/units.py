@@ -9,10 +9,11 @@ import torch
 from torch.distributed.fsdp import MixedPrecisionPolicy, OffloadPolicy
 
 from ...vocab.answers import Answer, Many, many, no, unknown, yes
-from ...vocab.finding import Moment
+from ...vocab.finding import Moment, Place
 from ...vocab.rule import ModelKey
 from .. import adapter
 from ..ledger import Ledger, Sharding
+from .optimizers import LOW
 
 _MIB = 2**20
 
@@ -65,6 +66,20 @@ class RuntimeUnit:
             if not isinstance(value, wanted[keyword])
         }
         return many(wrong.items())
+
+    def reduced_low(self) -> Many[Place]:
+        found: dict[Place, None] = {}
+        for group in self.sharding.groups():
+            policy = group.policies["mp_policy"]
+            if (
+                isinstance(policy, MixedPrecisionPolicy)
+                and policy.param_dtype in LOW
+                and policy.reduce_dtype is None
+                and any(param.sharded.requires_grad for param in group.params)
+            ):
+                made = self.ledger.made(policy) or self.sharding.when
+                found[Place(made, _short(policy.param_dtype))] = None
+        return many(found)
 
     def mixed_dtypes(self) -> Answer:
         for group in self.sharding.groups():

@@ -11,6 +11,7 @@ from torch import nn
 from ...vocab.events.forward import BackwardEnded, ForwardBegun, ForwardEnded
 from ...vocab.events.initialisation import ForwardSeen, Materialised
 from ...vocab.events.plans import UnitReady
+from ...vocab.events.precision import PoliciesTaken
 from ...vocab.finding import Moment
 from .. import adapter, facts
 from ..handles import RuntimeModel, RuntimeUnit
@@ -87,6 +88,7 @@ class _Watch:
         for sharding in shardings:
             unit = RuntimeUnit(self.ledger, sharding)
             self.session.hear(UnitReady(when=when, unit=unit), fqn=unit.fqn)
+            self.session.hear(PoliciesTaken(when=sharding.when, policies=unit), fqn=unit.fqn)
         facts.starting_weights(self.session, module, shardings)
 
     def begun(self, result: Any, first: bool, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 from torch import nn
-from torch.distributed.fsdp import FSDPModule
+from torch.distributed.fsdp import FSDPModule, MixedPrecisionPolicy
 from torch.nn.modules.module import (
     register_module_module_registration_hook,
     register_module_parameter_registration_hook,
@@ -30,6 +30,7 @@ def install(session: Session) -> None:
         session.hot.watch(place, before=session.quietly(watch.shard))
     if place := adapter.place("sharded"):
         session.hot.watch(place, after=session.quietly(watch.sharded))
+    session.hot.watch((MixedPrecisionPolicy, "__init__"), after=session.quietly(watch.policy_made))
     session.hot.watch((nn.Module, "to_empty"), after=session.quietly(watch.emptied))
     session.hot.watch((FSDPModule, "unshard"), before=session.quietly(watch.unshard))
     session.hot.watch((FSDPModule, "reshard"), before=session.quietly(watch.reshard))
@@ -110,6 +111,9 @@ class _Watch:
                     for param in group.params
                     if param.sharded.device.type != "meta"
                 )
+
+    def policy_made(self, result: Any, token: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        self.ledger.policies.append((weakref.ref(args[0]), here()))
 
     def emptied(self, result: Any, token: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         whole = bool(kwargs.get("recurse", True))

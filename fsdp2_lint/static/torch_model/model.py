@@ -35,6 +35,7 @@ from . import (  # noqa: F401 (they register)
     module_tree,
     modules,
     optim,
+    precision,
     rank,
     reflection,
     sharding,

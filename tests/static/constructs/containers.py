@@ -66,7 +66,7 @@ def main(mesh):
     kwargs = {"mesh": mesh}
     kwargs.update(reshard_after_forward=True)
     kwargs["auto_wrap_policy"] = None  #-
-    kwargs = {**kwargs, "mp_policy": None}
+    kwargs = {**kwargs, "ignored_params": None}
     model = Net()
     for layer in model.layers:
         fully_shard(layer, **kwargs)  # HERE
