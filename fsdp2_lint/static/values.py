@@ -205,6 +205,7 @@ class Params:
     model: Value
     named: bool = False
     part: bool = False  # buffers or a filtered part
+    made: int = -1  # the step of the trace that made this generator
 
 
 @dataclass(frozen=True, slots=True)

@@ -194,6 +194,8 @@ class Containers(Names):
         why = self.generate(node.generators, body)
         made = ListV(self.fresh(), lazy)
         self.store.put(made.id, Items(tuple(items), False, why))  # nobody indexes one by a constant
+        if lazy:
+            self.generator_made(made, node)
         return made
 
     def generate(self: Interpreter, generators: list[nodes.Comprehension], body: Any) -> str:

@@ -25,6 +25,7 @@ class Iteration(Conditions):
         """What a loop over ``value`` visits: each known element, or one that means each."""
         found: list[tuple[Guard, Value]] = []
         for guard, leaf in self.alternatives(value):
+            self.consumes(leaf, node, guard)
             for path, item in self.iterated(leaf, node).items:
                 joined = guard.join(path)
                 if joined is not None:

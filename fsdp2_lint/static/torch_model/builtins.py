@@ -24,6 +24,7 @@ from ..values import (
     Value,
     unknown,
 )
+from . import generators
 from .tables import external
 from .value_methods import BOTTOM_UP, reordered
 
@@ -49,6 +50,8 @@ def make_list(machine: Interpreter, call: Call) -> Value:
     ordered = machine.called_name != "builtins.sorted"
 
     def one(leaf: Value) -> Value:
+        if machine.called_name != "builtins.iter":
+            generators.consumed(machine, leaf, call.node, f"{machine.called_name.rsplit('.', 1)[-1]}()")
         held = machine.listing(leaf)
         if machine.called_name == "builtins.tuple" and held.exact and all(path is TOP for path, _ in held.items):
             return TupleV(tuple(item for _, item in held.items))
@@ -204,15 +207,3 @@ def keep_function(machine: Interpreter, call: Call) -> Value:
     if machine.called_name == "functools.wraps":
         return Ext("builtins.staticmethod")
     return call.args[0] if call.args else unknown(machine.called_name)
-
-
-@external("copy.deepcopy")
-def deep_copy(machine: Interpreter, call: Call) -> Value:
-    def one(leaf: Value) -> Value:
-        if not isinstance(leaf, Obj):
-            return leaf
-        copy = Atom("unknown", origin="a copy", site=machine.site(call.node))
-        copy.facts["copy of"] = leaf
-        return copy.root
-
-    return machine.over(call.args[0], one) if call.args else unknown("deepcopy()")

@@ -57,7 +57,8 @@ def parameters(machine: Interpreter, obj: Obj, call: Call) -> Value:
     name = machine.called_name
     if name.endswith("buffers"):
         return unknown("buffers")
-    return Params(obj, named=name.startswith("named"))
+    made = machine.emit("generator", call.node, obj)
+    return Params(obj, named=name.startswith("named"), made=made.index)
 
 
 @method("modules", "named_modules")

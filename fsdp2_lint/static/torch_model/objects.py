@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from astroid import nodes
 
+from ..guards import TOP, Guard
 from ..store import Items
 from ..values import (
     NONE,
@@ -13,6 +14,7 @@ from ..values import (
     Cond,
     Const,
     Ext,
+    ListV,
     Loaded,
     Obj,
     ParamV,
@@ -23,7 +25,7 @@ from ..values import (
     Value,
     unknown,
 )
-from . import device, meshes, module_tree, optim, rank
+from . import device, generators, meshes, module_tree, optim, rank
 from .escapes import Escapes
 from .frameworks import framework_attr
 from .reflection import class_as_value
@@ -151,6 +153,12 @@ class Objects(Escapes):
             from ..interp.call import Call
 
             self.call(method, Call(self, node, [NONE, NONE, NONE]))
+
+    def consumes(self: Interpreter, leaf: Value, node: nodes.NodeNG, path: Guard = TOP) -> None:
+        generators.consumed(self, leaf, node, "this loop", path)
+
+    def generator_made(self: Interpreter, made: ListV, node: nodes.NodeNG) -> None:
+        generators.expression_made(self, made, node)
 
     def discarded(self: Interpreter, node: nodes.Expr, value: Value) -> None:
         device.discarded(self, node, value)

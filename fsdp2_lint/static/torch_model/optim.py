@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from ..guards import Guard
 from ..values import NONE, Atom, Ext, Obj, Params, ParamV, Value, unknown
+from . import generators
 from .tables import method
 
 if TYPE_CHECKING:
@@ -43,6 +44,8 @@ def make_optimizer(machine: Interpreter, qname: str, call: Call) -> Value:
     atom = Atom("external", cls=Ext(qname), origin=qname.rsplit(".", 1)[-1], site=machine.site(call.node))
     atom.facts["optimizer"] = True
     created(machine, atom.root, call)
+    if (params := call.arg(0, "params")) is not None:
+        generators.consumed_by_call(machine, params, call.node, f"{atom.origin}()")
     return atom.root
 
 

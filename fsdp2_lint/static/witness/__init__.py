@@ -9,6 +9,8 @@ from ..handles import Program
 from . import (  # noqa: F401 (they register)
     calls,
     checkpoints,
+    copies,
+    generators,
     plans,
     policies,
     precision,

@@ -1,0 +1,47 @@
+"""Generators of parameters: has one been read to its end before?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ...vocab.answers import Answer, no, yes
+from ...vocab.finding import Place
+from ..trace import Step
+from .loops import loops_around
+from .program import Program
+
+
+@dataclass(frozen=True, slots=True)
+class StaticGenerator:
+    """As of ``step``, which reads it."""
+
+    program: Program
+    step: Step
+
+    def spent(self) -> Answer:
+        for earlier in self.program.trace.of("consumed", before=self.step):
+            if earlier["generator"] == self.step["generator"] and not earlier.same_call(self.step):
+                return yes(Place(earlier.when, f"{earlier['by']} reads it to its end"))
+        made = self._made()
+        if made is None or not self._again(made):
+            return no()
+        return yes(Place(made.when, "it is made once, before the loop, and empty from the second round on"))
+
+    def _made(self) -> Step | None:
+        kind, key = self.step["generator"]
+        if kind == "step":
+            return self.program.trace.steps[key] if key >= 0 else None
+        return next((made for made in self.program.trace.of("generator") if made.detail.get("made") == key), None)
+
+    def _again(self, made: Step) -> bool:
+        """Does a loop come back here without making another one?"""
+        project = self.program.machine.project
+        around = set(loops_around(project, made))
+        rounds = [loop for loop in loops_around(project, self.step) if loop not in around]
+        if not rounds or any(loop.once for loop in rounds):
+            return False
+        return not any(
+            other.subject is made.subject and other.index > made.index and set(loops_around(project, other)) - around
+            for other in self.program.trace.of("generator")
+            if other is not made
+        )

@@ -1,0 +1,28 @@
+"""FSDP607: a generator of parameters is read once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fsdp2_lint.vocab.events.generators import GeneratorRead
+from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
+
+
+class SpentParameterIterator(Rule):
+    code = "FSDP607"
+    name = "spent-parameter-iterator"
+    summary = "one model.parameters() generator is read twice; the second reader gets nothing"
+    severity = Severity.ERROR
+    witnesses = "S"
+    help = "call model.parameters() again, or keep list(model.parameters())"
+
+    def read(self, event: GeneratorRead) -> Iterator[Outcome]:
+        yield JUDGED
+        spent = event.generator.spent()
+        if spent:
+            yield self.found(
+                event.when,
+                f"{event.by} reads a generator of {event.model.label}'s parameters that is empty by now",
+                "nothing is left in the generator here",
+                (spent.what.when, spent.what.words),
+            )
