@@ -22,6 +22,7 @@ from .fakes import (
     all_questions,
     assignments,
     explore,
+    handle_fields,
     judge,
     less_known,
     nothing_known,
@@ -109,6 +110,7 @@ def asked_names(rule: Rule) -> set[str]:
 def test_rules_ask_only_what_the_vocabulary_has(rule: Rule) -> None:
     classes = [each for module in (handles, live) for _, each in inspect.getmembers(module, inspect.isclass)]
     protocols = [each for each in classes if getattr(each, "_is_protocol", False)]
+    protocols += [protocol for event in EVENTS for protocol in handle_fields(event).values()]
     known = {name for protocol in protocols for name in questions(protocol)}
     assert asked_names(rule) <= known
 
