@@ -14,7 +14,7 @@ class NeverInitialised(Rule):
     name = "never-initialised"
     summary = "to_empty, and then training without initialisation or load"
     severity = Severity.ERROR
-    witnesses = "R"
+    witnesses = "SR"
     help = "initialise every module after to_empty, or load a checkpoint on every path"
 
     def materialised(self, event: Materialised) -> Iterator[Outcome]:
@@ -24,7 +24,8 @@ class NeverInitialised(Rule):
             emptied, names = untouched.what
             yield self.found(
                 emptied,
-                f"nothing has written {listed(names)} since to_empty allocated it: training starts from garbage",
+                f"nothing has written {listed(names)} since to_empty allocated them: training starts from garbage",
                 "to_empty allocates memory and writes nothing",
+                *((place.when, place.words) for place in event.model.written_in_other_runs()),
                 (event.when, "the model runs here"),
             )

@@ -57,12 +57,6 @@ class LiveUnit(Unit, Protocol):
 
 
 class LiveModel(Model, Protocol):
-    def uninitialised(self) -> Answer:
-        """Did ``to_empty`` allocate parameters that nothing has written since? yes: (Moment, names)."""
-
-    def unrestored_buffers(self) -> Answer:
-        """The same for buffers. yes: (Moment, names)."""
-
     def strays(self) -> Many[tuple[Moment, str, str]]:
         """Parameters that are not the DTensors that were planned: (the call that sharded, name, what they are)."""
 

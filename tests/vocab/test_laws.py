@@ -22,6 +22,7 @@ from .fakes import (
     all_questions,
     assignments,
     explore,
+    handle_fields,
     judge,
     less_known,
     nothing_known,
@@ -110,6 +111,7 @@ def test_rules_ask_only_what_the_vocabulary_has(rule: Rule) -> None:
     modules = {handles, live, *(sys.modules[event.__module__] for event in EVENTS)}
     classes = [each for module in modules for _, each in inspect.getmembers(module, inspect.isclass)]
     protocols = [each for each in classes if getattr(each, "_is_protocol", False)]
+    protocols += [protocol for event in EVENTS for protocol in handle_fields(event).values()]
     known = {name for protocol in protocols for name in questions(protocol)}
     known |= {question.rpartition(".")[2] for event in EVENTS for question in all_questions(event)}
     assert asked_names(rule) <= known

@@ -10,7 +10,7 @@ from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
 from ...vocab.answers import Answer, Many, many, no, unknown, yes
-from ...vocab.finding import Moment, Site
+from ...vocab.finding import Moment, Place, Site
 from ...vocab.live import Leftover
 from ...vocab.rule import ModelKey
 from .. import adapter
@@ -165,6 +165,9 @@ class RuntimeModel:
             if untouched:
                 return yes((when, [each.fqn for each, _ in untouched]))
         return no()
+
+    def written_in_other_runs(self) -> Many[Place]:
+        return many(())  # a job sees its own run only
 
     def unrestored_buffers(self) -> Answer:
         for when, tensors in self._emptied(buffers=True):

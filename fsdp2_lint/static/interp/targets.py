@@ -46,6 +46,8 @@ class Targets(Machine):
                     self.set_attr(leaf, target.attrname, new, target)
                 elif isinstance(leaf, ParamV) and target.attrname == "requires_grad":
                     self.frozen(leaf, value, target)
+                elif isinstance(leaf, ParamV):
+                    self.overwritten(leaf, target)
         elif isinstance(target, nodes.Subscript):
             self.set_item(self.eval(target.value), self.eval(target.slice), value, target)
         elif isinstance(target, (nodes.Tuple, nodes.List)):
@@ -112,6 +114,8 @@ class Targets(Machine):
                     self.store.put(leaf.id, replace(held, items=replaced))
             elif isinstance(leaf, Obj):
                 self.stored_item(leaf, key, value, node)
+            elif isinstance(leaf, ParamV):
+                self.overwritten(leaf, node)
 
     def fills_each(self: Interpreter, key: Value) -> bool:
         """Is this the index of a loop over the whole list?"""
@@ -148,9 +152,14 @@ class Targets(Machine):
         elif isinstance(target, nodes.AssignAttr):
             old = self.get_attr(self.eval(target.expr), target.attrname, target)
         else:
-            self.eval(target)
+            old = self.eval(target)
+            for _, leaf in self.alternatives(old):
+                if isinstance(leaf, ParamV):
+                    self.overwritten(leaf, node)
             return
         for _, leaf in self.alternatives(old):
+            if isinstance(leaf, ParamV):
+                self.overwritten(leaf, node)
             if isinstance(leaf, ListV) and node.op == "+=":
                 self.extend(leaf, added)
                 return

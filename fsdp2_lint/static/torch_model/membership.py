@@ -11,7 +11,7 @@ from ..guards import TOP
 from ..interp.machine import Machine
 from ..relations import Address, Relation, address, relation
 from ..values import BELOW, EACH, Atom, ClassV, Ext, Func, Obj, ParamV, Value, is_each
-from . import modules, optim
+from . import blank, modules, optim
 from .frameworks import framework_of
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ _LAYER_NAMES = frozenset(
     """weight bias in_features out_features num_embeddings embedding_dim padding_idx normalized_shape eps
     elementwise_affine kernel_size stride padding dilation groups in_channels out_channels num_heads embed_dim
     in_proj_weight out_proj num_features running_mean running_var layers num_layers hidden_size input_size p
-    inplace dim approximate module""".split()
+    reset_parameters inplace dim approximate module""".split()
 )  # fmt: skip
 _WRAPPERS = (".FullyShardedDataParallel", ".DistributedDataParallel", ".DataParallel")
 _SETTINGS = ("config", "cfg", "args", "hparams")  # what modules keep under these names is never called
@@ -43,6 +43,7 @@ class Membership(Machine):
         self.called_atoms: set[Atom] = set()
         self.addresses: dict[Obj, Address] = {}
         self.addressed_with = 0  # how many modules had a parent when these were found
+        self.blank = blank.Blank()
 
     def address(self: Interpreter, obj: Obj) -> Address:
         if self.addressed_with != len(self.parents):  # parts are only ever added
@@ -82,6 +83,7 @@ class Membership(Machine):
 
     def attached(self: Interpreter, owner: Obj, name: str, value: Value, node: nodes.NodeNG) -> None:
         """An attribute is set: modules adopt their parts, and late parts are recorded."""
+        blank.overwritten(self, owner.child(name), node, value)
         if owner.atom.facts.get("module"):
             self.adopt(owner, name, value)
         if name == "param_groups":
@@ -103,10 +105,14 @@ class Membership(Machine):
 
     def in_sharded(self: Interpreter, obj: Obj) -> bool:
         """Is something of the same outermost object sharded by now?"""
+        return self.belongs(obj, self.sharded_atoms)
+
+    def belongs(self: Interpreter, obj: Obj, atoms: set[Atom]) -> bool:
+        """Is it one of these, or a part of one?"""
         at: Obj | None = obj
         seen: set[Obj] = set()
         while at is not None and at not in seen:
-            if at.atom in self.sharded_atoms:
+            if at.atom in atoms:
                 return True
             seen.add(at)
             adopted = self.parents.get(at) or self.parents.get(at.atom.root)
@@ -114,6 +120,8 @@ class Membership(Machine):
         return False
 
     def constructed(self: Interpreter, obj: Obj, cls: ClassV, call: Call) -> None:
+        if obj.atom.facts.get("module"):
+            blank.made(self, obj, call.node)
         if any(isinstance(base, Ext) and framework_of(base.qname) for base in self.mro(cls)):
             who = next(
                 framework_of(base.qname) for base in self.mro(cls) if isinstance(base, Ext) and framework_of(base.qname)
@@ -206,6 +214,10 @@ class Membership(Machine):
         if self.loops and not all(isinstance(wanted, (ClassV, Ext)) for wanted in classes):
             return ("truth", (LARGE, *asked))  # a filter by unknown classes: which modules pass is open
         return ("truth", asked)
+
+    def overwritten(self: Interpreter, leaf: ParamV, node: nodes.NodeNG) -> None:
+        """Another tensor takes the place of a parameter's, or of a part of it."""
+        blank.written(self, node, [leaf], buffers=False)
 
     def frozen(self: Interpreter, leaf: ParamV, switch: Value, node: nodes.NodeNG) -> None:
         for _, model in self.alternatives(leaf.model):

@@ -29,6 +29,7 @@ from ..values import (
     unknown,
 )
 from . import (  # noqa: F401 (they register)
+    blank,
     builtins,
     collectives,
     copies,
@@ -74,6 +75,8 @@ class TorchModel(Objects):
     def call_external(self: Interpreter, qname: str, call: Call) -> Value:
         handler = EXTERNALS.get(qname)
         self.called_name = qname
+        if self.blank.atoms and (handler is None or qname.startswith(blank.FILLERS)):
+            blank.handed(self, qname, call)
         if handler is not None:
             return handler(self, call)
         if (
@@ -104,6 +107,7 @@ class TorchModel(Objects):
         harmless = self.harmless(qname)
         kind = "configuration" if qname.startswith(_CONFIGURATIONS) else "unknown" if harmless else "opaque"
         atom = Atom(kind, origin=qname, site=self.site(call.node))
+        blank.made_by_library(self, atom.root, qname, call.node)
         if qname.endswith("GradScaler"):
             atom.facts["scaler"] = True
         handed = [
@@ -146,6 +150,7 @@ class TorchModel(Objects):
         elif not module:
             if not self.harmless_object(obj):
                 self.opened(describe(obj), call)
+            blank.written(self, call.node, call.all)
             return self.made_by(obj, describe(obj), call)
         return obj.child(("()", "", tuple(call.args) if len(call.args) < 3 else len(call.args)))
 
@@ -178,6 +183,7 @@ class TorchModel(Objects):
         if handler is not None:
             self.called_name = name
             return handler(self, obj, call)
+        blank.method_called(self, obj, name, call)
         if name not in TENSOR_METHODS and not self.harmless_object(obj):
             self.opened(f"{describe(obj)}.{name}()", call, receiver=obj)
         self.callbacks(call)

@@ -12,18 +12,22 @@ from ..values import (
     NONE,
     SOME,
     Atom,
+    Bound,
     ClassV,
     Const,
     DictV,
     Ext,
+    Func,
     ListV,
     Obj,
     Params,
+    Partial,
     Text,
     TupleV,
     Value,
     unknown,
 )
+from . import blank
 from .device import touch
 from .module_tree import children, contents, descendants
 from .tables import external, method
@@ -56,7 +60,7 @@ _ALIASES = (
 def parameters(machine: Interpreter, obj: Obj, call: Call) -> Value:
     name = machine.called_name
     if name.endswith("buffers"):
-        return unknown("buffers")
+        return obj.child(("()", name, ())) if blank.in_blank(machine, obj) else unknown("buffers")
     made = machine.emit("generator", call.node, obj)
     return Params(obj, named=name.startswith("named"), made=made.index)
 
@@ -151,15 +155,10 @@ def switched(machine: Interpreter, obj: Obj, call: Call) -> Value:
     return NONE
 
 
-@method("to_empty")
-def to_empty(machine: Interpreter, obj: Obj, call: Call) -> Value:
-    touch(machine, call.node, call.arg(None, "device"))
-    return obj
-
-
 @method("apply")
 def apply(machine: Interpreter, obj: Obj, call: Call) -> Value:
     function = call.arg(0, "fn")
+    blank.written(machine, call.node, [obj], in_place=True, buffers=not isinstance(function, (Func, Bound, Partial)))
     if function is not None:
         machine.call(function, type(call)(machine, call.node, [obj.child(BELOW)]))
     return obj

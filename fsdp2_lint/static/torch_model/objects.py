@@ -25,7 +25,7 @@ from ..values import (
     Value,
     unknown,
 )
-from . import device, generators, meshes, module_tree, optim, rank
+from . import blank, device, generators, meshes, module_tree, optim, rank
 from .escapes import Escapes
 from .frameworks import framework_attr
 from .reflection import class_as_value
@@ -94,6 +94,7 @@ class Objects(Escapes):
     def stored_item(self: Interpreter, obj: Obj, key: Value, value: Value, node: nodes.NodeNG) -> None:
         if "['params']" in obj.path or key == Const("params"):
             optim.regrouped(self, obj, node)
+        blank.overwritten(self, obj, node)
         module_tree.stored_item(self, obj, key, value, node)
 
     def part_of(self: Interpreter, leaf: Value) -> Value:
@@ -128,6 +129,7 @@ class Objects(Escapes):
             self.emit("called", call.node, obj, method=name, hooked=False, inside=tuple(self.inside))
 
     def enter_manager(self: Interpreter, value: Value, node: nodes.NodeNG) -> Value:
+        blank.enter(self, value)
         if isinstance(value, Obj):
             if value.parent is None and "device_manager" in value.atom.facts:
                 self.emit(
@@ -148,6 +150,7 @@ class Objects(Escapes):
         return value
 
     def leave_manager(self: Interpreter, value: Value, node: nodes.NodeNG) -> None:
+        blank.leave(self, value)
         method = self.find_attr(value, "__exit__") if isinstance(value, Obj) else None
         if method is not None:
             from ..interp.call import Call

@@ -18,6 +18,7 @@ from ..values import (
     Value,
     unknown,
 )
+from . import blank
 from .collectives import part_of_job
 from .tables import external, method
 
@@ -140,7 +141,8 @@ def tree_map(machine: Interpreter, call: Call) -> Value:
 @method("load_state_dict")
 def load_state_dict(machine: Interpreter, obj: Obj, call: Call) -> Value:
     if obj not in machine.optimizers:
-        machine.emit("loaded", call.node, obj, payload=call.arg(0, "state_dict") or NONE)
+        payload, assign = call.arg(0, "state_dict") or NONE, call.arg(2, "assign")
+        machine.emit("loaded", call.node, obj, payload=payload, assign=assign not in (None, Const(False)))
     return unknown("incompatible keys")
 
 
@@ -165,6 +167,8 @@ def tensor_method(machine: Interpreter, leaf: StateTensor | ParamV, name: str, c
         "requires_grad_",
     ):
         return leaf
+    if name.endswith("_"):
+        blank.written(machine, call.node, [leaf], in_place=True, buffers=False)
     return unknown(f"{name}()")
 
 

@@ -1,0 +1,146 @@
+"""Models without values: does every run that trains them fill them before?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from ...vocab.answers import Answer, Many, many, no, unknown, yes
+from ...vocab.finding import Place
+from ..formulas import Formula, atoms, both, negate
+from ..guards import Guard
+from ..relations import Relation
+from ..torch_model.blank import of_buffers
+from ..trace import Step
+from ..values import Const, Obj, Rank
+from .program import Handle, Program
+from .structure import has_parameters
+
+WRITES = ("written", "loaded")
+# What functions are called that read settings or look for a checkpoint.
+_SETTINGS = (
+    "exists", "isfile", "isdir", "latest", "checkpoint", "ckpt", "resume", "listdir", "glob",
+    "config", "cfg", "arg", "setting", "option",
+)  # fmt: skip
+
+
+@dataclass(eq=False)
+class StaticFresh(Handle):
+    """A model as ``begin`` left it without values, in the runs in which ``call`` runs it, up to ``end``."""
+
+    program: Program
+    obj: Obj
+    begin: Step
+    call: Step
+    end: Step
+
+    def uninitialised(self) -> Answer:
+        if not self._owns_parameters():
+            return no()
+        if self.without(self.writes) is None:
+            return no()
+        why = self.not_followed()
+        return unknown(why) if why else yes((self.begin.when, [f"the parameters of {self.label}"]))
+
+    def _owns_parameters(self) -> bool:
+        """A module that was followed, and has none, needs no values."""
+        return self.obj.atom.kind != "instance" or has_parameters(self.program.machine, self.obj)
+
+    def written_in_other_runs(self) -> Many[Place]:
+        words = "this writes them, but not every run and every rank comes here"
+        return many(Place(step.when, words) for step in self.writes)
+
+    def unrestored_buffers(self) -> Answer:
+        names = [name for name, buffer in self._buffers() if not self._restored(buffer)]
+        if not names:
+            return no()
+        why = self.not_followed()
+        return unknown(why) if why else yes((self.begin.when, names))
+
+    def _buffers(self) -> Iterator[tuple[str, Obj]]:
+        """Buffers that no state dict holds, of the model and of what it is made of."""
+        for module in [self.obj, *self.program.machine.parents]:
+            registered = module.atom.facts.get("buffers") if module.parent is None else None
+            if registered and self.program.relation(self.obj, module) in (Relation.SAME, Relation.CONTAINS):
+                address = [str(item) for item in self.program.address(module)[1] if not str(item).startswith("[")]
+                for name, guard in registered.items():
+                    if guard is not None and self.begin.guard.implies(guard):
+                        yield ".".join([*address, name]), module.child(name)
+
+    def _restored(self, buffer: Obj) -> bool:
+        """Does anything touch it after it lost its value? Loads do not: they do not know it."""
+        return any(
+            step["buffers"]
+            and (step.subject is None or self.program.relation(buffer, step.subject) is not Relation.NONE)
+            for step in self.program.trace.of("written")
+            if step.index > self.begin.index or step.context
+        )
+
+    @cached_property
+    def writes(self) -> list[Step]:
+        """What may give it values between its begin and its training."""
+        return [
+            step
+            for step in self.program.trace.of(*WRITES)
+            if (self.begin.index < step.index < self.call.index or step.context) and self._may_write(step)
+        ]
+
+    def _may_write(self, step: Step) -> bool:
+        """Where nobody knows what is written, it may be this."""
+        if step.subject is None:
+            return True
+        return not of_buffers(step.subject) and self.program.relation(self.obj, step.subject) is not Relation.NONE
+
+    def without(self, writes: list[Step]) -> Guard | None:
+        """The path of a run that comes to the training by none of these; None where there is no such run."""
+        path = self.begin.guard.join(self.call.guard)
+        path = path.join(self.end.guard) if path is not None else None
+        asked: dict[Any, set[Any]] = {}
+        for step in writes:
+            formula = self._condition(step)
+            path = path.add(formula, False) if path is not None else None
+            for part in formula[1] if not isinstance(formula, bool) and formula[0] == "and" else [formula]:
+                if not isinstance(part, bool) and part[0] == "is":
+                    asked.setdefault(part[1], set()).add(part[2])
+        # several values of one setting: they are all that there are, as far as anybody knows
+        return None if any(len(values) > 1 for values in asked.values()) else path
+
+    def _condition(self, step: Step) -> Formula:
+        """What a run chooses when it comes to ``step``; what it asks about the model itself is no choice."""
+        kept = [
+            formula if truth else negate(formula)
+            for formula, truth in step.guard.literals
+            if formula not in step.guard.blurred and all(self._is_choice(leaf[1]) for leaf in atoms(formula))
+        ]
+        return both(kept)
+
+    def _is_choice(self, asked: Any) -> bool:
+        """Is this a setting, a rank, or whether there is a checkpoint? All else may be a filter over parameters."""
+        if isinstance(asked, tuple):
+            return asked[0] in ("compare", "in") and all(map(self._is_choice, asked[1:]))
+        if isinstance(asked, Obj):
+            atom = asked.atom
+            if self.program.relation(self.obj, asked) is not Relation.NONE or atom.facts.get("module"):
+                return False
+            found = atom.kind == "unknown" and any(word in atom.origin.lower() for word in _SETTINGS)
+            return found or atom.kind in ("configuration", "parameter", "instance")
+        return isinstance(asked, (Rank, Const, str))
+
+    def not_followed(self) -> str:
+        """Why more may have been written than was seen."""
+        return (
+            self.program.open_why
+            or self.program.escaped(self.obj, after=self.begin, before=self.call)
+            or self._kept_by()
+            or self.program.managed_by
+        )
+
+    def _kept_by(self) -> str:
+        """Who got hold of it before, and may fill it when it is called again; a function that ended does not."""
+        for step, part in self.program.escaped_parts.get(self.program.address(self.obj)[0], ()):
+            if step.index < self.begin.index and not step["who"].startswith("a recursive call of"):
+                if self.program.relation(self.obj, part) is not Relation.NONE and step.together(self.begin):
+                    return f"{self.label} is handed to {step['who']} ({step.when.at}), which was not followed"
+        return ""

@@ -1,0 +1,231 @@
+"""Models without values, made on the meta device or allocated by ``to_empty``, and all that may fill them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from astroid import nodes
+
+from ..guards import Guard
+from ..values import (
+    NONE,
+    SOME,
+    Atom,
+    Bound,
+    ClassV,
+    Const,
+    Ext,
+    Func,
+    Obj,
+    Params,
+    ParamV,
+    Partial,
+    Rank,
+    StateDict,
+    StateTensor,
+    Value,
+)
+from .tables import MODEL_MAKERS, external, method
+
+if TYPE_CHECKING:
+    from ..interp.call import Call
+    from ..interp.interpreter import Interpreter
+
+# Functions of torch that look at what they are given. Those whose names end with an underscore write.
+_READERS = ("torch.", "builtins.", "logging.", "numpy.", "inspect.", "typing.", "copy.", "itertools.", "functools.")
+_WRITERS = ("torch.nn.init.", "torch.distributed.", "torch._foreach_", "torch.nn.utils.", "torch.nn.Module.")
+_WRITING_BUILTINS = ("builtins.setattr", "builtins.map", "builtins.exec", "builtins.eval")
+# Methods of modules and tensors that tell something or switch something.
+_READING_METHODS = (
+    "get", "num", "is_", "has_", "named_", "count", "print", "log", "estimate", "summary", "enable_", "disable_",
+    "gradient_checkpointing", "register_", "compile", "extra_repr", "size", "dim", "sum", "mean", "norm", "item",
+    "detach", "clone", "view", "reshape", "cpu", "tolist", "numpy", "abs", "max", "min", "any", "all", "isnan",
+    "unsqueeze", "squeeze", "flatten", "chunk", "split", "transpose", "permute", "contiguous", "expand", "stride",
+    "element_size", "data_ptr", "untyped_storage", "full_tensor", "to_local", "redistribute", "state_dict",
+)  # fmt: skip
+_BUFFERS = (("buffers", ()), ("named_buffers", ()))
+_NO_TENSORS = (Const, Rank, Func, Bound, Partial, ClassV)
+_FILLING_METHODS = ("init", "reset", "load")
+FILLERS = (
+    "torch.distributed.broadcast", "torch.distributed.scatter", "torch.distributed.checkpoint.load",
+    "torch.distributed.checkpoint.state_dict.set_model", "torch.distributed.checkpoint.state_dict.set_state",
+)  # fmt: skip
+_MANAGERS = ("accelerate.init_empty_weights", "accelerate.big_modeling.init_empty_weights")
+
+
+@dataclass(slots=True)
+class Blank:
+    """``meta``: the open contexts in which modules get no memory, each with its path and its activation."""
+
+    atoms: set[Atom] = field(default_factory=set)
+    meta: list[tuple[Guard, int]] = field(default_factory=list)
+
+
+@external(*_MANAGERS)
+def empty_weights(machine: Interpreter, call: Call) -> Value:
+    atom = Atom("external", cls=Ext("torch.device"), origin="init_empty_weights")
+    atom.facts["device"], atom.facts["index"] = Const("meta"), None
+    return atom.root
+
+
+def on_meta(machine: Interpreter, value: Value) -> Guard | None:
+    """The path on which ``value`` is the meta device."""
+    for guard, leaf in machine.alternatives(value):
+        kind = leaf.atom.facts.get("device") if isinstance(leaf, Obj) and leaf.parent is None else leaf
+        if kind == Const("meta"):
+            return guard
+    return None
+
+
+def enter(machine: Interpreter, value: Value) -> None:
+    guard = on_meta(machine, value)
+    if guard is not None:
+        machine.blank.meta.append((guard, machine.frame.id))
+
+
+def leave(machine: Interpreter, value: Value) -> None:
+    if machine.blank.meta and on_meta(machine, value) is not None:
+        machine.blank.meta.pop()
+
+
+def made(machine: Interpreter, obj: Obj, node: nodes.NodeNG) -> None:
+    """A module was built: one without memory, inside a context of the meta device."""
+    if machine.blank.meta:
+        active = {frame.id for frame in (*machine.frames, *machine.suspended)}
+        for guard, frame in machine.blank.meta[-1:]:
+            if frame in active:  # else that call was cut off inside its context
+                _begin(machine, "meta", obj, node, guard)
+
+
+def made_by_library(machine: Interpreter, obj: Obj, qname: str, node: nodes.NodeNG) -> None:
+    name = qname.rsplit(".", 1)[-1]
+    if qname.startswith(MODEL_MAKERS) and (name.endswith("from_config") or name[:1].isupper()):
+        made(machine, obj, node)
+
+
+def _begin(machine: Interpreter, kind: str, obj: Obj, node: nodes.NodeNG, guard: Guard) -> None:
+    path = machine.guard.join(guard)
+    if path is None:
+        return
+    before, machine.guard = machine.guard, path
+    machine.blank.atoms.add(machine.address(obj)[0])
+    machine.emit(kind, node, obj)
+    machine.guard = before
+
+
+@method("to_empty")
+def to_empty(machine: Interpreter, obj: Obj, call: Call) -> Value:
+    from .device import touch
+
+    device = call.arg(None, "device") or call.arg(0, "device")
+    touch(machine, call.node, device)
+    if device != Const("meta"):
+        machine.blank.atoms.add(machine.address(obj)[0])
+        machine.emit("emptied", call.node, obj)
+    return obj
+
+
+@method("register_buffer")
+def register_buffer(machine: Interpreter, obj: Obj, call: Call) -> Value:
+    """Only a state dict brings a persistent buffer back."""
+    name, tensor = call.arg(0, "name"), call.arg(1, "tensor")
+    if isinstance(name, Const) and isinstance(name.value, str):
+        lost = call.arg(2, "persistent") == Const(False) and tensor not in (None, NONE)
+        obj.atom.facts.setdefault("buffers", {}).setdefault(name.value, machine.guard if lost else None)
+        overwritten(machine, obj.child(name.value), call.node)
+    else:
+        overwritten(machine, obj, call.node)
+    return NONE
+
+
+def of_buffers(obj: Obj) -> bool:
+    """Is it a buffer, or a part of one?"""
+    if any(isinstance(item, tuple) and item[1:] in _BUFFERS for item in obj.path):
+        return True
+    return any(at.parent is obj.atom.root and at.item in obj.atom.facts.get("buffers", ()) for at in obj.above)
+
+
+def in_blank(machine: Interpreter, obj: Obj) -> bool:
+    """Is it a part of a model without values? What the model returned is none."""
+    from .escapes import is_output
+
+    return machine.belongs(obj, machine.blank.atoms) and not is_output(obj)
+
+
+def owners(machine: Interpreter, values: Iterable[Value]) -> Iterator[Obj]:
+    """The modules and tensors without values that these lead to."""
+    for value in values:
+        for _, leaf in machine.leaves(value):
+            if isinstance(leaf, Bound):
+                leaf = leaf.receiver
+            if isinstance(leaf, Obj):
+                if in_blank(machine, leaf):
+                    yield leaf
+            elif isinstance(leaf, (Params, ParamV, StateDict, StateTensor)):
+                state = leaf.of if isinstance(leaf, StateTensor) else leaf
+                model = state.owner if isinstance(state, StateDict) else state.model
+                yield from (part for _, part in machine.alternatives(model) if isinstance(part, Obj))
+
+
+def written(
+    machine: Interpreter, node: nodes.NodeNG, values: Iterable[Value], *, in_place: bool = False, buffers: bool = True
+) -> None:
+    """These may be written here. ``in_place``: the tensors stay, on whatever device they are."""
+    if machine.blank.atoms:
+        for obj in dict.fromkeys(owners(machine, values)):
+            machine.emit("written", node, obj, in_place=in_place, buffers=buffers)
+
+
+def overwritten(machine: Interpreter, obj: Obj, node: nodes.NodeNG, value: Value | None = None) -> None:
+    """An attribute or item is set; to a function, a number or a string, it is no tensor."""
+    if not machine.blank.atoms or isinstance(value, _NO_TENSORS):
+        return
+    if isinstance(value, Obj) and in_blank(machine, value):
+        return  # a part of the model is put back, perhaps compiled
+    if in_blank(machine, obj):
+        while obj.parent is not None and obj.item in (SOME, "_buffers", "_parameters", "_modules"):
+            obj = obj.parent
+        if obj.parent is not None and obj.parent.item in ("_buffers", "_parameters", "_modules"):
+            obj = obj.parent.parent or obj
+        machine.emit("written", node, obj, in_place=False, buffers=True)
+
+
+def handed(machine: Interpreter, qname: str, call: Call) -> None:
+    """A function of another package gets parts of such a model."""
+    name = qname.rsplit(".", 1)[-1]
+    if qname.startswith(FILLERS):
+        written(machine, call.node, call.all, buffers="state_dict" not in qname and "checkpoint" not in qname)
+        return
+    reads = qname.startswith(_READERS) and not qname.startswith((*_WRITERS, *_WRITING_BUILTINS))
+    if reads and not (name.endswith("_") and not name.endswith("__") or "load" in name):
+        return
+    tensors = qname.startswith("torch.nn.init.")
+    written(machine, call.node, call.all, in_place=tensors, buffers=not tensors or not _parameters_only(call))
+    if tensors:
+        filled_somewhere(machine, call.args[:1], call.node)
+
+
+def _parameters_only(call: Call) -> bool:
+    return all(isinstance(value, ParamV) for value in call.args[:1])
+
+
+def filled_somewhere(machine: Interpreter, values: list[Value], node: nodes.NodeNG) -> None:
+    """Something of unknown origin gets its first values; it may be a part of any model."""
+    for value in values:
+        for _, leaf in machine.alternatives(value):
+            if isinstance(leaf, Obj) and leaf.atom.kind in ("opaque", "unknown") and not in_blank(machine, leaf):
+                machine.emit("written", node, None, in_place=True, buffers=True)
+
+
+def method_called(machine: Interpreter, obj: Obj, name: str, call: Call) -> None:
+    """A method that is not followed; those of layers of torch write the layer's own parameters."""
+    reads = not name.endswith("_") and (name.startswith(_READING_METHODS) or of_buffers(obj))
+    if not machine.blank.atoms or reads:
+        return
+    layer = isinstance(obj.atom.cls, Ext) and obj.atom.cls.qname.startswith("torch.nn.") and obj.parent is None
+    in_place = name.endswith("_") or layer and name == "reset_parameters"
+    written(machine, call.node, [obj, *call.all], in_place=in_place, buffers=not layer)
+    if name.endswith("_") or any(word in name for word in _FILLING_METHODS):
+        filled_somewhere(machine, [obj], call.node)
