@@ -10,6 +10,7 @@ from ...vocab.events.training import TrainingSeen
 from ..handles import RuntimeModel, RuntimeProcess
 from ..ledger import Trained
 from ..session import ContractViolation, Session
+from . import policies
 
 
 def due(session: Session) -> bool:
@@ -38,6 +39,7 @@ def _judge_plan(session: Session, model: Trained) -> None:
         handle = RuntimeModel(session.ledger, module)
         last = session.ledger.inside(module)[-1]
         session.hear(PlanSettled(when=last.when, model=handle))
+    policies.settle(session, model)
 
 
 SEEN_AFTER = 3  # steps, in a job that is watched to its end

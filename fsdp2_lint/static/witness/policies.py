@@ -5,14 +5,34 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...vocab.events.base import Event
-from ...vocab.events.policies import OptionsGiven
+from ...vocab.events.policies import OptionsGiven, ReshardingSettled
 from ..handles import Program
 from ..handles.options import StaticOptions
+from ..handles.resharding import StaticResharding
+from ..relations import Relation
 from ..trace import Step
-from .producers import on
+from ..values import Obj
+from .producers import at_end, on
 
 
 @on("sharded")
 def given(program: Program, step: Step) -> Iterator[Event]:
     if step["group"]:
         yield OptionsGiven(when=step.when, options=StaticOptions(program, step, step["group"][0]))
+
+
+@at_end
+def settled(program: Program) -> Iterator[Event]:
+    for root in _roots(program):
+        steps = tuple(step for step, _ in program.units(root, Relation.SAME, Relation.CONTAINS))
+        yield ReshardingSettled(when=steps[-1].when, resharding=StaticResharding(program, root, steps))
+
+
+def _roots(program: Program) -> list[Obj]:
+    """What is sharded, and inside nothing that is."""
+    found: dict[Obj, None] = {}
+    for step in program.trace.of("sharded"):
+        for obj in step["group"]:
+            if not any(True for _ in program.units(obj, Relation.INSIDE, Relation.MAY)):
+                found[obj] = None
+    return [obj for obj in found if any(True for _ in program.units(obj, Relation.SAME))]

@@ -1,0 +1,67 @@
+"""What becomes of the gathered parameters of a model, by the keywords of the calls that shard it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ...vocab.answers import Answer, no, unknown, yes
+from ...vocab.finding import Place
+from ..formulas import negate
+from ..guards import TOP, Guard
+from ..relations import Relation
+from ..trace import Step
+from ..values import Choice, Const, Obj, Value
+from .program import Handle, Program
+
+
+def given(step: Step, keyword: str) -> list[tuple[Guard, Value | None]]:
+    """What a call is given for a keyword, each on its own path; None where it is left out."""
+    value: Value | None = step["options"].get(keyword)
+    if not isinstance(value, Choice):
+        return [(step.guard, value)]
+    found: list[tuple[Guard, Value | None]] = []
+    left: Guard | None = TOP
+    for guard, leaf in value.options:
+        path = step.guard.join(guard)
+        if path is not None:
+            found.append((path, leaf))
+        left = left.add(negate(guard.formula)) if left is not None else None
+    if left is not None and (path := step.guard.join(left)) is not None:
+        found.append((path, None))  # a keyword that only some paths put into a dict
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class StaticResharding(Handle):
+    program: Program
+    obj: Obj
+    steps: tuple[Step, ...]  # all calls on the model and its parts
+
+    def never(self) -> Answer:
+        inner = [step for step in self.steps if not self._is_whole(step)]
+        if not inner or len(inner) == len(self.steps):
+            return no()  # one group alone keeps its parameters anyway, and a model without a root has other faults
+        for step in self.steps:
+            said = [value for _, value in given(step, "reshard_after_forward")]
+            if any(value is None for value in said) and step["options_open"]:
+                return unknown(f"whether {step.when.at} says reshard_after_forward is not known")
+            kept = [value == Const(False) or value is None and self._is_whole(step) for value in said]
+            if not all(kept):
+                return no()
+        whole = next((step for step in self.steps if self._is_whole(step)), None)
+        # once the model itself is sharded, nothing can shard its parts any more
+        if why := self.program.escaped(self.obj, before=whole) or self._freed():
+            return unknown(why)
+        return yes(Place(inner[0].when))
+
+    def _is_whole(self, step: Step) -> bool:
+        return any(self.program.relation(self.obj, part) is Relation.SAME for part in step["group"])
+
+    def _freed(self) -> str:
+        """Why the parameters may be freed all the same."""
+        for step in self.program.trace.of("reshard", "resharding_switched"):
+            if step.subject is None or self.program.relation(self.obj, step.subject) is Relation.NONE:
+                continue
+            if not any(each.frames == step.frames for each in self.program.trace.of("unshard", before=step)):
+                return f"{step.when.at} changes when it is resharded"  # else it undoes what was gathered for a look
+        return ""
