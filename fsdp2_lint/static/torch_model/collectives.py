@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ..store import Items
 from ..values import NONE, ListV, Obj, Params, ParamV, Value, unknown
+from .steps import clipped
 from .tables import external, method
 
 if TYPE_CHECKING:
@@ -56,6 +57,8 @@ def part_of_job(group: Value | None) -> Value | None:
 
 @external("torch.nn.utils.clip_grad_norm_", "torch.nn.utils.get_total_norm")
 def clip(machine: Interpreter, call: Call) -> Value:
+    if machine.called_name.endswith("clip_grad_norm_"):
+        clipped(machine, call)
     for _, leaf in machine.leaves(call.arg(0, "parameters") or NONE):
         if isinstance(leaf, (Params, ParamV)):
             for _, model in machine.alternatives(leaf.model):

@@ -32,6 +32,7 @@ from . import (  # noqa: F401 (they register)
     builtins,
     collectives,
     device,
+    fsdp1_methods,
     module_tree,
     modules,
     optim,
@@ -40,6 +41,7 @@ from . import (  # noqa: F401 (they register)
     reflection,
     sharding,
     state_dict,
+    steps,
     value_methods,
 )
 from .escapes import describe

@@ -9,9 +9,11 @@ from ..handles import Program
 from . import (  # noqa: F401 (they register)
     calls,
     checkpoints,
+    fsdp1_methods,
     plans,
     precision,
     process,
+    steps,
     training,
 )
 from .producers import AT_END, ON_STEP
