@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from fsdp2_lint.vocab.events.training import Stepped
+from fsdp2_lint.vocab.events.steps import GradientsUsed
 from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
 
 
@@ -13,10 +13,10 @@ class GradientSyncLeftOff(Rule):
     name = "gradient-sync-left-off"
     summary = "set_requires_gradient_sync(False) is not taken back before the step"
     severity = Severity.ERROR
-    witnesses = "R"
+    witnesses = "SR"
     help = "call model.set_requires_gradient_sync(is_last_microbatch) before each backward"
 
-    def stepped(self, event: Stepped) -> Iterator[Outcome]:
+    def used(self, event: GradientsUsed) -> Iterator[Outcome]:
         yield JUDGED
         unsynchronised = event.model.unsynchronised()
         if not unsynchronised:

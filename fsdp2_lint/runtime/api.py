@@ -15,6 +15,7 @@ from ..report.rank_file import RankFile
 from ..vocab.events.forward import ForwardBegun
 from ..vocab.events.plans import PlanSettled, UnitReady
 from ..vocab.events.precision import PoliciesTaken
+from ..vocab.events.steps import GradientsUsed
 from ..vocab.events.training import OptimizerSettled, Stepped, TrainingSeen
 from ..vocab.finding import Finding, Moment
 from . import adapter, facts
@@ -109,6 +110,7 @@ def assert_contract(
         view = RuntimeOptimizer(session.ledger, built, tuple(session.ledger.shardings), handle.label)
         session.hear(OptimizerSettled(when=when, optimizer=view, model=handle))
         session.hear(Stepped(when=when, optimizer=view, model=handle))
+        session.hear(GradientsUsed(when=when, model=handle))
         session.hear(TrainingSeen(when=when, model=handle))
     facts.starting_weights(session, model, session.ledger.shardings)
     facts.plan(session, model, now=False)

@@ -43,6 +43,7 @@ class Sharding:
     unsharded_by_user: bool = False
     switched: bool = False  # did the user change when it is resharded?
     sync_off_at: Moment | None = None
+    sync_switched: bool = False  # did the user ever say whether it reduces its gradients?
     reduced: bool | None = None  # did the last backward reduce its gradients?
     outlived: tuple[Moment, Moment] | None = None  # gathered by the one, and still at the other, a step
 
@@ -79,6 +80,7 @@ class Built:
     temporary: list[tuple[int, Sharding, Moment]] = field(default_factory=list)
     added: dict[int, Moment] = field(default_factory=dict)
     steps: int = 0
+    stepped: Moment | None = None  # since the last backward
 
     def took(self, parameter: torch.Tensor) -> Moment:
         """Where it got a parameter: where it was built, or where a group was added later."""
@@ -100,6 +102,15 @@ class Trained:
     trained: bool = False
     settled: bool = False
     seen: bool = False  # trained for as many steps as are watched
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A sharded module was asked for a method that it has not. ``insists``: not by hasattr or getattr."""
+
+    module: weakref.ref[nn.Module]
+    when: Moment
+    insists: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +146,7 @@ class Ledger:
     models: list[Trained] = field(default_factory=list)
     optimizers: list[Built] = field(default_factory=list)
     attached: list[Attached] = field(default_factory=list)
+    asked: list[Asked] = field(default_factory=list)  # since the last step
     emptied: list[tuple[Moment, list[Emptied]]] = field(default_factory=list)
     originals: dict[int, Original] = field(default_factory=dict)
     policies: list[tuple[weakref.ref[Any], Moment]] = field(default_factory=list)  # and where they were made

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dis
 import os
 import sys
 import sysconfig
@@ -111,6 +112,18 @@ def of_traceback(traceback: TracebackType | None) -> Moment:
             found.append((traceback.tb_frame.f_code, traceback.tb_lasti, traceback.tb_lineno))
         traceback = traceback.tb_next
     return moment_of(found[::-1])
+
+
+def users_own(frame: FrameType | None) -> FrameType | None:
+    """The next frame outside this tool, if it is code of the user."""
+    outside = (each for each in frames_from(frame) if not each.f_code.co_filename.startswith(_OWN + os.sep))
+    found = next(outside, None)
+    return found if found is not None and _layer(found.f_code.co_filename) == "user" else None
+
+
+def reads_attribute(frame: FrameType) -> bool:
+    """Does it execute ``x.name`` right now, rather than a call such as ``getattr(x, "name")``?"""
+    return dis.opname[frame.f_code.co_code[frame.f_lasti]] in ("LOAD_ATTR", "LOAD_METHOD")
 
 
 def called_by_torch(frame: FrameType | None) -> bool:

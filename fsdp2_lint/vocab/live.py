@@ -63,9 +63,6 @@ class LiveModel(Model, Protocol):
     def stale(self) -> Many[Leftover]:
         """Groups that have outlived an optimizer's step while they were gathered."""
 
-    def unsynchronised(self) -> Many[tuple[str, Moment]]:
-        """Groups whose last backward reduced no gradients: (label, where that was switched off)."""
-
     def without_optimizer(self) -> Answer:
         """Are there trainable parameters that no optimizer holds? yes: (Moment of an optimizer, names)."""
 

@@ -43,6 +43,7 @@ HOOKS: tuple[tuple[str, Any, str, tuple[str, ...]], ...] = (
     ("gathering", ParamGroup, "wait_for_unshard", ("FSDP407", "FSDP602")),
     ("pre_backward", ParamGroup, "pre_backward", ("FSDP318",)),
     ("post_backward", ParamGroup, "post_backward", ("FSDP613",)),
+    ("clipping", sys.modules.get("torch.nn.utils.clip_grad"), "_clip_grads_with_norm_", ("FSDP612",)),
 )
 
 

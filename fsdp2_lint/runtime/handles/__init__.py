@@ -1,5 +1,7 @@
 """The runtime witness's answers to the questions of :mod:`fsdp2_lint.vocab`, from live objects."""
 
+from .clipping import RuntimeClip
+from .fsdp1_methods import RuntimeAsked
 from .models import RuntimeModel
 from .optimizers import RuntimeOptimizer
 from .payloads import RuntimePayload, RuntimeReading
@@ -7,6 +9,8 @@ from .process import RuntimeDevice, RuntimeProcess
 from .units import RuntimeUnit
 
 __all__ = [
+    "RuntimeAsked",
+    "RuntimeClip",
     "RuntimeDevice",
     "RuntimeModel",
     "RuntimeOptimizer",

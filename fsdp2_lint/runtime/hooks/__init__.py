@@ -3,12 +3,37 @@
 from __future__ import annotations
 
 from ..session import Session
-from . import calls, checkpoints, forward, optimizers, options, process, readings, sharding
+from . import (
+    calls,
+    checkpoints,
+    clipping,
+    forward,
+    fsdp1_methods,
+    optimizers,
+    options,
+    process,
+    readings,
+    sharding,
+)
+
+# Where two watch the same function, the first hears of it first.
+_PARTS = (
+    sharding,
+    options,
+    forward,
+    optimizers,
+    calls,
+    readings,
+    checkpoints,
+    process,
+    fsdp1_methods,
+    clipping,
+)
 
 
 def install(session: Session) -> None:
     """Watch everything. Patches take effect at once, whoever imported the patched names before."""
-    for part in (sharding, options, forward, optimizers, calls, readings, checkpoints, process):
+    for part in _PARTS:
         part.install(session)
     session.hot.install()
     session.rare.install()

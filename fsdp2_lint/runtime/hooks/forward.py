@@ -146,6 +146,8 @@ class _Watch:
         if model := self.ledger.model_of(module):
             model.trained = True
         when = here()
+        for built in self.ledger.optimizers:
+            built.stepped = None
         for sharding in self.ledger.inside(module):
             groups = sharding.groups()
             sharding.reduced = all(group.reduces_gradients for group in groups)

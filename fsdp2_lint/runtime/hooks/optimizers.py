@@ -9,13 +9,14 @@ from typing import Any
 from torch.optim import Optimizer
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
+from ...vocab.events.steps import GradientsUsed
 from ...vocab.events.training import OptimizerSettled, Stepped
 from .. import adapter, facts
 from ..handles import RuntimeModel, RuntimeOptimizer
 from ..ledger import Built, Sharding, Trained
 from ..session import Session
 from ..sites import here
-from . import closing
+from . import closing, fsdp1_methods
 
 
 def install(session: Session) -> None:
@@ -64,6 +65,7 @@ class _Watch:
         if adapter.only_makes_states(sys._getframe()):
             return
         built = self.ledger.built(optimizer) or self._record(optimizer)
+        fsdp1_methods.settle(self.session)
         closure = args[1] if len(args) > 1 else kwargs.get("closure")
         when = here()
         for model, shardings in self._models(built):
@@ -79,6 +81,7 @@ class _Watch:
             if closure is not None:
                 continue  # its forward and backward are yet to come
             self.session.hear(Stepped(when=when, optimizer=view, model=handle))
+            self.session.hear(GradientsUsed(when=when, model=handle))
             facts.outside_gradients(self.session, top, built)
             held = {id(parameter) for parameter in built.held()}
             for sharding in shardings:
@@ -111,6 +114,7 @@ class _Watch:
         built = self.ledger.built(optimizer)
         if built is not None and not adapter.only_makes_states(sys._getframe()):
             built.steps += 1
+            built.stepped = here()
             self.session.count_step(built.steps)
             if closing.long_enough(self.session, built.steps):
                 for model, _ in self._models(built):

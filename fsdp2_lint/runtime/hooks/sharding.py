@@ -155,6 +155,7 @@ class _Watch:
         for part in module.modules() if kwargs.get("recurse", True) else [module]:
             if sharding := self.ledger.of_module(part):
                 sharding.sync_off_at = when or sharding.sync_off_at
+                sharding.sync_switched = True
 
     def registered(self, owner: nn.Module, name: str, value: Any) -> None:
         """A module or parameter becomes part of another module."""

@@ -16,6 +16,7 @@ from ..guards import MAX_CONDITIONS, TOP, Guard, Pool
 from ..store import Entries, Items, Store
 from ..trace import Step, Trace
 from ..values import Atom, Choice, DictV, ListV, Obj, Value, unknown
+from .syntax import loops_around
 
 if TYPE_CHECKING:
     from ..project import Module, Project
@@ -136,6 +137,8 @@ class Machine:
     def emit(self: Interpreter, kind: str, node: nodes.NodeNG, subject: Obj | None = None, **detail: Any) -> Step:
         if kind in ("collective", "called", "backward"):
             detail["asked"] = self.asked()
+        if kind in ("sync", "backward", "stepped", "clipped"):
+            detail["loops"] = loops_around([*(call for _, call in self.calls), node])
         frames = tuple(frame.id for frame in self.frames)
         return self.trace.add(kind, self.moment(node), self.guard, subject, detail, frames=frames, context=self.context)
 

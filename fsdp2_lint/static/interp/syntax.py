@@ -92,3 +92,18 @@ def jumps_out(node: nodes.NodeNG) -> bool:
         )
         node.fsdp2_jumps = found
     return found
+
+
+_LOOPS = (nodes.For, nodes.While, nodes.ListComp, nodes.SetComp, nodes.DictComp, nodes.GeneratorExp)
+
+
+def loops_around(places: list[nodes.NodeNG]) -> tuple[nodes.NodeNG, ...]:
+    """The loops in which these places lie, each within its function; the outermost first."""
+    found: list[nodes.NodeNG] = []
+    for place in places:
+        own, at = [], place
+        while at is not None and not isinstance(at, (nodes.FunctionDef, nodes.ClassDef)):
+            own += [at] if isinstance(at, _LOOPS) else []
+            at = at.parent
+        found += reversed(own)
+    return tuple(found)

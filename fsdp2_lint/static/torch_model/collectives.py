@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from ..store import Items
 from ..values import NONE, ListV, Obj, Params, ParamV, Value, unknown
 from . import generators
+from .steps import clipped
 from .tables import external, method
 
 if TYPE_CHECKING:
@@ -59,6 +60,8 @@ def part_of_job(group: Value | None) -> Value | None:
 def clip(machine: Interpreter, call: Call) -> Value:
     if (given := call.arg(0, "parameters")) is not None:
         generators.consumed_by_call(machine, given, call.node, f"{machine.called_name.rsplit('.', 1)[-1]}()")
+    if machine.called_name.endswith("clip_grad_norm_"):
+        clipped(machine, call)
     for _, leaf in machine.leaves(call.arg(0, "parameters") or NONE):
         if isinstance(leaf, (Params, ParamV)):
             for _, model in machine.alternatives(leaf.model):

@@ -34,6 +34,7 @@ from . import (  # noqa: F401 (they register)
     collectives,
     copies,
     device,
+    fsdp1_methods,
     module_tree,
     modules,
     optim,
@@ -42,6 +43,7 @@ from . import (  # noqa: F401 (they register)
     reflection,
     sharding,
     state_dict,
+    steps,
     value_methods,
 )
 from .escapes import describe

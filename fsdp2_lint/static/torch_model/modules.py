@@ -134,7 +134,6 @@ def freeze(machine: Interpreter, obj: Obj, switch: Value, node: nodes.NodeNG) ->
 @method(
     "set_reshard_after_backward",
     "set_reshard_after_forward",
-    "set_requires_gradient_sync",
     "set_requires_all_reduce",
     "set_is_last_backward",
     "set_modules_to_forward_prefetch",

@@ -25,7 +25,7 @@ from ..values import (
     Value,
     unknown,
 )
-from . import blank, device, generators, meshes, module_tree, optim, rank
+from . import blank, device, fsdp1_methods, generators, meshes, module_tree, optim, rank
 from .escapes import Escapes
 from .frameworks import framework_attr
 from .reflection import class_as_value
@@ -51,6 +51,8 @@ class Objects(Escapes):
             return {"type": Text(False), "index": obj.atom.facts.get("index") or NONE}.get(name, obj.child(name))
         if name == "__class__":
             return class_as_value(self, obj)
+        if name in fsdp1_methods.OF_FSDP1:
+            fsdp1_methods.asked(self, obj, name, node)
         return obj.child(name)
 
     def value_attr(self: Interpreter, leaf: Value, name: str) -> Value:

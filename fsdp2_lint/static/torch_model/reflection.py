@@ -21,6 +21,7 @@ from ..values import (
     Value,
     unknown,
 )
+from . import fsdp1_methods
 from .tables import external
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 def get_attribute(machine: Interpreter, call: Call) -> Value:
     if len(call.args) < 2:
         return unknown("getattr()")
+    fsdp1_methods.looked_up(machine, call)
     default = call.args[2] if len(call.args) > 2 else None
     name = call.args[1]
 
@@ -45,6 +47,8 @@ def get_attribute(machine: Interpreter, call: Call) -> Value:
             and machine.surely_lacks(leaf, name.value)
         ):
             return default
+        if name.value in fsdp1_methods.OF_FSDP1 and machine.find_attr(leaf, name.value) is None:
+            return leaf.child(name.value) if isinstance(leaf, Obj) else unknown(name.value)
         return machine.get_attr(leaf, name.value, call.node)
 
     return machine.over(call.args[0], one)
@@ -75,6 +79,7 @@ _OF_PRETRAINED = frozenset({"config", "save_pretrained", "from_pretrained", "gen
 def has_attribute(machine: Interpreter, call: Call) -> Value:
     if len(call.args) < 2 or not isinstance(call.args[1], Const):
         return unknown("hasattr()")
+    fsdp1_methods.looked_up(machine, call)
     name = call.args[1].value
 
     def formula(leaf: Value) -> Any:

@@ -12,10 +12,12 @@ from . import (  # noqa: F401 (they register)
     copies,
     generators,
     initialisation,
+    fsdp1_methods,
     plans,
     policies,
     precision,
     process,
+    steps,
     training,
 )
 from .producers import AT_END, ON_STEP

@@ -1,0 +1,57 @@
+"""Sharded modules that are asked for ``no_sync``, which FSDP1 and DDP have."""
+
+from __future__ import annotations
+
+import sys
+import weakref
+from typing import Any
+
+from torch import nn
+from torch.distributed.fsdp import FSDPModule
+
+from ...vocab.events.fsdp1_methods import NoSyncAsked
+from ..handles import RuntimeAsked
+from ..ledger import Asked
+from ..session import Session
+from ..sites import here, reads_attribute, users_own
+
+NAME = "no_sync"
+
+
+def install(session: Session) -> None:
+    if not hasattr(FSDPModule, NAME):  # else a later torch has it
+        session.hot.replace(FSDPModule, NAME, _Lookup(session))
+
+
+class _Lookup:
+    """Stands where the method would be, and finds what is found without it: most often nothing."""
+
+    def __init__(self, session: Session) -> None:
+        self.note = session.quietly(lambda module: _asked(session, module))
+
+    def __get__(self, module: nn.Module | None, owner: type) -> Any:
+        try:
+            return getattr(super(FSDPModule, owner if module is None else module), NAME)
+        except AttributeError:
+            if module is not None:
+                self.note(module)
+            raise
+
+
+def _asked(session: Session, module: nn.Module) -> None:
+    frame = users_own(sys._getframe())
+    if frame is None or session.ledger.of_module(module) is None:
+        return
+    asked = Asked(weakref.ref(module), here(), reads_attribute(frame))
+    if asked.insists:
+        session.hear(NoSyncAsked(when=asked.when, model=RuntimeAsked(session.ledger, asked, module)))
+    else:
+        session.ledger.asked.append(asked)
+
+
+def settle(session: Session) -> None:
+    """A step is made: who only asked has gone on without, unless something else switched the synchronisation."""
+    for asked in session.ledger.asked:
+        if (module := asked.module()) is not None:
+            session.hear(NoSyncAsked(when=asked.when, model=RuntimeAsked(session.ledger, asked, module)))
+    session.ledger.asked.clear()

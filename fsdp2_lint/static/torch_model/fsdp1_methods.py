@@ -1,0 +1,58 @@
+"""Methods of FSDP1's wrapper that are asked of a model."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from astroid import nodes
+
+from ..values import NONE, Obj, Value
+from .escapes import describe
+from .tables import method
+
+if TYPE_CHECKING:
+    from ..interp.call import Call
+    from ..interp.interpreter import Interpreter
+
+OF_FSDP1 = frozenset({"no_sync", "clip_grad_norm_"})
+_CATCHING = frozenset({"AttributeError", "Exception", "BaseException"})
+
+
+def asked(machine: Interpreter, obj: Obj, name: str, node: nodes.NodeNG, *, goes_on: bool = False) -> None:
+    """A model is asked for one of these. ``goes_on``: an answer of no is provided for."""
+    if machine.any_sharded:
+        machine.emit("fsdp1_method", node, obj, name=name, goes_on=goes_on or _caught(node))
+
+
+def _caught(node: nodes.NodeNG) -> bool:
+    """Does the function itself handle the AttributeError?"""
+    at = node
+    while at.parent is not None and not isinstance(at, nodes.FunctionDef):
+        if isinstance(at.parent, nodes.Try) and at in at.parent.body:
+            for handler in at.parent.handlers:
+                caught = handler.type
+                names = {part.name for part in caught.nodes_of_class(nodes.Name)} if caught is not None else _CATCHING
+                if names & _CATCHING:
+                    return True
+        at = at.parent
+    return False
+
+
+@method(*OF_FSDP1)
+def called(machine: Interpreter, obj: Obj, call: Call) -> Value:
+    name = machine.called_name
+    asked(machine, obj, name, call.node)
+    if not machine.harmless_object(obj):
+        machine.opened(f"{describe(obj)}.{name}()", call, receiver=obj)
+    return obj.child(("()", name, tuple(call.args) if len(call.args) < 3 else len(call.args)))
+
+
+def looked_up(machine: Interpreter, call: Call) -> None:
+    """``getattr(model, "no_sync", None)`` and ``hasattr(model, "no_sync")``."""
+    name = getattr(call.arg(1), "value", None)
+    if name not in OF_FSDP1:
+        return
+    for _, leaf in machine.alternatives(call.arg(0) or NONE):
+        if isinstance(leaf, Obj) and machine.find_attr(leaf, name) is None:
+            known = machine.called_name.endswith("getattr") and len(call.args) < 3
+            asked(machine, leaf, name, call.node, goes_on=not known)

@@ -1,0 +1,39 @@
+"""Switches and operations that belong to the order of a training step."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..values import NONE, Const, Obj, Value
+from . import optim
+from .tables import external, method
+
+if TYPE_CHECKING:
+    from ..interp.call import Call
+    from ..interp.interpreter import Interpreter
+
+
+@method("set_requires_gradient_sync")
+def switch_sync(machine: Interpreter, obj: Obj, call: Call) -> Value:
+    """``off``: surely switched off here; else it is on, or depends on the micro-batch."""
+    value = call.arg(0, "requires_gradient_sync")
+    off = value is not None and all(leaf == Const(False) for _, leaf in machine.alternatives(value))
+    machine.emit("sync", call.node, obj, off=off)
+    return NONE
+
+
+def clipped(machine: Interpreter, call: Call) -> None:
+    """Without a bound it only computes the norm."""
+    given = call.node.args[1:2] or [each.value for each in getattr(call.node, "keywords", ()) if each.arg == "max_norm"]
+    if not machine.any_sharded or given and "inf" in given[0].as_string():
+        return
+    params = call.arg(0, "parameters")
+    held, _ = optim.holdings(machine, [params] if params is not None else [])
+    if held:
+        machine.emit("clipped", call.node, held[0].model, held=held)
+
+
+@external("torch.nn.utils.clip_grad_value_", "torch.nn.utils.clip_grads_with_norm_")
+def clip_otherwise(machine: Interpreter, call: Call) -> Value:
+    clipped(machine, call)
+    return NONE

@@ -1,0 +1,41 @@
+"""Methods that FSDP1's wrapper had, and a module that ``fully_shard`` shards has not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from ..answers import Answer
+from .base import Event
+
+
+class AskedModel(Protocol):
+    """A model that is asked for a method of FSDP1, such as ``no_sync``."""
+
+    @property
+    def label(self) -> str: ...
+
+    def lacks_it(self) -> Answer:
+        """Is it always sharded by FSDP2 here, and without this method? yes: Place of the call that sharded it."""
+
+    def goes_on(self) -> Answer:
+        """Does the program go on without the method, as with hasattr and getattr? yes: Place of the question."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MethodAsked(Event):
+    model: AskedModel
+
+    @property
+    def subject(self) -> AskedModel:
+        return self.model
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoSyncAsked(MethodAsked):  # model.no_sync, or whether there is one; S R
+    pass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClipAsked(MethodAsked):  # model.clip_grad_norm_; S
+    pass

@@ -1,0 +1,30 @@
+"""FSDP606: gradients are clipped by torch's function, not by a method of the model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fsdp2_lint.vocab.events.fsdp1_methods import ClipAsked
+from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
+
+
+class Fsdp1Clip(Rule):
+    code = "FSDP606"
+    name = "fsdp1-clip"
+    summary = "FSDP1's model.clip_grad_norm_() on an FSDP2 model"
+    severity = Severity.ERROR
+    witnesses = "S"
+    help = "call torch.nn.utils.clip_grad_norm_(model.parameters(), max_norm)"
+
+    def asked(self, event: ClipAsked) -> Iterator[Outcome]:
+        yield JUDGED
+        lacking = event.model.lacks_it()
+        if not lacking:
+            return
+        if not event.model.goes_on():
+            yield self.found(
+                event.when,
+                f"{event.model.label} has no clip_grad_norm_() under FSDP2: this raises an AttributeError",
+                "a method of FSDP1's wrapper",
+                (lacking.what.when, lacking.what.words),
+            )

@@ -1,0 +1,39 @@
+"""FSDP605: FSDP2 has no ``no_sync()``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fsdp2_lint.vocab.events.fsdp1_methods import NoSyncAsked
+from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
+
+
+class NoSync(Rule):
+    code = "FSDP605"
+    name = "no-sync"
+    summary = "FSDP1's no_sync() on an FSDP2 model"
+    severity = Severity.ERROR
+    witnesses = "SR"
+    help = "call model.set_requires_gradient_sync(is_last_microbatch) before each backward"
+
+    def asked(self, event: NoSyncAsked) -> Iterator[Outcome]:
+        yield JUDGED
+        lacking = event.model.lacks_it()
+        if not lacking:
+            return
+        label = event.model.label
+        if event.model.goes_on():
+            yield self.found(
+                event.when,
+                f"{label} has no no_sync() under FSDP2, and nothing takes its place: each backward reduces gradients",
+                "the answer is always no here",
+                (lacking.what.when, lacking.what.words),
+                severity=Severity.WARNING,
+            )
+        else:
+            yield self.found(
+                event.when,
+                f"{label} has no no_sync() under FSDP2: this raises an AttributeError",
+                "a method of FSDP1 and DDP",
+                (lacking.what.when, lacking.what.words),
+            )
