@@ -11,6 +11,7 @@ from . import (  # noqa: F401 (they register)
     checkpoints,
     copies,
     generators,
+    losses,
     plans,
     process,
     training,
