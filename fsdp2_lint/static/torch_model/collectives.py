@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from astroid import nodes
+
 from ..store import Items
 from ..values import NONE, ListV, Obj, Params, ParamV, Value, unknown
 from . import generators
@@ -29,6 +31,8 @@ def collective(machine: Interpreter, call: Call) -> Value:
     group = call.args[0] if group is None and machine.called_name.endswith("barrier") and call.args else group
     name = machine.called_name.rsplit(".", 1)[-1]
     machine.emit("collective", call.node, None, name=f"{name}()", group=part_of_job(group), sure=True)
+    if name == "all_reduce" and machine.any_sharded and _in_place(call):
+        machine.emit("reduced", call.node, None, tensor=call.arg(0, "tensor"), group=part_of_job(group))
     if name in ("broadcast_object_list", "scatter_object_list") and call.args:
         received: dict[int, Value] = {}  # filled in place: what a rank put there itself is gone
         for _, leaf in machine.alternatives(call.args[0]):
@@ -43,6 +47,11 @@ def collective(machine: Interpreter, call: Call) -> Value:
     if name == "new_group":
         made.atom.facts["group"] = "whole" if call.arg(0, "ranks") in (None, NONE) else "part"
     return made
+
+
+def _in_place(call: Call) -> bool:
+    """The functional collectives of the same names leave their argument alone and return the result."""
+    return isinstance(call.node.parent, nodes.Expr) or "async_op" in call.kwargs
 
 
 def _is_group(value: Value) -> bool:

@@ -13,6 +13,7 @@ from . import (  # noqa: F401 (they register)
     generators,
     initialisation,
     fsdp1_methods,
+    losses,
     plans,
     policies,
     precision,

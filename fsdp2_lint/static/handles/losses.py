@@ -1,0 +1,57 @@
+"""Losses: which backward starts from a tensor that was reduced before."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from ...vocab.answers import Answer, no, unknown, yes
+from ...vocab.finding import Place
+from ..trace import Step
+from ..values import Obj
+from .program import Program
+
+
+@dataclass(frozen=True, slots=True)
+class StaticReduction:
+    program: Program
+    step: Step
+
+    def differentiated(self) -> Answer:
+        tensors = [leaf for _, leaf in self.program.machine.alternatives(self.step["tensor"]) if isinstance(leaf, Obj)]
+        for backward in self.program.trace.of("backward", after=self.step):
+            if backward.subject is None or not any(made_of(backward.subject, tensor) for tensor in tensors):
+                continue
+            if any(call.index < backward.index for call in self._calls(after=self.step)):
+                continue  # what is known by the same name is another round's loss by then
+            if not any(True for _ in self._calls(before=backward)):
+                continue
+            if self.step["group"] is not None:
+                return unknown("the loss is reduced over a group of its own")
+            return yes(Place(backward.when, "the gradients are computed from the reduced tensor here"))
+        return no()
+
+    def _calls(self, **when: Step) -> list[Step]:
+        """Calls of models that are sharded."""
+        return [
+            call
+            for call in self.program.trace.of("called", **when)
+            if call.subject is not None and self.program.concerned(call.subject)
+        ]
+
+
+def made_of(obj: Obj, part: Obj) -> bool:
+    """Is ``obj`` that tensor, or computed from it by its methods, a division or a scaler?
+
+    Arguments are not followed: the number of tokens that a loss is divided by has no gradient.
+    """
+    if any(at is part or _scaled(at.item, part) for at in obj.above):
+        return True
+    numerator = obj.atom.facts.get("numerator")
+    return numerator is not None and made_of(numerator, part)
+
+
+def _scaled(item: Any, part: Obj) -> bool:
+    if not isinstance(item, tuple) or item[:2] != ("()", "scale") or not isinstance(item[2], tuple):
+        return False
+    return any(isinstance(loss, Obj) and made_of(loss, part) for loss in item[2])

@@ -1,0 +1,17 @@
+"""Losses, and what is done to them between forward and backward."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...vocab.events.base import Event
+from ...vocab.events.losses import TensorReduced
+from ..handles import Program
+from ..handles.losses import StaticReduction
+from ..trace import Step
+from .producers import on
+
+
+@on("reduced")
+def reduced(program: Program, step: Step) -> Iterator[Event]:
+    yield TensorReduced(when=step.when, reduction=StaticReduction(program, step))

@@ -1,0 +1,21 @@
+"""Losses, and what is done to them between forward and backward."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from ..answers import Answer
+from .base import Event
+
+
+class Reduction(Protocol):
+    """A tensor whose values are combined over the ranks, in place."""
+
+    def differentiated(self) -> Answer:
+        """Does a backward of a sharded model start from this tensor afterwards? yes: Place."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TensorReduced(Event):  # dist.all_reduce; S
+    reduction: Reduction
