@@ -13,6 +13,9 @@ from ..vocab.overlaps import without_consequences
 from ..vocab.rule import Rule, agree
 from .codec import fact_from_json, finding_from_json, site_from_json
 from .rank_file import VERSION, rank_files, records
+from .sequences import Sequence as Issues
+from .sequences import sequences
+from .turns import turns
 
 CLEAN, FOUND, NOTHING_CHECKED = 0, 1, 3
 _MILD_FIRST = (Severity.INFO, Severity.WARNING, Severity.ERROR)
@@ -68,6 +71,7 @@ class _Said:
 
     findings: list[tuple[int, Finding]] = field(default_factory=list)
     facts: list[tuple[int, Fact]] = field(default_factory=list)
+    issued: dict[int, list[Issues]] = field(default_factory=dict)
     crashes: list[tuple[int, Mapping[str, Any]]] = field(default_factory=list)
     failed: dict[int, tuple[float, int]] = field(default_factory=dict)
     verdicts: dict[tuple[str, str, Site], dict[int, Mapping[str, Any]]] = field(default_factory=dict)
@@ -87,7 +91,7 @@ def read_job(folder: Path, rules: Sequence[Rule], *, since: float = 0.0) -> JobR
     current = _start(newest[2]) or {}
     report.world_size = current.get("world_size", 0)
     spoke: set[int] = set()
-    for rank, _, own in read:
+    for rank, path, own in read:
         start = _start(own)
         if start is None or start.get("run") != current.get("run") or start.get("version") != VERSION:
             continue  # of another job, or of another version of this tool
@@ -96,6 +100,7 @@ def read_job(folder: Path, rules: Sequence[Rule], *, since: float = 0.0) -> JobR
         spoke.add(rank)
         report.ended.pop(rank, None)  # of an earlier attempt
         said.failed.pop(rank, None)
+        said.issued[rank] = sequences(rank, path, own)
         for record in own:
             try:
                 _sort(report, said, rank, record)
@@ -103,7 +108,8 @@ def read_job(folder: Path, rules: Sequence[Rule], *, since: float = 0.0) -> JobR
                 _note(report, f"a damaged record of rank {rank} is left out")
     report.ranks = tuple(sorted(spoke))
     _complete(report, {rank for rank, _ in said.crashes})
-    report.findings = merge([*said.findings, *_disagreements(said.facts, rules, report)])
+    facts = [*said.facts, *turns(each for rank in said.issued for each in said.issued[rank])]
+    report.findings = merge([*said.findings, *_disagreements(facts, rules, report)])
     report.verdicts = [_verdict(key, by_rank) for key, by_rank in sorted(said.verdicts.items())]
     report.crashes = _crashes(said.crashes)
     report.failed = min(said.failed.values())[1] if said.failed else 0

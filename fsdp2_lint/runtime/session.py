@@ -26,6 +26,7 @@ from .exchange import exchange
 from .handles.process import CudaUse
 from .ledger import Ledger
 from .patches import Patches
+from .sequence import Sequence
 
 FACT_STEPS = 100
 OnFinding = Literal["report", "raise"]
@@ -89,6 +90,7 @@ class Session:
             select=list(options.select),
             ignore=list(options.ignore),
         )
+        self.sequence = Sequence(self.file)
         for what, codes in adapter.missing():
             self.file.write("missing", what=what, codes=list(codes))
 
@@ -107,7 +109,7 @@ class Session:
             except ContractViolation:
                 raise
             except Exception as error:
-                self._defect(hook.__qualname__, error)
+                self.defect(hook.__qualname__, error)
                 return None
             finally:
                 self._busy = False
@@ -117,7 +119,7 @@ class Session:
     def hear(self, event: Event, fqn: str = "") -> None:
         findings, verdicts = self.court.hear(event)
         for code, error in self.court.broken:
-            self._defect(code, error)
+            self.defect(code, error)
         self.court.broken.clear()
         for finding in findings:
             self._found(finding, fqn)
@@ -145,7 +147,7 @@ class Session:
             return
         findings, broken = agree(self.rules, facts)
         for code, error in broken:
-            self._defect(code, error)
+            self.defect(code, error)
         for finding in findings:
             self._found(finding, "")
 
@@ -204,7 +206,7 @@ class Session:
             **model,
         )
 
-    def _defect(self, where: str, error: Exception) -> None:
+    def defect(self, where: str, error: Exception) -> None:
         if os.environ.get("FSDP2_LINT_DEBUG"):
             sys.excepthook(type(error), error, error.__traceback__)
         self._broken += 1

@@ -90,6 +90,49 @@ def here() -> Moment:
     return moment_of(found)
 
 
+Trail = tuple[tuple[CodeType, int, int], ...]
+
+
+def trail(frame: FrameType | None) -> Trail:
+    """(code, offset, row) of the frames of the user's own code from here on, innermost first: cheaper than a moment."""
+    found = []
+    for each in frames_from(frame):
+        code = each.f_code
+        if _layer(code.co_filename) == "user":
+            found.append((code, each.f_lasti, each.f_lineno))
+        elif _is_start(code):
+            break
+    if not found and threading.current_thread() is not threading.main_thread():
+        return trail_of_main()
+    return tuple(found)
+
+
+def trail_of_main() -> Trail:
+    """The same of the main thread, where it stands now."""
+    return tuple(each for each in _places(main_frame()) if _layer(each[0].co_filename) == "user")
+
+
+def main_frame() -> FrameType | None:
+    return sys._current_frames().get(threading.main_thread().ident or 0)
+
+
+_AROUND = {"wrapper", "_wrapper", "wrapped", "watched", "inner", "decorate_context", "_fn", "__call__", "watch"}
+
+
+def called_from_user(frame: FrameType | None) -> str:
+    """What the user's code called that led here, as people write it: ``full_tensor()``, ``forward``."""
+    names: list[str] = []
+    for each in frames_from(frame):
+        if _layer(each.f_code.co_filename) == "user":
+            break
+        if not each.f_code.co_filename.startswith(_OWN):
+            names.append(each.f_code.co_name)
+    if any(name in ("_wrapped_call_impl", "_call_impl") for name in names[-1:]):
+        return "forward"
+    name = next((name for name in reversed(names) if name not in _AROUND), "")
+    return f"{name}()" if name else "a collective"
+
+
 def _places(frame: FrameType | None) -> list[tuple[CodeType, int, int]]:
     """(code, offset, row) of the frames up to where this tool started the script, innermost first."""
     found = []

@@ -44,6 +44,11 @@ def groups_of_ranks(facts: Facts, name: str) -> list[tuple[tuple[int, ...], str 
     return sorted(((tuple(ranks), value) for value, ranks in by_value.items()), key=lambda each: -len(each[0]))
 
 
+def parties(facts: Facts, name: str) -> list[tuple[int, ...]]:
+    """The ranks that say the same of ``name``, the largest group first; nobody who says nothing of it."""
+    return [ranks for ranks, value in groups_of_ranks(facts, name) if value is not None]
+
+
 def in_words(ranks: tuple[int, ...]) -> str:
     """``rank 3``, ``ranks 0-6, 8``."""
     return f"rank {ranks[0]}" if len(ranks) == 1 else f"ranks {ranges(ranks)}"

@@ -25,11 +25,18 @@ OWNERS: tuple[tuple[str, str, bool], ...] = (
     ("FSDP303", "FSDP319", True),
     ("FSDP304", "FSDP611", True),
     ("FSDP401", "FSDP402", True),
+    ("FSDP316", "FSDP802", True),
+    ("FSDP405", "FSDP613", True),
+    ("FSDP405", "FSDP802", True),
     ("FSDP407", "FSDP318", True),
     ("FSDP601", "FSDP611", True),
     ("FSDP602", "FSDP611", True),
     ("FSDP602", "FSDP407", True),
+    ("FSDP613", "FSDP802", True),
     ("FSDP705", "FSDP320", True),
+    ("FSDP801", "FSDP802", True),
+    ("FSDP801", "FSDP803", True),
+    ("FSDP804", "FSDP802", True),
 )
 
 

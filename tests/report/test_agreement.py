@@ -17,6 +17,7 @@ from tests.report.ranks import fact, site
 RULES = {rule.code: rule for rule in registry.rules() if rule.compares}
 SHARDS = {"mesh": "shards", "loaded": "no"}
 REPLICAS = {"mesh": "replicas", "loaded": "no"}
+TURN = {"words": "barrier", "by": "barrier()", "size": "", "parted": ""}
 
 Values = Mapping[str, str]
 
@@ -70,6 +71,30 @@ CASES = {
         ({"a": "yes", "b": "no"}, {"a": "yes", "b": "yes"}),
         9,
         "b has a gradient on rank 1 and none on rank 0: the ranks reduce different things",
+    ),
+    "FSDP801": Case(
+        "turn",
+        ({"issued": "a"}, {"issued": "a"}),
+        ({"issued": "a"}, {"issued": "b"}),
+        20,
+        "barrier() needs every rank, but only rank 0 came here: the job hangs",
+        TURN | {"parted": "guard"},
+    ),
+    "FSDP802": Case(
+        "turn",
+        ({"issued": "a"}, {"issued": "a"}),
+        ({"issued": "a"}, {"issued": "b"}),
+        9,
+        "rank 0 issued barrier while rank 1 issued barrier: the job hangs or aborts",
+        TURN,
+    ),
+    "FSDP804": Case(
+        "turn",
+        ({"issued": "a"}, {"issued": "a"}),
+        ({"issued": "a"}, {"issued": "b"}),
+        20,
+        "rank 0 runs another batch, and rank 1 has left the loop: the job hangs",
+        TURN | {"parted": "batch"},
     ),
     "FSDP808": Case(
         "batch",

@@ -6,6 +6,7 @@ still can.
 
 from torch.distributed.tensor import DTensor
 
+from .collectives import Issue, collectives, is_traced, issued, ranks_of_group
 from .frames import call_of_fully_shard, inputs_of_forward, modules_that_are_called, only_makes_states
 from .groups import (
     Group,
@@ -26,9 +27,11 @@ __all__ = [
     "DTensor",
     "FSDPModule",
     "Group",
+    "Issue",
     "Param",
     "all_ranks",
     "call_of_fully_shard",
+    "collectives",
     "first_cuda_use",
     "forward_is_running",
     "groups",
@@ -37,6 +40,8 @@ __all__ = [
     "is_captured",
     "is_fake",
     "is_root",
+    "is_traced",
+    "issued",
     "local",
     "missing",
     "modules_of",
@@ -48,6 +53,7 @@ __all__ = [
     "own_rank",
     "place",
     "ranks_of",
+    "ranks_of_group",
     "state_of",
     "states_below",
     "store",

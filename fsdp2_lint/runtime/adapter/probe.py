@@ -32,6 +32,7 @@ def _private(modules: Sequence[str], name: str) -> Any:
 State: Any = _private(_STATE_MODULES, "FSDPState")
 ParamGroup: Any = _private(_GROUP_MODULES, "FSDPParamGroup")
 
+_GROUPS: Any = next((sys.modules[name] for name in _GROUP_MODULES if name in sys.modules), None)
 _API = next((sys.modules[name] for name in _API_MODULES if name in sys.modules), None)
 
 # What is watched, and which clauses cannot be judged without it.
@@ -44,6 +45,8 @@ HOOKS: tuple[tuple[str, Any, str, tuple[str, ...]], ...] = (
     ("pre_backward", ParamGroup, "pre_backward", ("FSDP318",)),
     ("post_backward", ParamGroup, "post_backward", ("FSDP613",)),
     ("clipping", sys.modules.get("torch.nn.utils.clip_grad"), "_clip_grads_with_norm_", ("FSDP612",)),
+    ("gather", _GROUPS, "foreach_all_gather", ("FSDP802",)),
+    ("reduce", _GROUPS, "foreach_reduce", ("FSDP802",)),
 )
 
 

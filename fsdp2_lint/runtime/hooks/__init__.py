@@ -7,6 +7,7 @@ from . import (
     calls,
     checkpoints,
     clipping,
+    collectives,
     forward,
     fsdp1_methods,
     optimizers,
@@ -26,6 +27,7 @@ _PARTS = (
     readings,
     checkpoints,
     process,
+    collectives,
     fsdp1_methods,
     clipping,
 )

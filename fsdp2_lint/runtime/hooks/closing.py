@@ -88,3 +88,4 @@ def finish(session: Session, code: int) -> None:
         session.rare.remove()
         session.file.write("end", code=code, time=time.time())
         session.file.close()
+        session.sequence.close()

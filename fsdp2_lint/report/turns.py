@@ -1,0 +1,133 @@
+"""Where the ranks of a group part: the first position at which they issue different collectives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from collections.abc import Sequence as Several
+from dataclasses import dataclass
+
+from ..vocab.facts import Fact
+from ..vocab.finding import Site
+from . import branches
+from .sequences import Issued, Sequence
+
+NOTHING = "nothing"
+_Site = tuple[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class _Turn:
+    """What one rank does at the position where the ranks part; None: it has ended."""
+
+    rank: int
+    issued: Issued | None
+    last: Issued
+
+    @property
+    def text(self) -> str:
+        return self.issued.text if self.issued is not None else NOTHING
+
+    @property
+    def chain(self) -> tuple[Site, ...]:
+        return self.issued.when.chain if self.issued is not None else ()
+
+
+def turns(said: Iterable[Sequence]) -> list[tuple[int, Fact]]:
+    """One fact of each rank for each group whose ranks part.
+
+    ``parted`` is the reason, where the source tells: a ``guard`` that lets only some ranks through, or another
+    ``batch`` of a loop that the others have left. Ranks that went there alone say where, in their places.
+    """
+    said = list(said)
+    came: dict[int, set[_Site]] = {}
+    by_group: dict[tuple[str, tuple[int, ...]], list[Sequence]] = {}
+    for each in said:
+        came.setdefault(each.rank, set()).update(_key(issued.when.at) for issued in each.issued.values())
+        by_group.setdefault((each.group, each.ranks), []).append(each)
+    return [fact for group in by_group.values() for fact in _parting(group, came)]
+
+
+def _key(site: Site) -> _Site:
+    return site.path, site.row
+
+
+def _parting(group: Several[Sequence], came: dict[int, set[_Site]]) -> Iterator[tuple[int, Fact]]:
+    first = max(min(each.issued) for each in group)  # what came before was overwritten
+    for number in range(first, 1 + max(max(each.issued) for each in group)):
+        found = [
+            _Turn(each.rank, each.issued.get(number), each.issued[max(each.issued)])
+            for each in group
+            if number in each.issued or each.ended
+        ]
+        if _differ(found):
+            whole = first == 0
+            before = {each.rank: [issued for at, issued in each.issued.items() if at < number] for each in group}
+            yield from _facts(group[0], number, found, came if whole else {}, before)
+            return
+
+
+def _differ(found: Several[_Turn]) -> bool:
+    """A rank that does not know what a collective is for agrees with the others in it."""
+    issued = [turn.issued for turn in found if turn.issued is not None]
+    kinds, names = {(each.kind, each.size) for each in issued}, {each.names for each in issued if each.names}
+    return 0 < len(issued) < len(found) or len(kinds) > 1 or len(names) > 1
+
+
+def _facts(
+    group: Sequence, number: int, found: list[_Turn], came: dict[int, set[_Site]], before: dict[int, list[Issued]]
+) -> Iterator[tuple[int, Fact]]:
+    kind, astray, line = "", NOTHING, None
+    for mine in found:
+        other = next(turn for turn in found if turn.text != mine.text)
+        if line is None and (line := _another_batch(mine, other, came, before)) is not None:
+            kind, astray = "batch", mine.text
+    for mine in found if line is None else ():
+        other = next(turn for turn in found if turn.text != mine.text)
+        if line is None and (line := _guarded(mine, other, came)) is not None:
+            kind, astray = "guard", mine.text
+    for turn in found:
+        when = turn.issued.when if turn.issued is not None else turn.last.when
+        values = {"issued": turn.text}
+        traits = {"words": "", "by": "", "size": "", "parted": kind}
+        if turn.issued is not None:
+            traits |= {"words": turn.issued.words, "by": turn.issued.by, "size": turn.issued.size}
+        places = {"issued": line} if line is not None and turn.text == astray else {}
+        key = f"group {group.group}, collective {number + 1}"
+        yield turn.rank, Fact("turn", key, when, group.ranks, values, places, traits)
+
+
+def _another_batch(
+    mine: _Turn, other: _Turn, came: dict[int, set[_Site]], before: dict[int, list[Issued]]
+) -> Site | None:
+    """The forward of a batch, in a loop that the other rank has left after it was here as well."""
+    if mine.issued is None or mine.issued.by != "forward" or not mine.issued.names:
+        return None
+    here = _key(mine.issued.when.at)
+    if not any(_key(issued.when.at) == here and issued.by == "forward" for issued in before[other.rank]):
+        return None
+    index, aside = _parted(mine, other)
+    for depth, site in enumerate(mine.chain[index:]):
+        if branches.loop(site, aside if not depth else None):
+            return mine.issued.when.at
+        if _guarded(other, mine, came) is not None:
+            return None  # it is the other one that does more, between two calls of the function with the loop
+    return None
+
+
+def _guarded(mine: _Turn, other: _Turn, came: dict[int, set[_Site]]) -> Site | None:
+    """The place at which a condition let only some ranks through, if the other one never came here."""
+    if mine.issued is None or other.rank not in came or _key(mine.issued.when.at) in came[other.rank]:
+        return None
+    index, aside = _parted(mine, other)
+    guards = [
+        (branches.guard(site, aside if not depth else None), site) for depth, site in enumerate(mine.chain[index:])
+    ]
+    return next((site for wanted in ("rank", "yes") for found, site in guards if found == wanted), None)
+
+
+def _parted(mine: _Turn, other: _Turn) -> tuple[int, Site | None]:
+    """How deep the two ranks are in the same calls, and where the other one is there."""
+    for index, (here, there) in enumerate(zip(mine.chain, other.chain)):
+        if _key(here) != _key(there):
+            return index, there
+    return min(len(mine.chain), len(other.chain)), None

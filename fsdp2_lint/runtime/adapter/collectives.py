@@ -1,0 +1,144 @@
+"""Where collectives are issued: the methods of process groups, the functional collectives, and FSDP2's own calls."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch.distributed.device_mesh import DeviceMesh
+
+from .modules import is_fake
+
+# Methods of a process group: what they are called, and the argument whose size all ranks must agree on.
+_METHODS: dict[str, tuple[str, int | None]] = {
+    "allreduce": ("all_reduce", 0),
+    "allreduce_coalesced": ("all_reduce", None),
+    "broadcast": ("broadcast", 0),
+    "reduce": ("reduce", 0),
+    "allgather": ("all_gather", None),
+    "allgather_coalesced": ("all_gather", None),
+    "allgather_into_tensor_coalesced": ("all_gather", None),
+    "all_gather_single_coalesced": ("all_gather", None),
+    "_allgather_base": ("all_gather", 1),
+    "all_gather_single": ("all_gather", 1),
+    "gather": ("gather", None),
+    "scatter": ("scatter", None),
+    "reduce_scatter": ("reduce_scatter", None),
+    "reduce_scatter_tensor_coalesced": ("reduce_scatter", None),
+    "reduce_scatter_single_coalesced": ("reduce_scatter", None),
+    "_reduce_scatter_base": ("reduce_scatter", 1),
+    "reduce_scatter_single": ("reduce_scatter", 1),
+    "alltoall": ("all_to_all", None),
+    "alltoall_base": ("all_to_all", None),
+    "all_to_all_single": ("all_to_all", None),
+    "barrier": ("barrier", None),
+}
+# Functional collectives, which DTensor uses: they reach the group below Python. Each takes the tensor first.
+_FUNCTIONS = {
+    "all_reduce": "all_reduce",
+    "all_gather_single": "all_gather",
+    "all_gather_tensor": "all_gather",
+    "reduce_scatter_single": "reduce_scatter",
+    "reduce_scatter_tensor": "reduce_scatter",
+    "all_to_all_single": "all_to_all",
+    "broadcast": "broadcast",
+}
+_FUNCTIONAL: Any = sys.modules.get("torch.distributed._functional_collectives")
+
+
+@dataclass(frozen=True, slots=True)
+class Issue:
+    """One collective that this rank is about to join. ``size`` is empty where ranks may differ in it."""
+
+    group: str
+    kind: str
+    size: str
+
+
+Reader = Callable[[tuple[Any, ...], dict[str, Any]], "Issue | None"]
+
+
+def collectives() -> Iterator[tuple[Any, str, Reader]]:
+    """Every function that issues a collective, and what reads from a call of it which one that is."""
+    for name, (kind, position) in _METHODS.items():
+        if hasattr(dist.ProcessGroup, name):
+            yield dist.ProcessGroup, name, _method(kind, position)
+    for name, kind in _FUNCTIONS.items():
+        if hasattr(_FUNCTIONAL, name):
+            yield _FUNCTIONAL, name, _function(kind)
+
+
+def _method(kind: str, position: int | None) -> Reader:
+    def read(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Issue | None:
+        given = None if position is None or len(args) <= position + 1 else args[position + 1]
+        tensor = given[0] if isinstance(given, (list, tuple)) and given else given
+        return Issue(str(args[0].group_name), kind, _size(tensor))
+
+    return read
+
+
+def _function(kind: str) -> Reader:
+    # Which of these arguments names the group is a matter of the function, and of the version.
+    def read(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Issue | None:
+        tensor = args[0] if args else kwargs.get("self")
+        if not isinstance(tensor, torch.Tensor) or is_fake(tensor):
+            return None
+        group = kwargs.get("group")
+        for given in () if group is not None else args[1:]:
+            if isinstance(given, (dist.ProcessGroup, DeviceMesh)) or _mesh_and_dimension(given):
+                group = given
+        name = _name_of(group)
+        return None if name is None else Issue(name, kind, "" if kind == "all_to_all" else _size(tensor))
+
+    return read
+
+
+def _mesh_and_dimension(value: Any) -> bool:
+    return isinstance(value, tuple) and len(value) == 2 and isinstance(value[0], DeviceMesh)
+
+
+def _name_of(group: Any) -> str | None:
+    if isinstance(group, str):
+        return group
+    if _mesh_and_dimension(group):
+        group = group[0].get_group(group[1])
+    elif isinstance(group, DeviceMesh):
+        group = group.get_group()
+    return str(group.group_name) if isinstance(group, dist.ProcessGroup) else None
+
+
+def _size(tensor: Any) -> str:
+    return f"{tensor.numel()} numbers of {tensor.dtype}" if isinstance(tensor, torch.Tensor) else ""
+
+
+def is_traced() -> bool:
+    """Does the compiler look at what is called, and nothing is issued?"""
+    return torch.compiler.is_compiling()
+
+
+def ranks_of_group(name: str) -> tuple[int, ...]:
+    """The ranks of the group of that name; empty where it cannot be found."""
+    return next((ranks for own, ranks, _ in _groups() if own == name), ())
+
+
+def issued() -> dict[str, tuple[tuple[int, ...], int]]:
+    """How many collectives this rank has issued in each group, by the group's own count."""
+    found = {}
+    for name, ranks, group in _groups():
+        try:
+            found[name] = ranks, int(group._get_sequence_number_for_group())
+        except (AttributeError, RuntimeError):  # some backends keep no count
+            continue
+    return found
+
+
+def _groups() -> Iterator[tuple[str, tuple[int, ...], Any]]:
+    world = getattr(sys.modules.get("torch.distributed.distributed_c10d"), "_world", None)
+    if world is None or not dist.is_initialized():
+        return
+    for group, ranks in list(world.pg_group_ranks.items()):
+        yield str(group.group_name), tuple(sorted(ranks)), group
