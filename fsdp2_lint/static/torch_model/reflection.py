@@ -21,6 +21,7 @@ from ..values import (
     Value,
     unknown,
 )
+from .migration import class_named, fsdp1_asked
 from .tables import external
 
 if TYPE_CHECKING:
@@ -115,6 +116,7 @@ def is_instance(machine: Interpreter, call: Call) -> Value:
                 else ("truth", ("isinst", leaf, tuple(classes)))
             )
         if isinstance(leaf, Obj):
+            fsdp1_asked(machine, leaf, classes, call)
             return machine.isinstance_formula(leaf, list[Value](classes))
         python = {ListV: "builtins.list", DictV: "builtins.dict", TupleV: "builtins.tuple"}.get(type(leaf))
         if python is not None:
@@ -152,7 +154,10 @@ def bind_method(machine: Interpreter, call: Call) -> Value:
 @external("builtins.type")
 def type_of(machine: Interpreter, call: Call) -> Value:
     value = call.args[0] if call.args else NONE
-    return class_as_value(machine, value) if isinstance(value, Obj) else unknown("type()")
+    if not isinstance(value, Obj):
+        return unknown("type()")
+    class_named(machine, value, call.node)
+    return class_as_value(machine, value)
 
 
 def class_as_value(machine: Interpreter, obj: Obj) -> Value:

@@ -9,6 +9,7 @@ from ..handles import Program
 from . import (  # noqa: F401 (they register)
     calls,
     checkpoints,
+    migration,
     plans,
     process,
     training,
