@@ -56,7 +56,11 @@ class Sources:
 
 def finding_in_characters(finding: Finding, sources: Sources) -> Finding:
     (primary,) = labels_in_characters((finding.primary,), sources)
-    return replace(finding, primary=primary, related=labels_in_characters(finding.related, sources))
+    fix = finding.fix
+    if fix is not None:
+        edits = tuple(replace(edit, site=sources.in_characters(edit.site)) for edit in fix.edits)
+        fix = replace(fix, edits=edits)
+    return replace(finding, primary=primary, related=labels_in_characters(finding.related, sources), fix=fix)
 
 
 def labels_in_characters(labels: tuple[Label, ...], sources: Sources) -> tuple[Label, ...]:

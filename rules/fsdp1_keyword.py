@@ -45,4 +45,5 @@ class Fsdp1Keyword(Rule):
                 event.when,
                 f"{event.keyword}= is a keyword of FSDP1: fully_shard raises a TypeError",
                 f"FSDP2 has instead: {INSTEAD[event.keyword]}",
+                fix=event.fix,
             )

@@ -28,4 +28,5 @@ class PrivateImportPath(Rule):
                 event.when,
                 f"{event.path} is private: torch may move it without notice",
                 f"{event.public} is the public name since {in_words(PUBLIC_SINCE)}",
+                fix=event.fix,
             )

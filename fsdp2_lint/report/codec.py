@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..vocab.facts import Fact, ranges
-from ..vocab.finding import Confidence, Finding, Label, Moment, Observed, Severity, Site
+from ..vocab.finding import Confidence, Finding, Fix, Label, Moment, Observed, Severity, Site
 
 
 def finding_as_json(finding: Finding) -> dict[str, Any]:
@@ -20,7 +20,7 @@ def finding_as_json(finding: Finding) -> dict[str, Any]:
         **site_as_json(finding.primary.site),
         "related": [label_as_json(label) for label in finding.related],
         "help": finding.help,
-        "fix": None,
+        "fix": fix_as_json(finding.fix) if finding.fix is not None else None,
         "url": finding.url,
     }
     if finding.observed is not None:
@@ -48,6 +48,10 @@ def finding_from_json(values: Mapping[str, Any]) -> Finding:
         help=values["help"],
         observed=observed,
     )
+
+
+def fix_as_json(fix: Fix) -> dict[str, Any]:
+    return {"safe": fix.safe, "edits": [{"content": edit.text, **site_as_json(edit.site)} for edit in fix.edits]}
 
 
 def label_as_json(label: Label) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from astroid import nodes
 
 from ..vocab.events.migration import Imported
-from ..vocab.finding import Moment, Site
+from ..vocab.finding import Edit, Fix, Moment, Site
 from .project import Module, Project
 
 _PRIVATE = ("torch.distributed._composable.fsdp", "torch.distributed.fsdp._fully_shard")
@@ -29,9 +29,21 @@ def imported_events(module: Module, project: Project) -> Iterator[Imported]:
         else:
             found = []
         if found:
-            yield Imported(
-                when=when, path=found[0][0], public=found[0][1], gated=_gated(node) or _missing(module, project)
-            )
+            gated = _gated(node) or _missing(module, project)
+            fix = _public_path(module, project, node)
+            yield Imported(when=when, path=found[0][0], public=found[0][1], gated=gated, fix=fix)
+
+
+def _public_path(module: Module, project: Project, node: nodes.NodeNG) -> Fix | None:
+    """Only the path changes, where all names that are imported by it are public."""
+    if not isinstance(node, nodes.ImportFrom) or any(name not in PUBLIC for name, _ in node.names):
+        return None
+    line = project.data(module.path).splitlines()[node.lineno - 1]
+    start = line.find(node.modname.encode(), node.col_offset)
+    if start < 0:
+        return None
+    site = Site(module.path, node.lineno, start + 1, node.lineno, start + len(node.modname) + 1)
+    return Fix((Edit(site, "torch.distributed.fsdp"),))
 
 
 def _missing(module: Module, project: Project) -> bool:

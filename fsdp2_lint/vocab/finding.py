@@ -73,6 +73,22 @@ class Observed:
 
 
 @dataclass(frozen=True, slots=True)
+class Edit:
+    """The text at ``site`` becomes ``text``. A site that ends where it starts is an insertion."""
+
+    site: Site
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fix:
+    """Edits that belong together. ``safe``: they keep what the program does, or can only mend what fails anyway."""
+
+    edits: tuple[Edit, ...]
+    safe: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class Finding:
     """A proven violation of one clause. It cannot exist without a primary label."""
 
@@ -85,6 +101,7 @@ class Finding:
     related: tuple[Label, ...] = ()
     confidence: Confidence = Confidence.HIGH
     observed: Observed | None = None
+    fix: Fix | None = None
     standing: str = ""  # what a job says to a finding from the source, such as "confirmed at run time"
 
     def __post_init__(self) -> None:

@@ -10,7 +10,7 @@ from typing import ClassVar, Literal
 from .answers import CannotTell
 from .events.base import Event
 from .facts import Facts
-from .finding import Confidence, Finding, Label, Moment, Severity, Site, part, story
+from .finding import Confidence, Finding, Fix, Label, Moment, Severity, Site, part, story
 from .target import NEWEST, Version
 
 
@@ -71,6 +71,7 @@ class Rule:
         label: str,
         *because: tuple[Moment | Site, str],
         severity: Severity | None = None,
+        fix: Fix | None = None,
     ) -> Finding:
         """A violation at ``at``; ``because`` are the other places of the story."""
         first, *related = story((at, label), *because)
@@ -83,6 +84,7 @@ class Rule:
             help=self.help,
             related=tuple(related),
             confidence=self.confidence,
+            fix=fix,
         )
 
     def found_order(

@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from fsdp2_lint.vocab import events
 from fsdp2_lint.vocab.answers import Answer, Many, many, no, unknown, yes
 from fsdp2_lint.vocab.events.base import Event
-from fsdp2_lint.vocab.finding import Finding, Moment, Place, Site
+from fsdp2_lint.vocab.finding import Finding, Fix, Moment, Place, Site
 from fsdp2_lint.vocab.handles import Stale
 from fsdp2_lint.vocab.live import Leftover, Memory
 from fsdp2_lint.vocab.rule import Court, Rule
@@ -147,7 +147,7 @@ def handle_fields(event: type[Event]) -> dict[str, type]:
 @cache
 def plain_fields(event: type[Event]) -> st.SearchStrategy[dict[str, Any]]:
     """Values for the fields that are no handles."""
-    kinds = {Moment: MOMENTS, str: WORDS, bool: st.booleans()}
+    kinds = {Moment: MOMENTS, str: WORDS, bool: st.booleans(), Fix | None: st.none()}
     hints = typing.get_type_hints(event)
     names = [each.name for each in dataclasses.fields(event) if each.name not in handle_fields(event)]
     return st.fixed_dictionaries({name: kinds[hints[name]] for name in names})
@@ -279,7 +279,7 @@ def plain_cases(event: type[Event]) -> Iterator[dict[str, Any]]:
     """The same for the fields that are no handles."""
     hints = typing.get_type_hints(event)
     names = [each.name for each in dataclasses.fields(event) if each.name not in handle_fields(event)]
-    kinds: dict[Any, list[Any]] = {Moment: [NOW, EARLY], str: ALL_WORDS, bool: [True, False]}
+    kinds: dict[Any, list[Any]] = {Moment: [NOW, EARLY], str: ALL_WORDS, bool: [True, False], Fix | None: [None]}
     for values in itertools.product(*(kinds[hints[name]] for name in names)):
         yield dict(zip(names, values))
 

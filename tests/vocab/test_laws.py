@@ -95,6 +95,9 @@ def test_no_path_through_a_rule_needs_an_unknown(rule: Rule, event: type[Event])
     assert "upheld" in seen or rule.code == "FSDP104", "a bare context manager is always a fault"
 
 
+VOCABULARY = {handles, live, *(inspect.getmodule(event) for event in EVENTS)}
+
+
 def asked_names(rule: Rule) -> set[str]:
     """Names of what a rule's source calls on ``event.…``."""
     found = set()
@@ -108,8 +111,7 @@ def asked_names(rule: Rule) -> set[str]:
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.code)
 def test_rules_ask_only_what_the_vocabulary_has(rule: Rule) -> None:
-    modules = {handles, live, *(sys.modules[event.__module__] for event in EVENTS)}
-    classes = [each for module in modules for _, each in inspect.getmembers(module, inspect.isclass)]
+    classes = [each for module in VOCABULARY for _, each in inspect.getmembers(module, inspect.isclass)]
     protocols = [each for each in classes if getattr(each, "_is_protocol", False)]
     protocols += [protocol for event in EVENTS for protocol in handle_fields(event).values()]
     known = {name for protocol in protocols for name in questions(protocol)}

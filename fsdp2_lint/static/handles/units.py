@@ -41,7 +41,7 @@ class StaticUnit(Handle):
     def _each_below(self) -> Answer:
         """``for m in model.modules()`` visits the model itself first, then its parts."""
         asked = self.step.guard.blurred or [
-            formula for formula, _ in self.step.guard.literals if _speaks_of(formula, self.obj)
+            formula for formula, _ in self.step.guard.literals if speaks_of(formula, self.obj)
         ]
         return unknown("the filter over modules() may match nested modules") if asked else yes(self.step.when)
 
@@ -85,16 +85,16 @@ class StaticUnit(Handle):
         return unknown(f"the class of {self.label} is not known")
 
 
-def _speaks_of(formula: object, obj: Obj) -> bool:
+def speaks_of(formula: object, obj: Obj) -> bool:
     """Does a formula ask something about this very object (or its name, its class)?"""
     if isinstance(formula, Obj):
         return obj in formula.above or formula.item == "named()"
-    return isinstance(formula, tuple) and any(_speaks_of(part, obj) for part in formula)
+    return isinstance(formula, tuple) and any(speaks_of(part, obj) for part in formula)
 
 
 def _mentions(step: Step, obj: Obj) -> bool:
     """Is it asked before whether the object is sharded already, in whatever words?"""
-    return any(_speaks_of(formula, obj) and not _only_traits(formula, obj) for formula, _ in step.guard.literals)
+    return any(speaks_of(formula, obj) and not _only_traits(formula, obj) for formula, _ in step.guard.literals)
 
 
 def _only_traits(formula: object, obj: Obj) -> bool:

@@ -35,6 +35,7 @@ from . import (  # noqa: F401 (they register)
     copies,
     device,
     fsdp1_methods,
+    migration,
     module_tree,
     modules,
     optim,
@@ -200,6 +201,12 @@ class TorchModel(Objects):
         if name == "forward" and self.any_sharded:
             self.entered(obj, name, call)
             return obj.child(("()", name, len(call.args)))
+        if name == "wait" and "gathers" in atom.facts and obj.parent is None:
+            self.emit("unshard_waited", call.node, atom.facts["gathers"])
+            return NONE
+        if name == "module" and self.in_sharded(obj):
+            migration.module_read(self, obj, call.node.func)
+            return self.call_object(obj, call)
         found = framework_method(self, obj, name, call)
         if found is not None:
             return found

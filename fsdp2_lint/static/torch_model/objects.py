@@ -25,7 +25,7 @@ from ..values import (
     Value,
     unknown,
 )
-from . import blank, device, fsdp1_methods, generators, meshes, module_tree, optim, rank
+from . import blank, device, fsdp1_methods, generators, meshes, migration, module_tree, optim, rank
 from .escapes import Escapes
 from .frameworks import framework_attr
 from .reflection import class_as_value
@@ -40,7 +40,10 @@ class Objects(Escapes):
         found = framework_attr(obj, name)
         if found is not None:
             return found
-        if name == "_orig_mod" or (name == "module" and self.in_sharded(obj)):
+        if name == "_orig_mod":
+            return obj
+        if name == "module" and self.in_sharded(obj):
+            migration.module_read(self, obj, node)
             return obj
         if (
             obj.parent is None
@@ -50,6 +53,7 @@ class Objects(Escapes):
         ):
             return {"type": Text(False), "index": obj.atom.facts.get("index") or NONE}.get(name, obj.child(name))
         if name == "__class__":
+            migration.class_named(self, obj, node)
             return class_as_value(self, obj)
         if name in fsdp1_methods.OF_FSDP1:
             fsdp1_methods.asked(self, obj, name, node)
@@ -144,6 +148,7 @@ class Objects(Escapes):
                 )
             elif value.parent is None and "device" in value.atom.facts:
                 device.touch(self, node, value)
+            migration.entered(self, value, node)
             method = self.find_attr(value, "__enter__")
             if method is not None:
                 from ..interp.call import Call
@@ -167,3 +172,4 @@ class Objects(Escapes):
 
     def discarded(self: Interpreter, node: nodes.Expr, value: Value) -> None:
         device.discarded(self, node, value)
+        migration.dropped(self, node, value)

@@ -22,6 +22,7 @@ from ..values import (
     unknown,
 )
 from . import fsdp1_methods
+from .migration import class_named, fsdp1_asked
 from .tables import external
 
 if TYPE_CHECKING:
@@ -120,6 +121,7 @@ def is_instance(machine: Interpreter, call: Call) -> Value:
                 else ("truth", ("isinst", leaf, tuple(classes)))
             )
         if isinstance(leaf, Obj):
+            fsdp1_asked(machine, leaf, classes, call)
             return machine.isinstance_formula(leaf, list[Value](classes))
         python = {ListV: "builtins.list", DictV: "builtins.dict", TupleV: "builtins.tuple"}.get(type(leaf))
         if python is not None:
@@ -157,7 +159,10 @@ def bind_method(machine: Interpreter, call: Call) -> Value:
 @external("builtins.type")
 def type_of(machine: Interpreter, call: Call) -> Value:
     value = call.args[0] if call.args else NONE
-    return class_as_value(machine, value) if isinstance(value, Obj) else unknown("type()")
+    if not isinstance(value, Obj):
+        return unknown("type()")
+    class_named(machine, value, call.node)
+    return class_as_value(machine, value)
 
 
 def class_as_value(machine: Interpreter, obj: Obj) -> Value:

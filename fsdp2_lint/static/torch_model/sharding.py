@@ -74,8 +74,12 @@ def register_forward(machine: Interpreter, call: Call) -> Value:
 
 @method("unshard", "reshard")
 def gather(machine: Interpreter, obj: Obj, call: Call) -> Value:
-    machine.emit(machine.called_name, call.node, obj)
-    return unknown(machine.called_name)
+    name = machine.called_name
+    machine.emit(name, call.node, obj)
+    handle = unknown(name)
+    if name == "unshard":
+        handle.atom.facts.update({"gathers": obj, "left open": call.arg(0, "async_op") == Const(True)})
+    return handle
 
 
 @external(

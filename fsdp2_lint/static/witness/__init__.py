@@ -14,6 +14,7 @@ from . import (  # noqa: F401 (they register)
     generators,
     initialisation,
     losses,
+    migration,
     plans,
     policies,
     precision,

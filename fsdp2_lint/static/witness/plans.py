@@ -12,6 +12,7 @@ from ..handles import Program, StaticModel, StaticUnit
 from ..relations import Relation
 from ..trace import Step
 from ..values import Obj
+from .fixes import keyword_fix
 from .producers import at_end, on
 
 
@@ -23,7 +24,8 @@ def sharded(program: Program, step: Step) -> Iterator[Event]:
     if step["group"]:
         unit = StaticUnit(program, step, step["group"][0])
         for keyword, node in step["keywords"].items():
-            yield KeywordPassed(when=Moment(_site(when, node), when.stack), keyword=keyword, unit=unit)
+            fix = keyword_fix(step, keyword, when)
+            yield KeywordPassed(when=Moment(_site(when, node), when.stack), keyword=keyword, unit=unit, fix=fix)
 
 
 def _site(when: Moment, node: Any) -> Site:

@@ -1,10 +1,37 @@
-"""Names of other versions of torch, and of FSDP1."""
+"""Names of other versions of torch, and what is left of FSDP1 in a program."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
+from ..answers import Answer
+from ..finding import Fix
 from .base import Event
+
+
+class Converted(Protocol):
+    """A module at a place that works for a wrapped or a plain one."""
+
+    @property
+    def label(self) -> str: ...
+
+    def converted(self) -> Answer:
+        """Is it a module of FSDP2 in the runs that come here? yes: Place of the call."""
+
+
+class Tested(Converted, Protocol):
+    """A module of which the program asks whether FSDP1 wraps it."""
+
+    def neglected(self) -> Answer:
+        """Does the answer keep from it what a module of FSDP2 needs? yes: Place, and what in words."""
+
+
+class Gathering(Converted, Protocol):
+    """A module whose parameters begin to be gathered, while nobody keeps the handle to wait for them."""
+
+    def used_too_early(self) -> Answer:
+        """Does something use them before the hooks wait? yes: Place of that."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -12,3 +39,49 @@ class Imported(Event):  # a name of torch is imported by another path than the p
     path: str
     public: str
     gated: bool
+    fix: Fix | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConvertedEvent(Event):
+    """Something that means another thing on a module of FSDP2 than on others."""
+
+    model: Converted
+
+    @property
+    def subject(self) -> Converted:
+        return self.model
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModuleAttributeRead(ConvertedEvent):  # ``model.module``, which only wrappers have; S
+    fix: Fix | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClassCompared(ConvertedEvent):  # type(m) or its name is compared with a class that was sharded; S
+    with_what: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnshardEntered(ConvertedEvent):  # ``with model.unshard():``; S
+    pass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fsdp1Tested(Event):  # isinstance(model, FullyShardedDataParallel); S
+    model: Tested
+    fix: Fix | None
+
+    @property
+    def subject(self) -> Tested:
+        return self.model
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnshardDropped(Event):  # ``model.unshard(async_op=True)`` as a statement of its own; S
+    model: Gathering
+
+    @property
+    def subject(self) -> Gathering:
+        return self.model

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ..finding import Fix
 from ..handles import Model, Unit
 from .base import Event, LiveUnitEvent
 
@@ -21,6 +22,7 @@ class Sharded(Event):  # just before fully_shard replaces the parameters; S R P
 class KeywordPassed(Event):  # a keyword reaches fully_shard; S
     keyword: str
     unit: Unit
+    fix: Fix | None = None
 
     @property
     def subject(self) -> Unit:

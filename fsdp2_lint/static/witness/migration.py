@@ -1,0 +1,87 @@
+"""What is left of FSDP1, DDP or an unsharded model at places that a module of FSDP2 comes to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from astroid import nodes
+
+from ...vocab.events.base import Event
+from ...vocab.events.migration import ClassCompared, Fsdp1Tested, ModuleAttributeRead, UnshardDropped, UnshardEntered
+from ...vocab.finding import Edit, Fix, Site
+from ...vocab.words import listed
+from ..handles import Program
+from ..handles.converted import ModuleOfFsdp2, RenamedClass, StaticConverted, StaticGathering
+from ..handles.fsdp1_tests import StaticTested
+from ..trace import Step
+from .producers import on
+
+_ATTRIBUTE = ".module"
+
+
+@on("module_read")
+def module_read(program: Program, step: Step) -> Iterator[Event]:
+    if step.subject is not None and program.concerned(step.subject):
+        model = ModuleOfFsdp2(program, step.subject, step)
+        yield ModuleAttributeRead(when=step.when, model=model, fix=_without_attribute(program, step))
+
+
+def _without_attribute(program: Program, step: Step) -> Fix | None:
+    """Drop ``.module``, where it is written right behind its owner."""
+    node: nodes.Attribute = step["written"]
+    row, start, end = node.end_lineno, node.expr.end_col_offset, node.end_col_offset
+    if node.expr.end_lineno != row or end - start != len(_ATTRIBUTE):
+        return None
+    wrapped = any(True for _ in program.trace.of("wrapped"))  # then other runs may need it
+    return Fix((Edit(Site(step.when.at.path, row, start + 1, row, end + 1), ""),), safe=not wrapped)
+
+
+@on("class_compared")
+def class_compared(program: Program, step: Step) -> Iterator[Event]:
+    if step.subject is not None:
+        model = RenamedClass(program, step.subject, step)
+        yield ClassCompared(when=step.when, model=model, with_what=listed(sorted(step["names"])))
+
+
+@on("unshard_entered")
+def unshard_entered(program: Program, step: Step) -> Iterator[Event]:
+    if step.subject is not None and program.concerned(step.subject):
+        yield UnshardEntered(when=step.when, model=StaticConverted(program, step.subject, step))
+
+
+@on("unshard_dropped")
+def unshard_dropped(program: Program, step: Step) -> Iterator[Event]:
+    if step.subject is not None and program.concerned(step.subject):
+        yield UnshardDropped(when=step.when, model=StaticGathering(program, step.subject, step))
+
+
+@on("fsdp1_asked")
+def fsdp1_asked(program: Program, step: Step) -> Iterator[Event]:
+    if step.subject is not None and program.concerned(step.subject):
+        model = StaticTested(program, step.subject, step)
+        yield Fsdp1Tested(when=step.when, model=model, fix=_other_class(program, step))
+
+
+def _other_class(program: Program, step: Step) -> Fix | None:
+    """Name FSDPModule instead, and import it where the file does not know it yet.
+
+    What the test guards may be written for FSDP1, so somebody has to look at it.
+    """
+    cls = step["written"].args[1]
+    path = step.when.at.path
+    module = program.machine.project.module(path)
+    if module is None or cls.lineno != cls.end_lineno:
+        return None
+    if isinstance(cls, nodes.Attribute):
+        start = cls.expr.end_col_offset + 1
+        replaced = Edit(Site(path, cls.lineno, start + 1, cls.lineno, cls.end_col_offset + 1), "FSDPModule")
+        return Fix((replaced,), safe=False)
+    replaced = Edit(Site(path, cls.lineno, cls.col_offset + 1, cls.lineno, cls.end_col_offset + 1), "FSDPModule")
+    if "FSDPModule" in module.bindings:
+        return Fix((replaced,), safe=False)
+    imports = [node for node in module.bindings.get(cls.name, ()) if isinstance(node, nodes.ImportFrom)]
+    if len(imports) != 1 or not isinstance(imports[0].parent, nodes.Module):
+        return None
+    behind = imports[0].end_lineno + 1
+    text = "from torch.distributed.fsdp import FSDPModule\n"
+    return Fix((Edit(Site(path, behind, 1, behind, 1), text), replaced), safe=False)

@@ -1,0 +1,33 @@
+"""FSDP904: a module of FSDP2 is no FullyShardedDataParallel."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fsdp2_lint.vocab.events.migration import Fsdp1Tested
+from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
+
+
+class Fsdp1Isinstance(Rule):
+    code = "FSDP904"
+    name = "fsdp1-isinstance"
+    summary = "isinstance(model, FullyShardedDataParallel) decides what an FSDP2 model does"
+    severity = Severity.ERROR
+    witnesses = "S"
+    help = "test for torch.distributed.fsdp.FSDPModule, and look at what the test guards"
+
+    def tested(self, event: Fsdp1Tested) -> Iterator[Outcome]:
+        sharded = event.model.converted()
+        if not sharded:
+            return
+        yield JUDGED
+        neglected = event.model.neglected()
+        if neglected:
+            yield self.found(
+                event.when,
+                f"{event.model.label} is sharded by FSDP2 and no FullyShardedDataParallel: {neglected.what.words}",
+                "this is never true",
+                (neglected.what.when, neglected.what.words),
+                (sharded.what.when, sharded.what.words),
+                fix=event.fix,
+            )

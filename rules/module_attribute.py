@@ -1,0 +1,30 @@
+"""FSDP905: a module of FSDP2 is no wrapper, so it has no ``module``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fsdp2_lint.vocab.events.migration import ModuleAttributeRead
+from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
+
+
+class ModuleAttribute(Rule):
+    code = "FSDP905"
+    name = "module-attribute"
+    summary = "model.module on an FSDP2 model"
+    severity = Severity.ERROR
+    witnesses = "S"
+    help = "use the model itself: fully_shard changes it in place and wraps nothing"
+
+    def read(self, event: ModuleAttributeRead) -> Iterator[Outcome]:
+        yield JUDGED
+        sharded = event.model.converted()
+        if not sharded:
+            return
+        yield self.found(
+            event.when,
+            f"{event.model.label} is sharded by FSDP2, which wraps nothing: .module raises an AttributeError",
+            "DDP and FSDP1 have this attribute, FSDP2 has not",
+            (sharded.what.when, sharded.what.words),
+            fix=event.fix,
+        )

@@ -1,0 +1,29 @@
+"""FSDP908: ``fully_shard`` gives a module another class, so comparing classes fails."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fsdp2_lint.vocab.events.migration import ClassCompared
+from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
+
+
+class TypeIdentityAfterSharding(Rule):
+    code = "FSDP908"
+    name = "type-identity-after-sharding"
+    summary = "type(m) or its name is compared after fully_shard has changed the class"
+    severity = Severity.WARNING
+    witnesses = "S"
+    help = "use isinstance(m, Block): the new class is derived from the old one"
+
+    def compared(self, event: ClassCompared) -> Iterator[Outcome]:
+        yield JUDGED
+        sharded = event.model.converted()
+        if not sharded:
+            return
+        yield self.found(
+            event.when,
+            f"fully_shard has given such modules another class: comparing it with {event.with_what} never matches them",
+            "the class is compared here",
+            (sharded.what.when, sharded.what.words),
+        )

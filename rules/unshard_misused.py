@@ -1,0 +1,46 @@
+"""FSDP909: ``unshard`` is no context manager, and what it begins has to be waited for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fsdp2_lint.vocab.events.migration import UnshardDropped, UnshardEntered
+from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
+
+
+class UnshardMisused(Rule):
+    code = "FSDP909"
+    name = "unshard-misused"
+    summary = "with model.unshard(), or async_op=True and nobody waits"
+    severity = Severity.ERROR
+    witnesses = "S"
+    help = (
+        "call model.unshard(), use the parameters, call model.reshard(); with async_op=True keep the handle and wait()"
+    )
+
+    def entered(self, event: UnshardEntered) -> Iterator[Outcome]:
+        yield JUDGED
+        sharded = event.model.converted()
+        if not sharded:
+            return
+        yield self.found(
+            event.when,
+            f"{event.model.label}.unshard() returns no context manager: the with statement raises a TypeError",
+            "unshard() is a plain call, and reshard() its counterpart",
+            (sharded.what.when, sharded.what.words),
+        )
+
+    def dropped(self, event: UnshardDropped) -> Iterator[Outcome]:
+        sharded = event.model.converted()
+        if not sharded:
+            return
+        yield JUDGED
+        used = event.model.used_too_early()
+        if used:
+            yield self.found(
+                event.when,
+                f"nothing waits for the parameters of {event.model.label} that unshard(async_op=True) begins to gather",
+                "the handle is dropped here",
+                (used.what.when, used.what.words),
+                (sharded.what.when, sharded.what.words),
+            )
