@@ -22,7 +22,6 @@ from .fakes import (
     all_questions,
     assignments,
     explore,
-    handle_fields,
     judge,
     less_known,
     nothing_known,
@@ -95,9 +94,6 @@ def test_no_path_through_a_rule_needs_an_unknown(rule: Rule, event: type[Event])
     assert "upheld" in seen or rule.code == "FSDP104", "a bare context manager is always a fault"
 
 
-VOCABULARY = {handles, live, *(inspect.getmodule(event) for event in EVENTS)}
-
-
 def asked_names(rule: Rule) -> set[str]:
     """Names of what a rule's source calls on ``event.…``."""
     found = set()
@@ -111,10 +107,8 @@ def asked_names(rule: Rule) -> set[str]:
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.code)
 def test_rules_ask_only_what_the_vocabulary_has(rule: Rule) -> None:
-    classes = [each for module in VOCABULARY for _, each in inspect.getmembers(module, inspect.isclass)]
-    protocols = [each for each in classes if getattr(each, "_is_protocol", False)]
-    protocols += [protocol for event in EVENTS for protocol in handle_fields(event).values()]
-    known = {name for protocol in protocols for name in questions(protocol)}
+    classes = [each for module in (handles, live) for _, each in inspect.getmembers(module, inspect.isclass)]
+    known = {name for each in classes if getattr(each, "_is_protocol", False) for name in questions(each)}
     known |= {question.rpartition(".")[2] for event in EVENTS for question in all_questions(event)}
     assert asked_names(rule) <= known
 

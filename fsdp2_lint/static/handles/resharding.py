@@ -58,7 +58,10 @@ class StaticResharding(Handle):
         return any(self.program.relation(self.obj, part) is Relation.SAME for part in step["group"])
 
     def _freed(self) -> str:
-        """Why the parameters may be freed all the same."""
+        """Why the parameters may be freed all the same, or kept with good reason."""
+        for step in self.program.trace.of("pipelined"):
+            if step.subject is not None and self.program.relation(self.obj, step.subject) is not Relation.NONE:
+                return f"a pipeline runs several micro-batches through it before each is freed ({step.when.at})"
         for step in self.program.trace.of("reshard", "resharding_switched"):
             if step.subject is None or self.program.relation(self.obj, step.subject) is Relation.NONE:
                 continue

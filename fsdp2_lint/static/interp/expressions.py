@@ -254,10 +254,10 @@ class Expressions(Containers):
             )
         if isinstance(left, Obj) and isinstance(right, Const):
             return left.child(("op", op, right))
-        made = unknown("arithmetic")
+        result = unknown("arithmetic")
         if op == "/" and isinstance(left, Obj):
-            made.atom.facts["numerator"] = left
-        return made
+            result.atom.facts["numerator"] = left
+        return result
 
     def is_text(self: Interpreter, value: Value) -> bool:
         return isinstance(value, Text) or isinstance(value, Const) and isinstance(value.value, str)

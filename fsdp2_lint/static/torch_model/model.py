@@ -39,6 +39,7 @@ from . import (  # noqa: F401 (they register)
     module_tree,
     modules,
     optim,
+    pipelines,
     precision,
     rank,
     reflection,
