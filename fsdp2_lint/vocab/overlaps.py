@@ -29,6 +29,7 @@ OWNERS: tuple[tuple[str, str, bool], ...] = (
     ("FSDP601", "FSDP611", True),
     ("FSDP602", "FSDP611", True),
     ("FSDP602", "FSDP407", True),
+    ("FSDP704", "FSDP703", True),
     ("FSDP705", "FSDP320", True),
 )
 

@@ -107,7 +107,8 @@ def asked_names(rule: Rule) -> set[str]:
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.code)
 def test_rules_ask_only_what_the_vocabulary_has(rule: Rule) -> None:
-    classes = [each for module in (handles, live) for _, each in inspect.getmembers(module, inspect.isclass)]
+    modules = {handles, live, *(sys.modules[event.__module__] for event in EVENTS)}
+    classes = [each for module in modules for _, each in inspect.getmembers(module, inspect.isclass)]
     protocols = [each for each in classes if getattr(each, "_is_protocol", False)]
     known = {name for protocol in protocols for name in questions(protocol)}
     assert asked_names(rule) <= known

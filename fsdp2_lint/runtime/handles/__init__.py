@@ -4,10 +4,12 @@ from .models import RuntimeModel
 from .optimizers import RuntimeOptimizer
 from .payloads import RuntimePayload, RuntimeReading
 from .process import RuntimeDevice, RuntimeProcess
+from .state_helpers import RuntimeHelper
 from .units import RuntimeUnit
 
 __all__ = [
     "RuntimeDevice",
+    "RuntimeHelper",
     "RuntimeModel",
     "RuntimeOptimizer",
     "RuntimePayload",

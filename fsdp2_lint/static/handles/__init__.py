@@ -5,12 +5,14 @@ from .optimizers import StaticOptimizer
 from .payloads import StaticPayload
 from .process import StaticCollection, StaticDevice, StaticProcess
 from .program import Program
+from .state_helpers import StaticHelper
 from .units import StaticUnit
 
 __all__ = [
     "Program",
     "StaticCollection",
     "StaticDevice",
+    "StaticHelper",
     "StaticModel",
     "StaticOptimizer",
     "StaticPayload",

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..guards import Guard
-from ..values import NONE, Atom, Ext, Obj, Params, ParamV, Value, unknown
+from ..values import NONE, Atom, Const, Ext, Obj, Params, ParamV, Value, unknown
 from .tables import method
 
 if TYPE_CHECKING:
@@ -42,8 +42,17 @@ def is_optimizer(qname: str) -> bool:
 def make_optimizer(machine: Interpreter, qname: str, call: Call) -> Value:
     atom = Atom("external", cls=Ext(qname), origin=qname.rsplit(".", 1)[-1], site=machine.site(call.node))
     atom.facts["optimizer"] = True
+    atom.facts["stateless"] = _stateless(qname, call)
     created(machine, atom.root, call)
     return atom.root
+
+
+def _stateless(qname: str, call: Call) -> bool | None:
+    """Plain SGD keeps nothing from step to step."""
+    momentum = call.arg(2, "momentum")
+    if not qname.endswith(".SGD") or isinstance(momentum, Const) and momentum.value:
+        return False
+    return True if isinstance(momentum, Const) or momentum is None and not call.open_why else None
 
 
 def created(machine: Interpreter, obj: Obj, call: Call, *, proven: bool = True) -> None:
@@ -94,7 +103,7 @@ def step(machine: Interpreter, obj: Obj, call: Call) -> Value:
 
 @method("zero_grad")
 def zero_grad(machine: Interpreter, obj: Obj, call: Call) -> Value:
-    if obj in machine.optimizers:
+    if obj in machine.optimizers or machine.any_sharded:
         machine.emit("zeroed", call.node, obj)
     return NONE
 

@@ -19,6 +19,7 @@ from ..values import (
     unknown,
 )
 from .collectives import part_of_job
+from .state_helpers import note_helper, note_options, option
 from .tables import external, method
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ def state_dict(machine: Interpreter, obj: Obj, call: Call) -> Value:
 @external(HELPERS + "StateDictOptions")
 def state_dict_options(machine: Interpreter, call: Call) -> Value:
     atom = Atom("external", cls=Ext(HELPERS + "StateDictOptions"), origin="StateDictOptions")
+    note_options(machine, atom, call)
     full = call.arg(0, "full_state_dict")
     atom.facts["full"] = (
         bool(full.value) if isinstance(full, Const) else (False if full is None and not call.open_why else None)
@@ -62,10 +64,13 @@ def get_state_dict(machine: Interpreter, call: Call) -> Value:
     model = call.arg(0, "model") or NONE
     optimizers = call.arg(1, "optimizers") or NONE
     first = _subject(machine, model)
+    note_helper(machine, name, call, first)
     if full or full is None:
         machine.emit("collective", call.node, first, name=f"{name}()", group=None, sure=full is True)
-    of_model = StateDict("model", model, machine.now, full)
-    of_optimizer = StateDict("optimizer", optimizers, machine.now, full)
+    options = machine.alternatives(call.arg(None, "options") or NONE)
+    rank0 = full is True and all(option(leaf, "cpu_offload") is True for _, leaf in options)
+    of_model = StateDict("model", model, machine.now, full, rank0)
+    of_optimizer = StateDict("optimizer", optimizers, machine.now, full, rank0)
     if name == "get_state_dict":
         return TupleV((of_model, of_optimizer))
     return of_model if name == "get_model_state_dict" else of_optimizer
@@ -78,6 +83,7 @@ def _subject(machine: Interpreter, value: Value) -> Obj | None:
 @external(HELPERS + "set_model_state_dict", HELPERS + "set_optimizer_state_dict", HELPERS + "set_state_dict")
 def set_state_dict(machine: Interpreter, call: Call) -> Value:
     model = _subject(machine, call.arg(0, "model") or NONE)
+    note_helper(machine, machine.called_name.rsplit(".", 1)[-1], call, model)
     machine.emit("state_set", call.node, model)
     return unknown("incompatible keys")
 
@@ -139,8 +145,8 @@ def tree_map(machine: Interpreter, call: Call) -> Value:
 
 @method("load_state_dict")
 def load_state_dict(machine: Interpreter, obj: Obj, call: Call) -> Value:
-    if obj not in machine.optimizers:
-        machine.emit("loaded", call.node, obj, payload=call.arg(0, "state_dict") or NONE)
+    kind = "optimizer_loaded" if obj in machine.optimizers else "loaded"
+    machine.emit(kind, call.node, obj, payload=call.arg(0, "state_dict") or NONE)
     return unknown("incompatible keys")
 
 

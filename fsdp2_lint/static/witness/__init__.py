@@ -11,6 +11,7 @@ from . import (  # noqa: F401 (they register)
     checkpoints,
     plans,
     process,
+    state_helpers,
     training,
 )
 from .producers import AT_END, ON_STEP
