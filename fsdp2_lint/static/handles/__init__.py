@@ -1,5 +1,6 @@
 """The static witness's answers: every question of a rule is answered from the trace."""
 
+from .load_targets import StaticLoadTarget
 from .models import StaticModel
 from .optimizers import StaticOptimizer
 from .payloads import StaticPayload
@@ -13,6 +14,7 @@ __all__ = [
     "StaticCollection",
     "StaticDevice",
     "StaticHelper",
+    "StaticLoadTarget",
     "StaticModel",
     "StaticOptimizer",
     "StaticPayload",

@@ -19,6 +19,7 @@ from ..values import (
     unknown,
 )
 from .collectives import part_of_job
+from .load_targets import note_load
 from .state_helpers import note_helper, note_options, option
 from .tables import external, method
 
@@ -95,21 +96,24 @@ def dcp(machine: Interpreter, call: Call) -> Value:
     group = call.arg(None, "process_group")
     if alone is None or alone == Const(False):
         machine.emit("collective", call.node, None, name=f"dcp.{name}()", group=part_of_job(group), sure=True)
-    for value in call.all:
-        run_stateful(machine, value, "state_dict" if "save" in name else "load_state_dict", call)
+    states = [each for value in call.all for each in run_stateful(machine, value, "state_dict", call)]
+    if "load" in name:
+        note_load(machine, call, states)
+        for value in call.all:
+            run_stateful(machine, value, "load_state_dict", call)
     return unknown(f"dcp.{name}()")
 
 
-def run_stateful(machine: Interpreter, value: Value, method_name: str, call: Call) -> None:
-    """DCP calls ``state_dict`` and ``load_state_dict`` of the Stateful objects it is given."""
+def run_stateful(machine: Interpreter, value: Value, method_name: str, call: Call) -> list[Value]:
+    """DCP calls ``state_dict`` and then, to load, ``load_state_dict`` of the Stateful objects it is given."""
+    made = []
     for _, leaf in list(machine.leaves(value)):
         if isinstance(leaf, Obj) and leaf.atom.kind == "instance" and not leaf.atom.facts.get("module"):
             found = machine.find_attr(leaf, method_name)
             if found is not None:
-                machine.call(
-                    found,
-                    type(call)(machine, call.node, [unknown("a state dict")] if method_name.startswith("load") else []),
-                )
+                given: list[Value] = [unknown("a state dict")] if method_name.startswith("load") else []
+                made.append(machine.call(found, type(call)(machine, call.node, given)))
+    return made
 
 
 @external("torch.save", "safetensors.torch.save_file", "safetensors.torch.save_model", "safetensors.torch.save")
