@@ -13,7 +13,7 @@ class LoadIntoNothing(Rule):
     name = "load-into-nothing"
     summary = "dcp.load into an empty dict, or into the state of an optimizer that has none yet"
     severity = Severity.ERROR
-    witnesses = "R"
+    witnesses = "SR"
     help = "load into get_state_dict(model, optimizer), then set_state_dict(...)"
 
     def loaded(self, event: CheckpointLoaded) -> Iterator[Outcome]:

@@ -152,6 +152,7 @@ class Ledger:
     policies: list[tuple[weakref.ref[Any], Moment]] = field(default_factory=list)  # and where they were made
     # Modules that load_state_dict was called on.
     loaded: weakref.WeakSet[nn.Module] = field(default_factory=weakref.WeakSet)
+    backward_at: Moment | None = None  # the last one
     changes: int = 0  # of what is sharded, and of what is part of what
     _inside: weakref.WeakKeyDictionary[nn.Module, tuple[int, list[Sharding]]] = field(
         default_factory=weakref.WeakKeyDictionary

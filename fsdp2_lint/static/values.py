@@ -218,12 +218,16 @@ class ParamV:
 
 @dataclass(frozen=True, slots=True)
 class StateDict:
-    """``what`` is "model" or "optimizer"; ``full`` dicts hold gathered, plain tensors."""
+    """``what`` is "model" or "optimizer"; ``full`` dicts hold gathered, plain tensors.
+
+    ``rank0``: full dicts that are moved to the CPU are empty on all ranks but the first.
+    """
 
     what: str
     owner: Value
     read: int
     full: bool | None = False
+    rank0: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from .answers import Answer, Many
 from .finding import Moment
-from .handles import Model, Optimizer, Payload, Process, Unit
+from .handles import Model, Optimizer, Process, Unit
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,11 +73,6 @@ class LiveModel(Model, Protocol):
 class LiveOptimizer(Optimizer, Protocol):
     def low_precision(self) -> Answer:
         """Are the shards that it trains, and its own states, of 16 bits? yes: (Moment of its making, the dtype)."""
-
-
-class LivePayload(Payload, Protocol):
-    def receives_nothing(self) -> Answer:
-        """Is there nothing in it that a load could fill? yes: what it is, in words."""
 
 
 class LiveProcess(Process, Protocol):

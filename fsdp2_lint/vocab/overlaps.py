@@ -33,6 +33,7 @@ OWNERS: tuple[tuple[str, str, bool], ...] = (
     ("FSDP602", "FSDP611", True),
     ("FSDP602", "FSDP407", True),
     ("FSDP613", "FSDP802", True),
+    ("FSDP704", "FSDP703", True),
     ("FSDP705", "FSDP320", True),
     ("FSDP801", "FSDP802", True),
     ("FSDP801", "FSDP803", True),

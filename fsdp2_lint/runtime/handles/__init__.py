@@ -6,12 +6,14 @@ from .models import RuntimeModel
 from .optimizers import RuntimeOptimizer
 from .payloads import RuntimePayload, RuntimeReading
 from .process import RuntimeDevice, RuntimeProcess
+from .state_helpers import RuntimeHelper
 from .units import RuntimeUnit
 
 __all__ = [
     "RuntimeAsked",
     "RuntimeClip",
     "RuntimeDevice",
+    "RuntimeHelper",
     "RuntimeModel",
     "RuntimeOptimizer",
     "RuntimePayload",

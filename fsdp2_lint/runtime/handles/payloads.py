@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 from torch import nn
+from torch.optim import Optimizer
 
 from ...vocab.answers import Answer, Many, many, no, unknown, yes
 from ...vocab.finding import Moment
@@ -42,6 +43,7 @@ class RuntimePayload:
     path: str = ""
     read_at: Moment | None = None
     target: nn.Module | None = None  # the module that it is loaded into
+    planned: bool = False  # by a planner of the job's own
 
     def shards(self) -> Many[str]:
         held = [
@@ -78,12 +80,29 @@ class RuntimePayload:
     def receives_nothing(self) -> Answer:
         if not isinstance(self.value, Mapping):
             return unknown("what is loaded into is not a dict")
+        if self.planned:
+            return unknown("a planner of its own may put in what is missing")
         if not self.value:
             return yes("an empty dict")
-        for name, value in self.value.items():
-            if isinstance(value, Mapping) and {"state", "param_groups"} <= value.keys() and not value["state"]:
-                return yes(f"{name!r}, the state of an optimizer that has not made a step")
+        whole = {"the state": self.value} if "param_groups" in self.value else {}
+        for name, value in (whole or {f"{key!r}": value for key, value in self.value.items()}).items():
+            if _is_cold(value):
+                return yes(f"{name}, the state of an optimizer that has not made a step")
         return no()
+
+
+def _is_cold(value: Any) -> bool:
+    """Is it an optimizer, or the state of one, that has no state and will have some?"""
+    if isinstance(value, Optimizer):
+        value = {"state": value.state, "param_groups": value.param_groups}
+    if not isinstance(value, Mapping) or not {"state", "param_groups"} <= value.keys() or value["state"]:
+        return False
+    return not all(_is_plain_sgd(group) for group in value["param_groups"])
+
+
+def _is_plain_sgd(group: Any) -> bool:
+    """Without momentum it keeps nothing from step to step."""
+    return isinstance(group, Mapping) and "nesterov" in group and "betas" not in group and not group.get("momentum")
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from . import (
     process,
     readings,
     sharding,
+    state_helpers,
 )
 
 # Where two watch the same function, the first hears of it first.
@@ -26,6 +27,7 @@ _PARTS = (
     calls,
     readings,
     checkpoints,
+    state_helpers,
     process,
     collectives,
     fsdp1_methods,

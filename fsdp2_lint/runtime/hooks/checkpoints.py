@@ -10,8 +10,10 @@ import torch
 import torch.distributed.checkpoint as dcp
 from torch import nn
 from torch.distributed.fsdp import FullyShardedDataParallel as Fsdp1
+from torch.optim import Optimizer
 
 from ...vocab.events.checkpoints import CheckpointLoaded, Fsdp1ContextUsed, Loaded, Saved
+from ...vocab.finding import Moment
 from ..handles import RuntimeModel, RuntimePayload
 from ..session import Session
 from ..sites import here
@@ -32,7 +34,8 @@ def install(session: Session) -> None:
     session.rare.watch([(torch, "save"), (torch.serialization, "save")], before=session.quietly(watch.save))
     session.rare.watch((nn.Module, "load_state_dict"), before=session.quietly(watch.load))
     loader = sys.modules.get("torch.distributed.checkpoint.state_dict_loader", dcp)
-    session.rare.watch([(dcp, "load"), (loader, "load")], before=session.quietly(watch.load_checkpoint))
+    session.rare.watch([(dcp, "load"), (loader, "load")], before=session.quietly(watch.load_checkpoint), after=session.quietly(watch.checkpoint_loaded))
+    session.rare.watch((Optimizer, "state_dict"), after=session.quietly(watch.optimizer_read))
     for name in FSDP1_METHODS:
         if hasattr(Fsdp1, name):
             session.rare.watch((Fsdp1, name), before=session.quietly(watch.fsdp1(name)))
@@ -41,6 +44,7 @@ def install(session: Session) -> None:
 class _Watch:
     def __init__(self, session: Session) -> None:
         self.session = session
+        self.loading: Moment | None = None  # a load of DCP that runs
 
     def save(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         value, file = _argument(args, kwargs, 0, "obj"), _argument(args, kwargs, 1, "f")
@@ -57,7 +61,17 @@ class _Watch:
 
     def load_checkpoint(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         value = _argument(args, kwargs, 0, "state_dict")
-        self.session.hear(CheckpointLoaded(when=here(), payload=RuntimePayload(value)))
+        planned = kwargs.get("planner") is not None
+        self.loading = None if planned else here()
+        self.session.hear(CheckpointLoaded(when=here(), payload=RuntimePayload(value, planned=planned)))
+
+    def checkpoint_loaded(self, result: Any, token: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        self.loading = None
+
+    def optimizer_read(self, state: Any, token: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """A Stateful object is asked for what the load shall fill."""
+        if self.loading is not None:
+            self.session.hear(CheckpointLoaded(when=self.loading, payload=RuntimePayload({"optimizer": state})))
 
     def fsdp1(self, name: str) -> Any:
         def used(args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:

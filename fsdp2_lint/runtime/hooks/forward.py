@@ -118,7 +118,7 @@ class _Watch:
         if self.in_backward:
             return
         self.in_backward = True
-        self.backward_at = when = here()
+        self.backward_at = self.ledger.backward_at = when = here()
         self.entered = None
         own = self.ledger.of_group(adapter.Group(args[0]))
         model = (

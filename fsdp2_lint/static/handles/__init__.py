@@ -1,16 +1,20 @@
 """The static witness's answers: every question of a rule is answered from the trace."""
 
+from .load_targets import StaticLoadTarget
 from .models import StaticModel
 from .optimizers import StaticOptimizer
 from .payloads import StaticPayload
 from .process import StaticCollection, StaticDevice, StaticProcess
 from .program import Program
+from .state_helpers import StaticHelper
 from .units import StaticUnit
 
 __all__ = [
     "Program",
     "StaticCollection",
     "StaticDevice",
+    "StaticHelper",
+    "StaticLoadTarget",
     "StaticModel",
     "StaticOptimizer",
     "StaticPayload",

@@ -46,6 +46,9 @@ class Targets(Machine):
                     self.set_attr(leaf, target.attrname, new, target)
                 elif isinstance(leaf, ParamV) and target.attrname == "requires_grad":
                     self.frozen(leaf, value, target)
+                elif isinstance(leaf, ParamV) and target.attrname == "grad":
+                    for _, model in self.alternatives(leaf.model):
+                        self.emit("zeroed", target, model if isinstance(model, Obj) else None)
                 elif isinstance(leaf, ParamV):
                     self.overwritten(leaf, target)
         elif isinstance(target, nodes.Subscript):

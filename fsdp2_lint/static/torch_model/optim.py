@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..guards import Guard
-from ..values import NONE, Atom, Ext, Obj, Params, ParamV, Value, unknown
+from ..values import NONE, Atom, Const, Ext, Obj, Params, ParamV, Value, unknown
 from . import generators
 from .tables import method
 
@@ -43,10 +43,19 @@ def is_optimizer(qname: str) -> bool:
 def make_optimizer(machine: Interpreter, qname: str, call: Call) -> Value:
     atom = Atom("external", cls=Ext(qname), origin=qname.rsplit(".", 1)[-1], site=machine.site(call.node))
     atom.facts["optimizer"] = True
+    atom.facts["stateless"] = _stateless(qname, call)
     created(machine, atom.root, call)
     if (params := call.arg(0, "params")) is not None:
         generators.consumed_by_call(machine, params, call.node, f"{atom.origin}()")
     return atom.root
+
+
+def _stateless(qname: str, call: Call) -> bool | None:
+    """Plain SGD keeps nothing from step to step."""
+    momentum = call.arg(2, "momentum")
+    if not qname.endswith(".SGD") or isinstance(momentum, Const) and momentum.value:
+        return False
+    return True if isinstance(momentum, Const) or momentum is None and not call.open_why else None
 
 
 def created(machine: Interpreter, obj: Obj, call: Call, *, proven: bool = True) -> None:
@@ -97,7 +106,7 @@ def step(machine: Interpreter, obj: Obj, call: Call) -> Value:
 
 @method("zero_grad")
 def zero_grad(machine: Interpreter, obj: Obj, call: Call) -> Value:
-    if obj in machine.optimizers:
+    if obj in machine.optimizers or machine.any_sharded:
         machine.emit("zeroed", call.node, obj)
     return NONE
 

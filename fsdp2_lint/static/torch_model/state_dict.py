@@ -20,6 +20,8 @@ from ..values import (
 )
 from . import blank
 from .collectives import part_of_job
+from .load_targets import note_load
+from .state_helpers import note_helper, note_options, option
 from .tables import external, method
 
 if TYPE_CHECKING:
@@ -39,6 +41,7 @@ def state_dict(machine: Interpreter, obj: Obj, call: Call) -> Value:
 @external(HELPERS + "StateDictOptions")
 def state_dict_options(machine: Interpreter, call: Call) -> Value:
     atom = Atom("external", cls=Ext(HELPERS + "StateDictOptions"), origin="StateDictOptions")
+    note_options(machine, atom, call)
     full = call.arg(0, "full_state_dict")
     atom.facts["full"] = (
         bool(full.value) if isinstance(full, Const) else (False if full is None and not call.open_why else None)
@@ -63,10 +66,13 @@ def get_state_dict(machine: Interpreter, call: Call) -> Value:
     model = call.arg(0, "model") or NONE
     optimizers = call.arg(1, "optimizers") or NONE
     first = _subject(machine, model)
+    note_helper(machine, name, call, first)
     if full or full is None:
         machine.emit("collective", call.node, first, name=f"{name}()", group=None, sure=full is True)
-    of_model = StateDict("model", model, machine.now, full)
-    of_optimizer = StateDict("optimizer", optimizers, machine.now, full)
+    options = machine.alternatives(call.arg(None, "options") or NONE)
+    rank0 = full is True and all(option(leaf, "cpu_offload") is True for _, leaf in options)
+    of_model = StateDict("model", model, machine.now, full, rank0)
+    of_optimizer = StateDict("optimizer", optimizers, machine.now, full, rank0)
     if name == "get_state_dict":
         return TupleV((of_model, of_optimizer))
     return of_model if name == "get_model_state_dict" else of_optimizer
@@ -79,6 +85,7 @@ def _subject(machine: Interpreter, value: Value) -> Obj | None:
 @external(HELPERS + "set_model_state_dict", HELPERS + "set_optimizer_state_dict", HELPERS + "set_state_dict")
 def set_state_dict(machine: Interpreter, call: Call) -> Value:
     model = _subject(machine, call.arg(0, "model") or NONE)
+    note_helper(machine, machine.called_name.rsplit(".", 1)[-1], call, model)
     machine.emit("state_set", call.node, model)
     return unknown("incompatible keys")
 
@@ -90,21 +97,24 @@ def dcp(machine: Interpreter, call: Call) -> Value:
     group = call.arg(None, "process_group")
     if alone is None or alone == Const(False):
         machine.emit("collective", call.node, None, name=f"dcp.{name}()", group=part_of_job(group), sure=True)
-    for value in call.all:
-        run_stateful(machine, value, "state_dict" if "save" in name else "load_state_dict", call)
+    states = [each for value in call.all for each in run_stateful(machine, value, "state_dict", call)]
+    if "load" in name:
+        note_load(machine, call, states)
+        for value in call.all:
+            run_stateful(machine, value, "load_state_dict", call)
     return unknown(f"dcp.{name}()")
 
 
-def run_stateful(machine: Interpreter, value: Value, method_name: str, call: Call) -> None:
-    """DCP calls ``state_dict`` and ``load_state_dict`` of the Stateful objects it is given."""
+def run_stateful(machine: Interpreter, value: Value, method_name: str, call: Call) -> list[Value]:
+    """DCP calls ``state_dict`` and then, to load, ``load_state_dict`` of the Stateful objects it is given."""
+    made = []
     for _, leaf in list(machine.leaves(value)):
         if isinstance(leaf, Obj) and leaf.atom.kind == "instance" and not leaf.atom.facts.get("module"):
             found = machine.find_attr(leaf, method_name)
             if found is not None:
-                machine.call(
-                    found,
-                    type(call)(machine, call.node, [unknown("a state dict")] if method_name.startswith("load") else []),
-                )
+                given: list[Value] = [unknown("a state dict")] if method_name.startswith("load") else []
+                made.append(machine.call(found, type(call)(machine, call.node, given)))
+    return made
 
 
 @external("torch.save", "safetensors.torch.save_file", "safetensors.torch.save_model", "safetensors.torch.save")
@@ -140,9 +150,9 @@ def tree_map(machine: Interpreter, call: Call) -> Value:
 
 @method("load_state_dict")
 def load_state_dict(machine: Interpreter, obj: Obj, call: Call) -> Value:
-    if obj not in machine.optimizers:
-        payload, assign = call.arg(0, "state_dict") or NONE, call.arg(2, "assign")
-        machine.emit("loaded", call.node, obj, payload=payload, assign=assign not in (None, Const(False)))
+    payload, assign = call.arg(0, "state_dict") or NONE, call.arg(2, "assign")
+    kind = "optimizer_loaded" if obj in machine.optimizers else "loaded"
+    machine.emit(kind, call.node, obj, payload=payload, assign=assign not in (None, Const(False)))
     return unknown("incompatible keys")
 
 

@@ -20,6 +20,7 @@ from . import (  # noqa: F401 (they register)
     precision,
     process,
     steps,
+    state_helpers,
     training,
 )
 from .producers import AT_END, ON_STEP

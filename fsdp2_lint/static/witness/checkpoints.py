@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...vocab.events.base import Event
-from ...vocab.events.checkpoints import Fsdp1ContextUsed, Loaded, Saved
-from ..handles import Program, StaticModel, StaticPayload
+from ...vocab.events.checkpoints import CheckpointLoaded, Fsdp1ContextUsed, Loaded, Saved
+from ..handles import Program, StaticLoadTarget, StaticModel, StaticPayload
 from ..trace import Step
 from .producers import on
 
@@ -21,6 +21,12 @@ def loaded(program: Program, step: Step) -> Iterator[Event]:
     if step.subject is not None and program.concerned(step.subject):
         model = StaticModel(program, step.subject, step)
         yield Loaded(when=step.when, model=model, payload=StaticPayload(program, step))
+
+
+@on("dcp_load")
+def checkpoint_loaded(program: Program, step: Step) -> Iterator[Event]:
+    if program.machine.any_sharded:
+        yield CheckpointLoaded(when=step.when, payload=StaticLoadTarget(program, step))
 
 
 @on("fsdp1_context")

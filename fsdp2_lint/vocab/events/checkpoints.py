@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
+from ..answers import Answer
 from ..handles import Model, Payload
-from ..live import LivePayload
 from .base import Event
+
+
+class LoadTarget(Protocol):
+    """What a load of DCP is to fill."""
+
+    def receives_nothing(self) -> Answer:
+        """Is there nothing in it that a load could fill? yes: what it is, in words."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,8 +34,8 @@ class Loaded(Event):  # model.load_state_dict; S R P
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CheckpointLoaded(Event):  # torch.distributed.checkpoint.load: just before reading; R P
-    payload: LivePayload
+class CheckpointLoaded(Event):  # torch.distributed.checkpoint.load: just before reading; S R P
+    payload: LoadTarget
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,32 @@
+"""What ``dcp.load`` fills: is anything of it there, and used afterwards?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ...vocab.answers import Answer, no, unknown, yes
+from ..trace import Step
+from .program import Program
+from .state_helpers import without_state
+
+
+@dataclass(frozen=True, slots=True)
+class StaticLoadTarget:
+    program: Program
+    step: Step
+
+    def receives_nothing(self) -> Answer:
+        if self.step["planned"]:
+            return unknown("a planner of its own may put in what is missing")
+        for path, words in self.step["nothing"]:
+            if self.step.guard.compatible(path):
+                return yes(words)
+        why = ""
+        for path, optimizer, name in self.step["optimizers"]:
+            if not self.step.guard.compatible(path):
+                continue
+            cold = without_state(self.program, optimizer, self.step)
+            if cold.surely:
+                return yes(f"{name}, the state of an optimizer that has not made a step")
+            why = why or cold.why
+        return unknown(why) if why else no()

@@ -1,0 +1,168 @@
+"""Calls of the state-dict helpers of DCP, and whether an optimizer has any state yet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ...vocab.answers import Answer, Many, many, no, unknown, yes
+from ...vocab.finding import Moment, Place, Site
+from ..formulas import atoms
+from ..guards import Guard
+from ..interp.conditions import mentions_rank
+from ..torch_model.device import device_kind
+from ..torch_model.state_helpers import KEYWORDS, option
+from ..trace import Step
+from ..values import Const, Obj, Value
+from .program import RELATED, Program
+from .structure import size
+
+SMALL = 2**28  # parameters: one GiB in 32 bits
+
+
+@dataclass(frozen=True, slots=True)
+class StaticHelper:
+    program: Program
+    step: Step
+
+    @property
+    def name(self) -> str:
+        return str(self.step["helper"])
+
+    def strange_keywords(self) -> Many[Place]:
+        why = "the call is an attempt, and its error is caught" if self.step["tried"] else self.step["open_why"]
+        known = KEYWORDS[self.name]
+        when = self.step.when
+        found = [
+            Place(Moment(_place(when, node), when.stack), keyword)
+            for keyword, node in self.step["keywords"].items()
+            if keyword not in known
+        ]
+        return many((), why) if self.step["tried"] else many(found, why)
+
+    def kept_on_gpu(self) -> Answer:
+        model = self.step.subject
+        if model is None:
+            return unknown("which model is gathered is not known")
+        if self._on_cpu():
+            return no()
+        total = size(self.program.machine, model)
+        if total is not None and total < SMALL:
+            return no()
+        return self._chosen({"full_state_dict": True, "cpu_offload": False}, model)
+
+    def _on_cpu(self) -> bool:
+        """Does the job run on CPUs, where there is no other memory to keep the tensors in?"""
+        machine, trace = self.program.machine, self.program.trace
+        backends = [step["backend"] for step in trace.of("process_group")]
+        devices = [step["device"] for step in trace.of("mesh")]
+        return Const("gloo") in backends or any(device_kind(machine, device) == "other" for device in devices)
+
+    def _chosen(self, wanted: dict[str, bool], model: Obj | None = None) -> Answer:
+        """Are the options set like this, on a path on which the model is sharded? yes: Place where they are made."""
+        why = ""
+        for path, leaf in self.step["options"]:
+            said = [option(leaf, name) for name in wanted]
+            if any(each is not None and each is not want for each, want in zip(said, wanted.values())):
+                continue
+            if None in said:
+                why = why or "which options it is given is not known"
+            elif model is None or self._sharded(model, path):
+                return yes(Place(_made(leaf) or self.step.when))
+        return unknown(why) if why else no()
+
+    def _sharded(self, model: Obj, path: Guard) -> bool:
+        return any(
+            step.driven_before(self.step) and step.guard.compatible(path)
+            for step, _ in self.program.units(model, *RELATED)
+        )
+
+    def cold_with_gradients(self) -> Answer:
+        answers = [self._cold_with_gradients(each) for each in self.step["optimizers"]]
+        if self.step.subject is None or not answers:
+            return unknown("which optimizer is read is not known")
+        return next((answer for answer in answers if answer.surely), next((a for a in answers if a.possibly), no()))
+
+    def _cold_with_gradients(self, optimizer: Obj) -> Answer:
+        cold = without_state(self.program, optimizer, self.step)
+        if not cold.possibly:
+            return no()
+        backward = self._live_backward(optimizer)
+        if not backward.surely or not cold.surely:
+            return backward if not backward.surely else cold
+        return yes(Place(backward.what.when, self.program.label(optimizer)))
+
+    def _live_backward(self, optimizer: Obj) -> Answer:
+        """A backward through the model whose gradients nothing has cleared. yes: Step."""
+        model = self.step.subject
+        assert model is not None
+        backward = next(iter([*self.program.trace.of("backward", before=self.step)][::-1]), None)
+        if backward is None:
+            return no()
+        calls = [step for step in self.program.trace.of("called", before=backward) if not step["inside"]]
+        if not calls or any(
+            self.program.relation(each.subject, model) not in RELATED for each in calls if each.subject
+        ):
+            return unknown("through which model the gradients flow is not known")
+        for step in self.program.trace.of("zeroed", "stepped"):
+            if backward.index < step.index < self.step.index and step.guard.compatible(self.step.guard):
+                return no() if step.subject is not None else unknown("whether the gradients are cleared is not known")
+        if not self.step.guard.implies(backward.guard) and not backward.guard.implies(self.step.guard):
+            return unknown("whether both happen in one run is not known")
+        why = self.program.escaped(model, after=backward, before=self.step)
+        return unknown(why) if why else yes(backward)
+
+    def empty_here(self) -> Answer:
+        """A full dict that some ranks have nothing in, without the option that sends it to them."""
+        for path, of_rank0 in self.step["missing_on"]:
+            if not of_rank0 and not _of_ranks(path):
+                continue
+            if _of_ranks(self.step.guard):
+                return unknown("the call itself depends on the rank")
+            return self._chosen({"full_state_dict": True, "broadcast_from_rank0": False})
+        return no()
+
+    def broadcasts_shards(self) -> Answer:
+        return self._chosen({"broadcast_from_rank0": True, "full_state_dict": False})
+
+
+def _place(when: Moment, node: object) -> Site:
+    """A keyword's value; the whole call where the keyword came in a dict."""
+    row, column = getattr(node, "lineno", None), getattr(node, "col_offset", 0)
+    if row is None:
+        return when.at
+    return Site(when.at.path, row, column + 1, getattr(node, "end_lineno", row), getattr(node, "end_col_offset", 0) + 1)
+
+
+def _of_ranks(path: Guard) -> bool:
+    """Is it the path of some ranks only?"""
+    return any(mentions_rank(atom) for formula, _ in path.literals for atom in atoms(formula))
+
+
+def _made(leaf: Value) -> Moment | None:
+    return leaf.atom.facts.get("made") if isinstance(leaf, Obj) else None
+
+
+def without_state(program: Program, optimizer: Obj, at: Step) -> Answer:
+    """Has this optimizer, at this moment, surely no state? yes: Moment at which it is made."""
+    made = next((step for step in program.trace.of("optimizer") if step.subject is optimizer), None)
+    if made is None or not made["proven"] or "stateless" not in optimizer.atom.facts:
+        return unknown("where the optimizer comes from is not known")
+    stateless = optimizer.atom.facts["stateless"]
+    if stateless or not made.driven_before(at):
+        return no() if stateless else unknown("whether the optimizer is made before that is not known")
+    for step in _filling(program, optimizer):
+        if step is not at and (step.index < at.index or step.kind == "stepped" and at.detail.get("loops")):
+            return no() if step.together(at) else unknown("whether the optimizer has made a step is not known")
+    why = program.escaped(optimizer, after=made, before=at)
+    if not why and stateless is None:
+        why = "whether the optimizer keeps a state is not known"
+    return unknown(why) if why else yes(made.when)
+
+
+def _filling(program: Program, optimizer: Obj) -> Iterator[Step]:
+    """What gives an optimizer its state."""
+    yield from (step for step in program.trace.of("stepped", "optimizer_loaded") if step.subject is optimizer)
+    for step in program.trace.of("state_helper"):
+        if optimizer in step["optimizers"]:
+            yield step

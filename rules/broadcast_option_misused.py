@@ -1,0 +1,37 @@
+"""FSDP707: a dict that only rank 0 has is broadcast."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fsdp2_lint.vocab.events.state_dicts import StateSet
+from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
+
+
+class BroadcastOptionMisused(Rule):
+    code = "FSDP707"
+    name = "broadcast-option-misused"
+    summary = "a dict that only rank 0 has, without broadcast_from_rank0"
+    severity = Severity.ERROR
+    witnesses = "SR"
+    help = "give set_..._state_dict options=StateDictOptions(full_state_dict=True, broadcast_from_rank0=True)"
+
+    def state_set(self, event: StateSet) -> Iterator[Outcome]:
+        yield JUDGED
+        empty = event.setting.empty_here()
+        if empty:
+            yield self.found(
+                event.when,
+                f"{event.setting.name}() gets an empty state dict on some ranks, and no option says that "
+                "rank 0 sends them its own",
+                "the full state dict is on some ranks only",
+                (empty.what.when, "broadcast_from_rank0 is not set here"),
+            )
+        alone = event.setting.broadcasts_shards()
+        if alone:
+            yield self.found(
+                event.when,
+                "broadcast_from_rank0=True needs full_state_dict=True: the call raises ValueError",
+                "the options contradict each other",
+                (alone.what.when, "the options are made here"),
+            )

@@ -1,0 +1,29 @@
+"""FSDP704: the state of an optimizer that has none yet is not asked for while gradients are there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fsdp2_lint.vocab.events.state_dicts import OptimizerStateRead
+from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
+
+
+class OptimizerStateReadWithGradients(Rule):
+    code = "FSDP704"
+    name = "optimizer-state-read-with-gradients"
+    summary = "get_optimizer_state_dict of an optimizer without state, while gradients are live"
+    severity = Severity.ERROR
+    witnesses = "SR"
+    help = "call optimizer.zero_grad() before, or read the state after the first optimizer.step()"
+
+    def read(self, event: OptimizerStateRead) -> Iterator[Outcome]:
+        yield JUDGED
+        cold = event.reading.cold_with_gradients()
+        if cold:
+            yield self.found(
+                event.when,
+                f"{event.reading.name}() cannot make the state of {cold.what.words} while there are gradients: "
+                "the state dict comes back without any state",
+                "there is no state to read, and torch does not make one",
+                (cold.what.when, "the gradients come from here, and nothing clears them"),
+            )

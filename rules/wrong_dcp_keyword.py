@@ -1,0 +1,32 @@
+"""FSDP711: the state-dict helpers are called with keywords that they have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fsdp2_lint.vocab.events.state_dicts import HelperCalled
+from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
+
+
+class WrongDcpKeyword(Rule):
+    code = "FSDP711"
+    name = "wrong-dcp-keyword"
+    summary = "a keyword that the state-dict helper does not have"
+    severity = Severity.ERROR
+    witnesses = "S"
+    help = (
+        "the helpers take model, optimizers, model_state_dict, optim_state_dict and options; "
+        "what shall be gathered, offloaded or broadcast is said in StateDictOptions(...)"
+    )
+
+    def called(self, event: HelperCalled) -> Iterator[Outcome]:
+        yield JUDGED
+        strange = event.helper.strange_keywords()
+        if not strange:
+            return
+        for keyword in strange:
+            yield self.found(
+                keyword.when,
+                f"{event.helper.name}() has no keyword {keyword.words!r}: the call raises TypeError",
+                "not a keyword of this helper",
+            )
