@@ -7,7 +7,7 @@ from typing import Protocol
 
 from .answers import Answer, Many
 from .finding import Moment
-from .handles import Model, Optimizer, Payload, Process, Unit
+from .handles import Model, Payload, Process, Unit
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,11 +74,6 @@ class LiveModel(Model, Protocol):
 
     def memory(self) -> Answer:
         """How much memory does this rank hold of it? yes: Memory."""
-
-
-class LiveOptimizer(Optimizer, Protocol):
-    def low_precision(self) -> Answer:
-        """Are the shards that it trains, and its own states, of 16 bits? yes: (Moment of its making, the dtype)."""
 
 
 class LivePayload(Payload, Protocol):

@@ -46,6 +46,8 @@ class Targets(Machine):
                     self.set_attr(leaf, target.attrname, new, target)
                 elif isinstance(leaf, ParamV) and target.attrname == "requires_grad":
                     self.frozen(leaf, value, target)
+                elif isinstance(leaf, ParamV) and target.attrname == "data":
+                    self.data_set(leaf, target)
         elif isinstance(target, nodes.Subscript):
             self.set_item(self.eval(target.value), self.eval(target.slice), value, target)
         elif isinstance(target, (nodes.Tuple, nodes.List)):

@@ -11,7 +11,7 @@ from ..guards import TOP
 from ..interp.machine import Machine
 from ..relations import Address, Relation, address, relation
 from ..values import BELOW, EACH, Atom, ClassV, Ext, Func, Obj, ParamV, Value, is_each
-from . import modules, optim
+from . import dtypes, modules, optim
 from .frameworks import framework_of
 
 if TYPE_CHECKING:
@@ -114,6 +114,7 @@ class Membership(Machine):
         return False
 
     def constructed(self: Interpreter, obj: Obj, cls: ClassV, call: Call) -> None:
+        dtypes.built(self, obj, call.node)
         if any(isinstance(base, Ext) and framework_of(base.qname) for base in self.mro(cls)):
             who = next(
                 framework_of(base.qname) for base in self.mro(cls) if isinstance(base, Ext) and framework_of(base.qname)
@@ -206,6 +207,9 @@ class Membership(Machine):
         if self.loops and not all(isinstance(wanted, (ClassV, Ext)) for wanted in classes):
             return ("truth", (LARGE, *asked))  # a filter by unknown classes: which modules pass is open
         return ("truth", asked)
+
+    def data_set(self: Interpreter, leaf: ParamV, node: nodes.NodeNG) -> None:
+        dtypes.parameter_converted(self, leaf, node)
 
     def frozen(self: Interpreter, leaf: ParamV, switch: Value, node: nodes.NodeNG) -> None:
         for _, model in self.alternatives(leaf.model):

@@ -32,6 +32,7 @@ from . import (  # noqa: F401 (they register)
     builtins,
     collectives,
     device,
+    dtypes,
     fsdp1_methods,
     module_tree,
     modules,
@@ -105,6 +106,7 @@ class TorchModel(Objects):
         harmless = self.harmless(qname)
         kind = "configuration" if qname.startswith(_CONFIGURATIONS) else "unknown" if harmless else "opaque"
         atom = Atom(kind, origin=qname, site=self.site(call.node))
+        dtypes.loaded_in(self, atom, call)
         if qname.endswith("GradScaler"):
             atom.facts["scaler"] = True
         handed = [
