@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from fsdp2_lint.vocab.events.training import Stepped
+from fsdp2_lint.vocab.events.precision import WeightsTrained
 from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
 
 
@@ -13,18 +13,19 @@ class LowPrecisionMasterWeights(Rule):
     name = "low-precision-master-weights"
     summary = "the sharded parameters and the optimizer's states are bf16 or fp16"
     severity = Severity.WARNING
-    witnesses = "R"
+    witnesses = "SR"
     help = (
         "keep float32 parameters, and use MixedPrecisionPolicy(param_dtype=torch.bfloat16, reduce_dtype=torch.float32)"
     )
 
-    def stepped(self, event: Stepped) -> Iterator[Outcome]:
+    def trained(self, event: WeightsTrained) -> Iterator[Outcome]:
         yield JUDGED
         low = event.optimizer.low_precision()
         if low:
-            built, dtype = low.what
+            dtype = low.what.words
             yield self.found(
-                built,
+                event.when,
                 f"{event.optimizer.label} updates {dtype} weights of {event.model.label}: small updates are lost",
                 f"its parameters and states are {dtype}",
+                (low.what.when, f"the parameters are {dtype} from here on"),
             )

@@ -14,9 +14,9 @@ from ..report.job import disagreements, merge
 from ..report.rank_file import RankFile
 from ..vocab.events.forward import ForwardBegun
 from ..vocab.events.plans import PlanSettled, UnitReady
-from ..vocab.events.precision import PoliciesTaken
+from ..vocab.events.precision import PoliciesTaken, WeightsTrained
 from ..vocab.events.steps import GradientsUsed
-from ..vocab.events.training import OptimizerSettled, Stepped, TrainingSeen
+from ..vocab.events.training import OptimizerSettled, TrainingSeen
 from ..vocab.finding import Finding, Moment
 from . import adapter, facts
 from .exchange import exchange_all
@@ -109,7 +109,7 @@ def assert_contract(
     if built is not None:
         view = RuntimeOptimizer(session.ledger, built, tuple(session.ledger.shardings), handle.label)
         session.hear(OptimizerSettled(when=when, optimizer=view, model=handle))
-        session.hear(Stepped(when=when, optimizer=view, model=handle))
+        session.hear(WeightsTrained(when=when, optimizer=view, model=handle))
         session.hear(GradientsUsed(when=when, model=handle))
         session.hear(TrainingSeen(when=when, model=handle))
     facts.starting_weights(session, model, session.ledger.shardings)

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from .answers import Answer, Many
 from .finding import Moment
-from .handles import Model, Optimizer, Process, Unit
+from .handles import Model, Process, Unit
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,11 +68,6 @@ class LiveModel(Model, Protocol):
 
     def memory(self) -> Answer:
         """How much memory does this rank hold of it? yes: Memory."""
-
-
-class LiveOptimizer(Optimizer, Protocol):
-    def low_precision(self) -> Answer:
-        """Are the shards that it trains, and its own states, of 16 bits? yes: (Moment of its making, the dtype)."""
 
 
 class LiveProcess(Process, Protocol):

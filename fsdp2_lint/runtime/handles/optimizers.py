@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import torch
 
 from ...vocab.answers import Answer, Many, many, no, unknown, yes
+from ...vocab.finding import Place
 from ...vocab.handles import Stale
 from ..ledger import Built, Ledger, Sharding
 
@@ -48,11 +49,11 @@ class RuntimeOptimizer:
             return unknown(f"whether {self.label} keeps full precision elsewhere is not known")
         managed = self.ledger.managed(self.shardings)
         low = [
-            parameter.dtype
+            Place(managed[id(parameter)][0].when, str(parameter.dtype).removeprefix("torch."))
             for parameter in self.built.held()
             if id(parameter) in managed
             and managed[id(parameter)][1].sharded is parameter  # gathered copies are of the dtype of the computation
             and parameter.requires_grad
             and parameter.dtype in LOW
         ]
-        return yes((self.built.when, str(low[0]).removeprefix("torch."))) if low else no()
+        return yes(low[0]) if low else no()

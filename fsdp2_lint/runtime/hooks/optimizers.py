@@ -9,8 +9,9 @@ from typing import Any
 from torch.optim import Optimizer
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
+from ...vocab.events.precision import WeightsTrained
 from ...vocab.events.steps import GradientsUsed
-from ...vocab.events.training import OptimizerSettled, Stepped
+from ...vocab.events.training import OptimizerSettled
 from .. import adapter, facts
 from ..handles import RuntimeModel, RuntimeOptimizer
 from ..ledger import Built, Sharding, Trained
@@ -78,9 +79,9 @@ class _Watch:
             if (id(built), id(model)) not in self.settled:
                 self.settled.add((id(built), id(model)))
                 self.session.hear(OptimizerSettled(when=built.when, optimizer=view, model=handle))
+                self.session.hear(WeightsTrained(when=built.when, optimizer=view, model=handle))
             if closure is not None:
                 continue  # its forward and backward are yet to come
-            self.session.hear(Stepped(when=when, optimizer=view, model=handle))
             self.session.hear(GradientsUsed(when=when, model=handle))
             facts.outside_gradients(self.session, top, built)
             held = {id(parameter) for parameter in built.held()}

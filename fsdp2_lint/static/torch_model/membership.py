@@ -11,7 +11,7 @@ from ..guards import TOP
 from ..interp.machine import Machine
 from ..relations import Address, Relation, address, relation
 from ..values import BELOW, EACH, Atom, ClassV, Ext, Func, Obj, ParamV, Value, is_each
-from . import blank, modules, optim
+from . import blank, dtypes, modules, optim
 from .frameworks import framework_of
 
 if TYPE_CHECKING:
@@ -122,6 +122,7 @@ class Membership(Machine):
     def constructed(self: Interpreter, obj: Obj, cls: ClassV, call: Call) -> None:
         if obj.atom.facts.get("module"):
             blank.made(self, obj, call.node)
+        dtypes.built(self, obj, call.node)
         if any(isinstance(base, Ext) and framework_of(base.qname) for base in self.mro(cls)):
             who = next(
                 framework_of(base.qname) for base in self.mro(cls) if isinstance(base, Ext) and framework_of(base.qname)
@@ -216,8 +217,10 @@ class Membership(Machine):
         return ("truth", asked)
 
     def overwritten(self: Interpreter, leaf: ParamV, node: nodes.NodeNG) -> None:
-        """Another tensor takes the place of a parameter's, or of a part of it."""
+        """Another tensor takes the place of a parameter, or of a part of it."""
         blank.written(self, node, [leaf], buffers=False)
+        if isinstance(node, nodes.AssignAttr) and node.attrname == "data":
+            dtypes.parameter_converted(self, leaf, node)
 
     def frozen(self: Interpreter, leaf: ParamV, switch: Value, node: nodes.NodeNG) -> None:
         for _, model in self.alternatives(leaf.model):

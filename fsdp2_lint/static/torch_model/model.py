@@ -34,6 +34,7 @@ from . import (  # noqa: F401 (they register)
     collectives,
     copies,
     device,
+    dtypes,
     fsdp1_methods,
     migration,
     module_tree,
@@ -112,6 +113,7 @@ class TorchModel(Objects):
         kind = "configuration" if qname.startswith(_CONFIGURATIONS) else "unknown" if harmless else "opaque"
         atom = Atom(kind, origin=qname, site=self.site(call.node))
         blank.made_by_library(self, atom.root, qname, call.node)
+        dtypes.loaded_in(self, atom, call)
         if qname.endswith("GradScaler"):
             atom.facts["scaler"] = True
         handed = [

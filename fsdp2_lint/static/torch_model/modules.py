@@ -27,7 +27,7 @@ from ..values import (
     Value,
     unknown,
 )
-from . import blank
+from . import blank, dtypes
 from .device import touch
 from .module_tree import children, contents, descendants
 from .tables import external, method
@@ -113,6 +113,7 @@ def get_submodule(machine: Interpreter, obj: Obj, call: Call) -> Value:
 def moved(machine: Interpreter, obj: Obj, call: Call) -> Value:
     """Moves and switches return the module itself and keep its parameters' identity."""
     name = machine.called_name
+    dtypes.converted(machine, obj, name, call)
     if name == "cuda":
         if not call.args and "device" not in call.kwargs:
             machine.emit("device_touch", call.node, None, how=".cuda() without an index")

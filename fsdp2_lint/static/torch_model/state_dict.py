@@ -20,7 +20,9 @@ from ..values import (
 )
 from . import blank
 from .collectives import part_of_job
+from .dtypes import parameter_converted
 from .load_targets import note_load
+from .precision import dtype_name
 from .state_helpers import note_helper, note_options, option
 from .tables import external, method
 
@@ -158,6 +160,8 @@ def load_state_dict(machine: Interpreter, obj: Obj, call: Call) -> Value:
 
 def tensor_method(machine: Interpreter, leaf: StateTensor | ParamV, name: str, call: Call) -> Value:
     """Methods of one tensor of a state dict, or of a parameter."""
+    if isinstance(leaf, ParamV) and (name in ("float", "double") or name == "to" and any(map(dtype_name, call.all))):
+        parameter_converted(machine, leaf, call.node)
     if name in ("full_tensor", "redistribute"):
         owner = leaf.of.owner if isinstance(leaf, StateTensor) else leaf.model
         machine.emit("collective", call.node, _subject(machine, owner), name=f"{name}()", group=None, sure=True)

@@ -19,8 +19,8 @@ from . import (  # noqa: F401 (they register)
     policies,
     precision,
     process,
-    steps,
     state_helpers,
+    steps,
     training,
 )
 from .producers import AT_END, ON_STEP

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...vocab.events.base import Event
-from ...vocab.events.precision import PoliciesTaken
-from ..handles import Program
+from ...vocab.events.precision import PoliciesTaken, WeightsTrained
+from ..handles import Program, StaticModel
 from ..handles.policies import StaticPolicies
+from ..handles.precision import StaticMasters
 from ..trace import Step
+from ..values import Obj
 from .producers import on
 
 
@@ -16,3 +18,16 @@ from .producers import on
 def policies(program: Program, step: Step) -> Iterator[Event]:
     if step["group"]:
         yield PoliciesTaken(when=step.when, policies=StaticPolicies(program, step, step["group"][0]))
+
+
+@on("optimizer")
+def masters(program: Program, step: Step) -> Iterator[Event]:
+    """Once for each model, if anything of it is sharded at all."""
+    seen: set[Obj] = set()
+    optimizer = step.subject
+    for held in step["held"] if step["proven"] else ():
+        top = program.top(held.model)
+        if optimizer is not None and top not in seen and program.concerned(held.model):
+            seen.add(top)
+            weights = StaticMasters(program, step, optimizer, held)
+            yield WeightsTrained(when=step.when, optimizer=weights, model=StaticModel(program, top))

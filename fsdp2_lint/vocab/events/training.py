@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..handles import Model, Optimizer
-from ..live import LiveOptimizer, Reading
+from ..live import Reading
 from .base import Event, LiveModelEvent
 
 
@@ -17,11 +17,6 @@ class OptimizerSettled(Event):  # its first step, or the end of a program that h
     @property
     def subject(self) -> Model:
         return self.model
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stepped(LiveModelEvent):  # just before an optimizer updates parameters of this model; R P
-    optimizer: LiveOptimizer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,85 @@
+"""In which dtype the parameters of a model are: how it is made, and what converts it later."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..values import NONE, Atom, Const, Obj, ParamV, Value, unknown
+from .precision import DTYPES, dtype_name
+from .tables import external
+
+if TYPE_CHECKING:
+    from astroid import nodes
+
+    from ..interp.call import Call
+    from ..interp.interpreter import Interpreter
+
+SOME_DTYPE = "?"  # parameters, or some of them, get a dtype that is not followed
+_BY_NAME = {"bfloat16": "bfloat16", "half": "float16", "float": "float32", "double": "float64"}
+
+
+def converted(machine: Interpreter, obj: Obj, name: str, call: Call) -> None:
+    """``model.to(torch.bfloat16)``, ``model.half()``. What a forward converts is data."""
+    if machine.inside:
+        return
+    if (dtype := _BY_NAME.get(name, "")) or name not in ("to", "type"):
+        if dtype:
+            machine.emit("cast", call.node, obj, dtype=dtype)
+        return
+    for value in call.all:
+        for guard, leaf in machine.alternatives(value):
+            if (dtype := dtype_name(leaf)) and (path := machine.guard.join(guard)) is not None:
+                before, machine.guard = machine.guard, path
+                machine.emit("cast", call.node, obj, dtype=dtype)
+                machine.guard = before
+    if not any(dtype_name(leaf) for value in call.all for _, leaf in machine.alternatives(value)):
+        words = call.node.as_string() if call.all else ""
+        if "dtype" in words or "precision" in words:
+            machine.emit("cast", call.node, obj, dtype=SOME_DTYPE)
+
+
+def parameter_converted(machine: Interpreter, leaf: ParamV, node: nodes.NodeNG) -> None:
+    """One parameter, or a copy of it, gets a dtype: which ones do is not followed."""
+    for _, model in machine.alternatives(leaf.model):
+        if isinstance(model, Obj):
+            machine.emit("cast", node, model, dtype=SOME_DTYPE)
+
+
+def loaded_in(machine: Interpreter, atom: Atom, call: Call) -> None:
+    """``from_pretrained(..., torch_dtype=torch.bfloat16)``: the dtype in which a library makes a model."""
+    dtype = call.kwargs.get("torch_dtype") or call.kwargs.get("dtype")
+    if dtype is not None:
+        atom.facts["dtype"] = dtype
+        atom.facts["made at"] = machine.moment(call.node)
+
+
+def literal_dtype(value: Value) -> str:
+    """Of a dtype, or of its name in a string, as Hugging Face takes it."""
+    if isinstance(value, Const) and isinstance(value.value, str):
+        name = value.value.removeprefix("torch.")
+        return name if name in DTYPES else ""
+    return dtype_name(value)
+
+
+@external("torch.set_default_dtype", "torch.set_default_tensor_type")
+def set_default(machine: Interpreter, call: Call) -> Value:
+    machine.emit("default_dtype", call.node, None, dtype=dtype_name(call.arg(0, "d")) or SOME_DTYPE)
+    return NONE
+
+
+def built(machine: Interpreter, obj: Obj, node: nodes.NodeNG) -> None:
+    """A module of the project is made while another dtype than float32 is the default."""
+    default = None
+    for step in machine.trace.of("default_dtype"):
+        if step.guard.compatible(machine.guard):
+            default = step["dtype"] if machine.guard.implies(step.guard) else SOME_DTYPE
+    if default is not None and default != "float32" and obj.atom.facts.get("module"):
+        machine.emit("cast", node, obj, dtype=default)
+
+
+@external("diffusers.training_utils.cast_training_params")
+def cast_training_params(machine: Interpreter, call: Call) -> Value:
+    for _, leaf in machine.leaves(call.arg(0, "model") or NONE):
+        if isinstance(leaf, Obj):
+            machine.emit("cast", call.node, leaf, dtype=SOME_DTYPE)
+    return unknown("cast_training_params()")
