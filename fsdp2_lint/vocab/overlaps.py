@@ -30,6 +30,7 @@ OWNERS: tuple[tuple[str, str, bool], ...] = (
     ("FSDP602", "FSDP611", True),
     ("FSDP602", "FSDP407", True),
     ("FSDP705", "FSDP320", True),
+    ("FSDP904", "FSDP701", True),
 )
 
 
