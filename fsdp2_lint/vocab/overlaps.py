@@ -38,6 +38,7 @@ OWNERS: tuple[tuple[str, str, bool], ...] = (
     ("FSDP801", "FSDP802", True),
     ("FSDP801", "FSDP803", True),
     ("FSDP804", "FSDP802", True),
+    ("FSDP904", "FSDP701", True),
 )
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ...vocab.answers import Answer, no, unknown, yes
+from ...vocab.answers import Answer, Truth, no, unknown, yes
 from ...vocab.finding import Place
-from ..formulas import Formula, is_fork
+from ..formulas import Formula, atoms, is_fork
+from ..guards import Guard, merged
 from ..relations import Relation, covers
 from ..torch_model.tables import MODEL_MAKERS
 from ..trace import Step
@@ -27,41 +29,55 @@ class StaticConverted(Handle):
         return self.sharded_by(Relation.SAME)
 
     def sharded_by(self, *relations: Relation) -> Answer:
-        """Sharded before, for certain: no run that has one of the two can lack the other."""
-        may = ""
         address = self.program.machine.address
-        for call, part, relation in self.program.touching(self.obj):
-            if relation not in relations and not covers(address(part), address(self.obj)):
-                continue
-            if not call.driven_before(self.step):
-                continue
-            may = self._apart(call) or self.program.managed(self.obj)
-            if not may:
-                return yes(Place(call.when, "the module is sharded here"))
-        if may:
-            return unknown(may)
-        possible = any(True for _ in self.program.units(self.obj, Relation.MAY))
-        return unknown(f"whether {self.label} is sharded is not known") if possible else no()
+        calls = [
+            (call, part)
+            for call, part, relation in self.program.touching(self.obj)
+            if relation in relations or covers(address(part), address(self.obj))
+        ]
+        answer = self.among(calls)
+        if answer.truth is Truth.NO and any(True for _ in self.program.units(self.obj, Relation.MAY)):
+            return unknown(f"whether {self.label} is sharded is not known")
+        return answer
 
-    def _apart(self, call: Step) -> str:
+    def among(self, calls: list[tuple[Step, Obj]]) -> Answer:
+        """Does one of these surely come before: can no run that has the one lack the other?"""
+        before = [(call, part) for call, part in calls if call.driven_before(self.step)]
+        if not before:
+            return no()
+        own_paths = {call.guard: self._without(call, part) for call, part in before}
+        why = ""
+        for path in merged(list(own_paths.values())):
+            why = self._apart(path)
+            if not why:
+                first = next(call for call, _ in before if own_paths[call.guard].implies(path))
+                return yes(Place(first.when, "the module is sharded here"))
+        return unknown(why)
+
+    def _without(self, call: Step, part: Obj) -> Guard:
+        """The path of a sharding call, without what it asks of the very module: a filter chooses no strategy."""
+        asked = [each for each in call.guard.literals if speaks_of(each[0], part)]
+        return call.guard.without_literals(frozenset(asked)) if asked else call.guard
+
+    def _apart(self, path: Guard) -> str:
         """Why no run may have both, although nothing that was seen excludes it."""
-        if self.step.guard.blurred - call.guard.blurred:
+        if self.step.guard.blurred - path.blurred:
             return "a condition was too large to be followed"
-        own, shared = self._extra(self.step, call), self._extra(call, self.step)
+        own, shared = self._extra(self.step.guard, path), self._extra(path, self.step.guard)
         if any(speaks_of(formula, self.obj) for formula in own):
             return f"the program asks what {self.label} is before"
         if own and shared:
-            return f"whether the same runs shard {self.label} ({call.when.at}) depends on settings"
+            return f"whether the same runs shard {self.label} depends on settings"
         return ""
 
-    def _extra(self, step: Step, other: Step) -> list[Formula]:
+    def _extra(self, path: Guard, other: Guard) -> list[Formula]:
         """Conditions of one that the other does not have; ranks and earlier ways out do not choose a strategy."""
         return [
             formula
-            for formula, truth in step.guard.undriven.literals
+            for formula, truth in path.undriven.literals
             if not is_fork(formula)
             and not self.program.machine.about_rank(formula)
-            and other.guard.decide(formula) is not truth
+            and other.decide(formula) is not truth
         ]
 
     def _below(self) -> Obj | None:
@@ -76,6 +92,8 @@ class ModuleOfFsdp2(StaticConverted):
 
     def converted(self) -> Answer:
         answer = self.sharded_by(Relation.SAME)
+        if why := self.program.managed(self.obj):
+            return unknown(why)  # its own wrapper may come between
         if not answer.surely or self.program.machine.surely_lacks(self.obj, "module"):
             return answer
         if self.obj.parent is None and self.obj.atom.origin.startswith(_WITHOUT_MODULE):
@@ -93,14 +111,10 @@ class RenamedClass(StaticConverted):
         model = self._below()
         if model is None:
             return self.sharded_by(Relation.SAME) if self._class_of(self.obj) in names else no()
-        for part in self._sharded_inside(model):
-            if self._class_of(part) in names:
-                return type(self)(self.program, part, self.step).sharded_by(Relation.SAME)
-        return no()
-
-    def _sharded_inside(self, model: Obj) -> list[Obj]:
-        found = self.program.sharded_parts.get(self.program.address(model)[0], ())
-        return [part for _, part in found if self.program.relation(model, part) in (Relation.SAME, Relation.CONTAINS)]
+        inside = self.program.sharded_parts.get(self.program.address(model)[0], ())
+        calls = [(call, part) for call, part in inside if names & {self._class_of(part), *_filtered(call, part)}]
+        related = (Relation.SAME, Relation.CONTAINS, Relation.MAY)
+        return self.among([each for each in calls if self.program.relation(model, each[1]) in related])
 
     def _class_of(self, obj: Obj) -> str:
         cls = self.program.machine.class_of(obj)
@@ -108,6 +122,14 @@ class RenamedClass(StaticConverted):
             return cls.name
         own = obj.atom.cls if obj.parent is None else None
         return own.qname.rsplit(".", 1)[-1] if isinstance(own, Ext) else ""
+
+
+def _filtered(call: Step, part: Obj) -> Iterator[str]:
+    """Names of the classes by which a filter over ``modules()`` chose what is sharded."""
+    for formula, truth in call.guard.literals:
+        for leaf in atoms(formula) if truth else ():
+            if isinstance(leaf[1], tuple) and leaf[1][0] == "isinst" and leaf[1][1] is part:
+                yield from (cls.name for cls in leaf[1][2] if isinstance(cls, ClassV))
 
 
 class StaticGathering(StaticConverted):
