@@ -10,8 +10,7 @@ from torch import nn
 
 from ..vocab.events.forward import Called
 from ..vocab.events.plans import Sharded
-from ..vocab.finding import Moment
-from . import adapter
+from . import adapter, uses
 from .handles import RuntimeModel, RuntimeUnit
 from .messages import (
     BYPASS,
@@ -28,9 +27,8 @@ from .messages import (
     Explanation,
 )
 from .session import ContractViolation, Session
-from .sites import moment_of, of_traceback
-
-Frames = list[tuple[FrameType, TracebackType]]
+from .sites import of_traceback
+from .uses import Frames
 
 
 def explain(session: Session, error: BaseException) -> Explanation | None:
@@ -93,7 +91,7 @@ def _refused_twice(session: Session, error: BaseException, frames: Frames) -> No
 
 
 def _bypassed(session: Session, error: BaseException, frames: Frames) -> None:
-    """A method of a sharded module that ran into its own DTensors."""
+    """A method of a sharded module that ran into its own DTensors, or some other use of them."""
     if not MIXED.search(str(error)):
         return
     called: set[int] = set()
@@ -110,13 +108,10 @@ def _bypassed(session: Session, error: BaseException, frames: Frames) -> None:
         if getattr(type(owner), method, None) is None or hasattr(nn.Module, method):
             continue
         model = RuntimeModel(session.ledger, owner, bypassed=True)
-        session.hear(Called(when=_until(frames, index), model=model, method=method))
+        session.hear(Called(when=uses.until(frames, index), model=model, method=method))
         return
-
-
-def _until(frames: Frames, index: int) -> Moment:
-    """Where the call stands that opened a frame."""
-    return moment_of([(frame.f_code, entry.tb_lasti, entry.tb_lineno) for frame, entry in frames[:index]][::-1])
+    if FORWARD_MIXED.search(str(error)) and not _method_without_hooks(frames):
+        uses.judge(session, frames)
 
 
 def _meaning(text: str, error: BaseException, frames: Frames) -> Explanation | None:

@@ -22,6 +22,7 @@ from .fakes import (
     all_questions,
     assignments,
     explore,
+    handle_fields,
     judge,
     less_known,
     nothing_known,
@@ -108,7 +109,8 @@ def asked_names(rule: Rule) -> set[str]:
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.code)
 def test_rules_ask_only_what_the_vocabulary_has(rule: Rule) -> None:
     classes = [each for module in (handles, live) for _, each in inspect.getmembers(module, inspect.isclass)]
-    protocols = [each for each in classes if getattr(each, "_is_protocol", False)]
+    beside = [kind for event in EVENTS for kind in handle_fields(event).values()]
+    protocols = [each for each in [*classes, *beside] if getattr(each, "_is_protocol", False)]
     known = {name for protocol in protocols for name in questions(protocol)}
     assert asked_names(rule) <= known
 

@@ -9,6 +9,7 @@ from ..handles import Program
 from . import (  # noqa: F401 (they register)
     calls,
     checkpoints,
+    forward,
     plans,
     process,
     training,
