@@ -12,7 +12,7 @@ from torch.optim import Optimizer
 
 from ..report.job import disagreements, merge
 from ..report.rank_file import RankFile
-from ..vocab.events.forward import ForwardBegun
+from ..vocab.events.forward import ForwardBegun, OldWeightsMet
 from ..vocab.events.plans import PlanSettled, UnitReady
 from ..vocab.events.training import OptimizerSettled, Stepped, TrainingSeen
 from ..vocab.finding import Finding, Moment
@@ -100,6 +100,7 @@ def assert_contract(
     for sharding in session.ledger.shardings:
         unit = RuntimeUnit(session.ledger, sharding)
         session.hear(UnitReady(when=when, unit=unit), unit.fqn)
+    session.hear(OldWeightsMet(when=when, model=handle))
     session.hear(ForwardBegun(when=when, model=handle))
     session.ledger.models[0].trained = True  # whoever asserts the contract means to train
     session.hear(PlanSettled(when=when, model=handle))

@@ -69,9 +69,6 @@ class LiveModel(Model, Protocol):
     def strays(self) -> Many[tuple[Moment, str, str]]:
         """Parameters that are not the DTensors that were planned: (the call that sharded, name, what they are)."""
 
-    def stale(self) -> Many[Leftover]:
-        """Groups that have outlived an optimizer's step while they were gathered."""
-
     def unsynchronised(self) -> Many[tuple[str, Moment]]:
         """Groups whose last backward reduced no gradients: (label, where that was switched off)."""
 

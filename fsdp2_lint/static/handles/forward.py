@@ -12,6 +12,7 @@ from ..trace import Step
 from ..values import Const, Obj
 from .models import StaticModel
 from .program import Handle, Program
+from .units import StaticUnit
 
 AROUND = frozenset({Relation.SAME, Relation.CONTAINS})
 
@@ -23,6 +24,10 @@ class Group:
     program: Program
     sharding: Step
     module: Obj
+
+    def is_made_of(self, obj: Obj) -> bool:
+        """Is this the group of ``obj`` itself, rather than of something around it?"""
+        return is_sharded_as(self.program, obj, self.module)
 
     def is_root(self) -> bool | None:
         """Is it part of no other group? None: perhaps."""
@@ -47,16 +52,23 @@ def group_of(program: Program, obj: Obj, step: Step) -> Group | str | None:
     """The group that a module's own parameters belong to at ``step``; a text says why that is not known."""
     for at in program.ancestors(obj):
         for sharding, part, relation in program.touching(at):
-            same = relation is Relation.SAME or covers(program.address(part), program.address(at))
-            if same and sharding.precedes(step):
+            if is_sharded_as(program, at, part) and sharding.precedes(step):
                 if "ignored_params" in sharding["options"] or sharding["options_open"]:
                     return f"which parameters {sharding.when.at} leaves out is not known"
                 if sharding["listed"]:
                     return f"{sharding.when.at} gathers several modules together"
+                if StaticUnit(program, sharding, part).container_without_forward().surely:
+                    return f"{program.label(part)} is never called"
                 return Group(program, sharding, part)
             if relation is Relation.MAY:
                 return f"whether {program.label(at)} is the module that {sharding.when.at} shards is not known"
     return None
+
+
+def is_sharded_as(program: Program, obj: Obj, part: Obj) -> bool:
+    """Is ``obj`` what was sharded as ``part``, or one of all the elements that were?"""
+    relation = program.relation(obj, part)
+    return relation is Relation.SAME or covers(program.address(part), program.address(obj))
 
 
 def gathered(group: Group, step: Step) -> Answer:
@@ -68,6 +80,8 @@ def gathered(group: Group, step: Step) -> Answer:
             return yes()
         if relation is Relation.MAY:
             return unknown(f"whether {program.label(module)} runs here is not known")
+        if relation is Relation.INSIDE and any(found is Relation.SAME for _, _, found in program.touching(running)):
+            return unknown(f"which call shards {program.label(running)} depends on the path")
     for other in program.trace.of("unshard", "registered"):
         about = program.relation(other.subject, module) if other.subject else Relation.NONE
         if other.kind == "unshard" and about is not Relation.NONE and other.index < step.index:
@@ -86,17 +100,17 @@ def _left_by(group: Group, step: Step) -> Step | None:
     resharded = [
         each
         for each in program.trace.of("backward", "reshard", before=step)
-        if step.guard.implies(each.guard) and (each.kind == "backward" or _about(program, each, group.module))
+        if step.guard.implies(each.guard) and (each.kind == "backward" or concerns(program, each, group.module))
     ]
     for called in program.trace.of("called"):
         if called.index > step.index or not called["hooked"] or not called.together(step):
             continue
-        if _about(program, called, group.module) and not any(called.index < each.index for each in resharded):
+        if concerns(program, called, group.module) and not any(called.index < each.index for each in resharded):
             return called
     return None
 
 
-def _about(program: Program, step: Step, module: Obj) -> bool:
+def concerns(program: Program, step: Step, module: Obj) -> bool:
     """Does a step concern a module that is this one or holds it?"""
     relation = program.relation(step.subject, module) if step.subject else Relation.NONE
     return relation in AROUND or relation is Relation.MAY
@@ -112,15 +126,22 @@ class Culprit:
     name: str
 
 
-def culprit(program: Program, step: Step) -> Culprit:
-    """The outermost method on the way to ``step`` that runs past the hooks of what it belongs to, or the use itself."""
+def culprit(program: Program, step: Step) -> Culprit | None:
+    """The outermost method on the way to ``step`` that runs past the hooks of what it belongs to, or the use itself.
+
+    None: a method that no code of the program calls.
+    """
     assert step.subject is not None
     inside = step["inside"]
     for receiver, name, depth in step["methods"]:
         entered = receiver in inside
-        if depth >= len(step.when.stack) or entered and name != "forward":
+        if entered and name != "forward":
             continue
         relations = [found for sharding, _, found in program.touching(receiver) if sharding.precedes(step)]
+        if depth >= len(step.when.stack):
+            if relations and not entered:
+                return None  # nobody was seen who calls this method
+            continue
         when = _opened(step.when, depth)
         if Relation.SAME in relations:
             if not entered:

@@ -138,7 +138,7 @@ class TorchModel(Objects):
         held = module_tree.contents(self, obj)
         if held is not None:
             for _, item in self.listing(held).items:
-                self.call(item, call)
+                self.behind_hooks(obj, lambda item=item: self.call(item, call))
         elif not module:
             if not self.harmless_object(obj):
                 self.opened(describe(obj), call)

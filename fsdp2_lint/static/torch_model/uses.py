@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..values import Obj, Value
+from ...vocab.finding import Moment
+from ..values import Const, Obj, Value, unknown
 from .escapes import is_output
+from .tables import external
 
 if TYPE_CHECKING:
     from astroid import nodes
@@ -33,7 +35,37 @@ def circumstances(machine: Interpreter) -> dict[str, Any]:
         for position, frame in enumerate(machine.frames)
         if frame.func is not None and isinstance(frame.receiver, Obj)
     )
-    return {"inside": tuple(machine.inside), "methods": methods}
+    return {
+        "inside": tuple(machine.inside),
+        "methods": methods,
+        "looped": machine.loops > 0,
+        "inference": inference(machine),
+    }
+
+
+def inference(machine: Interpreter) -> Moment | None:
+    """Where ``torch.inference_mode`` was entered, as a context or as a decorator of what runs."""
+    if machine.inference:
+        return machine.inference[-1]
+    for position, frame in enumerate(machine.frames):
+        decorators = getattr(frame.func.node, "decorators", None) if frame.func is not None else None
+        for decorator in decorators.nodes if decorators is not None else ():
+            if decorator.as_string() in ("torch.inference_mode", "torch.inference_mode()", "inference_mode()"):
+                stack = [machine.site(node, module) for module, node in machine.calls[:position]]
+                return Moment(machine.site(decorator, frame.module), tuple(stack))
+    return None
+
+
+def switches_inference(value: Value) -> bool:
+    """Is this ``torch.inference_mode()``, switched on?"""
+    return isinstance(value, Obj) and value.parent is None and bool(value.atom.facts.get("inference"))
+
+
+@external("torch.inference_mode", "torch.autograd.grad_mode.inference_mode")
+def inference_mode(machine: Interpreter, call: Call) -> Value:
+    made = unknown("torch.inference_mode()")
+    made.atom.facts["inference"] = call.arg(0, "mode") in (None, Const(True))
+    return made
 
 
 def operation(machine: Interpreter, qname: str, call: Call) -> None:
