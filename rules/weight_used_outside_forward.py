@@ -27,5 +27,5 @@ class WeightUsedOutsideForward(Rule):
             event.when,
             f"{event.weight.label} is used while its group is sharded: nothing gathers it here",
             "it is a shard here, and meets a full tensor",
-            (sharded.what.when, sharded.what.words),
+            (sharded.what, "its group is made here"),
         )

@@ -8,11 +8,13 @@ from typing import Any
 
 from torch import nn
 
-from ..vocab.events.forward import Called
+from ..vocab.events.forward import Called, PartCalled
 from ..vocab.events.plans import Sharded
 from . import adapter, uses
 from .handles import RuntimeModel, RuntimeUnit
+from .handles.parts import RuntimePart
 from .messages import (
+    ALREADY_ROOT,
     BYPASS,
     DIRECT,
     DTYPES,
@@ -39,7 +41,7 @@ def explain(session: Session, error: BaseException) -> Explanation | None:
 def _explain(session: Session, error: BaseException) -> Explanation | None:
     for each in _chain(error):
         frames = list(_frames(each.__traceback__))
-        for judge in (_refused_twice, _bypassed):
+        for judge in (_refused_twice, _ran_alone, _bypassed):
             try:
                 judge(session, each, frames)
             except ContractViolation:
@@ -88,6 +90,19 @@ def _refused_twice(session: Session, error: BaseException, frames: Frames) -> No
                     unit = RuntimeUnit(session.ledger, known, twice=known.when)
                     session.hear(Sharded(when=when, unit=unit))
                     return
+
+
+def _ran_alone(session: Session, error: BaseException, frames: Frames) -> None:
+    """Parts of a model that ran before it, for which torch refuses to run the model."""
+    if ALREADY_ROOT not in str(error):
+        return
+    when = of_traceback(error.__traceback__)
+    root = next(
+        (owner for frame, _ in frames if isinstance(owner := frame.f_locals.get("root_module"), nn.Module)), None
+    )
+    for sharding in session.ledger.inside(root) if root is not None else ():
+        if sharding.ran_alone is not None:
+            session.hear(PartCalled(when=sharding.ran_alone, part=RuntimePart(sharding.label, when)))
 
 
 def _bypassed(session: Session, error: BaseException, frames: Frames) -> None:

@@ -3,32 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from types import FrameType, TracebackType
 
 from torch import nn
 
-from ..vocab.answers import Answer, no, yes
 from ..vocab.events.forward import WeightUsed
-from ..vocab.finding import Moment, Place
+from ..vocab.finding import Moment
 from . import adapter
+from .handles.parts import RuntimeWeight
 from .ledger import Ledger, Sharding, label_of
 from .session import Session
 from .sites import is_users, moment_of
 
 Frames = list[tuple[FrameType, TracebackType]]
-
-
-@dataclass(frozen=True, slots=True)
-class RuntimeWeight:
-    label: str
-    sharding: Sharding
-
-    def sharded(self) -> Answer:
-        return yes(Place(self.sharding.when, "its group is made here"))
-
-    def gathered(self) -> Answer:
-        return no()  # or torch would not have refused it
 
 
 def until(frames: Frames, index: int) -> Moment:

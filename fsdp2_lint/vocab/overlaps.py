@@ -25,6 +25,7 @@ OWNERS: tuple[tuple[str, str, bool], ...] = (
     ("FSDP303", "FSDP319", True),
     ("FSDP304", "FSDP611", True),
     ("FSDP401", "FSDP402", True),
+    ("FSDP403", "FSDP402", False),
     ("FSDP407", "FSDP318", True),
     ("FSDP601", "FSDP611", True),
     ("FSDP602", "FSDP611", True),

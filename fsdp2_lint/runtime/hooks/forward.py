@@ -61,6 +61,8 @@ class _Watch:
         self.entered = when = here()
         if root is None:
             self._first(module, when)
+            if module in self.ledger.below and (alone := self.ledger.of_module(module)) is not None:
+                alone.ran_alone = when
         for sharding in self.ledger.inside(module):
             if sharding.outlived and not any(group.is_gathered for group in sharding.groups()):
                 sharding.outlived = None  # it was resharded in time

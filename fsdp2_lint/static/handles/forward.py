@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ...vocab.answers import Answer, no, unknown, yes
-from ...vocab.finding import Moment, Place
+from ...vocab.finding import Moment
 from ..relations import Relation, covers
 from ..trace import Step
 from ..values import Const, Obj
@@ -176,7 +176,7 @@ class StaticWeight(Handle):
         return f"{owner}.{self.name}" if self.name else f"a parameter of {owner}"
 
     def sharded(self) -> Answer:
-        return yes(Place(self.group.sharding.when, "its group is made here"))
+        return yes(self.group.sharding.when)
 
     def gathered(self) -> Answer:
         return gathered(self.group, self.step)

@@ -114,7 +114,7 @@ class Objects(Escapes):
         return module_tree.external_is_module(qname) is not None and not qname.endswith(module_tree.MODULE_BASES)
 
     def entered(self: Interpreter, obj: Obj, name: str, call: Call) -> bool:
-        """A method of an object is called by name, past ``__call__`` and its hooks: True where it has hooks of its own."""
+        """A method of an object is called by name, past ``__call__`` and its hooks: True if it has own ones."""
         patched = self.store.get((obj, name)) is not None
         if not self.any_sharded or patched and (name != "forward" or obj in self.inside):
             return False

@@ -19,7 +19,7 @@ class Weight(Protocol):
     def label(self) -> str: ...
 
     def sharded(self) -> Answer:
-        """Does it belong to a group? yes: Place of the call that made it."""
+        """Does it belong to a group? yes: Moment of the call that made it."""
 
     def gathered(self) -> Answer:
         """Is its group gathered at that moment?"""
