@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from fsdp2_lint.vocab.events.forward import ForwardBegun
+from fsdp2_lint.vocab.events.forward import OldWeightsMet
 from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
 
 
@@ -13,10 +13,10 @@ class StaleRoot(Rule):
     name = "stale-root"
     summary = "a forward between backward and step leaves the root gathered, and its old weights are used again"
     severity = Severity.ERROR
-    witnesses = "R"
+    witnesses = "SR"
     help = "call model.reshard() after the extra forward, or move it behind optimizer.step()"
 
-    def begun(self, event: ForwardBegun) -> Iterator[Outcome]:
+    def met(self, event: OldWeightsMet) -> Iterator[Outcome]:
         yield JUDGED
         stale = event.model.stale()
         if not stale:

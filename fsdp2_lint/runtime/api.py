@@ -12,7 +12,7 @@ from torch.optim import Optimizer
 
 from ..report.job import disagreements, merge
 from ..report.rank_file import RankFile
-from ..vocab.events.forward import ForwardBegun
+from ..vocab.events.forward import ForwardBegun, OldWeightsMet
 from ..vocab.events.plans import PlanSettled, UnitReady
 from ..vocab.events.precision import PoliciesTaken, WeightsTrained
 from ..vocab.events.steps import GradientsUsed
@@ -103,6 +103,7 @@ def assert_contract(
         unit = RuntimeUnit(session.ledger, sharding)
         session.hear(UnitReady(when=when, unit=unit), unit.fqn)
         session.hear(PoliciesTaken(when=sharding.when, policies=unit), unit.fqn)
+    session.hear(OldWeightsMet(when=when, model=handle))
     session.hear(ForwardBegun(when=when, model=handle))
     session.ledger.models[0].trained = True  # whoever asserts the contract means to train
     session.hear(PlanSettled(when=when, model=handle))

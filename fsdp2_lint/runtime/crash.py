@@ -8,12 +8,13 @@ from typing import Any
 
 from torch import nn
 
-from ..vocab.events.forward import Called
+from ..vocab.events.forward import Called, PartCalled
 from ..vocab.events.plans import Sharded
-from ..vocab.finding import Moment
-from . import adapter
+from . import adapter, uses
 from .handles import RuntimeModel, RuntimeUnit
+from .handles.parts import RuntimePart
 from .messages import (
+    ALREADY_ROOT,
     BYPASS,
     DIRECT,
     DTYPES,
@@ -29,9 +30,8 @@ from .messages import (
 )
 from .refusals import judge_options
 from .session import ContractViolation, Session
-from .sites import moment_of, of_traceback
-
-Frames = list[tuple[FrameType, TracebackType]]
+from .sites import of_traceback
+from .uses import Frames
 
 
 def explain(session: Session, error: BaseException) -> Explanation | None:
@@ -42,7 +42,7 @@ def explain(session: Session, error: BaseException) -> Explanation | None:
 def _explain(session: Session, error: BaseException) -> Explanation | None:
     for each in _chain(error):
         frames = list(_frames(each.__traceback__))
-        for judge in (_refused_twice, _bypassed, judge_options):
+        for judge in (_refused_twice, _ran_alone, _bypassed, judge_options):
             try:
                 judge(session, each, frames)
             except ContractViolation:
@@ -93,8 +93,21 @@ def _refused_twice(session: Session, error: BaseException, frames: Frames) -> No
                     return
 
 
+def _ran_alone(session: Session, error: BaseException, frames: Frames) -> None:
+    """Parts of a model that ran before it, for which torch refuses to run the model."""
+    if ALREADY_ROOT not in str(error):
+        return
+    when = of_traceback(error.__traceback__)
+    root = next(
+        (owner for frame, _ in frames if isinstance(owner := frame.f_locals.get("root_module"), nn.Module)), None
+    )
+    for sharding in session.ledger.inside(root) if root is not None else ():
+        if sharding.ran_alone is not None:
+            session.hear(PartCalled(when=sharding.ran_alone, part=RuntimePart(sharding.label, when)))
+
+
 def _bypassed(session: Session, error: BaseException, frames: Frames) -> None:
-    """A method of a sharded module that ran into its own DTensors."""
+    """A method of a sharded module that ran into its own DTensors, or some other use of them."""
     if not MIXED.search(str(error)):
         return
     called: set[int] = set()
@@ -111,13 +124,10 @@ def _bypassed(session: Session, error: BaseException, frames: Frames) -> None:
         if getattr(type(owner), method, None) is None or hasattr(nn.Module, method):
             continue
         model = RuntimeModel(session.ledger, owner, bypassed=True)
-        session.hear(Called(when=_until(frames, index), model=model, method=method))
+        session.hear(Called(when=uses.until(frames, index), model=model, method=method))
         return
-
-
-def _until(frames: Frames, index: int) -> Moment:
-    """Where the call stands that opened a frame."""
-    return moment_of([(frame.f_code, entry.tb_lasti, entry.tb_lineno) for frame, entry in frames[:index]][::-1])
+    if FORWARD_MIXED.search(str(error)) and not _method_without_hooks(frames):
+        uses.judge(session, frames)
 
 
 def _meaning(text: str, error: BaseException, frames: Frames) -> Explanation | None:

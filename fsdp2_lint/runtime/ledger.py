@@ -45,6 +45,7 @@ class Sharding:
     sync_off_at: Moment | None = None
     sync_switched: bool = False  # did the user ever say whether it reduces its gradients?
     reduced: bool | None = None  # did the last backward reduce its gradients?
+    ran_alone: Moment | None = None  # its first forward, if that was no part of a forward of a model around it
     outlived: tuple[Moment, Moment] | None = None  # gathered by the one, and still at the other, a step
 
     def live_modules(self) -> list[nn.Module]:

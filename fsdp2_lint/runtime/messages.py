@@ -19,6 +19,7 @@ class Explanation:
         return re.search(self.pattern, message) is not None
 
 
+ALREADY_ROOT = "state has already been lazily initialized"
 MIXED = re.compile(r"got mixed torch.Tensor and DTensor")
 # Operations of a forward, in which a weight meets an input.
 FORWARD_MIXED = re.compile(
@@ -89,7 +90,7 @@ EXPLANATIONS = (
         "FSDP403",
         "a sharded part of the model ran before the model itself did, and became a root of its own",
         "call the whole model first, and parts of it only through it",
-        r"state has already been lazily initialized",
+        ALREADY_ROOT,
     ),
     Explanation(
         "FSDP307",

@@ -60,9 +60,6 @@ class LiveModel(Model, Protocol):
     def strays(self) -> Many[tuple[Moment, str, str]]:
         """Parameters that are not the DTensors that were planned: (the call that sharded, name, what they are)."""
 
-    def stale(self) -> Many[Leftover]:
-        """Groups that have outlived an optimizer's step while they were gathered."""
-
     def without_optimizer(self) -> Answer:
         """Are there trainable parameters that no optimizer holds? yes: (Moment of an optimizer, names)."""
 

@@ -28,6 +28,7 @@ OWNERS: tuple[tuple[str, str, bool], ...] = (
     ("FSDP316", "FSDP802", True),
     ("FSDP405", "FSDP613", True),
     ("FSDP405", "FSDP802", True),
+    ("FSDP403", "FSDP402", False),
     ("FSDP407", "FSDP318", True),
     ("FSDP601", "FSDP611", True),
     ("FSDP602", "FSDP611", True),

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from ...vocab.events.forward import BackwardEnded, ForwardBegun, ForwardEnded
+from ...vocab.events.forward import BackwardEnded, ForwardBegun, ForwardEnded, OldWeightsMet
 from ...vocab.events.initialisation import ForwardSeen, Materialised
 from ...vocab.events.plans import UnitReady
 from ...vocab.events.precision import PoliciesTaken
@@ -62,10 +62,14 @@ class _Watch:
         self.entered = when = here()
         if root is None:
             self._first(module, when)
+            if module in self.ledger.below and (alone := self.ledger.of_module(module)) is not None:
+                alone.ran_alone = when
         for sharding in self.ledger.inside(module):
             if sharding.outlived and not any(group.is_gathered for group in sharding.groups()):
                 sharding.outlived = None  # it was resharded in time
-        self.session.hear(ForwardBegun(when=when, model=RuntimeModel(self.ledger, module)))
+        model = RuntimeModel(self.ledger, module)
+        self.session.hear(OldWeightsMet(when=when, model=model))
+        self.session.hear(ForwardBegun(when=when, model=model))
         if torch.is_grad_enabled():
             self._note_batch(module, when)
         return root is None

@@ -88,6 +88,12 @@ class Program:
         return self._by_holder("sharded", "group")
 
     @cached_property
+    def owners(self) -> set[Obj]:
+        """Modules that register parameters themselves."""
+        parents = self.machine.parents.items()
+        return {holder for child, (holder, _) in parents if child.atom.facts.get("parameter") is not None}
+
+    @cached_property
     def escaped_parts(self) -> dict[Atom, list[tuple[Step, Obj]]]:
         """What code that was not followed got hold of, likewise."""
         return self._by_holder("escaped", "objects")

@@ -122,9 +122,11 @@ class Calls(Functions):
         if isinstance(receiver, Obj):
             found = self.find_attr(receiver, name)
             if found is not None:
-                self.entered(receiver, name, call)
+                hooked = self.entered(receiver, name, call)
                 if name == "step" and self.updates_itself(receiver):
                     return self.call_unresolved_method(receiver, name, call)
+                if hooked:
+                    return self.behind_hooks(receiver, lambda: self.call_declared(receiver, name, found, call))
                 return self.call_declared(receiver, name, found, call)
             if self.class_of(receiver) is None and (methods := self.sharding_methods(receiver, name)):
                 return self.call_sharding_method(receiver, methods, call)

@@ -219,7 +219,9 @@ class Expressions(Containers):
         return Const(formula) if isinstance(formula, bool) else Cond(formula)
 
     def eval_BinOp(self: Interpreter, node: nodes.BinOp) -> Value:
-        return self.binary(node.op, self.eval(node.left), self.eval(node.right))
+        left, right = self.eval(node.left), self.eval(node.right)
+        self.met(node, node.op, left, right)
+        return self.binary(node.op, left, right)
 
     def binary(self: Interpreter, op: str, left: Value, right: Value) -> Value:
         if isinstance(left, Const) and isinstance(right, Const):

@@ -109,8 +109,12 @@ class Iteration(Conditions):
                 self.call_function(func, args, kwargs, manager, receiver=receiver, why=why, on_yield=inner)
                 return self.frame_flow or FALL
         value = self.eval(manager)
+        modes = len(self.inference)
         entered = self.enter_manager(value, manager)
-        flow = inner(entered)
+        try:
+            flow = inner(entered)
+        finally:
+            del self.inference[modes:]
         self.leave_manager(value, manager)
         return flow
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from astroid import nodes
 
+from ...vocab.finding import Moment
 from ..formulas import LARGE
 from ..guards import TOP
 from ..interp.machine import Machine
@@ -38,6 +39,7 @@ class Membership(Machine):
         self.sharded_atoms: set[Atom] = set()
         self.optimizers: set[Obj] = set()
         self.inside: list[Obj] = []
+        self.inference: list[Moment] = []  # where the inference modes were entered that are on
         self.opaque: dict[str, nodes.NodeNG] = {}
         self.adopted_at: dict[Obj, int] = {}
         self.called_atoms: set[Atom] = set()

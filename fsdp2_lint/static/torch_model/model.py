@@ -47,6 +47,7 @@ from . import (  # noqa: F401 (they register)
     sharding,
     state_dict,
     steps,
+    uses,
     value_methods,
 )
 from .escapes import describe
@@ -80,6 +81,7 @@ class TorchModel(Objects):
     def call_external(self: Interpreter, qname: str, call: Call) -> Value:
         handler = EXTERNALS.get(qname)
         self.called_name = qname
+        uses.operation(self, qname, call)
         if self.blank.atoms and (handler is None or qname.startswith(blank.FILLERS)):
             blank.handed(self, qname, call)
         if handler is not None:
@@ -139,20 +141,16 @@ class TorchModel(Objects):
         if self.any_sharded and (
             module or forward is not None or self.in_sharded(obj) or obj.atom.facts.get("wrapper")
         ):
-            self.emit("called", call.node, obj, method="__call__", hooked=True, inside=tuple(self.inside))
+            self.emit("called", call.node, obj, method="__call__", hooked=True, **uses.circumstances(self))
         if forward is not None:
-            self.inside.append(obj)
-            try:
-                return self.call_declared(obj, "forward", forward, call)
-            finally:
-                self.inside.pop()
+            return self.behind_hooks(obj, lambda: self.call_declared(obj, "forward", forward, call))
         inner = self.store.get((obj, "module")) if obj.atom.facts.get("wrapper") else None
         if inner is not None:
             return self.call(inner, call)
         held = module_tree.contents(self, obj)
         if held is not None:
             for _, item in self.listing(held).items:
-                self.call(item, call)
+                self.behind_hooks(obj, lambda item=item: self.call(item, call))
         elif not module:
             if not self.harmless_object(obj):
                 self.opened(describe(obj), call)
@@ -193,6 +191,8 @@ class TorchModel(Objects):
         if name not in TENSOR_METHODS and not self.harmless_object(obj):
             self.opened(f"{describe(obj)}.{name}()", call, receiver=obj)
         self.callbacks(call)
+        if name in uses.PRODUCTS and call.args:
+            uses.product(self, call.node, "@", obj, call.args[0])
         if name == "set_device":
             self.emit("device_set", call.node, None, name=name, index=call.arg(0, "device"), scoped=False)
         if name.startswith(_BUILDERS) or optim.owners(self, TupleV(tuple(call.all))):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from astroid import nodes
@@ -25,7 +26,7 @@ from ..values import (
     Value,
     unknown,
 )
-from . import blank, device, fsdp1_methods, generators, meshes, migration, module_tree, optim, rank
+from . import blank, device, fsdp1_methods, generators, meshes, migration, module_tree, optim, rank, uses
 from .escapes import Escapes
 from .frameworks import framework_attr
 from .reflection import class_as_value
@@ -121,21 +122,37 @@ class Objects(Escapes):
     def known_whole(self: Interpreter, qname: str) -> bool:
         return module_tree.external_is_module(qname) is not None and not qname.endswith(module_tree.MODULE_BASES)
 
-    def entered(self: Interpreter, obj: Obj, name: str, call: Call) -> None:
-        """A method of an object is called by name, past ``__call__`` and its hooks."""
+    def entered(self: Interpreter, obj: Obj, name: str, call: Call) -> bool:
+        """A method of an object is called by name, past ``__call__`` and its hooks: True if it has own ones."""
         patched = self.store.get((obj, name)) is not None
         if not self.any_sharded or patched and (name != "forward" or obj in self.inside):
-            return
+            return False
         if any(step["method"] == name and step.subject is obj for step in self.trace.of("registered")):
-            self.emit("called", call.node, obj, method=name, hooked=True, inside=tuple(self.inside))
-        elif name == "forward" and not any(
+            self.emit("called", call.node, obj, method=name, hooked=True, **uses.circumstances(self))
+            return True
+        if name == "forward" and not any(
             frame.func is not None and frame.func.name == "forward" and frame.receiver is obj
             for frame in self.frames  # forward that calls itself: how the first call came in was said there
         ):
-            self.emit("called", call.node, obj, method=name, hooked=False, inside=tuple(self.inside))
+            self.emit("called", call.node, obj, method=name, hooked=False, **uses.circumstances(self))
+        return False
+
+    def met(self: Interpreter, node: nodes.NodeNG, op: str, left: Value, right: Value) -> None:
+        """Two values meet in an operator."""
+        uses.product(self, node, op, left, right)
+
+    def behind_hooks(self: Interpreter, obj: Obj, run: Callable[[], Value]) -> Value:
+        """A forward, or what is registered as one, runs while its own parameters are gathered."""
+        self.inside.append(obj)
+        try:
+            return run()
+        finally:
+            self.inside.pop()
 
     def enter_manager(self: Interpreter, value: Value, node: nodes.NodeNG) -> Value:
         blank.enter(self, value)
+        if uses.switches_inference(value):
+            self.inference.append(self.moment(node))
         if isinstance(value, Obj):
             if value.parent is None and "device_manager" in value.atom.facts:
                 self.emit(

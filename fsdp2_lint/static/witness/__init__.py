@@ -10,6 +10,7 @@ from . import (  # noqa: F401 (they register)
     calls,
     checkpoints,
     copies,
+    forward,
     fsdp1_methods,
     generators,
     initialisation,

@@ -1,0 +1,194 @@
+"""Weights in use: which group they belong to, whether that is gathered, and which method got there past its hooks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from ...vocab.answers import Answer, no, unknown, yes
+from ...vocab.finding import Moment
+from ..relations import Relation, covers
+from ..trace import Step
+from ..values import Const, Obj
+from .models import StaticModel
+from .program import Handle, Program
+from .units import StaticUnit
+
+AROUND = frozenset({Relation.SAME, Relation.CONTAINS})
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """What one call of ``fully_shard`` made of one module."""
+
+    program: Program
+    sharding: Step
+    module: Obj
+
+    def is_made_of(self, obj: Obj) -> bool:
+        """Is this the group of ``obj`` itself, rather than of something around it?"""
+        return is_sharded_as(self.program, obj, self.module)
+
+    def is_root(self) -> bool | None:
+        """Is it part of no other group? None: perhaps."""
+        around = [found for _, _, found in self.program.touching(self.module) if found is not Relation.SAME]
+        if Relation.INSIDE in around:
+            return False
+        return None if Relation.MAY in around else True
+
+    def stays_gathered(self) -> bool | None:
+        """Does it keep its parameters after a forward? None: perhaps."""
+        if self.sharding["options_open"] or any(True for _ in self.program.trace.of("resharding_switched")):
+            return None
+        option = self.sharding["options"].get("reshard_after_forward", Const(None))
+        if not isinstance(option, Const):
+            return None
+        if option.value is None:
+            return self.is_root()
+        return not option.value
+
+
+def group_of(program: Program, obj: Obj, step: Step) -> Group | str | None:
+    """The group that a module's own parameters belong to at ``step``; a text says why that is not known."""
+    for at in program.ancestors(obj):
+        for sharding, part, relation in program.touching(at):
+            if is_sharded_as(program, at, part) and sharding.precedes(step):
+                if "ignored_params" in sharding["options"] or sharding["options_open"]:
+                    return f"which parameters {sharding.when.at} leaves out is not known"
+                if sharding["listed"]:
+                    return f"{sharding.when.at} gathers several modules together"
+                if StaticUnit(program, sharding, part).container_without_forward().surely:
+                    return f"{program.label(part)} is never called"
+                return Group(program, sharding, part)
+            if relation is Relation.MAY:
+                return f"whether {program.label(at)} is the module that {sharding.when.at} shards is not known"
+    return None
+
+
+def is_sharded_as(program: Program, obj: Obj, part: Obj) -> bool:
+    """Is ``obj`` what was sharded as ``part``, or one of all the elements that were?"""
+    relation = program.relation(obj, part)
+    return relation is Relation.SAME or covers(program.address(part), program.address(obj))
+
+
+def gathered(group: Group, step: Step) -> Answer:
+    """May the parameters of the group be gathered at ``step``? A yes where nothing proves that they are not."""
+    program, module = group.program, group.module
+    for running in step["inside"]:
+        relation = program.relation(running, module)
+        if relation is Relation.SAME:
+            return yes()
+        if relation is Relation.MAY:
+            return unknown(f"whether {program.label(module)} runs here is not known")
+        if relation is Relation.INSIDE and any(found is Relation.SAME for _, _, found in program.touching(running)):
+            return unknown(f"which call shards {program.label(running)} depends on the path")
+    for other in program.trace.of("unshard", "registered"):
+        about = program.relation(other.subject, module) if other.subject else Relation.NONE
+        if other.kind == "unshard" and about is not Relation.NONE and other.index < step.index:
+            return unknown(f"{other.when.at} may have gathered {program.label(module)}")
+        if other.kind == "registered" and other["method"] is None and about is not Relation.NONE:
+            return unknown(f"which method {other.when.at} registers is not known")
+    if why := program.managed(module) or program.escaped(module, before=step):
+        return unknown(why)
+    left = None if group.stays_gathered() is False else _left_by(group, step)
+    return unknown(f"the forward of {left.when.at} may have left it gathered") if left is not None else no()
+
+
+def _left_by(group: Group, step: Step) -> Step | None:
+    """A forward before ``step`` after which nothing surely resharded the group."""
+    program = group.program
+    resharded = [
+        each
+        for each in program.trace.of("backward", "reshard", before=step)
+        if step.guard.implies(each.guard) and (each.kind == "backward" or concerns(program, each, group.module))
+    ]
+    for called in program.trace.of("called"):
+        if called.index > step.index or not called["hooked"] or not called.together(step):
+            continue
+        if concerns(program, called, group.module) and not any(called.index < each.index for each in resharded):
+            return called
+    return None
+
+
+def concerns(program: Program, step: Step, module: Obj) -> bool:
+    """Does a step concern a module that is this one or holds it?"""
+    relation = program.relation(step.subject, module) if step.subject else Relation.NONE
+    return relation in AROUND or relation is Relation.MAY
+
+
+@dataclass(frozen=True, slots=True)
+class Culprit:
+    """What stands in the way of the hooks: a method of a sharded module, or a use of a part of one."""
+
+    kind: Literal["method", "forward", "part"]
+    when: Moment
+    obj: Obj
+    name: str
+
+
+def culprit(program: Program, step: Step) -> Culprit | None:
+    """The outermost method on the way to ``step`` that runs past the hooks of what it belongs to, or the use itself.
+
+    None: a method that no code of the program calls.
+    """
+    assert step.subject is not None
+    inside = step["inside"]
+    for receiver, name, depth in step["methods"]:
+        entered = receiver in inside
+        if entered and name != "forward":
+            continue
+        relations = [found for sharding, _, found in program.touching(receiver) if sharding.precedes(step)]
+        if depth >= len(step.when.stack):
+            if relations and not entered:
+                return None  # nobody was seen who calls this method
+            continue
+        when = _opened(step.when, depth)
+        if Relation.SAME in relations:
+            if not entered:
+                return Culprit("forward" if name == "forward" else "method", when, receiver, name)
+        elif Relation.INSIDE in relations:
+            around = inside[: inside.index(receiver)] if entered else inside
+            if not any(program.relation(running, receiver) in AROUND for running in around):
+                return Culprit("part", when, step.subject, name)
+    return Culprit("part", step.when, step.subject, "")
+
+
+def _opened(when: Moment, depth: int) -> Moment:
+    """Where the call stands that opened the activation with so many others inside it."""
+    chain = when.stack[: len(when.stack) - depth]
+    return Moment(chain[-1], chain[:-1])
+
+
+@dataclass(frozen=True, slots=True)
+class StaticWeight(Handle):
+    """A parameter in use at ``step``, and its group."""
+
+    program: Program
+    obj: Obj
+    step: Step
+    group: Group
+    name: str
+
+    @property
+    def label(self) -> str:
+        _, name = self.program.machine.parents.get(self.obj, (self.obj, ""))
+        owner = name if name.isidentifier() and self.name else self.program.label(self.obj)
+        return f"{owner}.{self.name}" if self.name else f"a parameter of {owner}"
+
+    def sharded(self) -> Answer:
+        return yes(self.group.sharding.when)
+
+    def gathered(self) -> Answer:
+        return gathered(self.group, self.step)
+
+
+@dataclass(frozen=True, slots=True)
+class PastHooks(StaticModel):
+    """A sharded module whose method came to a parameter of ``group`` at ``step``."""
+
+    group: Group | None = None
+
+    def hooks_bypassed(self, method: str) -> Answer:
+        assert self.group is not None and self.step is not None
+        registered = StaticModel.hooks_bypassed(self, method)
+        return ~gathered(self.group, self.step) if registered.surely else registered

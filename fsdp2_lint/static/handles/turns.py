@@ -1,0 +1,124 @@
+"""In which order a model and its parts run, and what of it is still gathered when an optimizer steps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ...vocab.answers import Answer, Many, many, no, unknown, yes
+from ...vocab.finding import Place
+from ...vocab.live import Leftover
+from ..relations import Relation
+from ..trace import Step
+from ..values import Obj
+from .forward import Group, concerns, group_of
+from .program import Handle, Program
+from .structure import leaves
+
+
+@dataclass(frozen=True, slots=True)
+class StaticPart(Handle):
+    """A sharded module that is called at ``step``, and the sharded modules around it that do not run then."""
+
+    program: Program
+    obj: Obj
+    step: Step
+    around: tuple[Obj, ...]
+
+    def ran_first(self) -> Answer:
+        for outer in self.around:
+            if why := self.program.managed(outer) or self.program.escaped(outer, before=self.step):
+                return unknown(why)
+        later: Step | None = None
+        for called in self.program.trace.of("called", "unshard"):
+            relations = [self.program.relation(outer, called.subject) for outer in self.around if called.subject]
+            if called.index < self.step.index and called.together(self.step):
+                if any(found in (Relation.SAME, Relation.INSIDE, Relation.MAY) for found in relations):
+                    return no()
+            elif Relation.SAME in relations and called.kind == "called" and called["hooked"]:
+                if self.step.precedes(called):
+                    later = later or called
+        return yes(Place(later.when, "its root is called here, later")) if later is not None else no()
+
+
+def around(program: Program, step: Step) -> tuple[Obj, ...]:
+    """The sharded modules that contain the one which ``step`` calls; none where one of them runs."""
+    assert step.subject is not None
+    found: dict[Obj, None] = {}
+    for sharding, outer, relation in program.touching(step.subject):
+        if relation is Relation.INSIDE and sharding.precedes(step):
+            found[outer] = None
+    for outer in found:
+        running = [*step["inside"], *(receiver for receiver, name, _ in step["methods"] if name == "forward")]
+        if any(program.relation(each, outer) in (Relation.SAME, Relation.MAY) for each in running):
+            return ()
+        if any(program.relation(receiver, outer) is Relation.SAME for receiver, _, depth in step["methods"]
+               if depth >= len(step.when.stack)):  # fmt: skip
+            return ()  # nobody was seen who calls this method
+    return tuple(found)
+
+
+@dataclass(frozen=True, slots=True)
+class StaticKeeper(Handle):
+    """The root of ``group``, in a forward between a backward and the ``stepped`` that follows it."""
+
+    program: Program
+    obj: Obj
+    group: Group
+    forward: Step
+    stepped: Step
+
+    def stale(self) -> Many[Leftover]:
+        program, module = self.program, self.group.module
+        stays = self.group.stays_gathered()
+        if stays is False or any(concerns(program, each, module) for each in self._between("reshard")):
+            return many(())
+        if why := program.managed(module) or program.escaped(module):
+            return many((), why)
+        if stays is None:
+            return many((), f"whether {self.label} stays gathered is not known")
+        own = [leaf for _, leaf in leaves(program.machine, module) if self._is_own(leaf)]
+        if not own:
+            return many((), f"which parameters {self.label} holds itself is not known")
+        return many([Leftover(self.label, self.forward.when, self.stepped.when)])
+
+    def _is_own(self, leaf: Obj) -> bool:
+        group = group_of(self.program, leaf, self.forward)
+        return isinstance(group, Group) and group.module is self.group.module
+
+    def _between(self, kind: str) -> Iterator[Step]:
+        for step in self.program.trace.of(kind):
+            if self.forward.index < step.index < self.stepped.index and step.together(self.forward):
+                yield step
+
+
+def pending(program: Program, forward: Step, group: Group) -> tuple[Step, Step] | None:
+    """The earlier forward that was trained, and the step to come, where ``forward`` lies between backward and step."""
+    trace, module = program.trace, group.module
+    steps = [step for step in trace.of("stepped") if _holds(program, step, module)]
+    coming = next((step for step in steps if forward.precedes(step)), None)
+    backward = [step for step in trace.of("backward") if step.precedes(forward)]
+    if coming is None or not backward:
+        return None
+    last = backward[-1]
+    if any(last.index < step.index < forward.index and step.together(forward) for step in steps):
+        return None
+    if any(forward.index < step.index < coming.index and step.together(forward) for step in trace.of("backward")):
+        return None
+    trained = next(
+        (
+            step
+            for step in trace.of("called", before=last)
+            if step["hooked"] and step["looped"] and concerns(program, step, module)
+        ),
+        None,
+    )
+    return (trained, coming) if trained is not None else None
+
+
+def _holds(program: Program, stepped: Step, module: Obj) -> bool:
+    """Does the optimizer that steps hold the parameters of the whole module?"""
+    held = [
+        one.model for made in program.trace.of("optimizer") if made.subject is stepped.subject for one in made["held"]
+    ]
+    return any(program.relation(model, module) in (Relation.SAME, Relation.CONTAINS) for model in held)

@@ -1,0 +1,122 @@
+"""Weights that meet tensors, and how the program came to where a module or a weight is used."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ...vocab.finding import Moment
+from ..values import Const, Obj, Value, unknown
+from .escapes import is_output
+from .tables import external
+
+if TYPE_CHECKING:
+    from astroid import nodes
+
+    from ..interp.call import Call
+    from ..interp.interpreter import Interpreter
+
+# Operations that refuse a DTensor next to a plain tensor.
+OPERATIONS = frozenset(
+    f"torch.nn.functional.{name}"
+    for name in "linear embedding bilinear conv1d conv2d conv3d layer_norm rms_norm group_norm".split()
+) | frozenset(f"torch.{name}" for name in "matmul mm bmm addmm baddbmm einsum".split())
+PRODUCTS = ("matmul", "mm", "bmm")
+_VIEWS = frozenset("T mT data".split())
+_VIEW_METHODS = frozenset("t transpose permute contiguous detach clone float half bfloat16 view reshape".split())
+
+
+def circumstances(machine: Interpreter) -> dict[str, Any]:
+    """The modules whose forward runs behind their hooks, and the methods that run, outermost first.
+
+    A method is (its object, its name, how many activations are open inside it).
+    """
+    methods = tuple(
+        (frame.receiver, frame.func.name, len(machine.frames) - 1 - position)
+        for position, frame in enumerate(machine.frames)
+        if frame.func is not None and isinstance(frame.receiver, Obj)
+    )
+    return {
+        "inside": tuple(machine.inside),
+        "methods": methods,
+        "looped": machine.loops > 0,
+        "inference": inference(machine),
+    }
+
+
+def inference(machine: Interpreter) -> Moment | None:
+    """Where ``torch.inference_mode`` was entered, as a context or as a decorator of what runs."""
+    if machine.inference:
+        return machine.inference[-1]
+    for position, frame in enumerate(machine.frames):
+        decorators = getattr(frame.func.node, "decorators", None) if frame.func is not None else None
+        for decorator in decorators.nodes if decorators is not None else ():
+            if decorator.as_string() in ("torch.inference_mode", "torch.inference_mode()", "inference_mode()"):
+                stack = [machine.site(node, module) for module, node in machine.calls[:position]]
+                return Moment(machine.site(decorator, frame.module), tuple(stack))
+    return None
+
+
+def switches_inference(value: Value) -> bool:
+    """Is this ``torch.inference_mode()``, switched on?"""
+    return isinstance(value, Obj) and value.parent is None and bool(value.atom.facts.get("inference"))
+
+
+@external("torch.inference_mode", "torch.autograd.grad_mode.inference_mode")
+def inference_mode(machine: Interpreter, call: Call) -> Value:
+    made = unknown("torch.inference_mode()")
+    made.atom.facts["inference"] = call.arg(0, "mode") in (None, Const(True))
+    return made
+
+
+def operation(machine: Interpreter, qname: str, call: Call) -> None:
+    """A function of torch gets a weight and a tensor."""
+    if machine.any_sharded and qname in OPERATIONS:
+        _mixed(machine, call.node, call.all)
+
+
+def product(machine: Interpreter, node: nodes.NodeNG, op: str, left: Value, right: Value) -> None:
+    """``x @ weight``; sums only where the other side surely is a tensor, since a number may be added to a DTensor."""
+    if machine.any_sharded and (op == "@" or op in ("+", "-", "*") and (_is_tensor(left) or _is_tensor(right))):
+        _mixed(machine, node, [left, right])
+
+
+def _is_tensor(value: Value) -> bool:
+    return isinstance(value, Obj) and is_output(value)
+
+
+def _mixed(machine: Interpreter, node: nodes.NodeNG, values: list[Value]) -> None:
+    found: list[tuple[Any, Obj, str]] = []
+    plain = False
+    for value in values:
+        for guard, leaf in machine.alternatives(value):
+            weight = weight_of(machine, leaf)
+            if weight is not None:
+                found.append((guard, *weight))
+            else:
+                plain = plain or isinstance(leaf, Obj) and not leaf.atom.origin.startswith("torch.distributed.tensor")
+    start = machine.guard
+    for guard, owner, name in found if plain else ():
+        path = start.join(guard)
+        if path is not None and owner not in machine.inside:
+            machine.guard = path
+            machine.emit("weight_used", node, owner, name=name, **circumstances(machine))
+    machine.guard = start
+
+
+def weight_of(machine: Interpreter, value: Value) -> tuple[Obj, str] | None:
+    """The module and the name of a parameter in a model that is sharded; views of it count as well."""
+    at = value if isinstance(value, Obj) else None
+    while at is not None and at.parent is not None and _is_view(at.item):
+        at = at.parent
+    if at is None:
+        return None
+    if at.parent is None:
+        held = machine.parents.get(at) if at.atom.facts.get("parameter") is not None else None
+        return held if held is not None and machine.in_sharded(held[0]) else None
+    if at.item in ("weight", "bias") and machine.in_sharded(at.parent):
+        return at.parent, str(at.item)
+    return None
+
+
+def _is_view(item: Any) -> bool:
+    return item in _VIEWS if isinstance(item, str) else item[0] == "()" and item[1] in _VIEW_METHODS

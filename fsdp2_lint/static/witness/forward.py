@@ -1,0 +1,65 @@
+"""Models run: what reaches a parameter past the hooks that gather it, which part runs when, and in which mode."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...vocab.events.base import Event
+from ...vocab.events.forward import Called, CalledInInference, OldWeightsMet, PartCalled, WeightUsed
+from ..handles import Program, StaticModel
+from ..handles.forward import Group, PastHooks, StaticWeight, culprit, group_of
+from ..handles.structure import owns_parameters
+from ..handles.turns import StaticKeeper, StaticPart, around, pending
+from ..trace import Step
+from ..values import Obj
+from .producers import at_end, on
+
+
+@at_end
+def uses(program: Program) -> Iterator[Event]:
+    """Operations on weights, and calls of layers that have one and are not sharded themselves."""
+    told: set[tuple[Obj, str]] = set()  # one registration mends all calls of a method
+    for step in sorted(program.trace.of("weight_used", "called"), key=lambda step: step.index):
+        owner = step.subject
+        if owner is None or step.kind == "called" and not _is_layer(program, step):
+            continue
+        group = group_of(program, owner, step) if program.concerned(owner) else None
+        if not isinstance(group, Group) or group.module in step["inside"]:
+            continue
+        if step.kind == "called" and group.is_made_of(owner):
+            continue  # its own hooks run
+        at = culprit(program, step)
+        if at is None:
+            continue
+        if at.kind == "part":
+            weight = StaticWeight(program, owner, step, group, step.detail.get("name", ""))
+            yield WeightUsed(when=at.when, weight=weight)
+        elif at.kind == "method" and (at.obj, at.name) not in told:
+            model = PastHooks(program, at.obj, step, group=group)
+            if model.hooks_bypassed(at.name).surely:
+                told.add((at.obj, at.name))
+            yield Called(when=at.when, model=model, method=at.name)
+
+
+def _is_layer(program: Program, step: Step) -> bool:
+    owner = step.subject
+    return bool(step["hooked"]) and owner is not None and (owner in program.owners or owns_parameters(owner))
+
+
+@on("called")
+def called(program: Program, step: Step) -> Iterator[Event]:
+    """A sharded model, or a part of one, is called through its hooks."""
+    owner = step.subject
+    if owner is None or not step["hooked"] or not program.concerned(owner):
+        return
+    if step["inference"] is not None and not step["inside"]:
+        model = StaticModel(program, owner, step)
+        yield CalledInInference(when=step.when, model=model, entered=step["inference"])
+    group = group_of(program, owner, step)
+    if not isinstance(group, Group) or not group.is_made_of(owner):
+        return
+    if outer := around(program, step):
+        yield PartCalled(when=step.when, part=StaticPart(program, owner, step, outer))
+    elif group.is_root() and (found := pending(program, step, group)) is not None:
+        trained, stepped = found
+        yield OldWeightsMet(when=trained.when, model=StaticKeeper(program, owner, group, step, stepped))

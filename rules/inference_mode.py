@@ -1,0 +1,32 @@
+"""FSDP406: a model that trains is evaluated under no_grad, not under inference_mode."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fsdp2_lint.vocab.events.forward import CalledInInference
+from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
+
+
+class InferenceMode(Rule):
+    code = "FSDP406"
+    name = "inference-mode"
+    summary = "a sharded model that is trained as well is called under torch.inference_mode"
+    severity = Severity.WARNING
+    witnesses = "S"
+    help = "use torch.no_grad() around the forward"
+
+    def called(self, event: CalledInInference) -> Iterator[Outcome]:
+        units = event.model.units()
+        if not units:
+            return
+        yield JUDGED
+        if event.model.trained():
+            yield self.found(
+                event.when,
+                f"{event.model.label} is called in inference mode and trained as well: what it gathers here "
+                "can become inference tensors, which training must not touch",
+                "this forward gathers parameters",
+                (event.entered, "inference mode begins here"),
+                (next(iter(units)), "the model is sharded here"),
+            )

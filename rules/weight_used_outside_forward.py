@@ -1,0 +1,31 @@
+"""FSDP404: a sharded weight is used where its group is gathered."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fsdp2_lint.vocab.events.forward import WeightUsed
+from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
+
+
+class WeightUsedOutsideForward(Rule):
+    code = "FSDP404"
+    name = "weight-used-outside-forward"
+    summary = "a sharded weight is used outside the forward that gathers it"
+    severity = Severity.ERROR
+    witnesses = "SR"
+    help = "use the weight inside the forward of the module that is sharded, or gather it first with full_tensor()"
+
+    def used(self, event: WeightUsed) -> Iterator[Outcome]:
+        sharded = event.weight.sharded()
+        if not sharded:
+            return
+        yield JUDGED
+        if event.weight.gathered():
+            return
+        yield self.found(
+            event.when,
+            f"{event.weight.label} is used while its group is sharded: nothing gathers it here",
+            "it is a shard here, and meets a full tensor",
+            (sharded.what, "its group is made here"),
+        )
