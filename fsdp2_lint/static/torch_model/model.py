@@ -29,6 +29,7 @@ from ..values import (
     unknown,
 )
 from . import (  # noqa: F401 (they register)
+    api,
     builtins,
     collectives,
     device,
@@ -73,6 +74,7 @@ class TorchModel(Objects):
     def call_external(self: Interpreter, qname: str, call: Call) -> Value:
         handler = EXTERNALS.get(qname)
         self.called_name = qname
+        api.called(self, qname, call)
         if handler is not None:
             return handler(self, call)
         if (
@@ -163,6 +165,7 @@ class TorchModel(Objects):
         return atom.root
 
     def call_unresolved_method(self: Interpreter, obj: Obj, name: str, call: Call) -> Value:
+        api.method_called(self, obj, name, call)
         special = self.special_method(obj, name, call)
         if special is not None:
             return special
