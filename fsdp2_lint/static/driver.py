@@ -14,7 +14,7 @@ from .entries import Entry, find_entries
 from .garbage import Garbage
 from .guards import MAX_CONDITIONS, Pool, forget
 from .handles import Program
-from .imports import imported_events
+from .imports import imported_events, names_imported
 from .interp.interpreter import Interpreter
 from .interp.machine import MAX_SECONDS, MAX_STEPS, MAX_UNSHARDED, Diverges, OutOfBudget
 from .project import Project
@@ -51,7 +51,7 @@ class Driver:
         for path in plan.seeds:
             module = self.project.module(path)
             if module is not None:
-                for event in imported_events(module, self.project):
+                for event in (*imported_events(module, self.project), *names_imported(module)):
                     self.court.hear(event)
         later: list[Entry] = []
         for entry in plan.scripts:

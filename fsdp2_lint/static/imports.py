@@ -1,4 +1,4 @@
-"""Imports by private paths: seen in the syntax alone."""
+"""Imports by private paths, and of names that not every torch has: seen in the syntax alone."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ from collections.abc import Iterator
 
 from astroid import nodes
 
-from ..vocab.events.migration import Imported
+from ..vocab.events.migration import ApiUsed, Imported
 from ..vocab.finding import Edit, Fix, Moment, Site
+from .handles.api import ImportedName
 from .project import Module, Project
+from .torch_api import history_of_export
 
 _PRIVATE = ("torch.distributed._composable.fsdp", "torch.distributed.fsdp._fully_shard")
 PUBLIC = frozenset(
@@ -18,10 +20,21 @@ PUBLIC = frozenset(
 PUBLIC_SINCE = (2, 6)
 
 
+def names_imported(module: Module) -> Iterator[ApiUsed]:
+    """Public names of torch that not every version has."""
+    for node in module.tree.nodes_of_class(nodes.ImportFrom):
+        for name, _ in node.names if not node.level else ():
+            history = history_of_export(node.modname or "", name)
+            if history is not None:
+                when = _when(module, node)
+                use = ImportedName(when, history, gated=_gated(node))
+                yield ApiUsed(when=when, name=f"{node.modname}.{name}", use=use)
+
+
 def imported_events(module: Module, project: Project) -> Iterator[Imported]:
     """Where the public path is missing in a torch that the project supports, the private one is all there is."""
     for node in module.tree.nodes_of_class((nodes.ImportFrom, nodes.Import)):
-        when = Moment(Site(module.path, node.lineno, node.col_offset + 1, node.end_lineno, node.end_col_offset + 1))
+        when = _when(module, node)
         if isinstance(node, nodes.Import):
             found = [(name, "torch.distributed.fsdp") for name, _ in node.names if name.startswith(_PRIVATE)]
         elif (node.modname or "").startswith(_PRIVATE) and not node.level:
@@ -32,6 +45,10 @@ def imported_events(module: Module, project: Project) -> Iterator[Imported]:
             gated = _gated(node) or _missing(module, project)
             fix = _public_path(module, project, node)
             yield Imported(when=when, path=found[0][0], public=found[0][1], gated=gated, fix=fix)
+
+
+def _when(module: Module, node: nodes.NodeNG) -> Moment:
+    return Moment(Site(module.path, node.lineno, node.col_offset + 1, node.end_lineno, node.end_col_offset + 1))
 
 
 def _public_path(module: Module, project: Project, node: nodes.NodeNG) -> Fix | None:

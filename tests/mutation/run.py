@@ -22,7 +22,9 @@ from fsdp2_lint import registry
 from fsdp2_lint.discovery import discover
 from fsdp2_lint.static import definitions
 from fsdp2_lint.static.check import check
+from fsdp2_lint.static.pins import pinned_torch
 from fsdp2_lint.static.project import Project
+from fsdp2_lint.vocab.target import NEWEST
 from tests.mutation.operators import map_line, plant
 
 HERE = Path(__file__).parent
@@ -80,7 +82,8 @@ def attempt(task: tuple[Path, Mapping[str, Any]]) -> Outcome:
     changed = plant({recipe["file"]: path.read_text(encoding="utf-8")}, recipe)
     overlay = {os.path.realpath(folder / name): text.encode() for name, text in changed.items()}
     files = discover([str(folder)]).files
-    report = check(files, root=os.path.realpath(folder), overlay=overlay, rules=registry.rules())
+    rules = registry.for_target(registry.rules(), pinned_torch(folder) or NEWEST)
+    report = check(files, root=os.path.realpath(folder), overlay=overlay, rules=rules)
     expected = {
         (os.path.realpath(folder / name), line)
         for name, original in recipe["expect"]

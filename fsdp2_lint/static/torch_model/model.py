@@ -30,6 +30,7 @@ from ..values import (
 )
 from . import (  # noqa: F401 (they register)
     blank,
+    api,
     builtins,
     collectives,
     copies,
@@ -84,6 +85,7 @@ class TorchModel(Objects):
         uses.operation(self, qname, call)
         if self.blank.atoms and (handler is None or qname.startswith(blank.FILLERS)):
             blank.handed(self, qname, call)
+        api.called(self, qname, call)
         if handler is not None:
             return handler(self, call)
         if (
@@ -173,6 +175,7 @@ class TorchModel(Objects):
         return atom.root
 
     def call_unresolved_method(self: Interpreter, obj: Obj, name: str, call: Call) -> Value:
+        api.method_called(self, obj, name, call)
         special = self.special_method(obj, name, call)
         if special is not None:
             return special

@@ -7,10 +7,18 @@ from collections.abc import Iterator
 from astroid import nodes
 
 from ...vocab.events.base import Event
-from ...vocab.events.migration import ClassCompared, Fsdp1Tested, ModuleAttributeRead, UnshardDropped, UnshardEntered
+from ...vocab.events.migration import (
+    ApiUsed,
+    ClassCompared,
+    Fsdp1Tested,
+    ModuleAttributeRead,
+    UnshardDropped,
+    UnshardEntered,
+)
 from ...vocab.finding import Edit, Fix, Site
 from ...vocab.words import listed
 from ..handles import Program
+from ..handles.api import StaticUse
 from ..handles.converted import ModuleOfFsdp2, RenamedClass, StaticConverted, StaticGathering
 from ..handles.fsdp1_tests import StaticTested
 from ..trace import Step
@@ -53,6 +61,11 @@ def unshard_entered(program: Program, step: Step) -> Iterator[Event]:
 def unshard_dropped(program: Program, step: Step) -> Iterator[Event]:
     if step.subject is not None and program.concerned(step.subject):
         yield UnshardDropped(when=step.when, model=StaticGathering(program, step.subject, step))
+
+
+@on("api_used")
+def api_used(program: Program, step: Step) -> Iterator[Event]:
+    yield ApiUsed(when=step.when, name=step["name"], use=StaticUse(program, step))
 
 
 @on("fsdp1_asked")

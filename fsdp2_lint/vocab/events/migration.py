@@ -7,6 +7,7 @@ from typing import Protocol
 
 from ..answers import Answer
 from ..finding import Fix
+from ..target import Version
 from .base import Event
 
 
@@ -32,6 +33,19 @@ class Gathering(Converted, Protocol):
 
     def used_too_early(self) -> Answer:
         """Does something use them before the hooks wait? yes: Place of that."""
+
+
+class Use(Protocol):
+    """A name, a keyword or a method of torch at a place that needs it."""
+
+    def absent(self, version: Version) -> Answer:
+        """Does this version lack it? yes: Place, and since when it is there (or no more) in words."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApiUsed(Event):  # something that not every version of torch has; S
+    name: str
+    use: Use
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

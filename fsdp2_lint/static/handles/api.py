@@ -1,0 +1,92 @@
+"""Uses of what not every version of torch has, and whether the program asks for the version before."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from astroid import nodes
+
+from ...vocab.answers import Answer, no, unknown, yes
+from ...vocab.finding import Moment, Place
+from ...vocab.target import Version
+from ..project import Module
+from ..relations import Relation
+from ..torch_api import History, absent
+from ..trace import Step
+from .converted import StaticConverted
+from .program import Program
+
+_ASKS = re.compile(
+    r"version|hasattr|getattr|signature|inspect|importlib|find_spec|parameters\b.*\bin\b|_available|AttributeError|"
+    r"TypeError|ImportError",
+    re.IGNORECASE,
+)
+_GATED = "the program asks for the version, or allows for its absence, before"
+
+
+@dataclass(frozen=True, slots=True)
+class ImportedName:
+    """A name that is imported by its public path."""
+
+    when: Moment
+    history: History
+    gated: bool
+
+    def absent(self, version: Version) -> Answer:
+        words = absent(self.history, version)
+        if words and self.gated:
+            return unknown(_GATED)
+        return yes(Place(self.when, words)) if words else no()
+
+
+@dataclass(frozen=True, slots=True)
+class StaticUse:
+    """A keyword that is passed, or a method of a sharded module that is called."""
+
+    program: Program
+    step: Step
+
+    def absent(self, version: Version) -> Answer:
+        words = absent(self.step["history"], version)
+        if not words:
+            return no()
+        if self.step.subject is not None:
+            sharded = StaticConverted(self.program, self.step.subject, self.step).sharded_by(Relation.SAME)
+            if not sharded.surely:
+                return sharded
+        paths = (self.step.guard, *self.step["paths"])
+        asked = any(_ASKS.search(repr(formula)) for path in paths for formula, _ in path.literals)
+        if asked or any(path.blurred for path in paths) or any(map(_stands_gated, *zip(*self.step["written"]))):
+            return unknown(_GATED)
+        return yes(Place(self.step.when, words))
+
+
+def _stands_gated(module: Module, node: nodes.NodeNG) -> bool:
+    """Is it written inside a ``try`` with handlers, or under a condition that speaks of versions or flags for them?"""
+    at = node
+    while at.parent is not None and not isinstance(at, nodes.Module):
+        parent = at.parent
+        if isinstance(parent, nodes.Try) and parent.handlers and at in parent.body:
+            return True
+        if isinstance(parent, (nodes.If, nodes.IfExp)) and at is not parent.test and _asks(module, parent.test):
+            return True
+        at = parent
+    return False
+
+
+def _asks(module: Module, test: nodes.NodeNG) -> bool:
+    if _ASKS.search(test.as_string()):
+        return True
+    names = {name.name for name in test.nodes_of_class(nodes.Name)}
+    return any(_is_flag(statement) for name in names for statement in module.bindings.get(name, ()))
+
+
+def _is_flag(statement: nodes.NodeNG) -> bool:
+    """Does a top-level statement set a name by what this torch has?"""
+    parent = statement.parent
+    if isinstance(parent, (nodes.Try, nodes.ExceptHandler)):
+        return True
+    if isinstance(parent, nodes.If) and _ASKS.search(parent.test.as_string()):
+        return True
+    return isinstance(statement, nodes.Assign) and bool(_ASKS.search(statement.value.as_string()))

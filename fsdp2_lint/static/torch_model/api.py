@@ -1,0 +1,46 @@
+"""Where a program uses what not every version of torch has."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..torch_api import history_of_keyword, history_of_method, varying_keywords, varying_methods
+from ..values import Choice, Obj
+from .sharding import keyword_sites
+
+if TYPE_CHECKING:
+    from ..interp.call import Call
+    from ..interp.interpreter import Interpreter
+
+
+def called(machine: Interpreter, qname: str, call: Call) -> None:
+    """A function of torch; its import speaks for the name itself, so only keywords matter here."""
+    for keyword in varying_keywords().get(qname, frozenset()) & call.kwargs.keys():
+        value = call.kwargs[keyword]
+        machine.emit(
+            "api_used",
+            keyword_sites(machine, call)[keyword],
+            name=f"{qname.rsplit('.', 1)[-1]}({keyword}=)",
+            history=history_of_keyword(qname, keyword),
+            written=_written(machine, call),
+            paths=tuple(path for path, _ in value.options) if isinstance(value, Choice) else (),
+        )
+
+
+def method_called(machine: Interpreter, obj: Obj, name: str, call: Call) -> None:
+    """A method of a module that FSDP2 may have sharded."""
+    if machine.any_sharded and name in varying_methods() and machine.in_sharded(obj):
+        machine.emit(
+            "api_used",
+            call.node,
+            obj,
+            name=f"FSDPModule.{name}()",
+            history=history_of_method(name),
+            written=_written(machine, call),
+            paths=(),
+        )
+
+
+def _written(machine: Interpreter, call: Call) -> tuple[object, ...]:
+    """The call and those that led to it, each with its file: a test of the version may stand around any."""
+    return ((machine.frame.module, call.node), *machine.calls)
