@@ -17,6 +17,8 @@ OWNERS: tuple[tuple[str, str, bool], ...] = (
     ("FSDP106", "FSDP808", True),
     ("FSDP201", "FSDP204", True),
     ("FSDP201", "FSDP203", True),
+    ("FSDP202", "FSDP705", True),
+    ("FSDP207", "FSDP201", True),
     ("FSDP305", "FSDP302", False),
     ("FSDP304", "FSDP320", True),
     ("FSDP316", "FSDP613", True),

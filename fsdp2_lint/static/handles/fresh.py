@@ -18,6 +18,7 @@ from ..values import Const, Obj, Rank
 from .program import Handle, Program
 from .structure import has_parameters
 
+MAX_CONDITIONS = 8  # more are not weighed against each other
 WRITES = ("written", "loaded")
 # What functions are called that read settings or look for a checkpoint.
 _SETTINGS = (
@@ -94,18 +95,17 @@ class StaticFresh(Handle):
         return not of_buffers(step.subject) and self.program.relation(self.obj, step.subject) is not Relation.NONE
 
     def without(self, writes: list[Step]) -> Guard | None:
-        """The path of a run that comes to the training by none of these; None where there is no such run."""
+        """The path of a run that comes to the training by none of these; None where no such run is known."""
         path = self.begin.guard.join(self.call.guard)
         path = path.join(self.end.guard) if path is not None else None
+        conditions = [[*_parts(formula)] for formula in dict.fromkeys(map(self._condition, writes))]
         asked: dict[Any, set[Any]] = {}
-        for step in writes:
-            formula = self._condition(step)
-            path = path.add(formula, False) if path is not None else None
-            for part in formula[1] if not isinstance(formula, bool) and formula[0] == "and" else [formula]:
-                if not isinstance(part, bool) and part[0] == "is":
-                    asked.setdefault(part[1], set()).add(part[2])
+        for part in (part for parts in conditions for part in parts if part[0] == "is"):
+            asked.setdefault(part[1], set()).add(part[2])
         # several values of one setting: they are all that there are, as far as anybody knows
-        return None if any(len(values) > 1 for values in asked.values()) else path
+        if path is None or len(conditions) > MAX_CONDITIONS or any(len(values) > 1 for values in asked.values()):
+            return None
+        return _avoiding(path, sorted(conditions, key=len))
 
     def _condition(self, step: Step) -> Formula:
         """What a run chooses when it comes to ``step``; what it asks about the model itself is no choice."""
@@ -144,3 +144,22 @@ class StaticFresh(Handle):
                 if self.program.relation(self.obj, part) is not Relation.NONE and step.together(self.begin):
                     return f"{self.label} is handed to {step['who']} ({step.when.at}), which was not followed"
         return ""
+
+
+def _parts(formula: Formula) -> tuple[Formula, ...]:
+    """What a condition asks for; nothing where it always holds."""
+    if isinstance(formula, bool):
+        return ()
+    return tuple(formula[1]) if formula[0] == "and" else (formula,)
+
+
+def _avoiding(path: Guard, conditions: list[list[Formula]]) -> Guard | None:
+    """A path on which none of these conditions holds: a part of each does not."""
+    if not conditions:
+        return path
+    for part in conditions[0]:
+        narrowed = path.add(part, False)
+        found = _avoiding(narrowed, conditions[1:]) if narrowed is not None else None
+        if found is not None:
+            return found
+    return None

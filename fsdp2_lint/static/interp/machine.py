@@ -131,6 +131,10 @@ class Machine:
         column, end_column = node.col_offset or 0, node.end_col_offset or 0
         return Site(path, node.lineno or 1, column + 1, node.end_lineno or node.lineno or 1, end_column + 1)
 
+    def site_of(self: Interpreter, cls: ClassV) -> Site:
+        """Where a class is defined."""
+        return self.site(cls.node, cls.module)
+
     def moment(self: Interpreter, node: nodes.NodeNG) -> Moment:
         return Moment(self.site(node), tuple(self.site(call, module) for module, call in self.calls))
 

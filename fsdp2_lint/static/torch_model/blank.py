@@ -221,11 +221,29 @@ def filled_somewhere(machine: Interpreter, values: list[Value], node: nodes.Node
 
 def method_called(machine: Interpreter, obj: Obj, name: str, call: Call) -> None:
     """A method that is not followed; those of layers of torch write the layer's own parameters."""
+    if name == "reset_parameters" and (machine.in_sharded(obj) or in_blank(machine, obj)):
+        machine.emit("reset", call.node, obj, caught=_caught(machine, call.node))
     reads = not name.endswith("_") and (name.startswith(_READING_METHODS) or of_buffers(obj))
     if not machine.blank.atoms or reads:
         return
-    layer = isinstance(obj.atom.cls, Ext) and obj.atom.cls.qname.startswith("torch.nn.") and obj.parent is None
+    layer = _is_layer(machine, obj)
     in_place = name.endswith("_") or layer and name == "reset_parameters"
     written(machine, call.node, [obj, *call.all], in_place=in_place, buffers=not layer)
     if name.endswith("_") or any(word in name for word in _FILLING_METHODS):
         filled_somewhere(machine, [obj], call.node)
+
+
+def _is_layer(machine: Interpreter, obj: Obj) -> bool:
+    """Is it a module of ``torch.nn``, as it was built or as the program asked?"""
+    known = [obj.atom.cls] if obj.parent is None else []
+    for formula, truth in machine.guard.literals:
+        asked = formula[1] if truth and formula[0] == "truth" else None
+        if isinstance(asked, tuple) and asked[0] == "isinst" and asked[1] is obj:
+            known = [*asked[2]]
+    return bool(known) and all(isinstance(cls, Ext) and cls.qname.startswith("torch.nn.") for cls in known)
+
+
+def _caught(machine: Interpreter, node: nodes.NodeNG) -> bool:
+    """Does this code, or a caller of it, expect that it may fail?"""
+    calls = [node, *(caller for _, caller in machine.calls)]
+    return any(isinstance(above, nodes.Try) and above.handlers for at in calls for above in at.node_ancestors())

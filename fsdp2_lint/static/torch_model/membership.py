@@ -14,6 +14,7 @@ from ..relations import Address, Relation, address, relation
 from ..values import BELOW, EACH, Atom, ClassV, Ext, Func, Obj, ParamV, Value, is_each
 from . import blank, dtypes, modules, optim
 from .frameworks import framework_of
+from .module_tree import lacks_reset
 
 if TYPE_CHECKING:
     from ..interp.call import Call
@@ -24,7 +25,7 @@ _LAYER_NAMES = frozenset(
     """weight bias in_features out_features num_embeddings embedding_dim padding_idx normalized_shape eps
     elementwise_affine kernel_size stride padding dilation groups in_channels out_channels num_heads embed_dim
     in_proj_weight out_proj num_features running_mean running_var layers num_layers hidden_size input_size p
-    reset_parameters inplace dim approximate module""".split()
+    inplace dim approximate module""".split()
 )  # fmt: skip
 _WRAPPERS = (".FullyShardedDataParallel", ".DistributedDataParallel", ".DataParallel")
 _SETTINGS = ("config", "cfg", "args", "hparams")  # what modules keep under these names is never called
@@ -166,6 +167,8 @@ class Membership(Machine):
         cls = self.class_of(obj)
         if cls is None:
             own = obj.atom.cls
+            if name == "reset_parameters" and isinstance(own, Ext):
+                return lacks_reset(own.qname)
             return isinstance(own, Ext) and own.qname.startswith("torch.nn.") and name not in _LAYER_NAMES
         return obj.atom.cls is cls and self.closed_class(cls)
 

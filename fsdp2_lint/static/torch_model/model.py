@@ -29,8 +29,8 @@ from ..values import (
     unknown,
 )
 from . import (  # noqa: F401 (they register)
-    blank,
     api,
+    blank,
     builtins,
     collectives,
     copies,

@@ -37,6 +37,11 @@ FREE = frozenset(
     MaxPool2d AvgPool2d AdaptiveAvgPool2d CrossEntropyLoss MSELoss BCEWithLogitsLoss NLLLoss L1Loss LeakyReLU
     ELU Mish Upsample PixelShuffle Hardswish Softplus AdaptiveAvgPool1d MaxPool1d AvgPool1d ZeroPad2d""".split()
 )  # fmt: skip
+# Modules of torch whose parts have ``reset_parameters``, and they have not.
+COMPOSED = frozenset(
+    """MultiheadAttention Transformer TransformerEncoder TransformerDecoder TransformerEncoderLayer
+    TransformerDecoderLayer""".split()
+)
 # Bases of other packages that people build models on: modules, with more methods than are listed here.
 MODULE_BASES = ("PreTrainedModel", ".ModelMixin", ".LightningModule")
 MAX_MODULES = 60
@@ -66,6 +71,12 @@ def external_is_module(qname: str) -> bool | None:
     ):
         return False
     return None
+
+
+def lacks_reset(qname: str) -> bool:
+    """Is this a class of ``torch.nn`` without ``reset_parameters``?"""
+    name = qname.rsplit(".", 1)[-1]
+    return qname in CONTAINERS or qname.startswith("torch.nn.") and name in FREE | COMPOSED
 
 
 def make_external_module(machine: Interpreter, qname: str, call: Call) -> Value:

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...vocab.events.base import Event
-from ...vocab.events.initialisation import ForwardSeen, Materialised
+from ...vocab.events.initialisation import ForwardSeen, HollowCalled, Materialised, ResetCalled
 from ..handles import Program
 from ..handles.fresh import StaticFresh
+from ..handles.hollow import StaticHollow, StaticInitialised
 from ..handles.program import RELATED
 from ..handles.structure import stands_alone
 from ..relations import Relation
 from ..trace import Step
-from .producers import at_end
+from ..values import Obj
+from .producers import at_end, on
 
 
 @at_end
@@ -26,14 +28,42 @@ def materialised(program: Program) -> Iterator[Event]:
 def trained_after(program: Program, begin: Step) -> Iterator[StaticFresh]:
     """The first call and the backward behind it, of a sharded model that surely runs after ``begin``."""
     obj = begin.subject
-    if obj is None or program.relation(obj, obj) is not Relation.SAME or not stands_alone(program.top(obj)):
-        return  # what fills it may know it by another name
-    if not any(True for _ in program.units(obj, *RELATED)):
+    if obj is None or not _known_by_one_name(program, obj):
         return
     for call in program.trace.of("called", after=begin):
-        if call.subject is None or program.relation(obj, call.subject) not in RELATED:
+        if call.subject is not None and program.relation(obj, call.subject) in RELATED:
+            end = next(program.trace.of("backward", after=call), None)
+            if end is not None:
+                yield StaticFresh(program, obj, begin, call, end)
+                return
+
+
+def _known_by_one_name(program: Program, obj: Obj) -> bool:
+    """A sharded model; else what fills it may know it by another name."""
+    if program.relation(obj, obj) is not Relation.SAME or not stands_alone(program.top(obj)):
+        return False
+    return any(True for _ in program.units(obj, *RELATED))
+
+
+@at_end
+def hollow(program: Program) -> Iterator[Event]:
+    """Of the modules made on meta, those that are not part of another one made there."""
+    made = {step.subject: step for step in program.trace.of("meta")}
+    for obj, begin in made.items():
+        if obj is None or any(holder in made for holder in program.ancestors(obj)[1:]):
             continue
-        end = next(program.trace.of("backward", after=call), None)
-        if end is not None:
-            yield StaticFresh(program, obj, begin, call, end)
-            return
+        if not _known_by_one_name(program, obj):
+            continue
+        sharded = [step for step, _ in program.units(obj, Relation.SAME)]
+        for call in program.trace.of("called", after=begin):
+            if call.subject is None or program.relation(obj, call.subject) not in RELATED or call.context:
+                continue
+            if any(step.precedes(call) for step in sharded):
+                yield HollowCalled(when=call.when, model=StaticHollow(program, obj, begin, call, call))
+                break
+
+
+@on("reset")
+def reset(program: Program, step: Step) -> Iterator[Event]:
+    if step.subject is not None and any(True for _ in program.units(step.subject, *RELATED)):
+        yield ResetCalled(when=step.when, model=StaticInitialised(program, step, step.subject))

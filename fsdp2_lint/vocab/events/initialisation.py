@@ -43,3 +43,47 @@ class Materialised(FreshEvent):  # the first forward of a model begins whose mem
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForwardSeen(FreshEvent):  # the first forward of such a model has ended, which may have filled buffers; S R P
     pass
+
+
+class Hollow(Protocol):
+    """A model that was made on the meta device."""
+
+    @property
+    def label(self) -> str: ...
+
+    def left_on_meta(self) -> Answer:
+        """Does nothing give it memory before it runs? yes: Place of its making."""
+
+    def sharded_at(self) -> Many[Place]:
+        """Where ``fully_shard`` took it."""
+
+    def written_in_other_runs(self) -> Many[Place]:
+        """Where other runs of the program give it memory, and this one does not."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HollowCalled(Event):  # a sharded model that was made on the meta device runs for the first time; S P
+    model: Hollow
+
+    @property
+    def subject(self) -> Hollow:
+        return self.model
+
+
+class Initialised(Protocol):
+    """A module whose ``reset_parameters`` is called."""
+
+    @property
+    def label(self) -> str: ...
+
+    def without_reset_parameters(self) -> Answer:
+        """Does its class not have that method? yes: Place of the class, where that is known."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResetCalled(Event):  # reset_parameters is called on a sharded model, or on one without values; S P
+    model: Initialised
+
+    @property
+    def subject(self) -> Initialised:
+        return self.model

@@ -1,0 +1,86 @@
+"""Models that are made on the meta device, and initialisers that do not exist."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from ...vocab.answers import Answer, Many, many, no, unknown, yes
+from ...vocab.finding import Moment, Place
+from ..formulas import Interned, atoms
+from ..relations import Relation
+from ..torch_model.module_tree import lacks_reset
+from ..trace import Step
+from ..values import SOME, ClassV, Ext, Obj
+from .fresh import StaticFresh
+from .program import Handle, Program
+
+_NAME = "reset_parameters"
+_PUT_IN = re.compile(rb"\.reset_parameters\s*=[^=]|setattr\([^)]*reset_parameters")
+
+
+@dataclass(eq=False)
+class StaticHollow(StaticFresh):
+    """A model that was made on the meta device; ``call`` runs it."""
+
+    def left_on_meta(self) -> Answer:
+        if not self._owns_parameters() or self.without(self.writes) is None:
+            return no()
+        why = self.not_followed()
+        return unknown(why) if why else yes(Place(self.begin.when))
+
+    def sharded_at(self) -> Many[Place]:
+        calls = [step for step, _ in self.program.units(self.obj, Relation.SAME) if step.together(self.call)]
+        return many(Place(step.when, "sharded here, still without memory") for step in calls[:1])
+
+    def written_in_other_runs(self) -> Many[Place]:
+        words = "this gives it memory, but not every run and every rank comes here"
+        return many(Place(step.when, words) for step in self.writes)
+
+    @cached_property
+    def writes(self) -> list[Step]:
+        """What gives it memory. An initialiser on meta draws nothing, and a load without ``assign`` copies nothing."""
+        filled = [
+            step
+            for step in super().writes
+            if step.kind == "written" and not step["in_place"] or step.kind == "loaded" and step["assign"]
+        ]
+        emptied = [
+            step
+            for step in self.program.trace.of("emptied")
+            if (step.index < self.call.index or step.context) and self._may_write(step)
+        ]
+        return [*emptied, *filled]
+
+
+@dataclass(frozen=True, slots=True)
+class StaticInitialised(Handle):
+    """The object whose ``reset_parameters`` ``step`` calls; the program does not define that method for it."""
+
+    program: Program
+    step: Step
+    obj: Obj
+
+    def without_reset_parameters(self) -> Answer:
+        machine, cls = self.program.machine, self.obj.atom.cls
+        asked = any(_NAME in str(leaf) for leaf in self._asked())
+        if self.step["caught"] or asked or self.step.guard.blurred or machine.store.get((self.obj, SOME)) is not None:
+            return unknown("whether the call is meant to fail is not known")
+        if any(_PUT_IN.search(machine.project.data(path)) for path in machine.project.files):
+            return unknown("the program puts a method of this name into some class")
+        if self.obj.parent is None and isinstance(cls, Ext):
+            return yes(Place(self.step.when)) if lacks_reset(cls.qname) else no()
+        if self.obj.parent is not None or not isinstance(cls, ClassV) or not machine.closed_class(cls):
+            return unknown(f"the class of {self.label} is not known with all that it inherits")
+        if machine.class_member(cls, "__getattr__") is not None or self.obj.atom.facts.get("filled before"):
+            return unknown(f"{self.label} finds attributes in a way of its own")
+        where = machine.site_of(cls)
+        if where == self.obj.atom.site:
+            return unknown(f"whether {self.label} or a class derived from it is built is not known")
+        return yes(Place(Moment(where), f"{cls.name} and its bases do not define it"))
+
+    def _asked(self) -> Iterator[Interned]:
+        for formula, _ in self.step.guard.literals:
+            yield from atoms(formula)

@@ -1,0 +1,29 @@
+"""FSDP207: a model whose ``reset_parameters`` is called has that method."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fsdp2_lint.vocab.events.initialisation import ResetCalled
+from fsdp2_lint.vocab.finding import Severity
+from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule
+
+
+class ResetParametersMissing(Rule):
+    code = "FSDP207"
+    name = "reset-parameters-missing"
+    summary = "reset_parameters() is called on a class that does not define it"
+    severity = Severity.ERROR
+    witnesses = "S"
+    help = "loop over model.modules() and reset those that have the method, or define it in the class"
+
+    def reset(self, event: ResetCalled) -> Iterator[Outcome]:
+        yield JUDGED
+        missing = event.model.without_reset_parameters()
+        if missing:
+            yield self.found(
+                event.when,
+                f"{event.model.label} has no reset_parameters: this call raises AttributeError",
+                "nn.Module does not define it, only layers such as nn.Linear do",
+                (missing.what.when, missing.what.words),
+            )
