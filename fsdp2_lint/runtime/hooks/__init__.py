@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from ..session import Session
-from . import calls, checkpoints, forward, optimizers, options, process, readings, sharding
+from . import calls, checkpoints, composition, forward, optimizers, options, process, readings, sharding
 
 
 def install(session: Session) -> None:
     """Watch everything. Patches take effect at once, whoever imported the patched names before."""
-    for part in (sharding, options, forward, optimizers, calls, readings, checkpoints, process):
+    for part in (sharding, options, composition, forward, optimizers, calls, readings, checkpoints, process):
         part.install(session)
     session.hot.install()
     session.rare.install()

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ..store import Items
 from ..values import NONE, ListV, Obj, Params, ParamV, Value, unknown
+from .composition import exchanged
 from .tables import external, method
 
 if TYPE_CHECKING:
@@ -27,6 +28,8 @@ def collective(machine: Interpreter, call: Call) -> Value:
     group = call.args[0] if group is None and machine.called_name.endswith("barrier") and call.args else group
     name = machine.called_name.rsplit(".", 1)[-1]
     machine.emit("collective", call.node, None, name=f"{name}()", group=part_of_job(group), sure=True)
+    if name in ("broadcast", "all_reduce"):
+        exchanged(machine, call)
     if name in ("broadcast_object_list", "scatter_object_list") and call.args:
         received: dict[int, Value] = {}  # filled in place: what a rank put there itself is gone
         for _, leaf in machine.alternatives(call.args[0]):

@@ -31,6 +31,7 @@ from ..values import (
 from . import (  # noqa: F401 (they register)
     builtins,
     collectives,
+    composition,
     device,
     module_tree,
     modules,

@@ -9,6 +9,7 @@ from ..handles import Program
 from . import (  # noqa: F401 (they register)
     calls,
     checkpoints,
+    composition,
     plans,
     policies,
     process,
