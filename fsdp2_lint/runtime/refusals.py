@@ -1,11 +1,16 @@
-"""Calls of ``fully_shard`` that torch refuses before any hook sees them, as their errors tell."""
+"""What torch refuses before any hook sees it, as its errors tell."""
 
 from __future__ import annotations
 
 import re
 from types import FrameType, TracebackType
 
+from torch.nn.parallel import DistributedDataParallel
+
+from ..vocab.events.composition import ParametersExchanged
 from ..vocab.events.policies import OptionsGiven
+from . import adapter
+from .handles.composition import RuntimeComposition
 from .handles.options import RuntimeOptions
 from .ledger import label_of
 from .session import Session
@@ -32,3 +37,19 @@ def judge_options(session: Session, error: BaseException, frames: Frames) -> Non
         session.file.write("sharded")  # the job does use FSDP2
     options = RuntimeOptions(when, label, frame.f_locals.get("mesh"), words)
     session.hear(OptionsGiven(when=when, options=options))
+
+
+def judge_exchange(session: Session, error: BaseException, frames: Frames) -> None:
+    """A collective on a DTensor."""
+    if not re.search(r"Operator c10d\.\w+\.default does not have a sharding strategy", str(error)):
+        return
+    if any(isinstance(frame.f_locals.get("self"), DistributedDataParallel) for frame, _ in frames):
+        return  # that was told when DDP was put around the model
+    for frame, _ in frames:
+        name, tensor = frame.f_code.co_name, frame.f_locals.get("tensor")
+        if name in ("broadcast", "all_reduce") and isinstance(tensor, adapter.DTensor) and session.ledger.shardings:
+            sharding = session.ledger.shardings[-1]
+            composition = RuntimeComposition(sharding.label, (sharding,))
+            when = of_traceback(error.__traceback__)
+            session.hear(ParametersExchanged(when=when, name=f"{name}()", composition=composition))
+            return

@@ -8,6 +8,7 @@ from . import (
     checkpoints,
     clipping,
     collectives,
+    composition,
     forward,
     fsdp1_methods,
     optimizers,
@@ -22,6 +23,7 @@ from . import (
 _PARTS = (
     sharding,
     options,
+    composition,
     forward,
     optimizers,
     calls,

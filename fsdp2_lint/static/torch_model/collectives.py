@@ -10,6 +10,7 @@ from ..store import Items
 from ..values import NONE, ListV, Obj, Params, ParamV, Value, unknown
 from . import generators
 from .steps import clipped
+from .composition import exchanged
 from .tables import external, method
 
 if TYPE_CHECKING:
@@ -33,6 +34,8 @@ def collective(machine: Interpreter, call: Call) -> Value:
     machine.emit("collective", call.node, None, name=f"{name}()", group=part_of_job(group), sure=True)
     if name == "all_reduce" and machine.any_sharded and _in_place(call):
         machine.emit("reduced", call.node, None, tensor=call.arg(0, "tensor"), group=part_of_job(group))
+    if name in ("broadcast", "all_reduce"):
+        exchanged(machine, call)
     if name in ("broadcast_object_list", "scatter_object_list") and call.args:
         received: dict[int, Value] = {}  # filled in place: what a rank put there itself is gone
         for _, leaf in machine.alternatives(call.args[0]):

@@ -34,6 +34,7 @@ from . import (  # noqa: F401 (they register)
     builtins,
     collectives,
     copies,
+    composition,
     device,
     dtypes,
     fsdp1_methods,

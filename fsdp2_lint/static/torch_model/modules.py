@@ -230,12 +230,8 @@ def save_pretrained(machine: Interpreter, obj: Obj, call: Call) -> Value:
 
 
 @external(
-    "torch.compile",
     "torch.jit.script",
-    "torch.distributed.algorithms._checkpoint.checkpoint_wrapper.checkpoint_wrapper",
-    "torch.distributed._composable.checkpoint",
     "torch.distributed._composable.replicate",
-    "torch.distributed.tensor.parallel.parallelize_module",
     "torch.nn.SyncBatchNorm.convert_sync_batchnorm",
     "typing.cast",
     "torchao.float8.convert_to_float8_training",

@@ -16,6 +16,7 @@ from . import (  # noqa: F401 (they register)
     initialisation,
     losses,
     migration,
+    composition,
     plans,
     policies,
     precision,

@@ -1,0 +1,44 @@
+"""A module at the moment at which something else than ``fully_shard`` takes hold of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ...vocab.answers import Answer, no, unknown, yes
+from ...vocab.finding import Place
+from ..relations import Relation
+from ..trace import Step
+from ..values import Obj
+from .program import Handle, Program
+
+_LEFT_ALONE = "_ddp_params_and_buffers_to_ignore"
+
+
+@dataclass(frozen=True, slots=True)
+class StaticComposition(Handle):
+    program: Program
+    step: Step
+    obj: Obj
+    around: tuple[Relation, ...] = (Relation.SAME, Relation.CONTAINS)  # how it stands to what is sharded
+    read: int | None = None  # since when the parameters are held
+
+    def sharded_before(self) -> Answer:
+        if self.obj in self.program.machine.store.fields and _LEFT_ALONE in self.program.machine.store.fields[self.obj]:
+            return unknown(f"{_LEFT_ALONE} leaves some parameters of {self.label} alone")
+        may = ""
+        for earlier, part in self.program.units(self.obj, *self.around, Relation.MAY):
+            if not earlier.precedes(self.step) or self.read is not None and self.read <= earlier.index:
+                continue
+            if self.read is not None and "ignored_params" in earlier["options"]:
+                may = "some parameters are ignored"
+            elif (
+                self.program.relation(self.obj, part) is Relation.MAY or earlier.guard.blurred - self.step.guard.blurred
+            ):
+                may = f"whether {self.label} is sharded by {earlier.when.at} is not known"
+            else:
+                return yes(Place(earlier.when))
+        return unknown(may) if may else no()
+
+    def outermost(self) -> Answer:
+        inside = any(True for _ in self.program.units(self.obj, Relation.INSIDE))
+        return no() if inside or self.program.top(self.obj) is not self.obj else yes(Place(self.step.when))

@@ -1,0 +1,109 @@
+"""What is put around modules besides ``fully_shard``, and collectives on their parameters."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from astroid import nodes
+
+from ..guards import TOP
+from ..values import NONE, Const, Obj, ParamV, Value
+from .escapes import describe
+from .modules import wrapped
+from .tables import external, method
+
+if TYPE_CHECKING:
+    from ..interp.call import Call
+    from ..interp.interpreter import Interpreter
+
+_CHECKPOINT = "torch.distributed.algorithms._checkpoint.checkpoint_wrapper."
+
+
+def _emit(machine: Interpreter, kind: str, call: Call, target: Value | None, **detail: object) -> None:
+    if machine.any_sharded:
+        for _, leaf in machine.alternatives(target or NONE):
+            if isinstance(leaf, Obj):
+                machine.emit(kind, call.node, leaf, **detail)
+
+
+@external("torch.distributed.tensor.parallel.parallelize_module")
+def parallelize(machine: Interpreter, call: Call) -> Value:
+    _emit(machine, "parallelised", call, call.arg(0, "module"))
+    return wrapped(machine, call)
+
+
+@external(_CHECKPOINT + "checkpoint_wrapper", "torch.distributed._composable.checkpoint")
+def checkpoint(machine: Interpreter, call: Call) -> Value:
+    _emit(machine, "checkpointed", call, call.arg(0, "module"))
+    return wrapped(machine, call)
+
+
+@external(_CHECKPOINT + "apply_activation_checkpointing")
+def checkpoint_parts(machine: Interpreter, call: Call) -> Value:
+    """Of what is sharded, the parts that the filter surely lets through."""
+    check = call.arg(2, "check_fn")
+    if call.arg(3, "auto_wrap_policy") not in (None, NONE) or call.open_why:
+        return NONE
+    done = [(step, part) for step in machine.trace.of("sharded") for part in step["group"]]
+    for step, part in done:
+        passed = machine.call(check, type(call)(machine, call.node, [part])) if check is not None else Const(True)
+        if passed == Const(True) and machine.guard.implies(step.guard):
+            machine.emit("checkpointed", call.node, part)
+    return NONE
+
+
+def _compiled(machine: Interpreter, call: Call, target: Value | None) -> None:
+    if b"skip_fsdp_hooks" in machine.project.data(machine.frame.module.path):
+        return  # an experiment with a compiler that traces the hooks
+    _emit(machine, "compiled", call, target, whole_graph=call.arg(None, "fullgraph") == Const(True))
+
+
+@external("torch.compile")
+def compile_function(machine: Interpreter, call: Call) -> Value:
+    _compiled(machine, call, call.arg(0, "model"))
+    return wrapped(machine, call)
+
+
+@method("compile")
+def compile_module(machine: Interpreter, obj: Obj, call: Call) -> Value:
+    if obj.atom.facts.get("module") or machine.in_sharded(obj):
+        _compiled(machine, call, obj)
+    elif not machine.harmless_object(obj):
+        machine.opened(f"{describe(obj)}.compile()", call, receiver=obj)
+    return NONE
+
+
+def exchanged(machine: Interpreter, call: Call) -> None:
+    """``dist.broadcast(p.data, 0)`` and its kin, on each parameter of a model."""
+    tensor = call.arg(0, "tensor")
+    if not machine.any_sharded or tensor is None:
+        return
+    for guard, leaf in machine.alternatives(tensor):
+        if isinstance(leaf, ParamV) and guard is TOP and not _is_chosen(call.node):
+            name = machine.called_name.rsplit(".", 1)[-1]
+            for _, model in machine.alternatives(leaf.model):
+                if isinstance(model, Obj):
+                    machine.emit("exchanged", call.node, model, name=f"{name}()", read=leaf.read)
+
+
+def _is_chosen(node: nodes.NodeNG) -> bool:
+    """Is it asked before what the parameter is, or which model it belongs to?"""
+    names: set[str] = set()
+    inner, at = node, node.parent
+    while at is not None and not isinstance(at, (nodes.FunctionDef, nodes.Module)):
+        if isinstance(at, nodes.Try) and not names:
+            return True
+        if isinstance(at, (nodes.If, nodes.IfExp)) and not _asks_for_gradient(at.test):
+            asked = {each.name for each in at.test.nodes_of_class(nodes.Name)}
+            if not names or names & asked:
+                return True
+        if isinstance(at, nodes.For):
+            names |= {each.name for each in at.iter.nodes_of_class(nodes.Name)}
+            if any(each.lineno < inner.lineno for each in at.nodes_of_class(nodes.Continue)):
+                return True
+        inner, at = at, at.parent
+    return False
+
+
+def _asks_for_gradient(test: nodes.NodeNG) -> bool:
+    return bool(test.as_string().endswith((".requires_grad", ".grad is not None")))

@@ -1,0 +1,49 @@
+"""What is put around modules besides ``fully_shard``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...vocab.events.base import Event
+from ...vocab.events.composition import Checkpointed, Compiled, ParametersExchanged, TensorParallelised, WrappedAgain
+from ..handles import Program
+from ..handles.composition import StaticComposition
+from ..handles.program import RELATED
+from ..trace import Step
+from .producers import on
+
+_WRAPPERS = ("DistributedDataParallel", "FullyShardedDataParallel")
+
+
+@on("wrapped")
+def wrapped(program: Program, step: Step) -> Iterator[Event]:
+    by = step["by"].rsplit(".", 1)[-1]
+    if by in _WRAPPERS and step.subject is not None and program.concerned(step.subject):
+        yield WrappedAgain(when=step.when, by=by, composition=StaticComposition(program, step, step.subject))
+
+
+@on("exchanged")
+def exchanged(program: Program, step: Step) -> Iterator[Event]:
+    if step.subject is not None and program.concerned(step.subject):
+        composition = StaticComposition(program, step, step.subject, tuple(RELATED), step["read"])
+        yield ParametersExchanged(when=step.when, name=step["name"], composition=composition)
+
+
+@on("parallelised")
+def parallelised(program: Program, step: Step) -> Iterator[Event]:
+    if step.subject is not None and program.concerned(step.subject):
+        composition = StaticComposition(program, step, step.subject, tuple(RELATED))
+        yield TensorParallelised(when=step.when, composition=composition)
+
+
+@on("checkpointed")
+def checkpointed(program: Program, step: Step) -> Iterator[Event]:
+    if step.subject is not None and program.concerned(step.subject):
+        yield Checkpointed(when=step.when, composition=StaticComposition(program, step, step.subject))
+
+
+@on("compiled")
+def compiled(program: Program, step: Step) -> Iterator[Event]:
+    if step.subject is not None and program.concerned(step.subject):
+        composition = StaticComposition(program, step, step.subject)
+        yield Compiled(when=step.when, whole_graph=step["whole_graph"], composition=composition)

@@ -1,0 +1,54 @@
+"""FSDP309: tensor parallelism, activation checkpointing, compilation, and only then ``fully_shard``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fsdp2_lint.vocab.events.composition import Checkpointed, Compiled, CompositionEvent, TensorParallelised
+from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
+
+ORDER = "tensor parallelism, activation checkpointing, torch.compile, fully_shard"
+
+
+class CompositionOrder(Rule):
+    code = "FSDP309"
+    name = "composition-order"
+    summary = "a sharded module is parallelised, checkpointed or compiled afterwards"
+    severity = Severity.WARNING
+    witnesses = "S"
+    help = f"keep the order: {ORDER}"
+
+    def parallelised(self, event: TensorParallelised) -> Iterator[Outcome]:
+        words = "tensor parallelism comes after fully_shard: it cannot split what is sharded already, and raises"
+        yield from self._judge(event, words, Severity.ERROR)
+
+    def checkpointed(self, event: Checkpointed) -> Iterator[Outcome]:
+        words = "activation checkpointing is put around a sharded module: its hooks run again when it is recomputed"
+        yield from self._judge(event, words, Severity.WARNING)
+
+    def compiled(self, event: Compiled) -> Iterator[Outcome]:
+        composition = event.composition
+        if event.whole_graph and composition.outermost():
+            words = (
+                "torch.compile with fullgraph=True meets the hooks of fully_shard, which it cannot trace, and raises"
+            )
+            yield from self._judge(event, words, Severity.WARNING)
+        elif composition.outermost():
+            words = "torch.compile comes after fully_shard: the graph breaks at the hooks of each group"
+            yield from self._judge(event, words, Severity.INFO)
+        else:
+            words = "a block is compiled after it was sharded: the hooks of fully_shard lie inside what is compiled"
+            yield from self._judge(event, words, Severity.WARNING)
+
+    def _judge(self, composed: CompositionEvent, words: str, severity: Severity) -> Iterator[Outcome]:
+        composition = composed.composition
+        yield JUDGED
+        sharded = composition.sharded_before()
+        if sharded:
+            yield self.found(
+                composed.when,
+                words,
+                f"{composition.label} is sharded by now",
+                (sharded.what.when, "it is sharded here"),
+                severity=severity,
+            )
