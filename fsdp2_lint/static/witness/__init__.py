@@ -13,6 +13,7 @@ from . import (  # noqa: F401 (they register)
     plans,
     precision,
     process,
+    scalers,
     steps,
     training,
 )
