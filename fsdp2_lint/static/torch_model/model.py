@@ -46,6 +46,7 @@ from . import (  # noqa: F401 (they register)
     precision,
     rank,
     reflection,
+    scalers,
     sharding,
     state_dict,
     steps,

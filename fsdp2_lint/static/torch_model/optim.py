@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ..guards import Guard
 from ..values import NONE, Atom, Const, Ext, Obj, Params, ParamV, Value, unknown
-from . import generators
+from . import generators, scalers
 from .tables import method
 
 if TYPE_CHECKING:
@@ -101,6 +101,7 @@ def step(machine: Interpreter, obj: Obj, call: Call) -> Value:
         for _, leaf in machine.alternatives(call.arg(0, "optimizer") or NONE):
             if isinstance(leaf, Obj) and leaf in machine.optimizers:
                 machine.emit("stepped", call.node, leaf)
+                scalers.stepped(machine, obj, leaf, call)
     return unknown("step()")
 
 

@@ -22,6 +22,7 @@ from . import (  # noqa: F401 (they register)
     precision,
     process,
     state_helpers,
+    scalers,
     steps,
     training,
 )

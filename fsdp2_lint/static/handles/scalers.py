@@ -1,0 +1,79 @@
+"""A scaler of the loss, and what is computed in which dtype."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ...vocab.answers import Answer, no, unknown, yes
+from ...vocab.finding import Moment, Place
+from ..choices import options
+from ..torch_model.precision import dtype_name
+from ..torch_model.scalers import FSDP1
+from ..trace import Step
+from ..values import NONE, Ext, Obj
+from .program import RELATED, Handle, Program
+
+
+@dataclass(frozen=True, slots=True)
+class StaticScaler(Handle):
+    """``obj`` is a model that the scaler's optimizer trains."""
+
+    program: Program
+    step: Step
+    obj: Obj
+
+    def of_fsdp1(self) -> Answer:
+        if self.step["scaler"].cls != Ext(FSDP1):
+            return no()
+        for wrapped in self.program.trace.of("wrapped"):
+            if wrapped["by"].endswith("FullyShardedDataParallel") and wrapped.together(self.step):
+                return no()
+        shardings = self._shardings()
+        if not shardings:
+            return unknown(f"whether {self.label} is sharded by FSDP2 whenever this scaler is used is not known")
+        why = self.program.managed(self.obj)
+        return unknown(why) if why else yes(Place(shardings[-1].when, "the weights are sharded by FSDP2 here"))
+
+    def _shardings(self) -> list[Step]:
+        """Those that each run that comes here has made."""
+        return [
+            step
+            for step, _ in self.program.units(self.obj, *RELATED)
+            if step.driven_before(self.step) and self.step.guard.undriven.implies(step.guard.undriven)
+        ]
+
+    def for_bfloat16(self) -> Answer:
+        if not self.step["scaler"].facts["on"] or self.step["scaler"].cls == Ext(FSDP1):
+            return no()
+        shardings = self._shardings()
+        chosen = [*(choice for each in shardings for choice in self._policy(each)), *self._autocasts()]
+        dtypes = {dtype for dtype, _ in chosen}
+        if not shardings or "" in dtypes:
+            return unknown(f"in which dtype {self.label} computes is not known")
+        if dtypes - {"float32"} != {"bfloat16"}:
+            return no()
+        why = self.program.managed(self.obj)
+        place = next(when for dtype, when in chosen if dtype == "bfloat16")
+        return unknown(why) if why else yes(Place(place, "bf16 is chosen here"))
+
+    def _policy(self, sharding: Step) -> Iterator[tuple[str, Moment]]:
+        """The dtype in which a group computes, where its policy sets one; empty where that is not known."""
+        if sharding["options_open"]:
+            yield "", sharding.when
+        for guard, policy in options(sharding["options"].get("mp_policy", NONE)):
+            path = self.step.guard.join(guard)
+            if path is None or policy == NONE:
+                continue
+            facts = policy.atom.facts if isinstance(policy, Obj) else {}
+            if "policy" not in facts:
+                yield "", sharding.when
+                continue
+            for inner, dtype in options(facts["policy"].get("param_dtype", NONE)):
+                if dtype != NONE and path.compatible(inner):
+                    yield dtype_name(dtype), facts["made at"]
+
+    def _autocasts(self) -> Iterator[tuple[str, Moment]]:
+        for each in self.program.trace.of("autocast"):
+            if each.together(self.step):
+                yield each["dtype"], each.when

@@ -1,0 +1,49 @@
+"""Scalers of the loss, and autocast."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..values import Atom, Const, Ext, Obj, Value, unknown
+from .precision import dtype_name
+from .tables import external
+
+if TYPE_CHECKING:
+    from ..interp.call import Call
+    from ..interp.interpreter import Interpreter
+
+FSDP1 = "torch.distributed.fsdp.sharded_grad_scaler.ShardedGradScaler"
+MANY = 4  # so many positional arguments may name ``enabled``
+
+
+@external(
+    FSDP1,
+    "torch.amp.GradScaler",
+    "torch.GradScaler",
+    "torch.amp.grad_scaler.GradScaler",
+    "torch.cuda.amp.GradScaler",
+    "torch.cuda.amp.grad_scaler.GradScaler",
+)
+def make_scaler(machine: Interpreter, call: Call) -> Value:
+    name = machine.called_name
+    atom = Atom("external", cls=Ext(name), origin=name.rsplit(".", 1)[-1], site=machine.site(call.node))
+    enabled = call.kwargs.get("enabled", Const(True))
+    atom.facts["scaler"] = True
+    atom.facts["made at"] = machine.moment(call.node)
+    atom.facts["on"] = enabled == Const(True) and not call.open_why and len(call.args) < MANY
+    return atom.root
+
+
+def stepped(machine: Interpreter, scaler: Obj, optimizer: Obj, call: Call) -> None:
+    if "on" in scaler.atom.facts and machine.any_sharded:
+        machine.emit("scaled", call.node, optimizer, scaler=scaler.atom)
+
+
+@external("torch.autocast", "torch.amp.autocast", "torch.amp.autocast_mode.autocast", "torch.cuda.amp.autocast")
+def autocast(machine: Interpreter, call: Call) -> Value:
+    """In which dtype its body computes; the default is fp16 on CUDA."""
+    enabled = call.kwargs.get("enabled", Const(True))
+    dtype = call.kwargs.get("dtype") or (call.args[1] if len(call.args) > 1 else None)
+    if enabled != Const(False):
+        machine.emit("autocast", call.node, None, dtype=dtype_name(dtype) if enabled == Const(True) else "")
+    return unknown("autocast")

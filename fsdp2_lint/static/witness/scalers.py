@@ -1,0 +1,22 @@
+"""Scalers of the loss that make an optimizer's step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...vocab.events.base import Event
+from ...vocab.events.scalers import ScalerStepped
+from ..handles import Program
+from ..handles.scalers import StaticScaler
+from ..trace import Step
+from .producers import on
+
+
+@on("scaled")
+def scaled(program: Program, step: Step) -> Iterator[Event]:
+    for created in program.trace.of("optimizer"):
+        for held in created["held"] if created.subject is step.subject else ():
+            if program.concerned(held.model):
+                scaler = StaticScaler(program, step, program.top(held.model))
+                yield ScalerStepped(when=step.when, scaler=scaler, scaler_made=step["scaler"].facts["made at"])
+                return
