@@ -1,5 +1,6 @@
 """The runtime witness's answers to the questions of :mod:`fsdp2_lint.vocab`, from live objects."""
 
+from .async_saves import RuntimeAsyncSave
 from .models import RuntimeModel
 from .optimizers import RuntimeOptimizer
 from .payloads import RuntimePayload, RuntimeReading
@@ -8,6 +9,7 @@ from .state_helpers import RuntimeHelper
 from .units import RuntimeUnit
 
 __all__ = [
+    "RuntimeAsyncSave",
     "RuntimeDevice",
     "RuntimeHelper",
     "RuntimeModel",

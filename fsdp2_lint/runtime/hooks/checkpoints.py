@@ -34,7 +34,11 @@ def install(session: Session) -> None:
     session.rare.watch([(torch, "save"), (torch.serialization, "save")], before=session.quietly(watch.save))
     session.rare.watch((nn.Module, "load_state_dict"), before=session.quietly(watch.load))
     loader = sys.modules.get("torch.distributed.checkpoint.state_dict_loader", dcp)
-    session.rare.watch([(dcp, "load"), (loader, "load")], before=session.quietly(watch.load_checkpoint), after=session.quietly(watch.checkpoint_loaded))
+    session.rare.watch(
+        [(dcp, "load"), (loader, "load")],
+        before=session.quietly(watch.load_checkpoint),
+        after=session.quietly(watch.checkpoint_loaded),
+    )
     session.rare.watch((Optimizer, "state_dict"), after=session.quietly(watch.optimizer_read))
     for name in FSDP1_METHODS:
         if hasattr(Fsdp1, name):

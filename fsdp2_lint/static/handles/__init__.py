@@ -1,5 +1,6 @@
 """The static witness's answers: every question of a rule is answered from the trace."""
 
+from .async_saves import StaticAsyncSave
 from .load_targets import StaticLoadTarget
 from .models import StaticModel
 from .optimizers import StaticOptimizer
@@ -11,6 +12,7 @@ from .units import StaticUnit
 
 __all__ = [
     "Program",
+    "StaticAsyncSave",
     "StaticCollection",
     "StaticDevice",
     "StaticHelper",

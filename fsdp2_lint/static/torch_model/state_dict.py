@@ -18,6 +18,7 @@ from ..values import (
     Value,
     unknown,
 )
+from .async_saves import note_async_save
 from .collectives import part_of_job
 from .load_targets import note_load
 from .state_helpers import note_helper, note_options, option
@@ -101,6 +102,8 @@ def dcp(machine: Interpreter, call: Call) -> Value:
         note_load(machine, call, states)
         for value in call.all:
             run_stateful(machine, value, "load_state_dict", call)
+    if name == "async_save":
+        return note_async_save(machine, call)
     return unknown(f"dcp.{name}()")
 
 
