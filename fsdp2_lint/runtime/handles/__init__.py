@@ -3,7 +3,7 @@
 from .async_saves import RuntimeAsyncSave
 from .models import RuntimeModel
 from .optimizers import RuntimeOptimizer
-from .payloads import RuntimePayload, RuntimeReading
+from .payloads import RuntimeKeys, RuntimePayload, RuntimeReading
 from .process import RuntimeDevice, RuntimeProcess
 from .state_helpers import RuntimeHelper
 from .units import RuntimeUnit
@@ -12,6 +12,7 @@ __all__ = [
     "RuntimeAsyncSave",
     "RuntimeDevice",
     "RuntimeHelper",
+    "RuntimeKeys",
     "RuntimeModel",
     "RuntimeOptimizer",
     "RuntimePayload",

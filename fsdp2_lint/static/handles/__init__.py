@@ -4,7 +4,7 @@ from .async_saves import StaticAsyncSave
 from .load_targets import StaticLoadTarget
 from .models import StaticModel
 from .optimizers import StaticOptimizer
-from .payloads import StaticPayload
+from .payloads import StaticKeys, StaticPayload
 from .process import StaticCollection, StaticDevice, StaticProcess
 from .program import Program
 from .state_helpers import StaticHelper
@@ -16,6 +16,7 @@ __all__ = [
     "StaticCollection",
     "StaticDevice",
     "StaticHelper",
+    "StaticKeys",
     "StaticLoadTarget",
     "StaticModel",
     "StaticOptimizer",

@@ -64,3 +64,16 @@ class AsyncSave(Protocol):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AsyncSaved(Event):  # dcp.async_save, once it is known what becomes of it; S R
     save: AsyncSave
+
+
+class Keys(Protocol):
+    """The keys of what is written."""
+
+    def prefixed(self) -> Answer:
+        """Is the name of a wrapper in them? yes: Place where it is put on, the name or such a key."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeysWritten(Event):  # a state dict is written, by torch.save or DCP; S R
+    keys: Keys
+    by: str
