@@ -63,6 +63,7 @@ class Session:
         self.facts: list[Fact] = []
         self.announce: Callable[[Finding], None] = lambda finding: None
         self.closed: Callable[[], None] = lambda: None
+        self.at_end: list[Callable[[], None]] = []  # what can only be judged when the job is over
         self.court = Court(self.rules)
         self.ledger = Ledger()
         self.hot, self.rare = Patches(), Patches()

@@ -18,6 +18,7 @@ from .guards import Guard
 if TYPE_CHECKING:
     from astroid import nodes
 
+    from ..vocab.finding import Moment
     from .project import Module
 
 EACH = "[*]"  # every element of a collection, one after the other
@@ -220,7 +221,8 @@ class ParamV:
 class StateDict:
     """``what`` is "model" or "optimizer"; ``full`` dicts hold gathered, plain tensors.
 
-    ``rank0``: full dicts that are moved to the CPU are empty on all ranks but the first.
+    ``rank0``: full dicts that are moved to the CPU are empty on all ranks but the first. ``prefixed``: where the
+    wrapper is put on whose name is in its keys.
     """
 
     what: str
@@ -228,6 +230,7 @@ class StateDict:
     read: int
     full: bool | None = False
     rank0: bool = False
+    prefixed: Moment | None = None
 
 
 @dataclass(frozen=True, slots=True)

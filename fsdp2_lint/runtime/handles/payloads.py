@@ -14,10 +14,11 @@ from torch import nn
 from torch.optim import Optimizer
 
 from ...vocab.answers import Answer, Many, many, no, unknown, yes
-from ...vocab.finding import Moment
+from ...vocab.finding import Moment, Place
 from .. import adapter
 
 _DEPTH, _ITEMS = 8, 100_000
+WRAPPERS = ("_orig_mod", "_checkpoint_wrapped_module")  # in the names of parameters
 
 
 def tensors_in(value: Any, depth: int = _DEPTH) -> Iterator[torch.Tensor]:
@@ -89,6 +90,25 @@ class RuntimePayload:
             if _is_cold(value):
                 return yes(f"{name}, the state of an optimizer that has not made a step")
         return no()
+
+
+@dataclass(frozen=True, slots=True)
+class RuntimeKeys:
+    value: Any
+    when: Moment
+
+    def prefixed(self) -> Answer:
+        key = next(_prefixed_keys(self.value), None)
+        return no() if key is None else yes(Place(self.when, repr(key)))
+
+
+def _prefixed_keys(value: Any, depth: int = 4) -> Iterator[str]:
+    if not depth or not isinstance(value, Mapping):
+        return
+    for key, item in value.items():
+        if isinstance(key, str) and any(name in key.split(".") for name in WRAPPERS):
+            yield key
+        yield from _prefixed_keys(item, depth - 1)
 
 
 def _is_cold(value: Any) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..session import Session
 from . import (
+    async_saves,
     calls,
     checkpoints,
     clipping,
@@ -29,6 +30,7 @@ _PARTS = (
     calls,
     readings,
     checkpoints,
+    async_saves,
     state_helpers,
     process,
     collectives,

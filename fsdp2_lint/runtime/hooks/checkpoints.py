@@ -12,11 +12,11 @@ from torch import nn
 from torch.distributed.fsdp import FullyShardedDataParallel as Fsdp1
 from torch.optim import Optimizer
 
-from ...vocab.events.checkpoints import CheckpointLoaded, Fsdp1ContextUsed, Loaded, Saved
+from ...vocab.events.checkpoints import CheckpointLoaded, Fsdp1ContextUsed, KeysWritten, Loaded, Saved
 from ...vocab.finding import Moment
-from ..handles import RuntimeModel, RuntimePayload
+from ..handles import RuntimeKeys, RuntimeModel, RuntimePayload
 from ..session import Session
-from ..sites import here
+from ..sites import called_by_torch, here
 
 FSDP1_METHODS = (
     "summon_full_params",
@@ -40,6 +40,10 @@ def install(session: Session) -> None:
         after=session.quietly(watch.checkpoint_loaded),
     )
     session.rare.watch((Optimizer, "state_dict"), after=session.quietly(watch.optimizer_read))
+    saver = sys.modules.get("torch.distributed.checkpoint.state_dict_saver", dcp)
+    for name in ("save", "async_save"):
+        if hasattr(dcp, name):
+            session.rare.watch([(dcp, name), (saver, name)], before=session.quietly(watch.save_checkpoint))
     for name in FSDP1_METHODS:
         if hasattr(Fsdp1, name):
             session.rare.watch((Fsdp1, name), before=session.quietly(watch.fsdp1(name)))
@@ -54,7 +58,15 @@ class _Watch:
         value, file = _argument(args, kwargs, 0, "obj"), _argument(args, kwargs, 1, "f")
         path = os.fspath(file) if isinstance(file, (str, os.PathLike)) else str(getattr(file, "name", ""))
         payload = RuntimePayload(value, path)
-        self.session.hear(Saved(when=here(), payload=payload, by="torch.save"))
+        when = here()
+        self.session.hear(Saved(when=when, payload=payload, by="torch.save"))
+        if not called_by_torch(sys._getframe()):  # DCP writes its own pieces with it
+            self.session.hear(KeysWritten(when=when, keys=RuntimeKeys(value, when), by="torch.save"))
+
+    def save_checkpoint(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        if not called_by_torch(sys._getframe()):
+            value, when = _argument(args, kwargs, 0, "state_dict"), here()
+            self.session.hear(KeysWritten(when=when, keys=RuntimeKeys(value, when), by="dcp.save"))
 
     def load(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         module, value = args[0], _argument(args, kwargs, 1, "state_dict")

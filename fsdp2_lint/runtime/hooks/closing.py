@@ -73,6 +73,8 @@ def close(session: Session, *, why: str) -> None:
 def end(session: Session) -> None:
     """The job is over."""
     close(session, why="end")
+    for judge in session.at_end:
+        judge()
     if shardings := session.ledger.shardings:
         session.hear(ProgramEnded(when=shardings[0].when, process=RuntimeProcess(session.cuda)))
 

@@ -1,9 +1,10 @@
 """The static witness's answers: every question of a rule is answered from the trace."""
 
+from .async_saves import StaticAsyncSave
 from .load_targets import StaticLoadTarget
 from .models import StaticModel
 from .optimizers import StaticOptimizer
-from .payloads import StaticPayload
+from .payloads import StaticKeys, StaticPayload
 from .process import StaticCollection, StaticDevice, StaticProcess
 from .program import Program
 from .state_helpers import StaticHelper
@@ -11,9 +12,11 @@ from .units import StaticUnit
 
 __all__ = [
     "Program",
+    "StaticAsyncSave",
     "StaticCollection",
     "StaticDevice",
     "StaticHelper",
+    "StaticKeys",
     "StaticLoadTarget",
     "StaticModel",
     "StaticOptimizer",

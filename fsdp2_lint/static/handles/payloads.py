@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ...vocab.answers import Answer, Many, many, no, unknown, yes
+from ...vocab.finding import Place
 from ..guards import Guard
 from ..relations import Relation
+from ..torch_model.key_prefixes import PREFIX
 from ..trace import Step
 from ..values import Loaded, Obj, ParamV, StateDict, StateTensor, Value
 from .program import RELATED, Program
@@ -136,3 +138,12 @@ class StaticPayload:
             if isinstance(leaf, Obj)
             for step, _ in self.program.units(leaf, *RELATED, Relation.MAY)
         )
+
+
+@dataclass(frozen=True, slots=True)
+class StaticKeys:
+    step: Step
+
+    def prefixed(self) -> Answer:
+        wrapped = self.step["wrapped"]
+        return yes(Place(wrapped[0], repr(PREFIX))) if wrapped else no()

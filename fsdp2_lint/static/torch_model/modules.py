@@ -29,6 +29,7 @@ from ..values import (
 )
 from . import blank, dtypes
 from .device import touch
+from .key_prefixes import note_compiled
 from .module_tree import children, contents, descendants
 from .tables import external, method
 
@@ -240,8 +241,10 @@ def save_pretrained(machine: Interpreter, obj: Obj, call: Call) -> Value:
 )
 def wrapped(machine: Interpreter, call: Call) -> Value:
     """Wrappers that keep the module, or stand in its place with the same parameters."""
-    is_cast = machine.called_name == "typing.cast"
+    is_cast, is_compile = machine.called_name == "typing.cast", machine.called_name == "torch.compile"
     value = call.arg(1 if is_cast else 0, "model") or call.arg(None, "module")
+    if is_compile and value is not None:
+        note_compiled(machine, call, value)
     if is_cast and value is not None and isinstance(call.args[0], ClassV):
         for _, leaf in machine.alternatives(value):
             if isinstance(leaf, Obj) and leaf.atom.cls is None:

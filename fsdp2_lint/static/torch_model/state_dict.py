@@ -19,8 +19,10 @@ from ..values import (
     unknown,
 )
 from . import blank
+from .async_saves import note_async_save
 from .collectives import part_of_job
 from .dtypes import parameter_converted
+from .key_prefixes import note_keys, prefixed
 from .load_targets import note_load
 from .precision import dtype_name
 from .state_helpers import note_helper, note_options, option
@@ -37,7 +39,8 @@ DCP = "torch.distributed.checkpoint."
 @method("state_dict")
 def state_dict(machine: Interpreter, obj: Obj, call: Call) -> Value:
     what = "optimizer" if obj in machine.optimizers else "model"
-    return StateDict(what, obj, machine.now)
+    wrapped = prefixed(machine, obj, call) if what == "model" else None
+    return StateDict(what, obj, machine.now, prefixed=wrapped)
 
 
 @external(HELPERS + "StateDictOptions")
@@ -100,10 +103,14 @@ def dcp(machine: Interpreter, call: Call) -> Value:
     if alone is None or alone == Const(False):
         machine.emit("collective", call.node, None, name=f"dcp.{name}()", group=part_of_job(group), sure=True)
     states = [each for value in call.all for each in run_stateful(machine, value, "state_dict", call)]
+    if "save" in name:
+        note_keys(machine, call, call.arg(0, "state_dict") or NONE, f"dcp.{name}")
     if "load" in name:
         note_load(machine, call, states)
         for value in call.all:
             run_stateful(machine, value, "load_state_dict", call)
+    if name == "async_save":
+        return note_async_save(machine, call)
     return unknown(f"dcp.{name}()")
 
 
@@ -126,6 +133,7 @@ def save(machine: Interpreter, call: Call) -> Value:
         call.arg(1, "f") or call.arg(None, "filename"),
     )
     machine.emit("saved", call.node, None, payload=payload or NONE, path=path or NONE, by=machine.called_name)
+    note_keys(machine, call, payload or NONE, machine.called_name)
     return NONE
 
 
@@ -188,7 +196,9 @@ def tensor_method(machine: Interpreter, leaf: StateTensor | ParamV, name: str, c
 
 def state_dict_method(machine: Interpreter, leaf: StateDict, name: str, call: Call) -> Value:
     tensor: Value = StateTensor(leaf) if leaf.full is not True else unknown("a full tensor")
-    key: Value = unknown("a key", kind="configuration")
+    key = unknown("a key", kind="configuration")
+    if leaf.prefixed is not None:
+        key.atom.facts["prefixed"] = leaf.prefixed
     if name == "items":
         return machine.new_list([TupleV((key, tensor))], exact=False)
     if name == "values":

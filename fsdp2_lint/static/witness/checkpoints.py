@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...vocab.events.base import Event
-from ...vocab.events.checkpoints import CheckpointLoaded, Fsdp1ContextUsed, Loaded, Saved
-from ..handles import Program, StaticLoadTarget, StaticModel, StaticPayload
+from ...vocab.events.checkpoints import AsyncSaved, CheckpointLoaded, Fsdp1ContextUsed, KeysWritten, Loaded, Saved
+from ..handles import Program, StaticAsyncSave, StaticKeys, StaticLoadTarget, StaticModel, StaticPayload
 from ..trace import Step
 from .producers import on
 
@@ -27,6 +27,18 @@ def loaded(program: Program, step: Step) -> Iterator[Event]:
 def checkpoint_loaded(program: Program, step: Step) -> Iterator[Event]:
     if program.machine.any_sharded:
         yield CheckpointLoaded(when=step.when, payload=StaticLoadTarget(program, step))
+
+
+@on("async_save")
+def async_saved(program: Program, step: Step) -> Iterator[Event]:
+    if program.machine.any_sharded:
+        yield AsyncSaved(when=step.when, save=StaticAsyncSave(program, step))
+
+
+@on("keys_written")
+def keys_written(program: Program, step: Step) -> Iterator[Event]:
+    if program.machine.any_sharded:
+        yield KeysWritten(when=step.when, keys=StaticKeys(step), by=step["by"])
 
 
 @on("fsdp1_context")

@@ -46,3 +46,34 @@ class Fsdp1ContextUsed(Event):  # a class method of FSDP1 is applied to a model;
     @property
     def subject(self) -> Model:
         return self.model
+
+
+class AsyncSave(Protocol):
+    """A save that goes on in the background."""
+
+    def dropped(self) -> Answer:
+        """Does nothing ever wait for its end? yes: Place, what becomes of the future."""
+
+    def overtaken(self) -> Answer:
+        """Does the next save start before anything waited for this one? yes: Place of the next save."""
+
+    def shares_group(self) -> Answer:
+        """Does training go on, meanwhile, through the process group that it uses? yes: Place of the training."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AsyncSaved(Event):  # dcp.async_save, once it is known what becomes of it; S R
+    save: AsyncSave
+
+
+class Keys(Protocol):
+    """The keys of what is written."""
+
+    def prefixed(self) -> Answer:
+        """Is the name of a wrapper in them? yes: Place where it is put on, the name or such a key."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeysWritten(Event):  # a state dict is written, by torch.save or DCP; S R
+    keys: Keys
+    by: str

@@ -1,0 +1,44 @@
+"""Saves in the background: is their end waited for, and do they keep out of the training's way?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ...vocab.answers import Answer, no, unknown, yes
+from ...vocab.finding import Place
+from ..torch_model.async_saves import AWAITED, DROPPED, KEPT, OVERTAKEN
+from ..torch_model.device import device_kind
+from ..trace import Step
+from ..values import NONE, Const
+from .program import Program
+
+
+@dataclass(frozen=True, slots=True)
+class StaticAsyncSave:
+    program: Program
+    step: Step
+
+    def dropped(self) -> Answer:
+        if self.step["fate"] == DROPPED:
+            return yes(Place(self.step.when, "nothing keeps the future that it returns"))
+        return unknown("what becomes of the future was not followed") if self.step["fate"] == KEPT else no()
+
+    def overtaken(self) -> Answer:
+        if self.step["fate"] == OVERTAKEN:
+            return yes(Place(self.step.when))
+        return unknown("what becomes of the future was not followed") if self.step["fate"] == KEPT else no()
+
+    def shares_group(self) -> Answer:
+        """On a group of CPUs that the model, too, is sharded over."""
+        if self.step["group"] != NONE or self.step["fate"] == AWAITED:
+            return no()
+        trace = self.program.trace
+        group = next((step for step in trace.of("process_group") if step["backend"] == Const("gloo")), None)
+        kinds = [device_kind(self.program.machine, step["device"]) for step in trace.of("mesh")]
+        if group is None or "other" not in kinds or set(kinds) != {"other"}:
+            return no() if "cuda" in kinds else unknown("which process group the training uses is not known")
+        for step in trace.of("called", "backward"):
+            goes_on = step.index > self.step.index or self.step["loops"] > 0
+            if step.detail.get("hooked", True) and goes_on and step.together(self.step):
+                return yes(Place(step.when, "the training goes on here"))
+        return no()
