@@ -25,6 +25,13 @@ PATIENCE = 10.0  # seconds that rank 0 waits for the last words of the others
 @click.option(
     "--steps", type=click.IntRange(min=0), default=3, show_default=True, help="Optimizer steps to watch; 0: all."
 )
+@click.option(
+    "--stall-after",
+    type=click.FloatRange(min=0),
+    default=10.0,
+    show_default=True,
+    help="Seconds that the others may wait for a rank until it is reported; 0: never.",
+)
 @click.option("--on-finding", type=click.Choice(["report", "raise"]), default="report", show_default=True)
 @click.option("--report-dir", type=click.Path(file_okay=False), default=DEFAULT_FOLDER, show_default=True)
 @job_options
@@ -52,7 +59,7 @@ def _run_here(script: str, arguments: tuple[str, ...], options: JobOptions, give
         from fsdp2_lint.runtime.session import Options
     except ImportError as error:
         raise Failure(f"`run` needs PyTorch with FSDP2 in the environment of the job: {error}") from None
-    watched = Options(given["steps"], given["on_finding"], options.select, options.ignore)
+    watched = Options(given["steps"], given["on_finding"], options.select, options.ignore, given["stall_after"])
     folder = Path(given["report_dir"]).absolute()  # the script may change the working directory
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -81,7 +88,14 @@ def _launch(ranks: str, script: str, arguments: tuple[str, ...], options: JobOpt
     folder = Path(given["report_dir"])
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", ranks]
     command += ["-m", "fsdp2_lint", "run", "--check", "--steps", str(given["steps"])]
-    command += ["--on-finding", given["on_finding"], "--report-dir", str(folder)]
+    command += [
+        "--stall-after",
+        str(given["stall_after"]),
+        "--on-finding",
+        given["on_finding"],
+        "--report-dir",
+        str(folder),
+    ]
     for name, codes in (("--select", options.select), ("--ignore", options.ignore)):
         command += [part for code in codes for part in (name, code)]
     started = time.time()

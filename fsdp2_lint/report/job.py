@@ -15,6 +15,7 @@ from .codec import fact_from_json, finding_from_json, site_from_json
 from .rank_file import VERSION, rank_files, records
 from .sequences import Sequence as Issues
 from .sequences import sequences
+from .stalls import Stall, stalls, stands
 from .turns import turns
 
 CLEAN, FOUND, NOTHING_CHECKED = 0, 1, 3
@@ -72,6 +73,7 @@ class _Said:
     findings: list[tuple[int, Finding]] = field(default_factory=list)
     facts: list[tuple[int, Fact]] = field(default_factory=list)
     issued: dict[int, list[Issues]] = field(default_factory=dict)
+    stalls: dict[int, list[Stall]] = field(default_factory=dict)
     crashes: list[tuple[int, Mapping[str, Any]]] = field(default_factory=list)
     failed: dict[int, tuple[float, int]] = field(default_factory=dict)
     verdicts: dict[tuple[str, str, Site], dict[int, Mapping[str, Any]]] = field(default_factory=dict)
@@ -100,7 +102,7 @@ def read_job(folder: Path, rules: Sequence[Rule], *, since: float = 0.0) -> JobR
         spoke.add(rank)
         report.ended.pop(rank, None)  # of an earlier attempt
         said.failed.pop(rank, None)
-        said.issued[rank] = sequences(rank, path, own)
+        said.issued[rank], said.stalls[rank] = sequences(rank, path, own), stands(rank, own)
         for record in own:
             try:
                 _sort(report, said, rank, record)
@@ -109,6 +111,7 @@ def read_job(folder: Path, rules: Sequence[Rule], *, since: float = 0.0) -> JobR
     report.ranks = tuple(sorted(spoke))
     _complete(report, {rank for rank, _ in said.crashes})
     facts = [*said.facts, *turns(each for rank in said.issued for each in said.issued[rank])]
+    facts += stalls(each for rank in said.stalls for each in said.stalls[rank])
     report.findings = merge([*said.findings, *_disagreements(facts, rules, report)])
     report.verdicts = [_verdict(key, by_rank) for key, by_rank in sorted(said.verdicts.items())]
     report.crashes = _crashes(said.crashes)

@@ -25,6 +25,7 @@ from .hooks import closing, install
 from .ledger import Built, label_of
 from .session import ContractViolation, OnFinding, Options, Session
 from .sites import here
+from .stall import StallWatch
 
 
 class Check:
@@ -56,27 +57,32 @@ def check(
     select: Sequence[str] = (),
     ignore: Sequence[str] = (),
     report_dir: str | Path | None = None,
+    stall_after: float = 10.0,
 ) -> Iterator[Check]:
     """Watch what happens in the block, on this rank.
 
     ``model`` and ``optimizer`` are named where they were made before the block. ``steps`` is the
     number of optimizer steps to watch; 0 watches the whole block. With ``on_finding="raise"`` the
     first error raises :class:`ContractViolation` at the place where it is seen. With
-    ``report_dir`` each rank writes its report there, for ``fsdp2-lint report``. All ranks have to
-    leave the block: they then compare notes through the job's store.
+    ``report_dir`` each rank writes its report there, for ``fsdp2-lint report``, also what it does when
+    the others have waited for it for ``stall_after`` seconds. All ranks have to leave the block: they
+    then compare notes through the job's store.
     """
     rank = adapter.own_rank()
     file = RankFile(Path(report_dir), rank) if report_dir is not None else None
-    session = Session(file, Options(steps, on_finding, tuple(select), tuple(ignore)))
+    session = Session(file, Options(steps, on_finding, tuple(select), tuple(ignore), stall_after))
     watched = Check(session)
     if model is not None:
         _adopt(session, model, optimizer, here())
     install(session)
+    stalls = StallWatch(session)
+    stalls.start()
     code = 1
     try:
         yield watched
         code = 0
     finally:
+        stalls.stop()
         closing.finish(session, code)
         watched._findings = _together(session, rank) if code == 0 else list(session.findings.values())
     if on_finding == "raise":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 import io
 import os
@@ -18,6 +19,7 @@ from . import adapter, crash
 from .hooks import closing, install
 from .session import Options, Session
 from .sites import is_users
+from .stall import StallWatch
 
 
 def run_script(script: str, arguments: Sequence[str], options: Options, folder: Path, *, live: bool) -> int:
@@ -29,10 +31,12 @@ def run_script(script: str, arguments: Sequence[str], options: Options, folder: 
     session = open_session(options, folder, script)
     if live and adapter.own_rank() == 0:
         session.announce = _announce
-        session.closed = lambda: _announce_disagreements(session, folder)
+        session.closed = functools.partial(_announce_disagreements, session, folder, set())
     sys.argv = [script, *arguments]
     sys.path[0] = os.path.dirname(os.path.realpath(script))
     install(session)
+    stalls = StallWatch(session, session.closed)
+    stalls.start()
     code = 0
     try:
         _execute(script)
@@ -41,6 +45,7 @@ def run_script(script: str, arguments: Sequence[str], options: Options, folder: 
     except BaseException as error:
         code = 130 if isinstance(error, KeyboardInterrupt) else 1
         note_crash(session, error)
+    stalls.stop()
     return close_session(session, code)
 
 
@@ -70,11 +75,14 @@ def _announce(finding: Finding) -> None:
     print(f"fsdp2-lint: {head}", file=sys.stderr, flush=True)
 
 
-def _announce_disagreements(session: Session, folder: Path) -> None:
+def _announce_disagreements(session: Session, folder: Path, told: set[tuple[str, str, int]]) -> None:
     """What the ranks have said so far, side by side. Whoever is late is heard in the final report."""
     for finding in read_job(folder, session.rules).findings:
-        if finding.key not in session.findings and session.selection.shows(finding):
+        if finding.key not in session.findings and finding.key not in told and session.selection.shows(finding):
+            told.add(finding.key)
             _announce(finding)
+            for label in finding.related:
+                print(f"  {label.site}: {label.message}", file=sys.stderr, flush=True)
 
 
 def open_session(options: Options, folder: Path, script: str = "") -> Session:

@@ -43,12 +43,13 @@ class ContractViolation(RuntimeError):
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """``steps``: optimizer steps to watch, 0 for all of them."""
+    """``steps``: optimizer steps to watch, 0 for all. ``stall_after``: seconds that ranks may wait; 0: for ever."""
 
     steps: int = 3
     on_finding: OnFinding = "report"
     select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
+    stall_after: float = 10.0
 
 
 class Session:

@@ -116,6 +116,19 @@ def main_frame() -> FrameType | None:
     return sys._current_frames().get(threading.main_thread().ident or 0)
 
 
+_DISTRIBUTED = os.path.join(_TORCH, "distributed") + os.sep
+
+
+def waits_in_torch(frame: FrameType | None) -> bool:
+    """Has the user's code called something that communicates, and not come back yet?"""
+    for each in frames_from(frame):
+        if _layer(each.f_code.co_filename) == "user":
+            return False
+        if os.path.abspath(each.f_code.co_filename).startswith(_DISTRIBUTED):
+            return True
+    return False
+
+
 _AROUND = {"wrapper", "_wrapper", "wrapped", "watched", "inner", "decorate_context", "_fn", "__call__", "watch"}
 
 

@@ -88,6 +88,14 @@ CASES = {
         "rank 0 issued barrier while rank 1 issued barrier: the job hangs or aborts",
         TURN,
     ),
+    "FSDP803": Case(
+        "stall",
+        ({"state": "waits"}, {"state": "waits"}),
+        ({"state": "away"}, {"state": "waits"}),
+        9,
+        "rank 0 did not arrive while rank 1 waited for more than 10 seconds in barrier()",
+        {"by": "barrier()", "after": "10", "over": "no"},
+    ),
     "FSDP804": Case(
         "turn",
         ({"issued": "a"}, {"issued": "a"}),
@@ -95,6 +103,14 @@ CASES = {
         20,
         "rank 0 runs another batch, and rank 1 has left the loop: the job hangs",
         TURN | {"parted": "batch"},
+    ),
+    "FSDP805": Case(
+        "replicas",
+        ({"a": "x", "b": "y"}, {"a": "x", "b": "y"}),
+        ({"a": "x", "b": "y"}, {"a": "x", "b": "z"}),
+        9,
+        "b differs between rank 0 and rank 1 after this step: the replicas of an HSDP mesh train apart",
+        {"what": "weights"},
     ),
     "FSDP808": Case(
         "batch",
@@ -318,3 +334,16 @@ def test_batches_that_all_ranks_have() -> None:
     first = {"batch 1": "p", "batch 2": "q", "batch 3": "r"}
     (found,) = judge("FSDP808", first, {"batch 1": "p", "batch 2": "q"})
     assert found.primary.site == site(9)
+
+
+# Replicas and buffers
+
+
+def test_buffers_that_differ() -> None:
+    """Statistics of batches are expected to; a checkpoint that has the others of one rank only is a surprise."""
+    buffers = {"what": "buffers"}
+    first, second = {"norm.running_mean": "a", "seen": "b"}, {"norm.running_mean": "x", "seen": "y"}
+    (found,) = judge("FSDP805", first, second, traits=buffers)
+    assert (found.severity, found.message.split()[2]) == (Severity.WARNING, "seen")
+    (found,) = judge("FSDP805", first, {**second, "seen": "b"}, traits=buffers)
+    assert (found.severity, "norm.running_mean" in found.message) == (Severity.INFO, True)

@@ -42,24 +42,31 @@ class Job:
 
 
 def run_program(
-    script: Path, folder: Path, *arguments: object, ranks: int = 2, steps: int = 3, timeout: float = 60.0
+    script: Path,
+    folder: Path,
+    *arguments: object,
+    ranks: int = 2,
+    steps: int = 3,
+    timeout: float = 60.0,
+    stall_after: float = 10.0,
 ) -> Job:
     """Run ``script`` on gloo ranks, each under the hooks; reports and output go to ``folder``."""
     folder.mkdir(parents=True, exist_ok=True)
-    work = (str(script), [str(each) for each in arguments], str(folder), steps)
+    work = (str(script), [str(each) for each in arguments], str(folder), steps, stall_after)
     # A timeout of the group's own, so that a hang ends as an error.
     outcomes = run_ranks(_watched, ranks, *work, timeout=timeout, environment={"FSDP2_LINT_DEBUG": ""})
     return Job(read_job(folder, registry.rules()), outcomes, folder)
 
 
-def _watched(script: str, arguments: list[str], folder: str, steps: int) -> None:
+def _watched(script: str, arguments: list[str], folder: str, steps: int, stall_after: float) -> None:
     from fsdp2_lint.runtime.script import run_script
     from fsdp2_lint.runtime.session import Options
 
     _redirect(Path(folder) / f"rank{os.environ['RANK']}.txt")
     os.chdir(folder)
     sys.path.insert(0, "")  # what a script's folder replaces
-    raise SystemExit(run_script(script, arguments, Options(steps, select=("ALL",)), Path(folder), live=False))
+    options = Options(steps, select=("ALL",), stall_after=stall_after)
+    raise SystemExit(run_script(script, arguments, options, Path(folder), live=False))
 
 
 def _redirect(path: Path) -> None:

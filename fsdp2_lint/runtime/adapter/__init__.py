@@ -20,7 +20,17 @@ from .groups import (
     state_of,
     states_below,
 )
-from .modules import FSDPModule, is_fake, local, original_class, own_buffers, own_parameters, unwrapped, version
+from .modules import (
+    FSDPModule,
+    is_fake,
+    local,
+    non_persistent,
+    original_class,
+    own_buffers,
+    own_parameters,
+    unwrapped,
+    version,
+)
 from .probe import all_ranks, first_cuda_use, is_captured, missing, own_rank, place, store
 
 __all__ = [
@@ -46,6 +56,7 @@ __all__ = [
     "missing",
     "modules_of",
     "modules_that_are_called",
+    "non_persistent",
     "only_makes_states",
     "original_class",
     "own_buffers",

@@ -35,6 +35,11 @@ def own_buffers(module: nn.Module) -> dict[str, torch.Tensor | None]:
     return module._buffers
 
 
+def non_persistent(module: nn.Module) -> set[str]:
+    """The names of the module's own buffers that its state dict leaves out."""
+    return module._non_persistent_buffers_set
+
+
 def local(tensor: torch.Tensor) -> torch.Tensor:
     """This rank's part of a DTensor, without copying and without autograd."""
     return tensor._local_tensor if isinstance(tensor, DTensor) else tensor.detach()

@@ -7,6 +7,7 @@ import time
 from ...vocab.events.plans import PlanSettled
 from ...vocab.events.process import ProgramEnded
 from ...vocab.events.training import TrainingSeen
+from .. import replicas
 from ..handles import RuntimeModel, RuntimeProcess
 from ..ledger import Trained
 from ..session import ContractViolation, Session
@@ -57,6 +58,7 @@ def look_at_training(session: Session, model: Trained) -> None:
         model.seen = True
         when = session.ledger.inside(top)[-1].when
         session.hear(TrainingSeen(when=when, model=RuntimeModel(session.ledger, top)))
+        replicas.after_training(session, model)
 
 
 def close(session: Session, *, why: str) -> None:

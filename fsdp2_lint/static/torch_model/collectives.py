@@ -9,8 +9,8 @@ from astroid import nodes
 from ..store import Items
 from ..values import NONE, ListV, Obj, Params, ParamV, Value, unknown
 from . import generators
-from .steps import clipped
 from .composition import exchanged
+from .steps import clipped
 from .tables import external, method
 
 if TYPE_CHECKING:

@@ -9,6 +9,7 @@ from ..handles import Program
 from . import (  # noqa: F401 (they register)
     calls,
     checkpoints,
+    composition,
     copies,
     forward,
     fsdp1_methods,
@@ -16,13 +17,12 @@ from . import (  # noqa: F401 (they register)
     initialisation,
     losses,
     migration,
-    composition,
     plans,
     policies,
     precision,
     process,
-    state_helpers,
     scalers,
+    state_helpers,
     steps,
     training,
 )
