@@ -47,7 +47,7 @@ class Targets(Machine):
                 elif isinstance(leaf, ParamV) and target.attrname == "requires_grad":
                     self.frozen(leaf, value, target)
                 elif isinstance(leaf, ParamV):
-                    self.overwritten(leaf, target)
+                    self.overwritten(leaf, target, target.attrname)
         elif isinstance(target, nodes.Subscript):
             self.set_item(self.eval(target.value), self.eval(target.slice), value, target)
         elif isinstance(target, (nodes.Tuple, nodes.List)):
@@ -153,6 +153,7 @@ class Targets(Machine):
             old = self.get_attr(self.eval(target.expr), target.attrname, target)
         else:
             old = self.eval(target)
+            self.augmented(node, old)
             for _, leaf in self.alternatives(old):
                 if isinstance(leaf, ParamV):
                     self.overwritten(leaf, node)

@@ -39,6 +39,7 @@ from . import (  # noqa: F401 (they register)
     rank,
     reflection,
     sharding,
+    slices,
     state_dict,
     value_methods,
 )
@@ -73,6 +74,7 @@ class TorchModel(Objects):
     def call_external(self: Interpreter, qname: str, call: Call) -> Value:
         handler = EXTERNALS.get(qname)
         self.called_name = qname
+        slices.initialised(self, qname, call)
         if self.blank.atoms and (handler is None or qname.startswith(blank.FILLERS)):
             blank.handed(self, qname, call)
         if handler is not None:
@@ -182,6 +184,7 @@ class TorchModel(Objects):
             self.called_name = name
             return handler(self, obj, call)
         blank.method_called(self, obj, name, call)
+        slices.method_called(self, obj, name, call)
         if not self.harmless_object(obj):
             self.opened(f"{describe(obj)}.{name}()", call, receiver=obj)
         self.callbacks(call)

@@ -18,7 +18,7 @@ from ..values import (
     Value,
     unknown,
 )
-from . import blank
+from . import blank, slices
 from .collectives import part_of_job
 from .tables import external, method
 
@@ -167,6 +167,8 @@ def tensor_method(machine: Interpreter, leaf: StateTensor | ParamV, name: str, c
         "requires_grad_",
     ):
         return leaf
+    if isinstance(leaf, ParamV):
+        slices.method_called(machine, leaf, name, call)
     if name.endswith("_"):
         blank.written(machine, call.node, [leaf], in_place=True, buffers=False)
     return unknown(f"{name}()")
