@@ -50,7 +50,7 @@ class Targets(Machine):
                     for _, model in self.alternatives(leaf.model):
                         self.emit("zeroed", target, model if isinstance(model, Obj) else None)
                 elif isinstance(leaf, ParamV):
-                    self.overwritten(leaf, target)
+                    self.overwritten(leaf, target, target.attrname)
         elif isinstance(target, nodes.Subscript):
             self.set_item(self.eval(target.value), self.eval(target.slice), value, target)
         elif isinstance(target, (nodes.Tuple, nodes.List)):
@@ -156,6 +156,7 @@ class Targets(Machine):
             old = self.get_attr(self.eval(target.expr), target.attrname, target)
         else:
             old = self.eval(target)
+            self.augmented(node, old)
             for _, leaf in self.alternatives(old):
                 if isinstance(leaf, ParamV):
                     self.overwritten(leaf, node)

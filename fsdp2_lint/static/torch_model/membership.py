@@ -12,7 +12,7 @@ from ..guards import TOP
 from ..interp.machine import Machine
 from ..relations import Address, Relation, address, relation
 from ..values import BELOW, EACH, Atom, ClassV, Ext, Func, Obj, ParamV, Value, is_each
-from . import blank, dtypes, modules, optim
+from . import blank, dtypes, modules, optim, slices
 from .frameworks import framework_of
 from .module_tree import lacks_reset
 
@@ -87,6 +87,7 @@ class Membership(Machine):
     def attached(self: Interpreter, owner: Obj, name: str, value: Value, node: nodes.NodeNG) -> None:
         """An attribute is set: modules adopt their parts, and late parts are recorded."""
         blank.overwritten(self, owner.child(name), node, value)
+        slices.data_set(self, owner, name, node)
         if owner.atom.facts.get("module"):
             self.adopt(owner, name, value)
         if name == "param_groups":
@@ -221,11 +222,15 @@ class Membership(Machine):
             return ("truth", (LARGE, *asked))  # a filter by unknown classes: which modules pass is open
         return ("truth", asked)
 
-    def overwritten(self: Interpreter, leaf: ParamV, node: nodes.NodeNG) -> None:
-        """Another tensor takes the place of a parameter, or of a part of it."""
+    def overwritten(self: Interpreter, leaf: ParamV, node: nodes.NodeNG, name: str = "") -> None:
+        """Another tensor takes the place of a parameter (of its ``data``), or of a part of it."""
+        slices.data_set(self, leaf, name, node)
         blank.written(self, node, [leaf], buffers=False)
-        if isinstance(node, nodes.AssignAttr) and node.attrname == "data":
+        if name == "data":
             dtypes.parameter_converted(self, leaf, node)
+
+    def augmented(self: Interpreter, node: nodes.AugAssign, value: Value) -> None:
+        slices.augmented(self, node, value)
 
     def frozen(self: Interpreter, leaf: ParamV, switch: Value, node: nodes.NodeNG) -> None:
         for _, model in self.alternatives(leaf.model):

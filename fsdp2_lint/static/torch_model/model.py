@@ -48,6 +48,7 @@ from . import (  # noqa: F401 (they register)
     reflection,
     scalers,
     sharding,
+    slices,
     state_dict,
     steps,
     uses,
@@ -85,6 +86,7 @@ class TorchModel(Objects):
         handler = EXTERNALS.get(qname)
         self.called_name = qname
         uses.operation(self, qname, call)
+        slices.initialised(self, qname, call)
         if self.blank.atoms and (handler is None or qname.startswith(blank.FILLERS)):
             blank.handed(self, qname, call)
         api.called(self, qname, call)
@@ -193,6 +195,7 @@ class TorchModel(Objects):
             self.called_name = name
             return handler(self, obj, call)
         blank.method_called(self, obj, name, call)
+        slices.method_called(self, obj, name, call)
         if name not in TENSOR_METHODS and not self.harmless_object(obj):
             self.opened(f"{describe(obj)}.{name}()", call, receiver=obj)
         self.callbacks(call)

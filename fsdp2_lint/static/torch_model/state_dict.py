@@ -18,7 +18,7 @@ from ..values import (
     Value,
     unknown,
 )
-from . import blank
+from . import blank, slices
 from .async_saves import note_async_save
 from .collectives import part_of_job
 from .dtypes import parameter_converted
@@ -189,6 +189,8 @@ def tensor_method(machine: Interpreter, leaf: StateTensor | ParamV, name: str, c
         "requires_grad_",
     ):
         return leaf
+    if isinstance(leaf, ParamV):
+        slices.method_called(machine, leaf, name, call)
     if name.endswith("_"):
         blank.written(machine, call.node, [leaf], in_place=True, buffers=False)
     return unknown(f"{name}()")

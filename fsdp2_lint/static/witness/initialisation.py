@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...vocab.events.base import Event
-from ...vocab.events.initialisation import ForwardSeen, HollowCalled, Materialised, ResetCalled
+from ...vocab.events.initialisation import ForwardSeen, HollowCalled, Materialised, ParameterWritten, ResetCalled
 from ..handles import Program
 from ..handles.fresh import StaticFresh
 from ..handles.hollow import StaticHollow, StaticInitialised
 from ..handles.program import RELATED
 from ..handles.structure import stands_alone
+from ..handles.writes import StaticWrite
 from ..relations import Relation
 from ..trace import Step
 from ..values import Obj
@@ -67,3 +68,10 @@ def hollow(program: Program) -> Iterator[Event]:
 def reset(program: Program, step: Step) -> Iterator[Event]:
     if step.subject is not None and any(True for _ in program.units(step.subject, *RELATED)):
         yield ResetCalled(when=step.when, model=StaticInitialised(program, step, step.subject))
+
+
+@on("lost_write")
+def written(program: Program, step: Step) -> Iterator[Event]:
+    if step.subject is not None:
+        write = StaticWrite(program, step, step.subject)
+        yield ParameterWritten(when=step.when, write=write, exchanged=step["how"] == "data")

@@ -87,3 +87,20 @@ class ResetCalled(Event):  # reset_parameters is called on a sharded model, or o
     @property
     def subject(self) -> Initialised:
         return self.model
+
+
+class Write(Protocol):
+    """A write to a parameter through a slice of it, or through its ``data``."""
+
+    def lost(self) -> Answer:
+        """Is the parameter sharded by then, so that nothing reaches it? yes: Place of the sharding."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParameterWritten(Event):  # by either of the two ways that end beside a sharded parameter; S
+    write: Write
+    exchanged: bool  # its data is set to another tensor
+
+    @property
+    def subject(self) -> Write:
+        return self.write

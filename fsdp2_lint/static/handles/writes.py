@@ -1,0 +1,40 @@
+"""Writes that may end beside a sharded parameter."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ...vocab.answers import Answer, no, unknown, yes
+from ...vocab.finding import Place
+from ..relations import Relation
+from ..trace import Step
+from ..values import Obj
+from .program import RELATED, Handle, Program
+
+
+@dataclass(frozen=True, slots=True)
+class StaticWrite(Handle):
+    program: Program
+    step: Step
+    obj: Obj
+
+    def lost(self) -> Answer:
+        for formula, truth in self.step.guard.literals:
+            if not truth and formula[0] == "truth" and isinstance(formula[1], tuple) and formula[1][0] == "dtensor":
+                return no()  # the program asked, and writes to what is no DTensor
+        for sharding, _ in self.program.units(self.obj, Relation.SAME, Relation.INSIDE):
+            if not sharding.precedes(self.step):
+                continue
+            if sharding["options_open"] or {"shard_placement_fn", "ignored_params"} & set(sharding["options"]):
+                return unknown("whether it is sharded along its first dimension is not known")
+            if self.step.guard.blurred or self._gathered():
+                return unknown("whether it is sharded at this moment is not known")
+            return yes(Place(sharding.when, "sharded here"))
+        may = any(step.index < self.step.index for step, _ in self.program.units(self.obj, *RELATED, Relation.MAY))
+        return unknown("whether this very parameter is sharded by then is not known") if may else no()
+
+    def _gathered(self) -> bool:
+        return any(
+            step.subject is not None and self.program.relation(step.subject, self.obj) is not Relation.NONE
+            for step in self.program.trace.of("unshard", before=self.step)
+        )

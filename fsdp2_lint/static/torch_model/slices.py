@@ -1,0 +1,79 @@
+"""Writes that never reach a sharded parameter: through a slice of it, or by exchanging its ``data``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from astroid import nodes
+
+from ..values import Const, Obj, ParamV, Value
+
+if TYPE_CHECKING:
+    from ..interp.call import Call
+    from ..interp.interpreter import Interpreter
+
+_NO_WRITES = ("requires_grad_", "detach_", "retain_grad_", "share_memory_", "rename_")
+
+
+def method_called(machine: Interpreter, receiver: Obj | ParamV, name: str, call: Call) -> None:
+    """``weight[0].zero_()``: the slice of a DTensor is a tensor of its own."""
+    if machine.any_sharded and name.endswith("_") and not name.endswith("__") and name not in _NO_WRITES:
+        func = call.node.func if isinstance(call.node, nodes.Call) else None
+        if isinstance(func, nodes.Attribute) and _takes_rows(func.expr):
+            _lost(machine, receiver, call.node, "slice")
+
+
+def initialised(machine: Interpreter, qname: str, call: Call) -> None:
+    """``nn.init.zeros_(weight[0])``."""
+    if machine.any_sharded and qname.startswith("torch.nn.init.") and call.args:
+        node = call.node.args[0] if isinstance(call.node, nodes.Call) and call.node.args else None
+        for _, leaf in machine.alternatives(call.args[0]) if node is not None and _takes_rows(node) else ():
+            if isinstance(leaf, (Obj, ParamV)):
+                _lost(machine, leaf, call.node, "slice")
+
+
+def augmented(machine: Interpreter, node: nodes.AugAssign, value: Value) -> None:
+    """``weight[:4] *= 2``."""
+    if machine.any_sharded and _takes_rows(node.target):
+        for _, leaf in machine.alternatives(value):
+            if isinstance(leaf, (Obj, ParamV)):
+                _lost(machine, leaf, node, "slice")
+
+
+def data_set(machine: Interpreter, owner: Value, name: str, node: nodes.NodeNG) -> None:
+    """``parameter.data = tensor``."""
+    if machine.any_sharded and name == "data" and isinstance(owner, (Obj, ParamV)):
+        _lost(machine, owner, node, "data")
+
+
+def _takes_rows(node: nodes.NodeNG) -> bool:
+    """Is it a part along the first dimension, which is the one that is sharded?"""
+    while isinstance(node, nodes.Attribute) and node.attrname == "data":
+        node = node.expr
+    if not isinstance(node, nodes.Subscript):
+        return False
+    index = node.slice.elts[0] if isinstance(node.slice, nodes.Tuple) and node.slice.elts else node.slice
+    if isinstance(index, nodes.Slice):
+        return any(part is not None for part in (index.lower, index.upper, index.step))
+    return not (isinstance(index, nodes.Const) and (index.value is None or index.value is Ellipsis))
+
+
+def _lost(machine: Interpreter, written: Obj | ParamV, node: nodes.NodeNG, how: str) -> None:
+    if machine.inside:  # in a forward the parameters are whole
+        return
+    if isinstance(written, ParamV):
+        owners = [leaf for _, leaf in machine.alternatives(written.model) if isinstance(leaf, Obj)]
+    else:
+        at = written
+        while at.parent is not None and (at.item == "data" or isinstance(at.item, str) and at.item.startswith("[")):
+            at = at.parent
+        owners = [at] if _is_parameter(at) else []
+    for owner in owners:
+        if machine.in_sharded(owner):
+            machine.emit("lost_write", node, owner, how=how, tensor=written)
+
+
+def _is_parameter(obj: Obj) -> bool:
+    if obj.parent is None:
+        return obj.atom.facts.get("parameter") is not None
+    return obj.item in ("weight", "bias") and obj.atom.facts.get("buffers", {}).get(obj.item, Const) is Const
