@@ -51,7 +51,7 @@ class Driver:
         for path in plan.seeds:
             module = self.project.module(path)
             if module is not None:
-                for event in (*imported_events(module, self.project), *names_imported(module)):
+                for event in (*imported_events(module, self.project), *names_imported(module, self.project)):
                     self.court.hear(event)
         later: list[Entry] = []
         for entry in plan.scripts:
