@@ -4,13 +4,73 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from dataclasses import dataclass
 
+from ..vocab.answers import Answer, Many, many, no, yes
+from ..vocab.events.migration import Fsdp1Wrapped
+from ..vocab.finding import Moment, Place, Site
 from .project import Project, Unreadable
 
 CLASS = "FullyShardedDataParallel"
 # What a program asks for that can tell a module of FSDP2 from others.
 _FSDP2_NAMES = frozenset({"FSDPModule", "unshard", "reshard", "set_requires_gradient_sync", "set_is_last_backward"})
 _ASKING = frozenset({"isinstance", "issubclass", "hasattr", "getattr"})
+
+
+_PARAMETERS = (
+    "module", "process_group", "sharding_strategy", "cpu_offload", "auto_wrap_policy", "backward_prefetch",
+    "mixed_precision", "ignored_modules", "param_init_fn", "device_id", "sync_module_states", "forward_prefetch",
+    "limit_all_gathers", "use_orig_params", "ignored_states", "device_mesh",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Fsdp1Call:
+    """One call of the class. ``fsdp2``: a file of the same program that speaks of FSDP2, or nothing."""
+
+    path: str
+    node: ast.Call
+    fsdp2: str
+
+    def alternative(self) -> Answer:
+        return yes(Place(Moment(Site(self.fsdp2, 1)), "FSDP2 is used here")) if self.fsdp2 else no()
+
+    def arguments(self) -> Many[Place]:
+        given = [*zip(_PARAMETERS, self.node.args), *((each.arg, each.value) for each in self.node.keywords)]
+        open_why = "" if all(name for name, _ in given) else "**keywords that were not followed"
+        return many((self._argument(name, value) for name, value in given if name not in (None, "module")), open_why)
+
+    def _argument(self, name: str | None, value: ast.expr) -> Place:
+        literal = f"={value.attr}" if isinstance(value, ast.Attribute) else ""
+        return Place(Moment(site_of(self.path, value)), f"{name}{literal}")
+
+
+def site_of(path: str, node: ast.expr) -> Site:
+    end_row, end_column = node.end_lineno or node.lineno, node.end_col_offset or 0
+    return Site(path, node.lineno, node.col_offset + 1, end_row, end_column + 1)
+
+
+def wrapped_events(project: Project) -> Iterator[Fsdp1Wrapped]:
+    """Every call of the class by a name that its own file imports."""
+    for path, tree in _files(project, CLASS):
+        names = {CLASS, *_aliases(tree)}
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Call) and _name(node.func) in names:
+                call = Fsdp1Call(path, node, _speaks_of_fsdp2(project, path))
+                yield Fsdp1Wrapped(when=Moment(site_of(path, node)), wrapper=call)
+
+
+def _speaks_of_fsdp2(project: Project, path: str) -> str:
+    """The file itself, one that it reaches by imports, or one that imports it and reaches FSDP2 some other way."""
+    seen, queue = {path}, [path]
+    while queue:
+        at = queue.pop()
+        if at in project.relevant:
+            return at
+        more = [other for other in project.imported_by.get(at, ()) if other not in seen]
+        seen.update(more)
+        queue += more
+    return ""
 
 
 def wraps_with_fsdp1(project: Project) -> bool:
@@ -32,13 +92,19 @@ def asks_for_fsdp2(project: Project) -> bool:
 
 
 def _trees(project: Project, word: str) -> Iterator[ast.Module]:
+    for _, tree in _files(project, word):
+        yield tree
+
+
+def _files(project: Project, word: str) -> Iterator[tuple[str, ast.Module]]:
+    """Files that mention a word."""
     for path in project.files:
         try:
             data = project.data(path)
         except Unreadable:
             continue
         if word.encode() in data and (tree := project.ast(path)) is not None:
-            yield tree
+            yield path, tree
 
 
 def _aliases(tree: ast.Module) -> Iterator[str]:
