@@ -25,16 +25,23 @@ class Fsdp1InUse(Rule):
         strategy, because = DEFAULT_STRATEGY, []
         for place in event.wrapper.arguments():
             keyword, _, value = place.words.partition("=")
-            if keyword == "sharding_strategy" and value in STRATEGIES:
+            if keyword == "sharding_strategy":
                 strategy = value
+            if keyword == "sharding_strategy" and value in STRATEGIES:
                 because.append((place.when, f"{value} becomes {STRATEGIES[value]}"))
             elif keyword in KEYWORDS:
                 because.append((place.when, f"{keyword} becomes {KEYWORDS[keyword]}"))
         yield self.found(
             event.when,
-            f"the model is wrapped by FSDP1; in FSDP2 this is fully_shard with {STRATEGIES[strategy]}"
-            if strategy != "NO_SHARD"
-            else f"the model is wrapped by FSDP1 without sharding; use {STRATEGIES[strategy]}",
+            f"the model is wrapped by FSDP1; {_instead(strategy)}",
             "FullyShardedDataParallel is called here",
             *because,
         )
+
+
+def _instead(strategy: str) -> str:
+    """The whole call in FSDP2; the strategy may be a setting, which nobody knows here."""
+    if strategy == "NO_SHARD":
+        return f"without sharding, use {STRATEGIES[strategy]}"
+    how = f" with {STRATEGIES[strategy]}" if strategy in STRATEGIES else " on each block and on the model"
+    return f"in FSDP2 this is fully_shard{how}"

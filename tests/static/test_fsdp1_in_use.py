@@ -26,6 +26,7 @@ def found(folder: Path, files: dict[str, str], select: str = "FSDP907") -> list[
         ("FSDP(model, sharding_strategy=ShardingStrategy.SHARD_GRAD_OP)", "reshard_after_forward=False"),
         ("FSDP(model, None, ShardingStrategy._HYBRID_SHARD_ZERO2)", "a 2-D mesh (replicate, shard), and reshard_after"),
         ("FSDP(model, sharding_strategy=ShardingStrategy.NO_SHARD)", "use DistributedDataParallel"),
+        ("FSDP(model, sharding_strategy=chosen)", "in FSDP2 this is fully_shard on each block and on the model"),
         ("FSDP(model, **settings)", "fully_shard with"),
     ],
 )
