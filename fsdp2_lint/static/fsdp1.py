@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from ..vocab.answers import Answer, Many, many, no, yes
@@ -52,7 +52,7 @@ def site_of(path: str, node: ast.expr) -> Site:
 
 def wrapped_events(project: Project) -> Iterator[Fsdp1Wrapped]:
     """Every call of the class by a name that its own file imports."""
-    for path, tree in _files(project, CLASS):
+    for path, tree in _files(project, CLASS, project.files):
         names = {CLASS, *_aliases(tree)}
         for node in ast.walk(tree):
             if isinstance(node, ast.Call) and _name(node.func) in names:
@@ -73,32 +73,46 @@ def _speaks_of_fsdp2(project: Project, path: str) -> str:
     return ""
 
 
-def wraps_with_fsdp1(project: Project) -> bool:
-    """Does any file call the class, or hand it on to something that may?"""
-    trees = list(_trees(project, CLASS))
+def wraps_with_fsdp1(project: Project, files: Collection[str]) -> bool:
+    """Does any of these files call the class, or hand it on to something that may?"""
+    trees = [tree for _, tree in _files(project, CLASS, files)]
     names = {CLASS, *(alias for tree in trees for alias in _aliases(tree))}
-    others = [tree for name in names - {CLASS} for tree in _trees(project, name)]
+    others = [tree for name in names - {CLASS} for _, tree in _files(project, name, files)]
     return any(_is_used(tree, names) for tree in (*trees, *others))
 
 
-def asks_for_fsdp2(project: Project) -> bool:
-    """Does any file test for a module of FSDP2, by its class or by a method that only it has?"""
+def asks_for_fsdp2(project: Project, files: Collection[str]) -> bool:
+    """Does any of these files test for a module of FSDP2, by its class or by a method that only it has?"""
     return any(
         isinstance(node, ast.Call) and _name(node.func) in _ASKING and _FSDP2_NAMES & set(_mentioned(node))
         for word in _FSDP2_NAMES
-        for tree in _trees(project, word)
+        for _, tree in _files(project, word, files)
         for node in ast.walk(tree)
     )
 
 
-def _trees(project: Project, word: str) -> Iterator[ast.Module]:
-    for _, tree in _files(project, word):
-        yield tree
+def files_around(project: Project, path: str) -> set[str]:
+    """The file, what imports it, directly or not, and all that those import: the programs that it is a part of."""
+    found, queue = {path}, [path]
+    while queue:
+        more = [each for each in project.imported_by.get(queue.pop(), ()) if each not in found]
+        found.update(more)
+        queue += more
+    imports: dict[str, list[str]] = {}
+    for target, importers in project.imported_by.items():
+        for importer in importers:
+            imports.setdefault(importer, []).append(target)
+    queue = list(found)
+    while queue:
+        more = [each for each in imports.get(queue.pop(), ()) if each not in found]
+        found.update(more)
+        queue += more
+    return found
 
 
-def _files(project: Project, word: str) -> Iterator[tuple[str, ast.Module]]:
+def _files(project: Project, word: str, among: Collection[str]) -> Iterator[tuple[str, ast.Module]]:
     """Files that mention a word."""
-    for path in project.files:
+    for path in among:
         try:
             data = project.data(path)
         except Unreadable:
