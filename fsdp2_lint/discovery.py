@@ -26,11 +26,15 @@ class Discovered:
     overlay: dict[str, bytes] = field(default_factory=dict)
     errors: list[tuple[str, str]] = field(default_factory=list)
     root: str = ""
+    words: tuple[bytes, ...] = WORDS
 
 
-def discover(paths: Iterable[str], *, stdin: tuple[str, bytes] | None = None) -> Discovered:
-    """Walk folders, take files as they are named. ``stdin`` is a file name and its contents."""
-    found = Discovered()
+def discover(paths: Iterable[str], *, stdin: tuple[str, bytes] | None = None, words: Iterable[str] = ()) -> Discovered:
+    """Walk folders, take files as they are named. ``stdin`` is a file name and its contents.
+
+    ``words`` make a file a candidate too.
+    """
+    found = Discovered(words=(*WORDS, *(word.encode() for word in words)))
     seen: set[str] = set()
     places: list[str] = []
     if stdin is not None:
@@ -87,8 +91,10 @@ def _read_walked(path: str, found: Discovered) -> None:
     except FileNotFoundError:
         return  # deleted since it was listed
     found.files.append(path)
-    if WORDS[0] in data or WORDS[1] in data:
-        found.candidates.append(path)
+    for word in found.words:
+        if word in data:
+            found.candidates.append(path)
+            return
 
 
 def _read_explicit(given: str, path: str, found: Discovered) -> None:
@@ -108,7 +114,7 @@ def _read_explicit(given: str, path: str, found: Discovered) -> None:
 def _take_explicit(found: Discovered, path: str, data: bytes) -> None:
     found.files.append(path)
     found.explicit[path] = data
-    if any(word in data for word in WORDS):
+    if any(word in data for word in found.words):
         found.candidates.append(path)
 
 

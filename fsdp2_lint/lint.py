@@ -48,11 +48,13 @@ def lint(
 
     ``target`` is the torch that the code is to run on; None leaves that to the project's settings and pins.
     """
+    words: set[str] = set()
     if select or ignore:  # a misspelt code is an error even where there is nothing to find
         from fsdp2_lint import registry
 
-        registry.select(registry.rules(), select, ignore)
-    found = discover(paths, stdin=stdin)
+        chosen, _ = registry.select(registry.rules(), select, ignore)
+        words.update(word for rule in chosen for word in rule.words)
+    found = discover(paths, stdin=stdin, words=sorted(words))
     report = Report(files=len(found.files), candidates=len(found.candidates), sources=Sources(found.overlay))
     report.failures = [f"{display_path(path)}: {reason}" for path, reason in found.errors]
     if not found.files and not found.errors:

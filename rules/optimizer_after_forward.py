@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from fsdp2_lint.vocab.events.training import OptimizerSettled
 from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
+from fsdp2_lint.vocab.target import about_root
 
 
 class OptimizerAfterForward(Rule):
@@ -26,6 +27,6 @@ class OptimizerAfterForward(Rule):
                 (temporary.replaced, f"this forward leaves the root of {temporary.label} gathered"),
                 (temporary.read, f"{event.optimizer.label} takes the temporary parameters here"),
                 f"the optimizer is built after a forward that left {temporary.label} gathered: "
-                "the root's parameters never train",
+                f"the root's parameters never train{about_root(self.target)}",
                 blame="late",
             )

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from fsdp2_lint.vocab.events.forward import OldWeightsMet
 from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
+from fsdp2_lint.vocab.target import about_root
 
 
 class StaleRoot(Rule):
@@ -24,7 +25,8 @@ class StaleRoot(Rule):
         for left in stale:
             yield self.found(
                 left.gathered,
-                f"this forward leaves {left.label} gathered over optimizer.step(): the next one uses the old weights",
+                f"this forward leaves {left.label} gathered over optimizer.step(): the next one uses the old weights"
+                f"{about_root(self.target)}",
                 f"{left.label} is gathered here",
                 (left.stepped, "the step changes the shards, not the gathered copy"),
                 (event.when, "the old copy is used here"),

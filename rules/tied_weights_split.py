@@ -6,6 +6,9 @@ from collections.abc import Iterator
 
 from fsdp2_lint.vocab.events.plans import UnitReady
 from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
+from fsdp2_lint.vocab.target import in_words
+
+REFUSED_SINCE = (2, 12)  # at the first forward; before, each copy goes its own way in silence
 
 
 class TiedWeightsSplit(Rule):
@@ -16,6 +19,10 @@ class TiedWeightsSplit(Rule):
     witnesses = "R"
     help = "shard both modules in one call, fully_shard([a, b]), or leave both to the root"
 
+    def _consequence(self) -> str:
+        version = in_words(self.target)
+        return f"{version} refuses it" if self.target >= REFUSED_SINCE else f"in {version} the two are one no longer"
+
     def ready(self, event: UnitReady) -> Iterator[Outcome]:
         yield JUDGED
         tied, made = event.unit.tied_elsewhere(), event.unit.made()
@@ -25,7 +32,7 @@ class TiedWeightsSplit(Rule):
             if made:
                 yield self.found(
                     made.what,
-                    f"{name} is tied to a parameter that another group has taken: the two are one no longer",
+                    f"{name} is tied to a parameter that another group has taken: {self._consequence()}",
                     "this call takes the parameter a second time",
                     (earlier, "it is sharded here already, under its other name"),
                 )

@@ -11,7 +11,7 @@ from fsdp2_lint.errors import BadSetting
 from fsdp2_lint.lint import lint
 from fsdp2_lint.settings import Settings, settings
 from fsdp2_lint.static.pins import pinned_torch
-from fsdp2_lint.vocab.target import NEWEST, parse
+from fsdp2_lint.vocab.target import NEWEST, about_root, parse
 
 PROGRAM = "from torch.distributed._composable.fsdp import fully_shard\n"
 
@@ -119,3 +119,8 @@ def test_the_flag(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize("text", ["2.13", "2.13.0", "2.13.0+cpu", "2.13.0a0+git123", "2.13rc1", " 2.13 "])
 def test_versions(text: str) -> None:
     assert parse(text) == (2, 13)
+
+
+def test_findings_speak_of_the_target() -> None:
+    assert about_root((2, 8)) == ""
+    assert about_root((2, 7)) == "; torch 2.7 ignores reshard_after_forward=True on the root"

@@ -8,9 +8,11 @@ from collections.abc import Iterable
 
 from astroid import nodes
 
+from ..vocab.events.migration import Fsdp1Wrapped
 from ..vocab.rule import Court
 from .driving import drive
 from .entries import Entry, find_entries
+from .fsdp1 import wrapped_events
 from .garbage import Garbage
 from .guards import MAX_CONDITIONS, Pool, forget
 from .handles import Program
@@ -51,8 +53,10 @@ class Driver:
         for path in plan.seeds:
             module = self.project.module(path)
             if module is not None:
-                for event in (*imported_events(module, self.project), *names_imported(module)):
+                for event in (*imported_events(module, self.project), *names_imported(module, self.project)):
                     self.court.hear(event)
+        for event in wrapped_events(self.project) if self.court.hears(Fsdp1Wrapped) else ():
+            self.court.hear(event)
         later: list[Entry] = []
         for entry in plan.scripts:
             if plan.news(entry, self.ran) < NEW_PART:

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
 
+from ..vocab.answers import Answer, Many, many, no, yes
+from ..vocab.events.migration import Fsdp1Wrapped
+from ..vocab.finding import Moment, Place, Site
 from .project import Project, Unreadable
 
 CLASS = "FullyShardedDataParallel"
@@ -13,32 +17,108 @@ _FSDP2_NAMES = frozenset({"FSDPModule", "unshard", "reshard", "set_requires_grad
 _ASKING = frozenset({"isinstance", "issubclass", "hasattr", "getattr"})
 
 
-def wraps_with_fsdp1(project: Project) -> bool:
-    """Does any file call the class, or hand it on to something that may?"""
-    trees = list(_trees(project, CLASS))
+_PARAMETERS = (
+    "module", "process_group", "sharding_strategy", "cpu_offload", "auto_wrap_policy", "backward_prefetch",
+    "mixed_precision", "ignored_modules", "param_init_fn", "device_id", "sync_module_states", "forward_prefetch",
+    "limit_all_gathers", "use_orig_params", "ignored_states", "device_mesh",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Fsdp1Call:
+    """One call of the class. ``fsdp2``: a file of the same program that speaks of FSDP2, or nothing."""
+
+    path: str
+    node: ast.Call
+    fsdp2: str
+
+    def alternative(self) -> Answer:
+        return yes(Place(Moment(Site(self.fsdp2, 1)), "FSDP2 is used here")) if self.fsdp2 else no()
+
+    def arguments(self) -> Many[Place]:
+        given = [*zip(_PARAMETERS, self.node.args), *((each.arg, each.value) for each in self.node.keywords)]
+        open_why = "" if all(name for name, _ in given) else "**keywords that were not followed"
+        return many((self._argument(name, value) for name, value in given if name not in (None, "module")), open_why)
+
+    def _argument(self, name: str | None, value: ast.expr) -> Place:
+        literal = f"={value.attr}" if isinstance(value, ast.Attribute) else ""
+        return Place(Moment(site_of(self.path, value)), f"{name}{literal}")
+
+
+def site_of(path: str, node: ast.expr) -> Site:
+    end_row, end_column = node.end_lineno or node.lineno, node.end_col_offset or 0
+    return Site(path, node.lineno, node.col_offset + 1, end_row, end_column + 1)
+
+
+def wrapped_events(project: Project) -> Iterator[Fsdp1Wrapped]:
+    """Every call of the class by a name that its own file imports."""
+    for path, tree in _files(project, CLASS, project.files):
+        names = {CLASS, *_aliases(tree)}
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Call) and _name(node.func) in names:
+                call = Fsdp1Call(path, node, _speaks_of_fsdp2(project, path))
+                yield Fsdp1Wrapped(when=Moment(site_of(path, node)), wrapper=call)
+
+
+def _speaks_of_fsdp2(project: Project, path: str) -> str:
+    """The file itself, one that it reaches by imports, or one that imports it and reaches FSDP2 some other way."""
+    seen, queue = {path}, [path]
+    while queue:
+        at = queue.pop()
+        if at in project.relevant:
+            return at
+        more = [other for other in project.imported_by.get(at, ()) if other not in seen]
+        seen.update(more)
+        queue += more
+    return ""
+
+
+def wraps_with_fsdp1(project: Project, files: Collection[str]) -> bool:
+    """Does any of these files call the class, or hand it on to something that may?"""
+    trees = [tree for _, tree in _files(project, CLASS, files)]
     names = {CLASS, *(alias for tree in trees for alias in _aliases(tree))}
-    others = [tree for name in names - {CLASS} for tree in _trees(project, name)]
+    others = [tree for name in names - {CLASS} for _, tree in _files(project, name, files)]
     return any(_is_used(tree, names) for tree in (*trees, *others))
 
 
-def asks_for_fsdp2(project: Project) -> bool:
-    """Does any file test for a module of FSDP2, by its class or by a method that only it has?"""
+def asks_for_fsdp2(project: Project, files: Collection[str]) -> bool:
+    """Does any of these files test for a module of FSDP2, by its class or by a method that only it has?"""
     return any(
         isinstance(node, ast.Call) and _name(node.func) in _ASKING and _FSDP2_NAMES & set(_mentioned(node))
         for word in _FSDP2_NAMES
-        for tree in _trees(project, word)
+        for _, tree in _files(project, word, files)
         for node in ast.walk(tree)
     )
 
 
-def _trees(project: Project, word: str) -> Iterator[ast.Module]:
-    for path in project.files:
+def files_around(project: Project, path: str) -> set[str]:
+    """The file, what imports it, directly or not, and all that those import: the programs that it is a part of."""
+    found, queue = {path}, [path]
+    while queue:
+        more = [each for each in project.imported_by.get(queue.pop(), ()) if each not in found]
+        found.update(more)
+        queue += more
+    imports: dict[str, list[str]] = {}
+    for target, importers in project.imported_by.items():
+        for importer in importers:
+            imports.setdefault(importer, []).append(target)
+    queue = list(found)
+    while queue:
+        more = [each for each in imports.get(queue.pop(), ()) if each not in found]
+        found.update(more)
+        queue += more
+    return found
+
+
+def _files(project: Project, word: str, among: Collection[str]) -> Iterator[tuple[str, ast.Module]]:
+    """Files that mention a word."""
+    for path in among:
         try:
             data = project.data(path)
         except Unreadable:
             continue
         if word.encode() in data and (tree := project.ast(path)) is not None:
-            yield tree
+            yield path, tree
 
 
 def _aliases(tree: ast.Module) -> Iterator[str]:

@@ -20,14 +20,14 @@ PUBLIC = frozenset(
 PUBLIC_SINCE = (2, 6)
 
 
-def names_imported(module: Module) -> Iterator[ApiUsed]:
+def names_imported(module: Module, project: Project) -> Iterator[ApiUsed]:
     """Public names of torch that not every version has."""
     for node in module.tree.nodes_of_class(nodes.ImportFrom):
         for name, _ in node.names if not node.level else ():
             history = history_of_export(node.modname or "", name)
             if history is not None:
                 when = _when(module, node)
-                use = ImportedName(when, history, gated=_gated(node))
+                use = ImportedName(when, history, _gated(node), project.oldest_torch(module.path))
                 yield ApiUsed(when=when, name=f"{node.modname}.{name}", use=use)
 
 

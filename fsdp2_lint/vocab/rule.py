@@ -48,6 +48,7 @@ class Rule:
     help: ClassVar[str]
     confidence: ClassVar[Confidence] = Confidence.HIGH
     compares: ClassVar[str] = ""
+    words: ClassVar[tuple[str, ...]] = ()  # files with these are looked at even if nothing in them speaks of FSDP2
     handlers: ClassVar[dict[type[Event], Callable[..., Iterator[Outcome]]]] = {}
 
     def __init_subclass__(cls) -> None:
@@ -136,6 +137,10 @@ class Court:
         for rule in rules:
             for event_type, method in rule.handlers.items():
                 self._subscribed.setdefault(event_type, []).append((rule, method))
+
+    def hears(self, kind: type[Event]) -> bool:
+        """Does any rule ask for such events? What is dear to find need not be looked for otherwise."""
+        return kind in self._subscribed
 
     def hear(self, event: Event) -> tuple[list[Finding], list[Verdict]]:
         """Put an event before the rules; what they found in it, and the verdicts that it may have changed."""

@@ -87,6 +87,16 @@ def test_what_varies() -> None:
     assert absent([((2, 5), True), ((2, 9), False)], (2, 10)) == "it is gone since torch 2.9"
 
 
+def test_a_part_of_a_project_may_ask_for_a_newer_torch(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text('[project]\nname = "x"\ndependencies = ["torch==2.4.1"]\n')
+    (tmp_path / "fsdp").mkdir()
+    (tmp_path / "fsdp" / "requirements.txt").write_text("torch>=2.8\n")
+    for folder in (tmp_path, tmp_path / "fsdp"):
+        (folder / "train.py").write_text("from torch.distributed.fsdp import fully_shard\n")
+    found = [Path(each.primary.site.path) for each in lint([str(tmp_path)], select=["FSDP906"]).findings]
+    assert found == [tmp_path.resolve() / "train.py"]
+
+
 PROGRAM = """\
 import inspect
 import torch

@@ -22,6 +22,7 @@ _ASKS = re.compile(
     r"TypeError|ImportError",
     re.IGNORECASE,
 )
+_ELSEWHERE = "the file lies in a part of the project that asks for a newer torch"
 _GATED = "the program asks for the version, or allows for its absence, before"
 
 
@@ -32,11 +33,12 @@ class ImportedName:
     when: Moment
     history: History
     gated: bool
+    oldest: Version | None  # that the file has to run on
 
     def absent(self, version: Version) -> Answer:
         words = absent(self.history, version)
-        if words and self.gated:
-            return unknown(_GATED)
+        if words and (self.gated or _is_newer(self.oldest, version)):
+            return unknown(_GATED if self.gated else _ELSEWHERE)
         return yes(Place(self.when, words)) if words else no()
 
 
@@ -51,6 +53,8 @@ class StaticUse:
         words = absent(self.step["history"], version)
         if not words:
             return no()
+        if _is_newer(self.program.machine.project.oldest_torch(self.step.when.at.path), version):
+            return unknown(_ELSEWHERE)
         if self.step.subject is not None:
             sharded = StaticConverted(self.program, self.step.subject, self.step).sharded_by(Relation.SAME)
             if not sharded.surely:
@@ -60,6 +64,11 @@ class StaticUse:
         if asked or any(path.blurred for path in paths) or any(map(_stands_gated, *zip(*self.step["written"]))):
             return unknown(_GATED)
         return yes(Place(self.step.when, words))
+
+
+def _is_newer(oldest: Version | None, version: Version) -> bool:
+    """Does a file ask for more than what the root of the project pins?"""
+    return oldest is not None and oldest > version
 
 
 def _stands_gated(module: Module, node: nodes.NodeNG) -> bool:

@@ -9,7 +9,7 @@ from astroid import nodes
 
 from ...vocab.answers import Answer, no, unknown, yes
 from ...vocab.finding import Moment, Place, Site
-from ..fsdp1 import asks_for_fsdp2, wraps_with_fsdp1
+from ..fsdp1 import asks_for_fsdp2, files_around, wraps_with_fsdp1
 from ..relations import Relation
 from ..torch_model.migration import FSDP1
 from .converted import StaticConverted
@@ -40,10 +40,11 @@ class StaticTested(StaticConverted):
 
     def neglected(self) -> Answer:
         project = self.program.machine.project
-        if wraps_with_fsdp1(project):
-            return unknown("the project also wraps models with FSDP1, for which the test may be meant")
-        if asks_for_fsdp2(project):
-            return unknown("the project also tests for FSDP2")
+        files = sorted(files_around(project, self.step.when.at.path))
+        if wraps_with_fsdp1(project, files):
+            return unknown("the program also wraps models with FSDP1, for which the test may be meant")
+        if asks_for_fsdp2(project, files):
+            return unknown("the program also tests for FSDP2")
         asked = self.step["written"]
         model = asked.args[0].as_string()
         for node, holds, module_path in _decided(asked, list(self.step["calls"]), self.step.when):

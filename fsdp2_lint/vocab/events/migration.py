@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-from ..answers import Answer
-from ..finding import Fix
+from ..answers import Answer, Many
+from ..finding import Fix, Place
 from ..target import Version
 from .base import Event
 
@@ -40,6 +40,21 @@ class Use(Protocol):
 
     def absent(self, version: Version) -> Answer:
         """Does this version lack it? yes: Place, and since when it is there (or no more) in words."""
+
+
+class Wrapper(Protocol):
+    """A call of FSDP1's class."""
+
+    def alternative(self) -> Answer:
+        """Does the program know how to shard with FSDP2 instead? yes: Place."""
+
+    def arguments(self) -> Many[Place]:
+        """What is passed beside the module, each as its keyword, or ``keyword=NAME`` where that is literal."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fsdp1Wrapped(Event):  # FullyShardedDataParallel(model, ...); S
+    wrapper: Wrapper
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
