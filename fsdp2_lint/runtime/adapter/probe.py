@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
+import torch.distributed.checkpoint
 import torch.distributed.fsdp
 
 _STATE_MODULES = (
@@ -34,6 +35,9 @@ ParamGroup: Any = _private(_GROUP_MODULES, "FSDPParamGroup")
 
 _API = next((sys.modules[name] for name in _API_MODULES if name in sys.modules), None)
 
+_SAVER = sys.modules.get("torch.distributed.checkpoint.state_dict_saver")
+_LOADER = sys.modules.get("torch.distributed.checkpoint.state_dict_loader")
+
 # What is watched, and which clauses cannot be judged without it.
 HOOKS: tuple[tuple[str, Any, str, tuple[str, ...]], ...] = (
     ("sharding", State, "init", ("FSDP302", "FSDP301", "FSDP303", "FSDP304", "FSDP601", "FSDP203", "FSDP315")),
@@ -43,6 +47,8 @@ HOOKS: tuple[tuple[str, Any, str, tuple[str, ...]], ...] = (
     ("gathering", ParamGroup, "wait_for_unshard", ("FSDP407", "FSDP602")),
     ("pre_backward", ParamGroup, "pre_backward", ("FSDP318",)),
     ("post_backward", ParamGroup, "post_backward", ("FSDP613",)),
+    ("saving", _SAVER, "_save_state_dict", ("FSDP710",)),
+    ("loading", _LOADER, "_load_state_dict", ("FSDP710",)),
 )
 
 

@@ -5,6 +5,7 @@ from .models import RuntimeModel
 from .optimizers import RuntimeOptimizer
 from .payloads import RuntimeKeys, RuntimePayload, RuntimeReading
 from .process import RuntimeDevice, RuntimeProcess
+from .round_trips import RuntimeRoundTrip
 from .state_helpers import RuntimeHelper
 from .units import RuntimeUnit
 
@@ -18,5 +19,6 @@ __all__ = [
     "RuntimePayload",
     "RuntimeProcess",
     "RuntimeReading",
+    "RuntimeRoundTrip",
     "RuntimeUnit",
 ]

@@ -3,12 +3,34 @@
 from __future__ import annotations
 
 from ..session import Session
-from . import async_saves, calls, checkpoints, forward, optimizers, process, readings, sharding, state_helpers
+from . import (
+    async_saves,
+    calls,
+    checkpoints,
+    forward,
+    optimizers,
+    process,
+    readings,
+    round_trips,
+    sharding,
+    state_helpers,
+)
 
 
 def install(session: Session) -> None:
     """Watch everything. Patches take effect at once, whoever imported the patched names before."""
-    for part in (sharding, forward, optimizers, calls, readings, checkpoints, async_saves, state_helpers, process):
+    for part in (
+        sharding,
+        forward,
+        optimizers,
+        calls,
+        readings,
+        checkpoints,
+        async_saves,
+        round_trips,
+        state_helpers,
+        process,
+    ):
         part.install(session)
     session.hot.install()
     session.rare.install()
