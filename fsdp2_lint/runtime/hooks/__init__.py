@@ -8,6 +8,7 @@ from . import (
     calls,
     checkpoints,
     forward,
+    local_shards,
     optimizers,
     process,
     readings,
@@ -28,6 +29,7 @@ def install(session: Session) -> None:
         checkpoints,
         async_saves,
         round_trips,
+        local_shards,
         state_helpers,
         process,
     ):
