@@ -31,7 +31,12 @@ class _Watch:
             return
         given = dict(zip(("local_tensor", "device_mesh", "placements"), args)) | kwargs
         mesh, placements = given.get("device_mesh"), list(given.get("placements") or ())
-        if given.get("shape") is not None or mesh is None or mesh.ndim != 1 or not any(each.is_shard() for each in placements):
+        if (
+            given.get("shape") is not None
+            or mesh is None
+            or mesh.ndim != 1
+            or not any(each.is_shard() for each in placements)
+        ):
             return
         when = here()
         self.calls[when.at] += 1
