@@ -99,10 +99,9 @@ class StaticHelper:
         backward = next(iter([*self.program.trace.of("backward", before=self.step)][::-1]), None)
         if backward is None:
             return no()
-        calls = [step for step in self.program.trace.of("called", before=backward) if not step["inside"]]
-        if not calls or any(
-            self.program.relation(each.subject, model) not in RELATED for each in calls if each.subject
-        ):
+        calls = [step.subject for step in self.program.trace.of("called", before=backward) if not step["inside"]]
+        models = [each for each in calls if each is not None and not _is_loss(each)]
+        if not models or any(self.program.relation(each, model) not in RELATED for each in models):
             return unknown("through which model the gradients flow is not known")
         for step in self.program.trace.of("zeroed", "stepped"):
             if backward.index < step.index < self.step.index and step.guard.compatible(self.step.guard):
@@ -166,7 +165,7 @@ def _avoided(step: Step, at: Step) -> bool:
     if step.kind == "stepped" or step.guard.blurred:
         return False
     extra = [formula for formula, truth in step.guard.literals if at.guard.decide(formula) is not truth]
-    return bool(extra) and not any(is_fork(formula) for formula in extra)
+    return any(not is_fork(formula) for formula in extra)
 
 
 def _is_loss(obj: Obj) -> bool:
