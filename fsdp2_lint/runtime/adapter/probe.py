@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
+import torch.distributed.checkpoint
 import torch.distributed.fsdp
 
 _STATE_MODULES = (
@@ -35,6 +36,9 @@ ParamGroup: Any = _private(_GROUP_MODULES, "FSDPParamGroup")
 _GROUPS: Any = next((sys.modules[name] for name in _GROUP_MODULES if name in sys.modules), None)
 _API = next((sys.modules[name] for name in _API_MODULES if name in sys.modules), None)
 
+_SAVER = sys.modules.get("torch.distributed.checkpoint.state_dict_saver")
+_LOADER = sys.modules.get("torch.distributed.checkpoint.state_dict_loader")
+
 # What is watched, and which clauses cannot be judged without it.
 HOOKS: tuple[tuple[str, Any, str, tuple[str, ...]], ...] = (
     ("sharding", State, "init", ("FSDP302", "FSDP301", "FSDP303", "FSDP304", "FSDP601", "FSDP203", "FSDP315")),
@@ -47,6 +51,8 @@ HOOKS: tuple[tuple[str, Any, str, tuple[str, ...]], ...] = (
     ("clipping", sys.modules.get("torch.nn.utils.clip_grad"), "_clip_grads_with_norm_", ("FSDP612",)),
     ("gather", _GROUPS, "foreach_all_gather", ("FSDP802",)),
     ("reduce", _GROUPS, "foreach_reduce", ("FSDP802",)),
+    ("saving", _SAVER, "_save_state_dict", ("FSDP710",)),
+    ("loading", _LOADER, "_load_state_dict", ("FSDP710",)),
 )
 
 

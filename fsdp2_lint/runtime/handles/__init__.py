@@ -7,6 +7,7 @@ from .models import RuntimeModel
 from .optimizers import RuntimeOptimizer
 from .payloads import RuntimeKeys, RuntimePayload, RuntimeReading
 from .process import RuntimeDevice, RuntimeProcess
+from .round_trips import RuntimeRoundTrip
 from .state_helpers import RuntimeHelper
 from .units import RuntimeUnit
 
@@ -22,5 +23,6 @@ __all__ = [
     "RuntimePayload",
     "RuntimeProcess",
     "RuntimeReading",
+    "RuntimeRoundTrip",
     "RuntimeUnit",
 ]

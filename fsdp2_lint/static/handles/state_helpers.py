@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 from ...vocab.answers import Answer, Many, many, no, unknown, yes
 from ...vocab.finding import Moment, Place, Site
-from ..formulas import atoms
+from ..formulas import atoms, is_fork
 from ..guards import Guard
 from ..interp.conditions import mentions_rank
 from ..torch_model.device import device_kind
 from ..torch_model.state_helpers import KEYWORDS, option
 from ..trace import Step
-from ..values import Const, Obj, Value
+from ..values import Const, Ext, Obj, Value
 from .program import RELATED, Program
 from .structure import size
 
@@ -99,10 +99,9 @@ class StaticHelper:
         backward = next(iter([*self.program.trace.of("backward", before=self.step)][::-1]), None)
         if backward is None:
             return no()
-        calls = [step for step in self.program.trace.of("called", before=backward) if not step["inside"]]
-        if not calls or any(
-            self.program.relation(each.subject, model) not in RELATED for each in calls if each.subject
-        ):
+        calls = [step.subject for step in self.program.trace.of("called", before=backward) if not step["inside"]]
+        models = [each for each in calls if each is not None and not _is_loss(each)]
+        if not models or any(self.program.relation(each, model) not in RELATED for each in models):
             return unknown("through which model the gradients flow is not known")
         for step in self.program.trace.of("zeroed", "stepped"):
             if backward.index < step.index < self.step.index and step.guard.compatible(self.step.guard):
@@ -152,12 +151,30 @@ def without_state(program: Program, optimizer: Obj, at: Step) -> Answer:
     if stateless or not made.driven_before(at):
         return no() if stateless else unknown("whether the optimizer is made before that is not known")
     for step in _filling(program, optimizer):
-        if step is not at and (step.index < at.index or step.kind == "stepped" and at.detail.get("loops")):
+        again = at["loops"] and not step.guard.implies(at.guard)
+        if step is not at and (step.index < at.index and not _avoided(step, at) or again):
             return no() if step.together(at) else unknown("whether the optimizer has made a step is not known")
     why = program.escaped(optimizer, after=made, before=at)
     if not why and stateless is None:
         why = "whether the optimizer keeps a state is not known"
     return unknown(why) if why else yes(made.when)
+
+
+def _avoided(step: Step, at: Step) -> bool:
+    """May a run come to ``at`` without it? A step of training is made again and again, so it says nothing."""
+    if step.kind == "stepped" or step.guard.blurred:
+        return False
+    extra = [formula for formula, truth in step.guard.literals if at.guard.decide(formula) is not truth]
+    return any(not is_fork(formula) for formula in extra)
+
+
+def _is_loss(obj: Obj) -> bool:
+    """A module of torch without parameters."""
+    return (
+        isinstance(obj.atom.cls, Ext)
+        and obj.atom.cls.qname.startswith("torch.nn.")
+        and obj.atom.cls.qname.endswith("Loss")
+    )
 
 
 def _filling(program: Program, optimizer: Obj) -> Iterator[Step]:

@@ -69,6 +69,8 @@ def _kept_as(machine: Interpreter, node: nodes.NodeNG) -> Key | None:
     """The variable that the value is bound to, here or by the callers that it is returned to."""
     for at in (node, *(call for _, call in reversed(machine.calls))):
         holder = at.parent
+        while isinstance(holder, nodes.IfExp):
+            holder = holder.parent
         if isinstance(holder, nodes.Assign) and len(holder.targets) == 1:
             target = holder.targets[0]
             if isinstance(target, nodes.AssignAttr):

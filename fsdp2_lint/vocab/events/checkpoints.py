@@ -77,3 +77,15 @@ class Keys(Protocol):
 class KeysWritten(Event):  # a state dict is written, by torch.save or DCP; S R
     keys: Keys
     by: str
+
+
+class RoundTrip(Protocol):
+    """A checkpoint that this job has written and reads again."""
+
+    def changed(self) -> Answer:
+        """Do this rank's values come back changed? yes: Place of the save, which values and how."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckpointReturned(Event):  # just after a load of what this job has saved; R
+    trip: RoundTrip

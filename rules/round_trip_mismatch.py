@@ -1,0 +1,31 @@
+"""FSDP710: what is saved comes back bit by bit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fsdp2_lint.vocab.events.checkpoints import CheckpointReturned
+from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
+
+
+class RoundTripMismatch(Rule):
+    code = "FSDP710"
+    name = "round-trip-mismatch"
+    summary = "what was saved does not come back bitwise"
+    severity = Severity.ERROR
+    witnesses = "R"
+    help = (
+        "save what differs from rank to rank under a key of its own for each rank, "
+        "and load into tensors of the dtype that was saved"
+    )
+
+    def returned(self, event: CheckpointReturned) -> Iterator[Outcome]:
+        yield JUDGED
+        changed = event.trip.changed()
+        if changed:
+            yield self.found(
+                event.when,
+                f"the checkpoint does not give back what this rank has saved: {changed.what.words}",
+                "these values come back changed",
+                (changed.what.when, "they are saved here"),
+            )
