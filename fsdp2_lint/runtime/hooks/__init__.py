@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from ..session import Session
-from . import calls, checkpoints, collectives, forward, optimizers, process, readings, sharding
+from . import calls, checkpoints, collectives, forward, losses, optimizers, process, readings, sharding
 
 
 def install(session: Session) -> None:
     """Watch everything. Patches take effect at once, whoever imported the patched names before."""
-    for part in (sharding, forward, optimizers, calls, readings, checkpoints, process, collectives):
+    for part in (sharding, forward, optimizers, calls, readings, checkpoints, process, collectives, losses):
         part.install(session)
     session.hot.install()
     session.rare.install()
