@@ -15,8 +15,8 @@ from .codec import fact_from_json, finding_from_json, site_from_json
 from .rank_file import VERSION, rank_files, records
 from .sequences import Sequence as Issues
 from .sequences import sequences
-from .stalls import Stall, stalls, stands
-from .turns import turns
+from .stalls import Stall, all_wait, stalls, stands
+from .turns import standstill, turns
 
 CLEAN, FOUND, NOTHING_CHECKED = 0, 1, 3
 _MILD_FIRST = (Severity.INFO, Severity.WARNING, Severity.ERROR)
@@ -110,8 +110,11 @@ def read_job(folder: Path, rules: Sequence[Rule], *, since: float = 0.0) -> JobR
                 _note(report, f"a damaged record of rank {rank} is left out")
     report.ranks = tuple(sorted(spoke))
     _complete(report, {rank for rank, _ in said.crashes})
-    facts = [*said.facts, *turns(each for rank in said.issued for each in said.issued[rank])]
-    facts += stalls(each for rank in said.stalls for each in said.stalls[rank])
+    issued = [each for rank in said.issued for each in said.issued[rank]]
+    stood = [each for rank in said.stalls for each in said.stalls[rank]]
+    facts = [*said.facts, *turns(issued), *stalls(stood)]
+    if not any(fact.kind == "turn" for _, fact in facts):  # later than the watched steps
+        facts += standstill(all_wait(stood, report.world_size), issued)
     report.findings = merge([*said.findings, *_disagreements(facts, rules, report)])
     report.verdicts = [_verdict(key, by_rank) for key, by_rank in sorted(said.verdicts.items())]
     report.crashes = _crashes(said.crashes)

@@ -63,6 +63,21 @@ def stalls(found: Iterable[Stall]) -> list[tuple[int, Fact]]:
     return said
 
 
+def all_wait(found: Iterable[Stall], world_size: int) -> list[Stall]:
+    """The last stall of each rank, if all of them wait for good, and no rank has issued more than another.
+
+    Then nobody is late, and they will never meet.
+    """
+    last = {each.rank: each for each in found}
+    waiting = [each for each in last.values() if each.waits and each.until == inf]
+    counts: dict[tuple[str, tuple[int, ...]], set[int]] = {}
+    for each in waiting:
+        for name, (ranks, count) in each.groups.items():
+            counts.setdefault((name, ranks), set()).add(count)
+    agree = all(len(different) == 1 for different in counts.values())
+    return waiting if len(waiting) == world_size and agree else []
+
+
 def _first(name: str, ranks: tuple[int, ...], of_ranks: Several[Several[Stall]]) -> Iterator[tuple[int, Fact]]:
     for together in _at_one_time(of_ranks):
         waiting = [each.groups[name][1] for each in together if each.waits]

@@ -10,9 +10,11 @@ from ..vocab.facts import Fact
 from ..vocab.finding import Site
 from . import branches
 from .sequences import Issued, Sequence
+from .stalls import Stall
 
 NOTHING = "nothing"
 _Site = tuple[str, int]
+_Sites = dict[int, set[_Site]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,19 +41,42 @@ def turns(said: Iterable[Sequence]) -> list[tuple[int, Fact]]:
     ``batch`` of a loop that the others have left. Ranks that went there alone say where, in their places.
     """
     said = list(said)
-    came: dict[int, set[_Site]] = {}
     by_group: dict[tuple[str, tuple[int, ...]], list[Sequence]] = {}
     for each in said:
-        came.setdefault(each.rank, set()).update(_key(issued.when.at) for issued in each.issued.values())
         by_group.setdefault((each.group, each.ranks), []).append(each)
+    came = _came(said)
     return [fact for group in by_group.values() for fact in _parting(group, came)]
+
+
+def standstill(waiting: Several[Stall], said: Iterable[Sequence]) -> list[tuple[int, Fact]]:
+    """The same of ranks that wait in different collectives, each for the others, and what they did while watched."""
+    if len({each.by for each in waiting}) < 2:
+        return []
+    before: dict[int, list[Issued]] = {each.rank: [] for each in waiting}
+    said = [each for each in said if each.rank in before]
+    for each in said:
+        before[each.rank].extend(each.issued.values())
+    found = []
+    for stall in waiting:
+        issued = Issued(stall.by.removesuffix("()"), "", (), stall.when, stall.by)
+        found.append(_Turn(stall.rank, issued, issued))
+    ranks = tuple(sorted(before))
+    return list(_facts("the end", ranks, found, {rank: set() for rank in ranks} | _came(said), before))
+
+
+def _came(said: Iterable[Sequence]) -> _Sites:
+    """Where each rank has been."""
+    came: _Sites = {}
+    for each in said:
+        came.setdefault(each.rank, set()).update(_key(issued.when.at) for issued in each.issued.values())
+    return came
 
 
 def _key(site: Site) -> _Site:
     return site.path, site.row
 
 
-def _parting(group: Several[Sequence], came: dict[int, set[_Site]]) -> Iterator[tuple[int, Fact]]:
+def _parting(group: Several[Sequence], came: _Sites) -> Iterator[tuple[int, Fact]]:
     first = max(min(each.issued) for each in group)  # what came before was overwritten
     for number in range(first, 1 + max(max(each.issued) for each in group)):
         found = [
@@ -62,7 +87,8 @@ def _parting(group: Several[Sequence], came: dict[int, set[_Site]]) -> Iterator[
         if _differ(found):
             whole = first == 0
             before = {each.rank: [issued for at, issued in each.issued.items() if at < number] for each in group}
-            yield from _facts(group[0], number, found, came if whole else {}, before)
+            key = f"group {group[0].group}, collective {number + 1}"
+            yield from _facts(key, group[0].ranks, found, came if whole else {}, before)
             return
 
 
@@ -74,7 +100,7 @@ def _differ(found: Several[_Turn]) -> bool:
 
 
 def _facts(
-    group: Sequence, number: int, found: list[_Turn], came: dict[int, set[_Site]], before: dict[int, list[Issued]]
+    key: str, ranks: tuple[int, ...], found: list[_Turn], came: _Sites, before: dict[int, list[Issued]]
 ) -> Iterator[tuple[int, Fact]]:
     kind, astray, line = "", NOTHING, None
     for mine in found:
@@ -92,15 +118,12 @@ def _facts(
         if turn.issued is not None:
             traits |= {"words": turn.issued.words, "by": turn.issued.by, "size": turn.issued.size}
         places = {"issued": line} if line is not None and turn.text == astray else {}
-        key = f"group {group.group}, collective {number + 1}"
-        yield turn.rank, Fact("turn", key, when, group.ranks, values, places, traits)
+        yield turn.rank, Fact("turn", key, when, ranks, values, places, traits)
 
 
-def _another_batch(
-    mine: _Turn, other: _Turn, came: dict[int, set[_Site]], before: dict[int, list[Issued]]
-) -> Site | None:
+def _another_batch(mine: _Turn, other: _Turn, came: _Sites, before: dict[int, list[Issued]]) -> Site | None:
     """The forward of a batch, in a loop that the other rank has left after it was here as well."""
-    if mine.issued is None or mine.issued.by != "forward" or not mine.issued.names:
+    if mine.issued is None or mine.issued.by != "forward":
         return None
     here = _key(mine.issued.when.at)
     if not any(_key(issued.when.at) == here and issued.by == "forward" for issued in before[other.rank]):
@@ -114,7 +137,7 @@ def _another_batch(
     return None
 
 
-def _guarded(mine: _Turn, other: _Turn, came: dict[int, set[_Site]]) -> Site | None:
+def _guarded(mine: _Turn, other: _Turn, came: _Sites) -> Site | None:
     """The place at which a condition let only some ranks through, if the other one never came here."""
     if mine.issued is None or other.rank not in came or _key(mine.issued.when.at) in came[other.rank]:
         return None

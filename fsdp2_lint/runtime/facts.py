@@ -146,10 +146,16 @@ def group_gradients(session: Session, group: adapter.Group, number: int, when: M
 _SHARING = ("cp", "sp", "context", "seq", "ulysses", "ring")
 
 
+def ranks_with_batches_of_their_own(session: Session, module: nn.Module) -> tuple[int, ...]:
+    """The ranks of a model's mesh; none where some of them share batches."""
+    dimensions = getattr(_mesh(session, module), "mesh_dim_names", None) or ()
+    return () if any(word in name for name in dimensions for word in _SHARING) else _ranks(session, module)
+
+
 def batch(session: Session, module: nn.Module, when: Moment, inputs: object) -> Batch | None:
     """The inputs of a forward, or None where they cannot be compared. Without a tensor the digest is empty."""
-    dimensions = getattr(_mesh(session, module), "mesh_dim_names", None) or ()
-    if any(word in name for name in dimensions for word in _SHARING):
+    ranks = ranks_with_batches_of_their_own(session, module)
+    if not ranks:
         return None
     try:
         words = list(_words(inputs))
@@ -159,7 +165,7 @@ def batch(session: Session, module: nn.Module, when: Moment, inputs: object) -> 
         return None
     told = [word for word in words if word is not None]
     has_tensor = any(word.startswith("tensor") for word in told)
-    return Batch(_ranks(session, module), when, _short(" ".join(told)) if has_tensor else "")
+    return Batch(ranks, when, _short(" ".join(told)) if has_tensor else "")
 
 
 def _words(value: object) -> Iterator[str | None]:

@@ -44,6 +44,7 @@ def run_script(script: str, arguments: Sequence[str], options: Options, folder: 
         code = _code(leave)
     except BaseException as error:
         code = 130 if isinstance(error, KeyboardInterrupt) else 1
+        stalls.stop()  # whoever waited has been thrown out, and did not go on
         note_crash(session, error)
     stalls.stop()
     return close_session(session, code)

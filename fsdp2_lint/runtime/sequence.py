@@ -25,7 +25,7 @@ class Sequence:
 
     def __init__(self, file: RankFile | Unwritten) -> None:
         self.total = 0
-        self.used_for: tuple[str, ...] = ()
+        self._use = threading.local()
         self._file = file
         self._ring = _opened(ring_of(file.path)) if isinstance(file, RankFile) else None
         self._owner = os.getpid()
@@ -34,6 +34,16 @@ class Sequence:
         self._groups: dict[str, int] = {}
         self._kinds: dict[tuple[str, str, tuple[str, ...]], int] = {}
         self._places: dict[Trail, int] = {}
+
+    @property
+    def used_for(self) -> tuple[str, ...]:
+        """Of this thread: a saver in the background has nothing to do with what is gathered meanwhile."""
+        names: tuple[str, ...] = getattr(self._use, "names", ())
+        return names
+
+    @used_for.setter
+    def used_for(self, names: tuple[str, ...]) -> None:
+        self._use.names = names
 
     @property
     def is_kept(self) -> bool:

@@ -119,6 +119,15 @@ CASES = {
         9,
         "ranks 0-1 train on the same batches, bit by bit: the job does the work of one rank",
     ),
+    "FSDP810": Case(
+        "targets",
+        ({"targets": "12 of 16"}, {"targets": "12 of 16"}),
+        ({"targets": "12 of 16"}, {"targets": "16 of 16"}),
+        9,
+        "the loss is the mean of 12 targets on rank 0 and of 16 on rank 1, and both count the same: "
+        "a target of rank 1 has less weight",
+        {"scale": "1"},
+    ),
 }
 
 
@@ -334,6 +343,26 @@ def test_batches_that_all_ranks_have() -> None:
     first = {"batch 1": "p", "batch 2": "q", "batch 3": "r"}
     (found,) = judge("FSDP808", first, {"batch 1": "p", "batch 2": "q"})
     assert found.primary.site == site(9)
+
+
+# Targets
+
+
+def test_losses_that_are_rescaled() -> None:
+    """Each rank has a factor of its own: it knows how many targets it has."""
+    said = {
+        rank: fact({"targets": f"{count} of 16"}, "targets", traits={"scale": scale})
+        for rank, (count, scale) in enumerate([(12, "0.857"), (16, "1.143")])
+    }
+    assert judge_facts("FSDP810", said) == []
+
+
+def test_targets_that_hardly_differ() -> None:
+    assert judge("FSDP810", {"targets": "4096 of 4096"}, {"targets": "4090 of 4096"}, traits={"scale": "1"}) == []
+
+
+def test_batches_without_ignored_targets() -> None:
+    assert judge("FSDP810", {"targets": "16 of 16"}, {"targets": "12 of 12"}, traits={"scale": "1"}) == []
 
 
 # Replicas and buffers

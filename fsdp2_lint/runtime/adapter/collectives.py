@@ -141,4 +141,6 @@ def _groups() -> Iterator[tuple[str, tuple[int, ...], Any]]:
     if world is None or not dist.is_initialized():
         return
     for group, ranks in list(world.pg_group_ranks.items()):
+        if not isinstance(group, dist.ProcessGroup):
+            continue  # the stand-in for groups that this rank is no member of
         yield str(group.group_name), tuple(sorted(ranks)), group

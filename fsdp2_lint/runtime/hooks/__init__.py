@@ -13,6 +13,7 @@ from . import (
     forward,
     fsdp1_methods,
     local_shards,
+    losses,
     optimizers,
     options,
     process,
@@ -38,6 +39,7 @@ _PARTS = (
     state_helpers,
     process,
     collectives,
+    losses,
     fsdp1_methods,
     clipping,
 )

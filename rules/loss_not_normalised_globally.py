@@ -1,0 +1,36 @@
+"""FSDP810: every target has the same weight in the loss, on whichever rank it is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fsdp2_lint.vocab.facts import Facts
+from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
+
+NOTICEABLE = 1.01  # ratio of counts
+
+
+class LossNotNormalisedGlobally(Rule):
+    code = "FSDP810"
+    name = "loss-not-normalised-globally"
+    summary = "the loss is a local mean, over another number of targets on each rank"
+    severity = Severity.WARNING
+    witnesses = "R"
+    compares = "targets"
+    help = "sum the loss, divide by the number of targets of all ranks, and multiply by the number of ranks"
+
+    def compare(self, facts: Facts) -> Iterator[Outcome]:
+        yield JUDGED
+        said = {rank: fact.values["targets"].split(" of ") for rank, fact in facts.items() if fact.values}
+        if len(said) < 2 or len({facts[rank].traits["scale"] for rank in said}) > 1:
+            return  # each rank has a factor of its own, which knows the counts
+        counted = {rank: int(count) for rank, (count, _) in said.items()}
+        fewest, most = min(counted, key=counted.__getitem__), max(counted, key=counted.__getitem__)
+        ignored = any(count != targets for count, targets in said.values())
+        if ignored and counted[most] > NOTICEABLE * counted[fewest]:
+            yield self.found(
+                facts[fewest].when,
+                f"the loss is the mean of {counted[fewest]} targets on rank {fewest} and of {counted[most]} on rank "
+                f"{most}, and both count the same: a target of rank {most} has less weight",
+                "each rank divides by the number of its own targets",
+            )
