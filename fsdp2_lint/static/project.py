@@ -113,9 +113,9 @@ class Project:
             self._bytes[path] = read(path)
         return self._bytes[path]
 
-    def mentions(self, text: str) -> bool:
-        """Is this written in any file that is checked?"""
-        return any(text.encode() in self.data(path) for path in self.files if path not in self.unreadable)
+    def mentions(self, text: str) -> int:
+        """How often is this written in the files that are checked?"""
+        return sum(self.data(path).count(text.encode()) for path in self.files if path not in self.unreadable)
 
     def forget(self, path: str) -> None:
         """Drop the bytes of a file that turned out not to matter."""

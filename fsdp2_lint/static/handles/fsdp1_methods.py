@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from ...vocab.answers import Answer, no, unknown, yes
 from ...vocab.finding import Place
-from ..formulas import Formula
+from ..formulas import Formula, negate
 from ..relations import Relation
 from ..torch_model.module_tree import MODULE_BASES
 from ..trace import Step
@@ -22,7 +22,7 @@ class StaticAsked(Handle):
 
     def lacks_it(self) -> Answer:
         """Only where each run that comes here has sharded it: another branch may hold a DDP or FSDP1 model."""
-        path = self.step.guard.undriven
+        left = self.step.guard.undriven  # the runs in which nothing has sharded it yet
         may = ""
         for sharding, part in self.program.units(self.obj, Relation.SAME, Relation.MAY):
             if not sharding.driven_before(self.step):
@@ -30,8 +30,9 @@ class StaticAsked(Handle):
             if self.program.relation(self.obj, part) is Relation.MAY:
                 may = f"whether {self.label} is the module that {sharding.when.at} shards is not known"
                 continue
-            if not path.implies(sharding.guard.undriven) or sharding.guard.blurred:
-                may = f"{self.label} is sharded on some paths only ({sharding.when.at})"
+            rest = left if sharding.guard.blurred else left.add(negate(left.beyond(sharding.guard.undriven)))
+            if rest is not None:
+                left, may = rest, f"{self.label} is sharded on some paths only ({sharding.when.at})"
                 continue
             if any(_speaks_of(formula, self.obj) for formula, _ in self.step.guard.literals):
                 return unknown(f"the program asks first what {self.label} is")

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from ...vocab.answers import Answer, no, unknown, yes
 from ...vocab.finding import Moment, Place
 from ..choices import options
+from ..guards import Guard
 from ..torch_model.precision import dtype_name
 from ..torch_model.scalers import FSDP1
 from ..trace import Step
@@ -17,14 +18,15 @@ from .program import RELATED, Handle, Program
 
 @dataclass(frozen=True, slots=True)
 class StaticScaler(Handle):
-    """``obj`` is a model that the scaler's optimizer trains."""
+    """``obj`` is a model that the scaler's optimizer trains, in runs that take ``path``."""
 
     program: Program
     step: Step
     obj: Obj
+    path: Guard
 
     def of_fsdp1(self) -> Answer:
-        if self.step["scaler"].cls != Ext(FSDP1):
+        if self.step["scaler"].cls != Ext(FSDP1) or self.step["scaler"].facts["off"]:
             return no()
         for wrapped in self.program.trace.of("wrapped"):
             if wrapped["by"].endswith("FullyShardedDataParallel") and wrapped.together(self.step):
@@ -40,7 +42,7 @@ class StaticScaler(Handle):
         return [
             step
             for step, _ in self.program.units(self.obj, *RELATED)
-            if step.driven_before(self.step) and self.step.guard.undriven.implies(step.guard.undriven)
+            if step.driven_before(self.step) and self.path.undriven.implies(step.guard.undriven)
         ]
 
     def for_bfloat16(self) -> Answer:
@@ -62,7 +64,7 @@ class StaticScaler(Handle):
         if sharding["options_open"]:
             yield "", sharding.when
         for guard, policy in options(sharding["options"].get("mp_policy", NONE)):
-            path = self.step.guard.join(guard)
+            path = self.path.join(guard)
             if path is None or policy == NONE:
                 continue
             facts = policy.atom.facts if isinstance(policy, Obj) else {}

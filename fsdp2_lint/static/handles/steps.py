@@ -14,6 +14,8 @@ from ..trace import Step
 from ..values import Obj, is_each
 from .program import RELATED, Handle, Program
 
+SWITCH = "set_requires_gradient_sync"
+
 
 @dataclass(frozen=True, slots=True)
 class StaticStep(Handle):
@@ -44,7 +46,7 @@ class StaticStep(Handle):
             return many((), f"which groups {off.when.at} switches is not known")
         why = (
             self.program.managed(self.obj)
-            or self.program.escaped(self.obj, after=off, before=backward)
+            or self._switched_elsewhere(off, backward)
             or next((why for each, _ in switches if (why := self._may_win(each, off, backward))), "")
         )
         label = self.program.label(off.subject) if off.subject else self.label
@@ -53,6 +55,16 @@ class StaticStep(Handle):
     def _last_backward(self) -> Step | None:
         found = [each for each in self.program.trace.of("backward") if each.driven_before(self.step)]
         return found[-1] if found else None
+
+    def _switched_elsewhere(self, off: Step, backward: Step) -> str:
+        """Why code that was not followed may switch it. It cannot where each switch of the project was seen."""
+        seen = {each.when.at for each in self.program.trace.of("sync")}
+        mentions = self.program.machine.project.mentions
+        if any(mentions(f"{quote}{SWITCH}{quote}{end}") for quote in "\"'" for end in (",", ")(")):
+            return "the project asks for the switch by its name, as with getattr"
+        if mentions(f".{SWITCH}") <= len(seen):
+            return ""
+        return self.program.escaped(self.obj, after=off, before=backward)
 
     def _in_one_run(self, off: Step) -> bool:
         """May both happen in one run? Conditions on the round of a loop exclude each other in one round only."""

@@ -30,6 +30,7 @@ def make_scaler(machine: Interpreter, call: Call) -> Value:
     enabled = call.kwargs.get("enabled", Const(True))
     atom.facts["scaler"] = True
     atom.facts["made at"] = machine.moment(call.node)
+    atom.facts["off"] = enabled == Const(False)
     atom.facts["on"] = enabled == Const(True) and not call.open_why and len(call.args) < MANY
     return atom.root
 

@@ -16,7 +16,8 @@ from .producers import on
 def scaled(program: Program, step: Step) -> Iterator[Event]:
     for created in program.trace.of("optimizer"):
         for held in created["held"] if created.subject is step.subject else ():
-            if program.concerned(held.model):
-                scaler = StaticScaler(program, step, program.top(held.model))
+            path = step.guard.join(held.guard)
+            if path is not None and program.concerned(held.model):
+                scaler = StaticScaler(program, step, program.top(held.model), path)
                 yield ScalerStepped(when=step.when, scaler=scaler, scaler_made=step["scaler"].facts["made at"])
                 return
