@@ -30,6 +30,7 @@ OWNERS: tuple[tuple[str, str, bool], ...] = (
     ("FSDP602", "FSDP611", True),
     ("FSDP602", "FSDP407", True),
     ("FSDP705", "FSDP320", True),
+    ("FSDP806", "FSDP801", False),
 )
 
 
@@ -42,7 +43,8 @@ def without_consequences(findings: list[Finding], programs: Programs) -> list[Fi
         for finding in findings:
             if finding.code != consequence:
                 continue
-            in_reach = programs.get(finding.key, set()) <= explained if anywhere else finding.primary.site in places
+            shares = not places.isdisjoint(finding.sites)
+            in_reach = programs.get(finding.key, set()) <= explained if anywhere else shares
             if in_reach:
                 dropped.add(finding.key)
     return [finding for finding in findings if finding.key not in dropped]

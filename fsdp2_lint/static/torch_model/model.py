@@ -10,6 +10,7 @@ from ..values import (
     Bound,
     BoundExt,
     ClassV,
+    Computed,
     Const,
     DictV,
     Ext,
@@ -32,7 +33,9 @@ from . import (  # noqa: F401 (they register)
     builtins,
     collectives,
     copies,
+    data,
     device,
+    dtensors,
     module_tree,
     modules,
     optim,
@@ -128,7 +131,8 @@ class TorchModel(Objects):
         if self.any_sharded and (
             module or forward is not None or self.in_sharded(obj) or obj.atom.facts.get("wrapper")
         ):
-            self.emit("called", call.node, obj, method="__call__", hooked=True, inside=tuple(self.inside))
+            inside = tuple(self.inside)
+            self.emit("called", call.node, obj, method="__call__", hooked=True, inside=inside, args=tuple(call.all))
         if forward is not None:
             self.inside.append(obj)
             try:
@@ -256,6 +260,10 @@ class TorchModel(Objects):
             return value_methods.dict_method(self, leaf, name, call)
         if isinstance(leaf, StateDict):
             return state_dict.state_dict_method(self, leaf, name, call)
+        if isinstance(leaf, (ParamV, Computed)):
+            computed = dtensors.tensor_method(self, leaf, name, call)
+            if computed is not None:
+                return computed
         if isinstance(leaf, (StateTensor, ParamV)):
             return state_dict.tensor_method(self, leaf, name, call)
         if isinstance(leaf, Loaded):

@@ -107,7 +107,7 @@ def make_mesh(machine: Interpreter, call: Call) -> Value:
         site=machine.site(call.node),
     )
     kind = call.arg(0, "device_type")
-    machine.emit("mesh", call.node, atom.root, device=kind)
+    machine.emit("mesh", call.node, atom.root, device=kind, shape=call.arg(1, "mesh_shape"))
     return atom.root
 
 

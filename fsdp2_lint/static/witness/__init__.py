@@ -7,13 +7,17 @@ from collections.abc import Iterator
 from ...vocab.events.base import Event
 from ..handles import Program
 from . import (  # noqa: F401 (they register)
+    broadcasts,
     calls,
     checkpoints,
     copies,
+    data,
+    errors,
     generators,
     losses,
     plans,
     process,
+    readings,
     training,
 )
 from .producers import AT_END, ON_STEP
