@@ -6,6 +6,10 @@ from collections.abc import Iterator
 
 from fsdp2_lint.vocab.events.training import ValueRead
 from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
+from fsdp2_lint.vocab.target import Version
+
+CLIPPED_PARTIAL: Version = (2, 9)
+"""The last version of which it is known that ``clip_grad_norm_`` returns a partial norm; in 2.13 it does not."""
 
 
 class LocalValueRead(Rule):
@@ -13,15 +17,20 @@ class LocalValueRead(Rule):
     name = "local-value-read"
     summary = "item(), float() or a condition on a DTensor of which each rank holds a part"
     severity = Severity.ERROR
-    witnesses = "R"
+    witnesses = "SR"
     help = "call full_tensor() first, on all ranks"
 
     def read(self, event: ValueRead) -> Iterator[Outcome]:
+        if event.reading.clipped() and self.target > CLIPPED_PARTIAL:
+            return
         yield JUDGED
         partial = event.reading.partial()
         if partial:
+            sharding = event.reading.sharding()
+            because = [(sharding.what.when, sharding.what.words)] if sharding.surely else []
             yield self.found(
                 event.when,
                 f"{event.reading.name} reads this rank's part of a {partial.what} DTensor: ranks get different numbers",
                 "the parts of the other ranks are missing",
+                *because,
             )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from fsdp2_lint.vocab.events.data import BatchTrained
 from fsdp2_lint.vocab.facts import Facts, groups_of_ranks, in_words
 from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
 
@@ -13,9 +14,20 @@ class SameDataOnEveryRank(Rule):
     name = "same-data-on-every-rank"
     summary = "all ranks train on the same batches"
     severity = Severity.ERROR
-    witnesses = "R"
+    witnesses = "SR"
     compares = "batch"
     help = "use a DistributedSampler, or split the data by rank"
+
+    def trained(self, event: BatchTrained) -> Iterator[Outcome]:
+        yield JUDGED
+        source = event.batch.same_on_every_rank()
+        if source:
+            yield self.found(
+                event.when,
+                "all ranks train on the same batches: the job does the work of one rank",
+                "this forward gets the same input on every rank",
+                (source.what.when, source.what.words),
+            )
 
     def compare(self, facts: Facts) -> Iterator[Outcome]:
         yield JUDGED

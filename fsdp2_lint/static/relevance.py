@@ -25,7 +25,8 @@ _TELLING = frozenset(
     import_module get_model build_model register_module add_module to_empty compile requires_grad requires_grad_
     model models module layers layer blocks block transformer decoder encoder backbone modules named_modules children
     named_children parameters named_parameters state_dict load_state_dict
-    set_device set_default_device init_device_mesh DeviceMesh init_process_group safetensors checkpoint""".split()
+    set_device set_default_device init_device_mesh DeviceMesh init_process_group safetensors checkpoint
+    DataLoader DistributedSampler set_epoch manual_seed""".split()
 )
 _TELLING_PARTS = ("get_rank", "local_rank", "global_rank", "optimizer", "fsdp", "world_size")
 _DYNAMIC = frozenset({"getattr", "setattr", "vars", "__dict__", "eval", "exec"})

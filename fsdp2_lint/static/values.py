@@ -218,6 +218,14 @@ class ParamV:
 
 
 @dataclass(frozen=True, slots=True)
+class Computed:
+    """What was computed from a parameter or its gradient: shards, or (``how``) a reduction in parts."""
+
+    of: ParamV
+    how: str
+
+
+@dataclass(frozen=True, slots=True)
 class StateDict:
     """``what`` is "model" or "optimizer"; ``full`` dicts hold gathered, plain tensors.
 
@@ -257,7 +265,7 @@ class Choice:
 
 Value = (
     Obj | Const | Rank | Cond | Text | Func | Bound | BoundExt | ClassV | Partial | ModRef | Ext | Super
-    | TupleV | ListV | DictV | Params | ParamV | StateDict | StateTensor | Loaded | Choice
+    | TupleV | ListV | DictV | Params | ParamV | Computed | StateDict | StateTensor | Loaded | Choice
 )  # fmt: skip
 NONE = Const(None)
 

@@ -99,6 +99,9 @@ class Optimizer(Protocol):
     def temporary(self) -> Many[Stale]:
         """Gathered parameters that it read after a forward left the root unsharded."""
 
+    def unsafe_on_shards(self) -> Answer:
+        """Does it fail on sharded parameters? yes: Place where they were sharded, and what it does, in words."""
+
 
 class Payload(Protocol):
     """What is written to or read from a file."""

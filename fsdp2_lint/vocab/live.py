@@ -80,3 +80,9 @@ class Reading(Protocol):
 
     def partial(self) -> Answer:
         """Is it this rank's part of the value only? yes: the placement, in words."""
+
+    def clipped(self) -> Answer:
+        """Is it the norm that ``clip_grad_norm_`` returned, and nothing more is known of it? yes: Place."""
+
+    def sharding(self) -> Answer:
+        """Where was the model sharded that it comes from? yes: Place."""

@@ -45,6 +45,7 @@ OWNERS: tuple[tuple[str, str, bool], ...] = (
     ("FSDP801", "FSDP803", True),
     ("FSDP804", "FSDP802", True),
     ("FSDP904", "FSDP701", True),
+    ("FSDP806", "FSDP801", False),
 )
 
 
@@ -57,7 +58,8 @@ def without_consequences(findings: list[Finding], programs: Programs) -> list[Fi
         for finding in findings:
             if finding.code != consequence:
                 continue
-            in_reach = programs.get(finding.key, set()) <= explained if anywhere else finding.primary.site in places
+            shares = not places.isdisjoint(finding.sites)
+            in_reach = programs.get(finding.key, set()) <= explained if anywhere else shares
             if in_reach:
                 dropped.add(finding.key)
     return [finding for finding in findings if finding.key not in dropped]

@@ -9,6 +9,7 @@ import torch
 from ...vocab.answers import Answer, Many, many, no, unknown, yes
 from ...vocab.finding import Place
 from ...vocab.handles import Stale
+from ...vocab.optimizers import on_shards
 from ..ledger import Built, Ledger, Sharding
 
 LOW = (torch.bfloat16, torch.float16)
@@ -43,6 +44,16 @@ class RuntimeOptimizer:
             if sharding in self.shardings and identity in held:
                 found[Stale(self.built.took(held[identity]), gathered, self.model)] = None
         return many(found)
+
+    def unsafe_on_shards(self) -> Answer:
+        cls = type(self.built.optimizer())
+        words = on_shards(f"{cls.__module__}.{cls.__name__}")
+        managed = self.ledger.managed(self.shardings)
+        if words:
+            for parameter in self.built.held():
+                if id(parameter) in managed:
+                    return yes(Place(managed[id(parameter)][0].when, words))
+        return no()
 
     def low_precision(self) -> Answer:
         if not type(self.built.optimizer()).__module__.startswith("torch.optim"):

@@ -133,3 +133,9 @@ class RuntimeReading:
     def partial(self) -> Answer:
         placements = [each for each in self.tensor.placements if each.is_partial()]
         return yes(str(placements[0])) if placements else no()
+
+    def clipped(self) -> Answer:
+        return no()  # its placement says all
+
+    def sharding(self) -> Answer:
+        return unknown("a tensor does not know of which model it is")

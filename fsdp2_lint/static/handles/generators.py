@@ -20,7 +20,9 @@ class StaticGenerator:
 
     def spent(self) -> Answer:
         for earlier in self.program.trace.of("consumed", before=self.step):
-            if earlier["generator"] == self.step["generator"] and not earlier.same_call(self.step):
+            if not earlier["whole"] or earlier.same_call(self.step):
+                continue
+            if earlier["generator"] == self.step["generator"]:
                 return yes(Place(earlier.when, f"{earlier['by']} reads it to its end"))
         made = self._made()
         if made is None or not self._again(made):
@@ -40,8 +42,14 @@ class StaticGenerator:
         rounds = [loop for loop in loops_around(project, self.step) if loop not in around]
         if not rounds or any(loop.once for loop in rounds):
             return False
-        return not any(
-            other.subject is made.subject and other.index > made.index and set(loops_around(project, other)) - around
+        read = {step["generator"] for step in self.program.trace.of("consumed")}
+        kept = [  # read in a later round, it may be, under the name of this one
+            other
             for other in self.program.trace.of("generator")
-            if other is not made
-        )
+            if other.subject is made.subject and other.index > made.index and _key(other) not in read
+        ]
+        return not any(set(loops_around(project, other)) - around for other in kept)
+
+
+def _key(made: Step) -> tuple[str, int]:
+    return ("list", made["made"]) if "made" in made.detail else ("step", made.index)

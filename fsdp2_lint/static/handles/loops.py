@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from astroid import nodes
 
@@ -38,39 +39,34 @@ def loops_around(project: Project, step: Step) -> Iterator[Loop]:
         module = project.module(site.path)
         if module is None:
             continue
-        for node in _enclosing(module.tree, site):
+        for node in enclosing(module.tree, site, nodes.For, nodes.While):
             place = Site(site.path, node.fromlineno, node.col_offset + 1)
             yield Loop(step.when.chain[:depth], place, node)
 
 
-def _enclosing(tree: nodes.Module, site: Site) -> list[nodes.For | nodes.While]:
-    """Loops of the function that holds ``site`` which run it again and again."""
+def enclosing(tree: nodes.Module, site: Site, *kinds: type[nodes.NodeNG]) -> list[Any]:
+    """Statements of these kinds, in the function that holds ``site``, that have it in their body; outermost first."""
     innermost = max(
-        (scope for scope in _scopes(tree) if _holds(scope.fromlineno, scope.tolineno, site)),
-        key=lambda scope: scope.fromlineno,
+        (scope for scope in _all(tree, nodes.FunctionDef, nodes.ClassDef) if _holds(scope, site)),
+        key=lambda scope: int(scope.fromlineno),
         default=tree,
     )
     return [
-        loop
-        for loop in _loops(tree)
-        if loop.scope() is innermost and _holds(loop.body[0].fromlineno, loop.body[-1].tolineno, site)
+        node
+        for node in _all(tree, *kinds)
+        if node.scope() is innermost and node.body[0].fromlineno <= site.row <= node.body[-1].tolineno
     ]
 
 
-def _holds(first: int, last: int, site: Site) -> bool:
-    return bool(first <= site.row <= last)
+def _holds(scope: nodes.NodeNG, site: Site) -> bool:
+    return bool(scope.fromlineno <= site.row <= scope.tolineno)
 
 
-def _scopes(tree: nodes.Module) -> list[nodes.NodeNG]:
-    found: list[nodes.NodeNG] | None = getattr(tree, "fsdp2_scopes", None)
-    if found is None:
-        found = tree.fsdp2_scopes = list(tree.nodes_of_class((nodes.FunctionDef, nodes.ClassDef)))
-    return found
-
-
-def _loops(tree: nodes.Module) -> list[nodes.For | nodes.While]:
-    found: list[nodes.For | nodes.While] | None = getattr(tree, "fsdp2_loops", None)
-    if found is None:
-        found = sorted(tree.nodes_of_class((nodes.For, nodes.While)), key=lambda loop: int(loop.fromlineno))
-        tree.fsdp2_loops = found
-    return found
+def _all(tree: nodes.Module, *kinds: type[nodes.NodeNG]) -> list[Any]:
+    """All nodes of these kinds, from the top of the file; looked for once."""
+    kept: dict[Any, list[Any]] | None = getattr(tree, "fsdp2_nodes", None)
+    if kept is None:
+        kept = tree.fsdp2_nodes = {}
+    if kinds not in kept:
+        kept[kinds] = sorted(tree.nodes_of_class(kinds), key=lambda node: int(node.fromlineno))
+    return kept[kinds]

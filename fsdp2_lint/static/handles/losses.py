@@ -47,8 +47,8 @@ def made_of(obj: Obj, part: Obj) -> bool:
     """
     if any(at is part or _scaled(at.item, part) for at in obj.above):
         return True
-    numerator = obj.atom.facts.get("numerator")
-    return numerator is not None and made_of(numerator, part)
+    op, left = obj.atom.facts.get("left of", ("", None))
+    return op == "/" and made_of(left, part)
 
 
 def _scaled(item: Any, part: Obj) -> bool:

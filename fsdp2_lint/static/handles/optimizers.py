@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ...vocab.answers import Many, many
+from ...vocab.answers import Answer, Many, many, no, yes
+from ...vocab.finding import Place
 from ...vocab.handles import Stale
+from ...vocab.optimizers import on_shards
 from ..relations import Relation
 from ..torch_model.optim import Held
 from ..trace import Step
-from ..values import Const, Obj
+from ..values import Const, Ext, Obj
 from .program import RELATED, Program
 
 
@@ -32,6 +34,15 @@ class StaticOptimizer:
                 for held in step["held"]:
                     if self.program.top(held.model) is self.model and step.guard.compatible(held.guard):
                         yield step, held
+
+    def unsafe_on_shards(self) -> Answer:
+        cls = self.obj.atom.cls
+        words = on_shards(cls.qname) if isinstance(cls, Ext) and self.obj.parent is None else ""
+        for created, held in self.creations() if words else ():
+            for sharding, _ in self.program.units(held.model, *RELATED):
+                if sharding.index < held.read and sharding.precedes(created):
+                    return yes(Place(sharding.when, words))
+        return no()
 
     def replaced(self) -> Many[Stale]:
         found: dict[Step, Stale] = {}

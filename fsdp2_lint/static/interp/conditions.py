@@ -60,7 +60,9 @@ class Conditions(Expressions):
                 parts.append(self.compared(op, left, right))
                 left = right
             return both(parts)
-        return self.truth(self.eval(node))
+        value = self.eval(node)
+        self.tested(value, node)
+        return self.truth(value)
 
     def short_circuit(self: Interpreter, node: nodes.BoolOp) -> Formula:
         parts: list[Formula] = []

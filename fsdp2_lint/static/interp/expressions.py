@@ -14,6 +14,7 @@ from ..store import Items
 from ..values import (
     NONE,
     Choice,
+    Computed,
     Cond,
     Const,
     DictV,
@@ -187,6 +188,7 @@ class Expressions(Containers):
             if position == len(node.values) - 1:
                 results.append((path, value))
                 break
+            self.tested(value, part)
             formula = self.truth(value)
             stop = formula if node.op == "or" else negate(formula)
             taken, onward = path.add(stop), path.add(stop, False)
@@ -210,7 +212,7 @@ class Expressions(Containers):
         value = self.eval(node.operand)
         if node.op == "-" and isinstance(value, Const) and isinstance(value.value, (int, float)):
             return Const(-value.value)
-        return value if isinstance(value, (ParamV, StateTensor)) else unknown("arithmetic")
+        return value if isinstance(value, (ParamV, StateTensor, Computed)) else unknown("arithmetic")
 
     def eval_Compare(self: Interpreter, node: nodes.Compare) -> Value:
         return self.cond(self.condition(node))
@@ -226,6 +228,9 @@ class Expressions(Containers):
     def binary(self: Interpreter, op: str, left: Value, right: Value) -> Value:
         if isinstance(left, Const) and isinstance(right, Const):
             return self.constant(op, left.value, right.value)
+        if isinstance(left, (ParamV, Computed)) or isinstance(right, (ParamV, Computed)):
+            if not isinstance(left, Choice) and not isinstance(right, Choice):
+                return self.tensor_arithmetic(op, left, right)
         if op == "+" and isinstance(left, (ListV, TupleV)):
             made = self.new_list([])
             self.extend(made, left)
@@ -257,8 +262,8 @@ class Expressions(Containers):
         if isinstance(left, Obj) and isinstance(right, Const):
             return left.child(("op", op, right))
         result = unknown("arithmetic")
-        if op == "/" and isinstance(left, Obj):
-            result.atom.facts["numerator"] = left
+        if isinstance(left, Obj):
+            result.atom.facts["left of"] = (op, left)
         return result
 
     def is_text(self: Interpreter, value: Value) -> bool:

@@ -30,6 +30,8 @@ class Iteration(Conditions):
                 joined = guard.join(path)
                 if joined is not None:
                     found.append((joined, item))
+        if any(guard is not TOP for guard, _ in found):
+            self.goes_through(found, node)
         return found[:MAX_VISITED]
 
     def iterated(self: Interpreter, leaf: Value, node: nodes.NodeNG) -> Items:

@@ -24,7 +24,7 @@ from ..values import (
     Value,
     unknown,
 )
-from . import generators
+from . import data, dtensors, generators
 from .tables import external
 from .value_methods import BOTTOM_UP, reordered
 
@@ -91,6 +91,8 @@ def make_range(machine: Interpreter, call: Call) -> Value:
 @external("builtins.enumerate")
 def make_enumerate(machine: Interpreter, call: Call) -> Value:
     held = machine.listing(call.args[0]) if call.args else Items()
+    for value in call.args[:1]:
+        data.read(machine, value, call.node)
     index = Atom("unknown", origin="range").root.child(EACH)
     items = tuple(
         (path, TupleV((Const(position) if held.exact else index, item)))
@@ -104,6 +106,9 @@ def make_enumerate(machine: Interpreter, call: Call) -> Value:
 @external("builtins.zip")
 def make_zip(machine: Interpreter, call: Call) -> Value:
     lists = [machine.listing(value) for value in call.args]
+    for value in call.args:
+        data.read(machine, value, call.node)
+        generators.consumed(machine, value, call.node, "zip()", whole=False)
     exact = all(held.exact for held in lists)
     length = (
         min((len(held.items) for held in lists), default=0)
@@ -156,6 +161,9 @@ def pick(machine: Interpreter, call: Call) -> Value:
         if len(held.items) == 1:
             item = held.items[0][1]
             return machine.some_of(item)
+    common = dtensors.same(machine, call.args[0]) if len(call.args) == 1 else None
+    if common is not None and machine.called_name.endswith(common.how):
+        return common
     if machine.called_name == "builtins.sum" and len(call.args) == 2:
         return machine.over(call.args[0], lambda leaf: flatten(machine, leaf))
     return unknown(machine.called_name)
@@ -188,6 +196,8 @@ def any_all(machine: Interpreter, call: Call) -> Value:
     if call.args and isinstance(call.args[0], (TupleV, ListV)):
         held = machine.listing(call.args[0])
         if not held.open_why and len(held.items) <= 8:
+            for _, item in held.items:
+                machine.tested(item, call.node)
             parts = [machine.truth(item) for _, item in held.items]
             return machine.cond(either(parts) if machine.called_name.endswith("any") else both(parts))
     if machine.loops:  # most likely about what the loop visits: which elements pass is open

@@ -8,7 +8,7 @@ from astroid import nodes
 
 from ..store import Items
 from ..values import NONE, ListV, Obj, Params, ParamV, Value, unknown
-from . import generators
+from . import dtensors, generators
 from .composition import exchanged
 from .steps import clipped
 from .tables import external, method
@@ -36,6 +36,8 @@ def collective(machine: Interpreter, call: Call) -> Value:
         machine.emit("reduced", call.node, None, tensor=call.arg(0, "tensor"), group=part_of_job(group))
     if name in ("broadcast", "all_reduce"):
         exchanged(machine, call)
+    if name == "broadcast" and machine.loops and call.args:
+        machine.emit("broadcast", call.node, None, tensor=call.args[0])
     if name in ("broadcast_object_list", "scatter_object_list") and call.args:
         received: dict[int, Value] = {}  # filled in place: what a rank put there itself is gone
         for _, leaf in machine.alternatives(call.args[0]):
@@ -81,7 +83,7 @@ def clip(machine: Interpreter, call: Call) -> Value:
                     name = machine.called_name.rsplit(".", 1)[-1]
                     machine.emit("collective", call.node, model, name=f"{name}()", group=None, sure=True)
             break
-    return unknown("the gradients' norm")
+    return dtensors.clipped(machine, given) if given is not None else unknown("the gradients' norm")
 
 
 @method("backward")

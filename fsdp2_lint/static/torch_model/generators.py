@@ -20,8 +20,10 @@ def expression_made(machine: Interpreter, made: ListV, node: nodes.NodeNG) -> No
         machine.emit("generator", node, model, made=made.id)
 
 
-def consumed(machine: Interpreter, leaf: Value, node: nodes.NodeNG, by: str, path: Guard = TOP) -> None:
-    """After this the generator yields nothing more."""
+def consumed(
+    machine: Interpreter, leaf: Value, node: nodes.NodeNG, by: str, path: Guard = TOP, *, whole: bool = True
+) -> None:
+    """After this the generator yields nothing more; where not ``whole``, perhaps."""
     model = _model(machine, leaf)
     if model is None:
         return
@@ -29,7 +31,7 @@ def consumed(machine: Interpreter, leaf: Value, node: nodes.NodeNG, by: str, pat
     joined = machine.guard.join(path)
     if key is not None and joined is not None:
         before, machine.guard = machine.guard, joined
-        machine.emit("consumed", node, model, generator=key, by=by)
+        machine.emit("consumed", node, model, generator=key, by=by, whole=whole)
         machine.guard = before
 
 

@@ -10,6 +10,7 @@ from ..values import (
     Bound,
     BoundExt,
     ClassV,
+    Computed,
     Const,
     DictV,
     Ext,
@@ -35,7 +36,9 @@ from . import (  # noqa: F401 (they register)
     collectives,
     composition,
     copies,
+    data,
     device,
+    dtensors,
     dtypes,
     fsdp1_methods,
     migration,
@@ -147,7 +150,8 @@ class TorchModel(Objects):
         if self.any_sharded and (
             module or forward is not None or self.in_sharded(obj) or obj.atom.facts.get("wrapper")
         ):
-            self.emit("called", call.node, obj, method="__call__", hooked=True, **uses.circumstances(self))
+            circumstances = uses.circumstances(self)
+            self.emit("called", call.node, obj, method="__call__", hooked=True, args=tuple(call.all), **circumstances)
         if forward is not None:
             return self.behind_hooks(obj, lambda: self.call_declared(obj, "forward", forward, call))
         inner = self.store.get((obj, "module")) if obj.atom.facts.get("wrapper") else None
@@ -283,6 +287,10 @@ class TorchModel(Objects):
             return value_methods.dict_method(self, leaf, name, call)
         if isinstance(leaf, StateDict):
             return state_dict.state_dict_method(self, leaf, name, call)
+        if isinstance(leaf, (ParamV, Computed)):
+            computed = dtensors.tensor_method(self, leaf, name, call)
+            if computed is not None:
+                return computed
         if isinstance(leaf, (StateTensor, ParamV)):
             return state_dict.tensor_method(self, leaf, name, call)
         if isinstance(leaf, Loaded):

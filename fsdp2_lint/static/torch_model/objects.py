@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 from astroid import nodes
 
 from ..guards import TOP, Guard
+from ..interp.conditions import mentions_rank
 from ..store import Items
 from ..values import (
     NONE,
     BoundExt,
+    Computed,
     Cond,
     Const,
     Ext,
@@ -26,7 +28,20 @@ from ..values import (
     Value,
     unknown,
 )
-from . import blank, device, fsdp1_methods, generators, meshes, migration, module_tree, optim, rank, uses
+from . import (
+    blank,
+    data,
+    device,
+    dtensors,
+    fsdp1_methods,
+    generators,
+    meshes,
+    migration,
+    module_tree,
+    optim,
+    rank,
+    uses,
+)
 from .escapes import Escapes
 from .frameworks import framework_attr
 from .reflection import class_as_value
@@ -61,6 +76,8 @@ class Objects(Escapes):
         return obj.child(name)
 
     def value_attr(self: Interpreter, leaf: Value, name: str) -> Value:
+        if isinstance(leaf, Computed) and name in ("data", "T"):
+            return leaf
         if isinstance(leaf, (StateTensor, ParamV)):
             return (
                 leaf if name in ("data", "grad") else (BoundExt(leaf, name) if name == "full_tensor" else unknown(name))
@@ -183,6 +200,20 @@ class Objects(Escapes):
 
     def consumes(self: Interpreter, leaf: Value, node: nodes.NodeNG, path: Guard = TOP) -> None:
         generators.consumed(self, leaf, node, "this loop", path)
+        data.read(self, leaf, node)
+
+    def goes_through(self: Interpreter, found: list[tuple[Guard, Value]], node: nodes.NodeNG) -> None:
+        """Some elements may be there on some ranks only, with nothing in their place on the others."""
+        ranked = [guard for guard, _ in found if any(mentions_rank(formula) for formula, _ in guard.literals)]
+        if any(all(guard.compatible(other) for other, _ in found) for guard in ranked):
+            self.emit("uneven", node, None)
+
+    def tested(self: Interpreter, value: Value, node: nodes.NodeNG) -> None:
+        for _, leaf in self.alternatives(value):
+            dtensors.value_read(self, leaf, node, "a condition")
+
+    def tensor_arithmetic(self: Interpreter, op: str, left: Value, right: Value) -> Value:
+        return dtensors.arithmetic(op, left, right)
 
     def generator_made(self: Interpreter, made: ListV, node: nodes.NodeNG) -> None:
         generators.expression_made(self, made, node)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ..values import NONE, Atom, Cond, Const, Rank, Text, Value, unknown
+from . import dtensors
 from .tables import external
 
 if TYPE_CHECKING:
@@ -64,6 +65,7 @@ def convert(machine: Interpreter, call: Call) -> Value:
     name = machine.called_name.rsplit(".", 1)[-1]
 
     def one(leaf: Value) -> Value:
+        dtensors.value_read(machine, leaf, call.node, f"{name}()")
         if isinstance(leaf, Rank):
             return Text(True, "{}", leaf) if name == "str" else leaf
         if isinstance(leaf, Const):

@@ -113,7 +113,7 @@ def make_mesh(machine: Interpreter, call: Call) -> Value:
     )
     kind = call.arg(0, "device_type")
     atom.facts["mesh"] = meshes.written(machine, call)
-    machine.emit("mesh", call.node, atom.root, device=kind)
+    machine.emit("mesh", call.node, atom.root, device=kind, shape=call.arg(1, "mesh_shape"))
     return atom.root
 
 

@@ -7,10 +7,13 @@ from collections.abc import Iterator
 from ...vocab.events.base import Event
 from ..handles import Program
 from . import (  # noqa: F401 (they register)
+    broadcasts,
     calls,
     checkpoints,
     composition,
     copies,
+    data,
+    errors,
     forward,
     fsdp1_methods,
     generators,
@@ -21,6 +24,7 @@ from . import (  # noqa: F401 (they register)
     policies,
     precision,
     process,
+    readings,
     scalers,
     state_helpers,
     steps,

@@ -25,5 +25,5 @@ class TrainingSeen(LiveModelEvent):  # a model was trained for as many steps as 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ValueRead(Event):  # a DTensor becomes a number of Python: item(), float(), bool(); R P
+class ValueRead(Event):  # a DTensor becomes a number of Python: item(), float(), bool(); S R P
     reading: Reading

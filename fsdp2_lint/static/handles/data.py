@@ -1,0 +1,200 @@
+"""Batches: what is trained on, where it comes from, and whether the ranks share it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from astroid import nodes
+
+from ...vocab.answers import Answer, no, unknown, yes
+from ...vocab.finding import Place
+from ..relevance import names_in
+from ..trace import Step
+from ..values import NONE, Const, Obj, Rank, Text, TupleV
+from .loops import loops_around
+from .program import Program
+from .sources import origin_known, seeded_alike
+
+_PICKS = frozenset({"chunk", "split", "tensor_split", "narrow", "shard", "select"})
+
+
+def trained_on(program: Program, call: Step) -> Step | None:
+    """The backward that follows this call of a root, in the same round of the same loops."""
+    for backward in program.trace.of("backward", after=call):
+        between = [
+            other
+            for other in program.trace.of("called", after=call)
+            if other.index < backward.index
+            and not other["inside"]
+            and other.subject
+            and program.concerned(other.subject)
+        ]
+        around = set(loops_around(program.machine.project, backward))
+        if not between and all(loop in around for loop in loops_around(program.machine.project, call)):
+            return backward
+    return None
+
+
+def inputs(program: Program, call: Step) -> Iterator[Obj]:
+    """Where the arguments of a call come from."""
+    for value in call.detail.get("args", ()):
+        for _, leaf in program.machine.leaves(value):
+            while isinstance(leaf, Obj):
+                yield leaf
+                leaf = leaf.atom.facts.get("left of", ("", None))[1]
+
+
+@dataclass(frozen=True, slots=True)
+class StaticEpochs:
+    """A loader as one loop reads it."""
+
+    program: Program
+    step: Step
+
+    def same_order(self) -> Answer:
+        sampler = self._sampler()
+        if sampler is None or not self._trained() or not self._several_rounds(sampler.atom.facts["made"]):
+            return no()
+        shuffle = sampler.atom.facts["sampler"]
+        if shuffle != Const(True):
+            return no() if shuffle == Const(False) else unknown("whether the sampler shuffles is decided elsewhere")
+        if why := self.program.managed_by or self.program.open_why:
+            return unknown(why)
+        told = [step.subject for step in self.program.trace.of("epoch_set")]
+        if sampler in told or self.step.subject in told:
+            return no()
+        if any(obj is not None and "sampler" not in obj.atom.facts for obj in told) or self._mentioned():
+            return unknown("set_epoch() is called on something that was not followed")
+        return yes(Place(sampler.atom.facts["made"].when, "its sampler is made here and shuffles"))
+
+    def _sampler(self) -> Obj | None:
+        assert self.step.subject is not None
+        for path, leaf in self.program.machine.alternatives(self.step.subject.atom.facts["sampler"]):
+            if isinstance(leaf, Obj) and leaf.atom.facts.get("made") and self.step.guard.compatible(path):
+                return leaf
+        return None
+
+    def _trained(self) -> bool:
+        """Is a model trained on what the loader yields?"""
+        own = self.step.subject
+        for call in self.program.trace.of("called"):
+            if call["inside"] or call.subject is None or not self.program.concerned(call.subject):
+                continue
+            fed = any(obj.atom.root is own for obj in inputs(self.program, call)) or self._headed(call)
+            if fed and trained_on(self.program, call) is not None:
+                return True
+        return False
+
+    def _headed(self, call: Step) -> bool:
+        """Is the call in the loop that begins with this reading?"""
+        here = self.step.when.at
+        return any(
+            loop.site.path == here.path and loop.site.row <= here.row < loop.node.body[0].fromlineno
+            for loop in loops_around(self.program.machine.project, call)
+        )
+
+    def _several_rounds(self, made: Step) -> bool:
+        project = self.program.machine.project
+        around = set(loops_around(project, made))
+        rounds = [loop for loop in loops_around(project, self.step) if loop not in around]
+        return any(not loop.once for loop in rounds)
+
+    def _mentioned(self) -> bool:
+        """Is there a call of ``set_epoch`` in these files that the interpreter did not come to?"""
+        project = self.program.machine.project
+        paths = {site.path for step in (self.step,) for site in step.when.chain}
+        trees = [module.tree for path in paths if (module := project.module(path)) is not None]
+        return not any(True for _ in self.program.trace.of("epoch_set")) and any(
+            "set_epoch" in names_in(tree) for tree in trees
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class StaticBatch:
+    """What one call of a root is given."""
+
+    program: Program
+    step: Step
+
+    def same_on_every_rank(self) -> Answer:
+        if why := self._not_followed():
+            return unknown(why)
+        answer: Answer = unknown("where the batch comes from was not followed")
+        for obj in inputs(self.program, self.step):
+            if any(_of_rank(item) for item in obj.path):
+                return no()
+            facts = obj.atom.facts
+            if "loader" in facts:
+                answer = self._loader(obj.atom.root)
+            elif "drawn by" in facts and facts["drawn by"] != NONE:
+                why = origin_known(self.program, obj.atom.root)
+                answer = unknown(why) if why else yes(Place(self._site(obj), "drawn from a generator of the same seed"))
+            if answer.surely and self._picked():
+                return unknown("each rank may pick its part of the batch")
+            if not answer.possibly:
+                return answer
+        return answer
+
+    def _not_followed(self) -> str:
+        program = self.program
+        if program.partial:
+            return "the script that trains was not seen"
+        if why := program.managed_by or program.open_why:
+            return why
+        for mesh in program.trace.of("mesh"):
+            shape = mesh["shape"]
+            if not isinstance(shape, TupleV) or len(shape.items) != 1:
+                return "ranks of this mesh may need the same batch"
+        return ""
+
+    def _site(self, obj: Obj) -> Any:
+        return next((step.when for step in self.program.trace.of("loader") if step.subject is obj), self.step.when)
+
+    def _loader(self, loader: Obj) -> Answer:
+        facts = loader.atom.facts
+        if facts["sampler"] != NONE or facts["batch_sampler"] != NONE or facts["open"]:
+            return unknown("the loader has a sampler of its own")
+        why = origin_known(self.program, facts["dataset"])
+        if not why and facts["shuffle"] not in (NONE, Const(False)):
+            why = self._order(facts)
+        return unknown(why) if why else yes(Place(facts["loader"].when, "this loader knows nothing of ranks"))
+
+    def _order(self, facts: dict[str, Any]) -> str:
+        """Why ranks may shuffle differently."""
+        if facts["shuffle"] != Const(True):
+            return "whether the loader shuffles is decided elsewhere"
+        if facts["generator"] != NONE:
+            return origin_known(self.program, facts["generator"])
+        return seeded_alike(self.program, self.step.index)
+
+    def _picked(self) -> bool:
+        """Does the code around take a slice or chunk that a rank decides?"""
+        project = self.program.machine.project
+        for site in self.step.when.chain:
+            module = project.module(site.path)
+            if module is not None and _picks_by_rank(module.tree):
+                return True
+        return False
+
+
+def _of_rank(item: Any) -> bool:
+    if isinstance(item, Text):
+        return item.per_rank is not False
+    if isinstance(item, TupleV):
+        return any(map(_of_rank, item.items))
+    return isinstance(item, Rank) or isinstance(item, tuple) and any(map(_of_rank, item))
+
+
+def _picks_by_rank(tree: nodes.Module) -> bool:
+    found: bool | None = getattr(tree, "fsdp2_picks", None)
+    if found is None:
+        parts = [part.slice for part in tree.nodes_of_class(nodes.Subscript)]
+        parts += [
+            part
+            for part in tree.nodes_of_class(nodes.Call)
+            if isinstance(part.func, nodes.Attribute) and part.func.attrname in _PICKS
+        ]
+        found = tree.fsdp2_picks = any("rank" in name.lower() for part in parts for name in names_in(part))
+    return found

@@ -1,0 +1,141 @@
+"""Handlers of exceptions around a training step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from astroid import nodes
+
+from ...vocab.answers import Answer, no, unknown, yes
+from ...vocab.finding import Moment, Place, Site
+from ..interp.calls import EXITS
+from ..project import Project
+from ..relevance import names_in
+from ..trace import Step
+from .loops import enclosing, loops_around
+from .process import StaticCollection
+from .program import Program
+
+_BROAD = ("", "RuntimeError", "Exception", "BaseException", "OutOfMemoryError")
+_AGREEING = frozenset({"all_reduce", "all_gather", "all_gather_object", "broadcast", "barrier", "abort"})
+_HARMLESS = ("print", "log", "warn", "trace", "torch", "gc", "zero_grad", "empty_cache", "tqdm", "update")
+
+
+@dataclass(frozen=True, slots=True)
+class Caught:
+    """One ``except`` around a step: at which depth of its calls, and in which ``try``."""
+
+    depth: int
+    path: str
+    attempt: nodes.Try
+    handler: nodes.ExceptHandler
+
+
+def handlers_around(project: Project, step: Step) -> Iterator[Caught]:
+    for depth, site in enumerate(step.when.chain):
+        module = project.module(site.path)
+        if module is None:
+            continue
+        for attempt in enclosing(module.tree, site, nodes.Try):
+            for handler in attempt.handlers:
+                yield Caught(depth, site.path, attempt, handler)
+
+
+@dataclass(frozen=True, slots=True)
+class StaticHandler:
+    program: Program
+    step: Step
+    caught: Caught
+
+    @property
+    def when(self) -> Moment:
+        handler = self.caught.handler
+        last = handler.type or handler
+        column = last.end_col_offset if handler.type is not None else handler.col_offset + len("except")
+        site = Site(self.caught.path, handler.lineno, handler.col_offset + 1, handler.lineno, (column or 0) + 1)
+        return Moment(site, self.step.when.chain[: self.caught.depth])
+
+    def swallows(self) -> Answer:
+        if not self._broad() or not self._in_a_loop():
+            return no()
+        ways = ways_out(self.caught.handler.body)
+        if not ways & {"continue", "fall", "return"}:
+            return no()
+        if names_in(self.caught.handler) & _AGREEING:
+            return unknown("the ranks may agree on what to do in the handler")
+        if "break" in ways_out([*self.caught.attempt.body, *self.caught.attempt.orelse]):
+            return unknown("the loop repeats what failed, until it succeeds")
+        goes_on = StaticCollection(self.program, self.step).needs_model()
+        if "continue" not in ways:
+            goes_on = goes_on & (self._falls_through() if "fall" in ways else self._caller_goes_on())
+        what = "backward" if self.step.kind == "backward" else "forward"
+        if goes_on.surely:
+            return yes(Place(self.step.when, f"this {what} fails on one rank, and the others wait for it"))
+        return goes_on
+
+    def _broad(self) -> bool:
+        """Does it catch what a kernel or an allocation raises?"""
+        kind = self.caught.handler.type
+        caught = kind.elts if isinstance(kind, nodes.Tuple) else [kind]
+        return any((each.as_string().rsplit(".", 1)[-1] if each is not None else "") in _BROAD for each in caught)
+
+    def _in_a_loop(self) -> bool:
+        """Is there a loop around the ``try``, here or in a caller?"""
+        here = self.step.when.chain[: self.caught.depth]
+        first = self.caught.attempt.fromlineno
+        for loop in loops_around(self.program.machine.project, self.step):
+            inner = len(loop.calls) == len(here)
+            if loop.calls == here[: len(loop.calls)] and (not inner or loop.site.row < first) and not loop.once:
+                return True
+        return False
+
+    def _falls_through(self) -> Answer:
+        for statement in self.caught.handler.body:
+            call = statement.value if isinstance(statement, nodes.Expr) else None
+            harmless = isinstance(call, nodes.Call) and any(part in call.func.as_string().lower() for part in _HARMLESS)
+            if not (isinstance(statement, nodes.Pass) or harmless or isinstance(call, nodes.Const)):
+                return unknown("what the handler notes may stop the loop")
+        return yes()
+
+    def _caller_goes_on(self) -> Answer:
+        """A handler that returns: does the loop around the call go on, whatever comes back?"""
+        around = [
+            loop
+            for loop in loops_around(self.program.machine.project, self.step)
+            if len(loop.calls) < self.caught.depth and loop.calls == self.step.when.chain[: len(loop.calls)]
+        ]
+        if not around or ways_out(around[-1].node.body) & {"break", "raise", "return"}:
+            return unknown("the caller may stop for what the handler returns")
+        return yes()
+
+
+def ways_out(body: list[nodes.NodeNG]) -> set[str]:
+    """How a block can end: by falling through, or by a jump."""
+    found: set[str] = set()
+    for node in body:
+        ways = _ways(node)
+        found |= ways - {"fall"}
+        if "fall" not in ways:
+            return found
+    return found | {"fall"}
+
+
+def _ways(node: nodes.NodeNG) -> set[str]:
+    if isinstance(node, nodes.Raise):
+        return {"raise"}
+    if isinstance(node, (nodes.Continue, nodes.Break, nodes.Return)):
+        return {type(node).__name__.lower()}
+    if isinstance(node, nodes.Expr) and isinstance(node.value, nodes.Call):
+        name = node.value.func.as_string()
+        return {"raise"} if name in EXITS or f"builtins.{name}" in EXITS else {"fall"}
+    if isinstance(node, nodes.If):
+        return ways_out(node.body) | ways_out(node.orelse)
+    if isinstance(node, (nodes.For, nodes.While)):
+        return (ways_out(node.body) - {"break", "continue"}) | {"fall"}
+    if isinstance(node, nodes.With):
+        return ways_out(node.body)
+    if isinstance(node, nodes.Try):
+        ways = ways_out([*node.body, *node.orelse])
+        return ways.union(*(ways_out(handler.body) for handler in node.handlers))
+    return {"fall"}

@@ -1,0 +1,73 @@
+"""Values that are read off DTensors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from ...vocab.answers import Answer, no, unknown, yes
+from ...vocab.finding import Place
+from ..formulas import atoms
+from ..relations import Relation
+from ..torch_model.dtensors import PLACEMENTS
+from ..trace import Step
+from ..values import Computed, ParamV
+from .program import RELATED, Program
+
+
+@dataclass(frozen=True, slots=True)
+class StaticReading:
+    program: Program
+    step: Step
+
+    @property
+    def name(self) -> str:
+        return str(self.step["by"])
+
+    def partial(self) -> Answer:
+        value: Computed = self.step["value"]
+        sharded = self._sharding()
+        if sharded is None:
+            return self._may()
+        assert self.step.subject is not None
+        if why := self.program.managed(self.step.subject) or self._checked(value):
+            return unknown(why)
+        return yes(PLACEMENTS[value.how])
+
+    def clipped(self) -> Answer:
+        return yes(Place(self.step.when, "the norm of the gradients")) if self.step["value"].how == "clip" else no()
+
+    def sharding(self) -> Answer:
+        step = self._sharding()
+        return yes(Place(step.when, "its parameters become DTensors here")) if step is not None else no()
+
+    def _sharding(self) -> Step | None:
+        """The call that sharded the model before the parameter was read."""
+        value: Computed = self.step["value"]
+        assert self.step.subject is not None
+        for step, _ in self.program.units(self.step.subject, *RELATED):
+            if step.index < value.of.read and step.precedes(self.step):
+                return step
+        return None
+
+    def _may(self) -> Answer:
+        assert self.step.subject is not None
+        may = any(True for _ in self.program.units(self.step.subject, Relation.MAY))
+        return unknown("whether the model is sharded is not known") if may else no()
+
+    def _checked(self, value: Computed) -> str:
+        """Does the code ask whether this is a DTensor, or gather the parameters first?"""
+        for formula, _ in self.step.guard.literals:
+            if any(_about(atom[1], value) for atom in atoms(formula)):
+                return "the code asks what kind of tensor it has"
+        for step in self.program.trace.of("unshard", before=self.step):
+            if step.subject and self.step.subject and self.program.relation(step.subject, self.step.subject) in RELATED:
+                return "the parameters may be gathered here"
+        return ""
+
+
+def _about(key: Any, value: Computed) -> bool:
+    """Is it a question about this value, or about the parameter that it comes from?"""
+    if not isinstance(key, tuple):
+        return False
+    return any(part == value or isinstance(part, ParamV) and part.model == value.of.model for part in key)

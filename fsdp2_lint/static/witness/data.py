@@ -1,0 +1,27 @@
+"""Batches, and the loaders that they come from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...vocab.events.base import Event
+from ...vocab.events.data import BatchTrained, LoaderRead
+from ..handles import Program, StaticModel
+from ..handles.data import StaticBatch, StaticEpochs, trained_on
+from ..trace import Step
+from .producers import on
+
+
+@on("loader_read")
+def loader_read(program: Program, step: Step) -> Iterator[Event]:
+    if program.machine.any_sharded:
+        yield LoaderRead(when=step.when, epochs=StaticEpochs(program, step))
+
+
+@on("called")
+def batch_trained(program: Program, step: Step) -> Iterator[Event]:
+    if step.subject is None or step["inside"] or not step["hooked"] or not program.concerned(step.subject):
+        return
+    if trained_on(program, step) is not None:
+        model = StaticModel(program, step.subject, step)
+        yield BatchTrained(when=step.when, batch=StaticBatch(program, step), model=model)

@@ -1,0 +1,21 @@
+"""Broadcasts in loops."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from ..answers import Answer
+from .base import Event
+
+
+class Names(Protocol):
+    """What a loop goes through that broadcasts one tensor in each round."""
+
+    def differ(self) -> Answer:
+        """Do the ranks go through other names, or in another order? yes: Place."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BroadcastRepeated(Event):  # dist.broadcast in a loop; S
+    names: Names

@@ -1,0 +1,39 @@
+"""Batches: what a model is trained on, and who else gets the same."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from ..answers import Answer
+from ..handles import Model
+from .base import Event
+
+
+class Batch(Protocol):
+    """The input of a forward that a backward follows."""
+
+    def same_on_every_rank(self) -> Answer:
+        """Does each rank of one data-parallel mesh get this very batch? yes: Place where it comes from."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchTrained(Event):  # a sharded model is called with a batch that it is trained on; S
+    batch: Batch
+    model: Model
+
+    @property
+    def subject(self) -> Model:
+        return self.model
+
+
+class Epochs(Protocol):
+    """How often a loader of training data is gone through."""
+
+    def same_order(self) -> Answer:
+        """Does its DistributedSampler shuffle alike in each of several epochs? yes: Place where it is made."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoaderRead(Event):  # a loop over a loader begins; S
+    epochs: Epochs

@@ -1,0 +1,21 @@
+"""Exceptions around a training step, and what becomes of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from ..answers import Answer
+from .base import Event
+
+
+class Handler(Protocol):
+    """An ``except`` around a forward or backward."""
+
+    def swallows(self) -> Answer:
+        """Does it take an error of one rank, and does the loop go on? yes: Place of what it stands around."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepGuarded(Event):  # a forward or backward of a sharded model stands in a try; S
+    handler: Handler

@@ -1,0 +1,29 @@
+"""FSDP809: a shuffling DistributedSampler is told which epoch it is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fsdp2_lint.vocab.events.data import LoaderRead
+from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
+
+
+class SamplerEpochNotSet(Rule):
+    code = "FSDP809"
+    name = "sampler-epoch-not-set"
+    summary = "a DistributedSampler shuffles alike in each epoch, for nobody calls set_epoch()"
+    severity = Severity.WARNING
+    witnesses = "S"
+    help = "call sampler.set_epoch(epoch) at the beginning of each epoch"
+
+    def read(self, event: LoaderRead) -> Iterator[Outcome]:
+        yield JUDGED
+        sampler = event.epochs.same_order()
+        if sampler:
+            yield self.found(
+                event.when,
+                "every epoch reads the data in the same order, and each rank the same part of it: "
+                "nobody calls set_epoch() on the DistributedSampler",
+                "each epoch goes through the loader here",
+                (sampler.what.when, sampler.what.words),
+            )

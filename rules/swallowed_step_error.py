@@ -1,0 +1,29 @@
+"""FSDP807: an error of one rank in forward or backward ends the job."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fsdp2_lint.vocab.events.errors import StepGuarded
+from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
+
+
+class SwallowedStepError(Rule):
+    code = "FSDP807"
+    name = "swallowed-step-error"
+    summary = "an except around forward or backward lets one rank go on, while the others wait for its collectives"
+    severity = Severity.WARNING
+    witnesses = "S"
+    help = "let the error end the job (raise), and make room for the batch beforehand"
+
+    def guarded(self, event: StepGuarded) -> Iterator[Outcome]:
+        yield JUDGED
+        step = event.handler.swallows()
+        if step:
+            yield self.found(
+                event.when,
+                "an error on one rank is caught and its loop goes on: that rank's next collective meets another one "
+                "of the ranks that had no error, and the job hangs or computes with wrong numbers",
+                "the error ends here, and the loop goes on",
+                (step.what.when, step.what.words),
+            )
