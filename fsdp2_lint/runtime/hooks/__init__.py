@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from ..session import Session
-from . import calls, checkpoints, forward, optimizers, process, readings, sharding
+from . import calls, checkpoints, forward, optimizers, order, process, readings, sharding
 
 
 def install(session: Session) -> None:
     """Watch everything. Patches take effect at once, whoever imported the patched names before."""
-    for part in (sharding, forward, optimizers, calls, readings, checkpoints, process):
+    for part in (sharding, forward, order, optimizers, calls, readings, checkpoints, process):
         part.install(session)
     session.hot.install()
     session.rare.install()

@@ -256,7 +256,9 @@ class Expressions(Containers):
             )
         if isinstance(left, Obj) and isinstance(right, Const):
             return left.child(("op", op, right))
-        return unknown("arithmetic")
+        number = unknown("arithmetic")
+        number.atom.facts["per_rank"] = any(_of_rank(part) for part in (left, right))
+        return number
 
     def is_text(self: Interpreter, value: Value) -> bool:
         return isinstance(value, Text) or isinstance(value, Const) and isinstance(value.value, str)
@@ -275,6 +277,11 @@ class Expressions(Containers):
             return Const(_ARITHMETIC[op](left, right))
         except Exception:
             return unknown("arithmetic")
+
+
+def _of_rank(value: Value) -> bool:
+    """Is a number made from this rank's number?"""
+    return isinstance(value, Rank) or isinstance(value, Obj) and bool(value.atom.facts.get("per_rank"))
 
 
 def tuple_size(value: Value) -> int:

@@ -26,7 +26,7 @@ def collective(machine: Interpreter, call: Call) -> Value:
         group = next((value for value in call.args[1:] if _is_group(value)), None)
     group = call.args[0] if group is None and machine.called_name.endswith("barrier") and call.args else group
     name = machine.called_name.rsplit(".", 1)[-1]
-    machine.emit("collective", call.node, None, name=f"{name}()", group=part_of_job(group), sure=True)
+    machine.emit("collective", call.node, None, name=f"{name}()", group=part_of_job(group), sure=True, given=call.all)
     if name in ("broadcast_object_list", "scatter_object_list") and call.args:
         received: dict[int, Value] = {}  # filled in place: what a rank put there itself is gone
         for _, leaf in machine.alternatives(call.args[0]):

@@ -37,6 +37,7 @@ from . import (  # noqa: F401 (they register)
     optim,
     rank,
     reflection,
+    seeds,
     sharding,
     state_dict,
     uses,
