@@ -43,7 +43,12 @@ _LOADER = sys.modules.get("torch.distributed.checkpoint.state_dict_loader")
 HOOKS: tuple[tuple[str, Any, str, tuple[str, ...]], ...] = (
     ("sharding", State, "init", ("FSDP302", "FSDP301", "FSDP303", "FSDP304", "FSDP601", "FSDP203", "FSDP315")),
     ("sharded", _API, "_init_param_group", ("FSDP203",)),
-    ("first_forward", State, "_lazy_init", ("FSDP307", "FSDP314", "FSDP316", "FSDP320", "FSDP201", "FSDP204")),
+    (
+        "first_forward",
+        State,
+        "_lazy_init",
+        ("FSDP307", "FSDP314", "FSDP316", "FSDP320", "FSDP201", "FSDP204", "FSDP405"),
+    ),
     ("backward_end", State, "_root_post_backward_final_callback", ("FSDP318", "FSDP604")),
     ("gathering", ParamGroup, "wait_for_unshard", ("FSDP407", "FSDP602")),
     ("pre_backward", ParamGroup, "pre_backward", ("FSDP318",)),

@@ -7,6 +7,7 @@ from typing import Literal
 
 from ...vocab.answers import Answer, no, unknown, yes
 from ...vocab.finding import Moment
+from ..guards import merged
 from ..relations import Relation, covers
 from ..trace import Step
 from ..values import Const, Obj
@@ -82,31 +83,31 @@ def gathered(group: Group, step: Step) -> Answer:
             return unknown(f"whether {program.label(module)} runs here is not known")
         if relation is Relation.INSIDE and any(found is Relation.SAME for _, _, found in program.touching(running)):
             return unknown(f"which call shards {program.label(running)} depends on the path")
-    for other in program.trace.of("unshard", "registered"):
-        about = program.relation(other.subject, module) if other.subject else Relation.NONE
-        if other.kind == "unshard" and about is not Relation.NONE and other.index < step.index:
-            return unknown(f"{other.when.at} may have gathered {program.label(module)}")
-        if other.kind == "registered" and other["method"] is None and about is not Relation.NONE:
-            return unknown(f"which method {other.when.at} registers is not known")
     if why := program.managed(module) or program.escaped(module, before=step):
         return unknown(why)
-    left = None if group.stays_gathered() is False else _left_by(group, step)
-    return unknown(f"the forward of {left.when.at} may have left it gathered") if left is not None else no()
+    left = _left_by(group, step)
+    return unknown(f"{left.when.at} may have left it gathered") if left is not None else no()
 
 
 def _left_by(group: Group, step: Step) -> Step | None:
-    """A forward before ``step`` after which nothing surely resharded the group."""
-    program = group.program
-    resharded = [
-        each
-        for each in program.trace.of("backward", "reshard", before=step)
-        if step.guard.implies(each.guard) and (each.kind == "backward" or concerns(program, each, group.module))
+    """A forward or ``unshard`` before ``step`` after which nothing surely resharded the group."""
+    program, module = group.program, group.module
+    kept = any(True for _ in program.trace.of("resharding_switched"))
+    paths: dict[int, list[Step]] = {}  # one call, for each value that it may be made on
+    for each in program.trace.of("backward", "reshard", before=step):
+        if not kept if each.kind == "backward" else concerns(program, each, module):
+            paths.setdefault(each.place, []).append(each)
+    sure = [
+        each[-1].index
+        for each in paths.values()
+        if any(step.guard.implies(guard) for guard in merged([one.guard for one in each]))
     ]
-    for called in program.trace.of("called"):
-        if called.index > step.index or not called["hooked"] or not called.together(step):
-            continue
-        if concerns(program, called, group.module) and not any(called.index < each.index for each in resharded):
-            return called
+    last = max(sure, default=-1)
+    for kind in ("called", "unshard") if group.stays_gathered() is not False else ("unshard",):
+        for each in program.trace.of(kind):
+            if last < each.index < step.index and each.together(step) and (kind == "unshard" or each["hooked"]):
+                if concerns(program, each, module):
+                    return each
     return None
 
 
@@ -190,5 +191,8 @@ class PastHooks(StaticModel):
 
     def hooks_bypassed(self, method: str) -> Answer:
         assert self.group is not None and self.step is not None
-        registered = StaticModel.hooks_bypassed(self, method)
-        return ~gathered(self.group, self.step) if registered.surely else registered
+        for registered in self.program.trace.of("registered"):
+            about = self.program.relation(registered.subject, self.obj) if registered.subject else Relation.NONE
+            if about is not Relation.NONE and registered["method"] in (method, None):
+                return no()
+        return ~gathered(self.group, self.step)

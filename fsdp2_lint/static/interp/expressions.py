@@ -262,6 +262,7 @@ class Expressions(Containers):
         if isinstance(left, Obj) and isinstance(right, Const):
             return left.child(("op", op, right))
         result = unknown("arithmetic")
+        result.atom.facts["per_rank"] = any(_of_rank(part) for part in (left, right))
         if isinstance(left, Obj):
             result.atom.facts["left of"] = (op, left)
         return result
@@ -283,6 +284,11 @@ class Expressions(Containers):
             return Const(_ARITHMETIC[op](left, right))
         except Exception:
             return unknown("arithmetic")
+
+
+def _of_rank(value: Value) -> bool:
+    """Is a number made from this rank's number?"""
+    return isinstance(value, Rank) or isinstance(value, Obj) and bool(value.atom.facts.get("per_rank"))
 
 
 def tuple_size(value: Value) -> int:

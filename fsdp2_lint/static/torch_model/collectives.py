@@ -31,7 +31,7 @@ def collective(machine: Interpreter, call: Call) -> Value:
         group = next((value for value in call.args[1:] if _is_group(value)), None)
     group = call.args[0] if group is None and machine.called_name.endswith("barrier") and call.args else group
     name = machine.called_name.rsplit(".", 1)[-1]
-    machine.emit("collective", call.node, None, name=f"{name}()", group=part_of_job(group), sure=True)
+    machine.emit("collective", call.node, None, name=f"{name}()", group=part_of_job(group), sure=True, given=call.all)
     if name == "all_reduce" and machine.any_sharded and _in_place(call):
         machine.emit("reduced", call.node, None, tensor=call.arg(0, "tensor"), group=part_of_job(group))
     if name in ("broadcast", "all_reduce"):

@@ -50,6 +50,7 @@ from . import (  # noqa: F401 (they register)
     rank,
     reflection,
     scalers,
+    seeds,
     sharding,
     slices,
     state_dict,

@@ -153,7 +153,7 @@ def freeze(machine: Interpreter, obj: Obj, switch: Value, node: nodes.NodeNG) ->
 )
 def switched(machine: Interpreter, obj: Obj, call: Call) -> Value:
     """Switches of FSDP2 and of Hugging Face's models: no parameter is sharded, moved or exchanged."""
-    if machine.called_name == "set_reshard_after_forward":
+    if machine.called_name in ("set_reshard_after_forward", "set_reshard_after_backward"):
         machine.emit("resharding_switched", call.node, obj)
     return NONE
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...vocab.events.base import Event
-from ...vocab.events.forward import Called, CalledInInference, OldWeightsMet, PartCalled, WeightUsed
+from ...vocab.events.forward import Called, CalledInInference, OldWeightsMet, PartCalled, RunsOnCondition, WeightUsed
 from ..handles import Program, StaticModel
+from ..handles.choices import choices
 from ..handles.forward import Group, PastHooks, StaticWeight, culprit, group_of
 from ..handles.structure import owns_parameters
 from ..handles.turns import StaticKeeper, StaticPart, around, pending
+from ..relations import Relation
 from ..trace import Step
 from ..values import Obj
 from .producers import at_end, on
@@ -44,6 +46,23 @@ def uses(program: Program) -> Iterator[Event]:
 def _is_layer(program: Program, step: Step) -> bool:
     owner = step.subject
     return bool(step["hooked"]) and owner is not None and (owner in program.owners or owns_parameters(owner))
+
+
+@at_end
+def chosen(program: Program) -> Iterator[Event]:
+    """Calls of sharded modules on which ranks may not agree: of each condition the first."""
+    told: set[object] = set()
+    for step in program.trace.of("called"):
+        owner = step.subject
+        if owner is None or not step["hooked"] or not step.guard.literals:
+            continue
+        if not any(True for _ in program.units(owner, Relation.SAME, Relation.CONTAINS)):
+            continue
+        for choice in choices(program, step):
+            if choice.literal[0] not in told:
+                if choice.differs().surely:
+                    told.add(choice.literal[0])
+                yield RunsOnCondition(when=step.when, choice=choice)
 
 
 @on("called")

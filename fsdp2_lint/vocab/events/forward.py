@@ -35,6 +35,16 @@ class Keeper(Protocol):
         """Groups that have outlived an optimizer's step while they were gathered."""
 
 
+class Choice(Protocol):
+    """The decision whether a sharded module runs."""
+
+    @property
+    def label(self) -> str: ...
+
+    def differs(self) -> Answer:
+        """Do ranks decide it differently? yes: Place of the condition, with what it depends on."""
+
+
 class Part(Protocol):
     """A module that is sharded, inside another one that is."""
 
@@ -80,6 +90,15 @@ class PartCalled(Event):  # a sharded part of a model is called, not inside a fo
     @property
     def subject(self) -> Part:
         return self.part
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunsOnCondition(Event):  # a sharded module is called under a condition that another one does not answer; S
+    choice: Choice
+
+    @property
+    def subject(self) -> Choice:
+        return self.choice
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

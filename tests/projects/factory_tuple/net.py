@@ -41,3 +41,10 @@ class Denoiser(nn.Module):
             if isinstance(module, (nn.Conv2d, nn.GroupNorm)):
                 module.reset_parameters()
         torch.nn.init.zeros_(self.decode.weight)
+
+    def bottleneck(self, x):
+        """What the decoder starts from."""
+        x = self.encode(x)
+        for block in self.down:
+            x = block(x)
+        return x

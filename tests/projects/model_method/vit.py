@@ -75,3 +75,9 @@ class VisionEncoder(nn.Module):
         for block in self.blocks:
             x = block(x)
         return self.head(x.mean(dim=1))
+
+    def features(self, images):
+        x = self.patchify(images).flatten(2).transpose(1, 2) + self.position
+        for block in self.blocks:
+            x = block(x)
+        return x.mean(dim=1)

@@ -49,3 +49,6 @@ class VideoTransformer(nn.Module):
         for block in self.transformer_blocks:
             x = block(x, context)
         return self.proj_out(x)
+
+    def embed(self, latents):
+        return self.proj_in(latents)
