@@ -65,7 +65,8 @@ def lint(
         if path not in candidates and (problem := syntax.problem(path, data)):
             _report_problem(report, path, *problem)
     if found.candidates:
-        _run_engine(report, found, select, ignore, target or stated.target_torch, dump_trace)
+        ignored = (*ignore, *stated.answered)
+        _run_engine(report, found, select, ignored, target or stated.target_torch, dump_trace)
     report.findings.sort(key=_place)
     return report
 

@@ -20,6 +20,12 @@ class Settings:
     """One field for each key, with the default. ``_READERS`` says how its value is read."""
 
     target_torch: Version | None = None
+    zero2: bool = False  # no group is resharded after forward, and that is meant
+
+    @property
+    def answered(self) -> tuple[str, ...]:
+        """Codes of what the project says it does on purpose."""
+        return ("FSDP312",) if self.zero2 else ()
 
 
 def settings(root: str) -> Settings:
@@ -78,4 +84,10 @@ def _version(value: Any) -> Version:
     return parse(value)
 
 
-_READERS: Mapping[str, Callable[[Any], Any]] = {"target_torch": _version}
+def _switch(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError(f"has to be true or false, and is {value!r}")
+    return value
+
+
+_READERS: Mapping[str, Callable[[Any], Any]] = {"target_torch": _version, "zero2": _switch}

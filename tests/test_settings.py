@@ -51,7 +51,7 @@ def test_the_nearest_folder_counts_alone(project: Path) -> None:
     ("text", "words"),
     [
         ('target_torch = "2.8"\n', "unknown setting 'target_torch'; did you mean target-torch?"),
-        ("zzz = 1\n", "unknown setting 'zzz' (known: target-torch)"),
+        ("zzz = 1\n", "unknown setting 'zzz' (known: target-torch, zero2)"),
         ("target-torch = 2.10\n", 'target-torch: has to be text, such as "2.8", and is 2.1'),
         ('target-torch = "newest"\n', "target-torch: 'newest' is no version of torch, such as 2.8"),
         ("target-torch = \n", "Invalid value"),
@@ -124,3 +124,41 @@ def test_versions(text: str) -> None:
 def test_findings_speak_of_the_target() -> None:
     assert about_root((2, 8)) == ""
     assert about_root((2, 7)) == "; torch 2.7 ignores reshard_after_forward=True on the root"
+
+
+def test_what_is_meant_is_not_reported(project: Path) -> None:
+    """ZeRO-2 on purpose: nothing else could tell that from a mistake."""
+    (project / "train.py").write_text(ZERO2)
+    assert [finding.code for finding in lint([str(project)]).findings] == ["FSDP312"]
+    (project / "fsdp2-lint.toml").write_text("zero2 = true\n")
+    assert lint([str(project)]).findings == []
+    (project / "fsdp2-lint.toml").write_text("zero2 = 2\n")
+    with pytest.raises(BadSetting, match="zero2: has to be true or false"):
+        lint([str(project)])
+
+
+ZERO2 = """\
+import torch.nn as nn
+from torch.distributed.fsdp import fully_shard
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.blocks = nn.ModuleList(nn.Linear(8, 8) for _ in range(4))
+
+    def forward(self, x):
+        for block in self.blocks:
+            x = block(x)
+        return x
+
+
+def main():
+    model = Net()
+    for block in model.blocks:
+        fully_shard(block, reshard_after_forward=False)
+    fully_shard(model)
+
+
+main()
+"""

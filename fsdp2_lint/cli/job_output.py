@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -47,11 +48,13 @@ class JobOptions:
 
     @classmethod
     def of(cls, given: dict[str, Any]) -> JobOptions:
-        """Takes its own options out of ``given``. A code that does not exist is a failure."""
+        """Takes its own options out of ``given``. A code that does not exist is a failure, and so is a bad setting."""
         from fsdp2_lint import registry
+        from fsdp2_lint.settings import settings
 
         select, ignore = (tuple(split(given.pop(name))) for name in ("select", "ignore"))
         try:
+            ignore = (*ignore, *settings(os.getcwd()).answered)
             registry.select(registry.rules(), select, ignore)
         except Refusal as refusal:
             raise Failure(str(refusal)) from None
