@@ -1,0 +1,72 @@
+"""Checkpoints: what only the source shows, and what it cannot show."""
+
+from __future__ import annotations
+
+import pytest
+
+from .program import FOOT, HEAD, NET, analyse
+
+CHECKPOINTS = """\
+import torch.distributed.checkpoint as dcp
+from torch.distributed.checkpoint.state_dict import StateDictOptions, get_model_state_dict, get_optimizer_state_dict
+
+FULL = StateDictOptions(full_state_dict=True, cpu_offload=True)
+"""
+BUILD = """
+
+def main():
+    dist.init_process_group("nccl")
+    torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+    torch.manual_seed(0)
+    model = Net()
+    for layer in model.layers:
+        fully_shard(layer)
+    fully_shard(model)
+    optimizer = torch.optim.AdamW(model.parameters())
+"""
+
+
+def found(body: str) -> list[str]:
+    lines = "".join(f"    {line}\n" for line in body.strip().splitlines())
+    return analyse(HEAD + CHECKPOINTS + NET + BUILD + lines + FOOT).codes
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ('dcp.load({"step": 0}, checkpoint_id="x")', ["FSDP703"]),
+        ('dcp.load({"model": get_model_state_dict(model, options=FULL)}, checkpoint_id="x")', ["FSDP703"]),
+        ('state = {"step": 0}\ndcp.load(state, checkpoint_id="x")', []),
+        ('dcp.load({}, checkpoint_id="x", planner=make_planner())', []),
+        ('get_optimizer_state_dict(model, optimizer)\ndcp.load(optimizer.state_dict(), checkpoint_id="x")', []),
+        ('warm_up(model, optimizer)\ndcp.load(optimizer.state_dict(), checkpoint_id="x")', []),
+        ('dcp.load(optimizer.state_dict(), checkpoint_id="x")', ["FSDP703"]),
+    ],
+)
+def test_what_a_load_fills(body: str, expected: list[str]) -> None:
+    assert found(body) == expected
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ('saves = [dcp.async_save(model.state_dict(), checkpoint_id="x")]', []),
+        ('save = dcp.async_save(model.state_dict(), checkpoint_id="x")\nsave.add_done_callback(print)', []),
+        ('save = dcp.async_save(model.state_dict(), checkpoint_id="x")', ["FSDP706"]),
+        ('optimizer.save = dcp.async_save(model.state_dict(), checkpoint_id="x")', ["FSDP706"]),
+    ],
+)
+def test_what_becomes_of_a_save(body: str, expected: list[str]) -> None:
+    assert found(body) == expected
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ('fast = torch.compile(model)\ndcp.save(fast.state_dict(), checkpoint_id="x")', ["FSDP709"]),
+        ('fast = torch.compile(model)\ndcp.save(model.state_dict(), checkpoint_id="x")', []),
+        ('fast = torch.compile(model)\nfast = fast._orig_mod\ndcp.save(fast.state_dict(), checkpoint_id="x")', []),
+    ],
+)
+def test_keys_of_a_compiled_model(body: str, expected: list[str]) -> None:
+    assert found(body) == expected
