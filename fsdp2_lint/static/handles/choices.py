@@ -10,11 +10,10 @@ from ...vocab.answers import Answer, no, unknown, yes
 from ...vocab.finding import Moment, Place
 from ..formulas import Formula, atoms
 from ..guards import TOP
-from ..interp.conditions import mentions_rank
 from ..relations import Relation
 from ..torch_model.seeds import generator_of
 from ..trace import Step
-from ..values import Const, Obj, is_each
+from ..values import Const, Obj, Rank, is_each
 from .program import Handle, Program
 
 _LOADER = "torch.utils.data.DataLoader"
@@ -88,12 +87,19 @@ def choices(program: Program, step: Step) -> Iterator[StaticChoice]:
         if (formula, truth) in known:
             continue
         for atom in atoms(formula):
-            if mentions_rank(atom) and outer is not None and atom in step["asked"]:
+            if _is_rank(formula) and outer is not None and atom in step["asked"]:
                 yield StaticChoice(program, step.subject, step, (formula, truth), step["asked"][atom], None)
             for obj in _objects(atom):
                 if _is_draw(atom, obj) or _is_content(obj):
                     asked = Moment(obj.atom.site) if generator_of(obj) and obj.atom.site else step.when
                     yield StaticChoice(program, step.subject, step, (formula, truth), asked, obj)
+
+
+def _is_rank(formula: Formula) -> bool:
+    """Is all that is asked which rank this is? Ranks of a mesh's dimension may hold other parts of a model."""
+    if formula[0] == "not":
+        return _is_rank(formula[1])
+    return formula[0] == "is" and isinstance(formula[1], Rank) and formula[1].kind in ("global", "local")
 
 
 def _entered(program: Program, step: Step) -> Step | None:

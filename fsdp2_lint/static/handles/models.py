@@ -12,7 +12,7 @@ from ..relations import Relation
 from ..trace import Step
 from ..values import BELOW, Obj, is_each
 from .program import RELATED, Handle, Program
-from .structure import has_parameters, leaves, size, stack_of_blocks, stands_alone
+from .structure import from_a_library, has_parameters, leaves, size, stack_of_blocks, stands_alone
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +171,7 @@ class StaticModel(Handle):
 
     def _of_a_library(self) -> bool:
         """A transformer of Hugging Face: a stack of blocks between embeddings and a last norm."""
-        return self.obj.parent is None and self.obj.atom.origin.startswith(("transformers.", "diffusers."))
+        return from_a_library(self.obj)
 
     def _outside_blocks(self) -> Answer:
         parts = [part for step, part in self.program.units(self.obj, Relation.CONTAINS, Relation.MAY)]

@@ -86,3 +86,8 @@ def stands_alone(obj: Obj) -> bool:
     return atom.kind == "unknown" and (
         made[:1].isupper() or made.startswith(("from_", "instantiate", "load", "create", "build"))
     )
+
+
+def from_a_library(obj: Obj) -> bool:
+    """A transformer of Hugging Face: a stack of blocks between embeddings and a last norm."""
+    return obj.parent is None and obj.atom.origin.startswith(("transformers.", "diffusers."))

@@ -10,10 +10,10 @@ from ...vocab.finding import Place
 from ...vocab.live import Leftover
 from ..relations import Relation
 from ..trace import Step
-from ..values import Obj
+from ..values import Obj, is_each
 from .forward import Group, concerns, group_of
 from .program import Handle, Program
-from .structure import leaves
+from .structure import from_a_library, leaves
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,12 +30,12 @@ class StaticPart(Handle):
             if why := self.program.managed(outer) or self.program.escaped(outer, before=self.step):
                 return unknown(why)
         later: Step | None = None
-        for called in self.program.trace.of("called", "unshard"):
+        for called in self.program.trace.of("called"):
             relations = [self.program.relation(outer, called.subject) for outer in self.around if called.subject]
             if called.index < self.step.index and called.together(self.step):
                 if any(found in (Relation.SAME, Relation.INSIDE, Relation.MAY) for found in relations):
                     return no()
-            elif Relation.SAME in relations and called.kind == "called" and called["hooked"]:
+            elif Relation.SAME in relations and called["hooked"]:
                 if self.step.precedes(called):
                     later = later or called
         return yes(Place(later.when, "its root is called here, later")) if later is not None else no()
@@ -78,9 +78,14 @@ class StaticKeeper(Handle):
         if stays is None:
             return many((), f"whether {self.label} stays gathered is not known")
         own = [leaf for _, leaf in leaves(program.machine, module) if self._is_own(leaf)]
-        if not own:
+        if not own and not self._has_embeddings():
             return many((), f"which parameters {self.label} holds itself is not known")
         return many([Leftover(self.label, self.forward.when, self.stepped.when)])
+
+    def _has_embeddings(self) -> bool:
+        """A transformer of a library, of which only blocks are groups of their own."""
+        inner = [part for _, part in self.program.units(self.group.module, Relation.CONTAINS, Relation.MAY)]
+        return from_a_library(self.group.module) and all(is_each(part.item) for part in inner)
 
     def _is_own(self, leaf: Obj) -> bool:
         group = group_of(self.program, leaf, self.forward)
