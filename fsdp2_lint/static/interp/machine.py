@@ -138,7 +138,7 @@ class Machine:
         return Moment(self.site(node), tuple(self.site(call, module) for module, call in self.calls))
 
     def emit(self: Interpreter, kind: str, node: nodes.NodeNG, subject: Obj | None = None, **detail: Any) -> Step:
-        if kind in ("collective", "called", "backward"):
+        if kind in ("collective", "called", "backward", "loaded"):
             detail["asked"] = self.asked()
         frames = tuple(frame.id for frame in self.frames)
         return self.trace.add(kind, self.moment(node), self.guard, subject, detail, frames=frames, context=self.context)

@@ -38,6 +38,7 @@ from . import (  # noqa: F401 (they register)
     optim,
     rank,
     reflection,
+    seeds,
     sharding,
     slices,
     state_dict,

@@ -107,6 +107,8 @@ def make_mesh(machine: Interpreter, call: Call) -> Value:
         site=machine.site(call.node),
     )
     kind = call.arg(0, "device_type")
+    shape = call.arg(1, "mesh_shape")
+    atom.facts["dimensions"] = len(shape.items) if isinstance(shape, TupleV) else 0
     machine.emit("mesh", call.node, atom.root, device=kind)
     return atom.root
 

@@ -141,6 +141,8 @@ def tree_map(machine: Interpreter, call: Call) -> Value:
 @method("load_state_dict")
 def load_state_dict(machine: Interpreter, obj: Obj, call: Call) -> Value:
     if obj not in machine.optimizers:
+        if machine.about_rank(machine.guard.formula):
+            machine.blank.atoms.add(machine.address(obj)[0])  # what the other ranks get is of interest from here on
         payload, assign = call.arg(0, "state_dict") or NONE, call.arg(2, "assign")
         machine.emit("loaded", call.node, obj, payload=payload, assign=assign not in (None, Const(False)))
     return unknown("incompatible keys")
