@@ -9,6 +9,7 @@ from ...vocab.finding import Place
 from ..relations import Relation
 from ..trace import Step
 from ..values import Obj
+from .fresh import StaticFresh
 from .process import StaticCollection
 from .program import Handle, Program
 from .structure import has_parameters
@@ -34,7 +35,8 @@ class StaticStarting(Handle):
             some = StaticCollection(self.program, load).excluded_ranks()
             if not some.surely:
                 continue
-            if any(step is not load for step in self._filled(since=0)):
+            others = [step for step in self._filled(since=0) if step is not load]
+            if StaticFresh(self.program, self.obj, load, self.call, self.call).without(others) is None:
                 return unknown(f"{self.label} gets weights at several places")
             why = self._not_followed(load)
             if why:
@@ -49,7 +51,7 @@ class StaticStarting(Handle):
         seeds = [step for step in self.program.trace.of("seeded", before=self.sharding) if step.index < built]
         if not seeds or not seeds[-1]["by_rank"] or not self.sharding.guard.implies(seeds[-1].guard):
             return no()
-        if self._filled(since=built):
+        if self._filled(since=built) or any(step.kind == "loaded" for step in self._filled(since=seeds[-1].index)):
             return no()
         why = self._not_followed(seeds[-1])
         return unknown(why) if why else yes(Place(seeds[-1].when, "each rank sets a seed of its own here"))
