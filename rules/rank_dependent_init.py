@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from fsdp2_lint.vocab.events.initialisation import StartingSeen
 from fsdp2_lint.vocab.facts import Facts, groups_of_ranks, in_words
 from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
 
@@ -13,9 +14,33 @@ class RankDependentInit(Rule):
     name = "rank-dependent-init"
     summary = "ranks start from different weights, and nothing broadcasts them"
     severity = Severity.ERROR
-    witnesses = "R"
+    witnesses = "SR"
     compares = "starting-weights"
     help = "set one seed on all ranks before the model is built, or load the weights on all ranks after sharding"
+
+    def seen(self, event: StartingSeen) -> Iterator[Outcome]:
+        yield JUDGED
+        model = event.model
+        label = "the parameters are sharded as each rank has them"
+        loaded = model.loaded_by_some()
+        if loaded:
+            yield self.found(
+                event.when,
+                f"only some ranks load {model.label}, and fully_shard does not broadcast: the shards of all make it up",
+                label,
+                (loaded.what.when, loaded.what.words),
+            )
+            return
+        seeded = model.seeded_by_rank()
+        if seeded:
+            replicas = model.replicated()
+            yield self.found(
+                event.when,
+                f"the ranks build {model.label} with different random weights, and fully_shard does not broadcast",
+                label,
+                (seeded.what.when, seeded.what.words),
+                severity=None if replicas else Severity.WARNING,
+            )
 
     def compare(self, facts: Facts) -> Iterator[Outcome]:
         """HSDP replicas that differ never meet again. On a 1-D mesh the shards of several models make up one."""

@@ -39,6 +39,8 @@ class Sharding:
     starting: dict[tuple[int, str], str] = field(default_factory=dict)
     # How often each shard had been written when the call ended, and its digest, by the identity of FSDP2's own object.
     written: dict[int, tuple[tuple[int, ...], str]] = field(default_factory=dict)
+    # Of the parameters that came in whole: bytes on a GPU, bytes elsewhere, and what the GPU held in all just before.
+    arrived: tuple[int, int, int] = (0, 0, 0)
     gathered_at: Moment | None = None
     unsharded_by_user: bool = False
     switched: bool = False  # did the user change when it is resharded?

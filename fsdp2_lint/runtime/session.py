@@ -18,7 +18,7 @@ from ..source import Sources
 from ..suppress import partition
 from ..vocab.events.base import Event
 from ..vocab.facts import Fact
-from ..vocab.finding import Finding, Observed
+from ..vocab.finding import Finding, Moment, Observed
 from ..vocab.rule import Court, ModelKey, Verdict, agree
 from ..vocab.target import parse
 from . import adapter
@@ -69,6 +69,7 @@ class Session:
         self.ledger = Ledger()
         self.hot, self.rare = Patches(), Patches()
         self.cuda = CudaUse()
+        self.launched: Moment | None = None  # where the default process group was made
         self.step = 0  # finished training steps
         self.compiles = False  # does the job use torch.compile?
         self.findings: dict[tuple[str, str, int], Finding] = {}

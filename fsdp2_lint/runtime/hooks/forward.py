@@ -10,11 +10,12 @@ from torch import nn
 
 from ...vocab.events.forward import BackwardEnded, ForwardBegun, ForwardEnded, OldWeightsMet
 from ...vocab.events.initialisation import ForwardSeen, Materialised
-from ...vocab.events.plans import UnitReady
+from ...vocab.events.plans import Offloaded, ShardingBegun, UnitReady
 from ...vocab.events.precision import PoliciesTaken
 from ...vocab.finding import Moment
 from .. import adapter, facts
 from ..handles import RuntimeModel, RuntimeUnit
+from ..handles.residence import RuntimeOffload, RuntimeResident, is_offloaded
 from ..ledger import label_of
 from ..session import Session
 from ..sites import here
@@ -93,6 +94,12 @@ class _Watch:
             unit = RuntimeUnit(self.ledger, sharding)
             self.session.hear(UnitReady(when=when, unit=unit), fqn=unit.fqn)
             self.session.hear(PoliciesTaken(when=sharding.when, policies=unit), fqn=unit.fqn)
+            if is_offloaded(sharding):
+                offload = RuntimeOffload(sharding, self.session.launched)
+                self.session.hear(Offloaded(when=sharding.when, offload=offload, unit=unit), fqn=unit.fqn)
+        if shardings:
+            resident = RuntimeResident(self.ledger, module, tuple(shardings))
+            self.session.hear(ShardingBegun(when=shardings[0].when, model=resident))
         facts.starting_weights(self.session, module, shardings)
 
     def begun(self, result: Any, first: bool, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:

@@ -38,7 +38,8 @@ class _Watch:
         self.cuda = session.cuda
 
     def launched(self, result: Any, token: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        self.session.hear(Launched(when=here(), process=RuntimeProcess(self.cuda)))
+        self.session.launched = when = here()
+        self.session.hear(Launched(when=when, process=RuntimeProcess(self.cuda)))
 
     def select(self, name: str) -> Any:
         def selected(args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:

@@ -19,6 +19,7 @@ from ...vocab.finding import Moment
 from .. import adapter
 from ..digests import digest
 from ..handles import RuntimeUnit
+from ..handles.residence import arriving
 from ..ledger import Attached, Emptied, Original, Sharding, dotted, label_of
 from ..session import Session
 from ..sites import here
@@ -64,6 +65,7 @@ class _Watch:
             ignored=frozenset(id(each) for each in ignored if isinstance(each, torch.Tensor)),
             ignored_names=tuple(each for each in ignored if isinstance(each, str)),
         )
+        sharding.arrived = arriving(modules)
         self._note_parameters(sharding, modules, {id(each) for each in ignored})
         self.ledger.shardings.append(sharding)
         self.ledger.changes += 1

@@ -157,7 +157,7 @@ class StaticCollection:
         return yes() if any(True for _ in made) else unknown("whether a process group exists by then is not known")
 
     def _asked(self, formula: Formula) -> Moment | None:
-        sites = self.step["asked"]
+        sites = self.step.detail.get("asked", {})
         return next((sites[atom] for atom in atoms(formula) if atom in sites), None)
 
     def matched(self) -> Answer:

@@ -33,7 +33,8 @@ def has_parameters(machine: Interpreter, obj: Obj, depth: int = 0) -> bool:
     return depth < 6 and any(has_parameters(machine, child, depth + 1) for child in parts)
 
 
-def size(machine: Interpreter, obj: Obj, depth: int = 0) -> int | None:
+def size(machine: Interpreter, obj: Obj, depth: int = 0, repeats: int = 0) -> int | None:
+    """The number of parameters; ``repeats``: how often parts of unknown number are taken to be there."""
     if obj.atom.kind not in ("instance", "external") or depth > 8:
         return None
     if isinstance(obj.atom.cls, Ext):
@@ -47,10 +48,10 @@ def size(machine: Interpreter, obj: Obj, depth: int = 0) -> int | None:
     total = 0
     for child, (holder, where) in machine.parents.items():
         if holder is obj:
-            part = size(machine, child, depth + 1)
-            if part is None or is_each(where):
+            part = size(machine, child, depth + 1, repeats)
+            if part is None or is_each(where) and not repeats:
                 return None
-            total += part
+            total += part * repeats if is_each(where) else part
     return total
 
 

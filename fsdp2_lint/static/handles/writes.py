@@ -27,7 +27,7 @@ class StaticWrite(Handle):
                 continue
             if sharding["options_open"] or {"shard_placement_fn", "ignored_params"} & set(sharding["options"]):
                 return unknown("whether it is sharded along its first dimension is not known")
-            if self.step.guard.blurred or self._gathered():
+            if self.step.guard.blurred - sharding.guard.blurred or self._gathered():
                 return unknown("whether it is sharded at this moment is not known")
             return yes(Place(sharding.when, "sharded here"))
         may = any(step.index < self.step.index for step, _ in self.program.units(self.obj, *RELATED, Relation.MAY))

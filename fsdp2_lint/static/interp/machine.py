@@ -139,7 +139,7 @@ class Machine:
         return Moment(self.site(node), tuple(self.site(call, module) for module, call in self.calls))
 
     def emit(self: Interpreter, kind: str, node: nodes.NodeNG, subject: Obj | None = None, **detail: Any) -> Step:
-        if kind in ("collective", "called", "backward"):
+        if kind in ("collective", "called", "backward", "loaded"):
             detail["asked"] = self.asked()
         if kind in ("sync", "backward", "stepped", "clipped"):
             detail["loops"] = loops_around([*(call for _, call in self.calls), node])

@@ -61,6 +61,7 @@ class Blank:
 
     atoms: set[Atom] = field(default_factory=set)
     meta: list[tuple[Guard, int]] = field(default_factory=list)
+    seeded_by_rank: bool = False  # by the last seed that was set
 
 
 @external(*_MANAGERS)

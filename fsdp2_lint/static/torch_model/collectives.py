@@ -59,6 +59,17 @@ def _in_place(call: Call) -> bool:
     return isinstance(call.node.parent, nodes.Expr) or "async_op" in call.kwargs
 
 
+@external(
+    "torch.distributed.utils._sync_module_states",
+    "torch.distributed.utils._sync_params_and_buffers",
+    "torch.distributed._broadcast_coalesced",
+)
+def synchronised(machine: Interpreter, call: Call) -> Value:
+    """What DDP does before it begins."""
+    machine.emit("collective", call.node, None, name="broadcast()", group=None, sure=True)
+    return NONE
+
+
 def _is_group(value: Value) -> bool:
     return isinstance(value, Obj) and "group" in value.atom.facts
 

@@ -12,7 +12,7 @@ from ..guards import TOP
 from ..interp.machine import Machine
 from ..relations import Address, Relation, address, relation
 from ..values import BELOW, EACH, Atom, ClassV, Ext, Func, Obj, ParamV, Value, is_each
-from . import blank, dtypes, modules, optim, slices
+from . import blank, dtypes, modules, optim, seeds, slices
 from .frameworks import framework_of
 from .module_tree import lacks_reset
 
@@ -126,6 +126,7 @@ class Membership(Machine):
     def constructed(self: Interpreter, obj: Obj, cls: ClassV, call: Call) -> None:
         if obj.atom.facts.get("module"):
             blank.made(self, obj, call.node)
+            seeds.built(self, obj)
         dtypes.built(self, obj, call.node)
         if any(isinstance(base, Ext) and framework_of(base.qname) for base in self.mro(cls)):
             who = next(

@@ -28,7 +28,7 @@ from ..values import (
     unknown,
 )
 from . import blank, dtypes
-from .device import touch
+from .device import device_kind, touch
 from .key_prefixes import note_compiled
 from .module_tree import children, contents, descendants
 from .tables import external, method
@@ -118,13 +118,34 @@ def moved(machine: Interpreter, obj: Obj, call: Call) -> Value:
     if name == "cuda":
         if not call.args and "device" not in call.kwargs:
             machine.emit("device_touch", call.node, None, how=".cuda() without an index")
+        placed(machine, obj, Const("cuda"), call.node)
+    elif name == "cpu":
+        placed(machine, obj, Const("cpu"), call.node)
     elif name == "to":
         touch(machine, call.node, call.arg(0, "device"))
+        placed(machine, obj, call.arg(0, "device"), call.node)
     elif name == "eval":
         machine.emit("evaluated", call.node, obj)
     elif name == "requires_grad_":
         freeze(machine, obj, call.arg(0, "requires_grad") or Const(True), call.node)
     return obj
+
+
+def placed(machine: Interpreter, obj: Obj, device: Value | None, node: nodes.NodeNG) -> None:
+    """A module, or what may be one, is moved as a whole."""
+    if device is None or _is_returned(obj):
+        return
+    for guard, leaf in machine.alternatives(device):
+        path, kind = machine.guard.join(guard), device_kind(machine, leaf)
+        if kind and path is not None:
+            before, machine.guard = machine.guard, path
+            machine.emit("moved", node, obj, to=kind)
+            machine.guard = before
+
+
+def _is_returned(obj: Obj) -> bool:
+    """What a call returned, most often a tensor."""
+    return any(isinstance(item, tuple) for item in obj.path)
 
 
 def freeze(machine: Interpreter, obj: Obj, switch: Value, node: nodes.NodeNG) -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..values import NONE, Obj, Value
+from astroid import nodes
+
+from ..values import NONE, Obj, Rank, Value
 from .tables import external
 
 if TYPE_CHECKING:
@@ -37,12 +39,16 @@ _DRAWS = {
 @external(*_SEEDS)
 def seed(machine: Interpreter, call: Call) -> Value:
     value = call.arg(0, "seed") or call.arg(None, "a")
+    node = call.node.args[0] if isinstance(call.node, nodes.Call) and call.node.args else None
+    by_rank = "torch" in _SEEDS[machine.called_name] and node is not None and _is_own(machine, node)
+    machine.blank.seeded_by_rank = by_rank
     machine.emit(
         "seeded",
         call.node,
         None,
         generators=_SEEDS[machine.called_name],
         differs=True if value is None else differs(machine, value),
+        by_rank=by_rank,
     )
     return NONE
 
@@ -57,3 +63,19 @@ def differs(machine: Interpreter, value: Value) -> bool | None:
 def generator_of(obj: Obj) -> str:
     """Which generator a value was drawn from; empty for anything else."""
     return _DRAWS.get(obj.atom.origin, "") if obj.atom.kind == "unknown" else ""
+
+
+def _is_own(machine: Interpreter, node: nodes.NodeNG) -> bool:
+    """Is it surely another number on each rank: the rank itself, or a sum with it?"""
+    if isinstance(node, nodes.BinOp) and node.op in "+-":
+        return _is_own(machine, node.left) is not _is_own(machine, node.right)
+    if isinstance(node, nodes.Name) or isinstance(node, nodes.Call) and node.func.as_string().endswith("get_rank"):
+        return machine.eval(node) == Rank("global")
+    return False
+
+
+def built(machine: Interpreter, obj: Obj) -> None:
+    """A module has drawn its weights: when, and what may change them from here on is of interest."""
+    obj.atom.facts["built"] = machine.now
+    if machine.blank.seeded_by_rank:
+        machine.blank.atoms.add(machine.address(obj)[0])

@@ -162,6 +162,8 @@ def tree_map(machine: Interpreter, call: Call) -> Value:
 def load_state_dict(machine: Interpreter, obj: Obj, call: Call) -> Value:
     payload, assign = call.arg(0, "state_dict") or NONE, call.arg(2, "assign")
     kind = "optimizer_loaded" if obj in machine.optimizers else "loaded"
+    if kind == "loaded" and machine.about_rank(machine.guard.formula):
+        machine.blank.atoms.add(machine.address(obj)[0])  # what the other ranks get is of interest from here on
     machine.emit(kind, call.node, obj, payload=payload, assign=assign not in (None, Const(False)))
     return unknown("incompatible keys")
 

@@ -5,11 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...vocab.events.base import Event
-from ...vocab.events.initialisation import ForwardSeen, HollowCalled, Materialised, ParameterWritten, ResetCalled
+from ...vocab.events.initialisation import (
+    ForwardSeen,
+    HollowCalled,
+    Materialised,
+    ParameterWritten,
+    ResetCalled,
+    StartingSeen,
+)
 from ..handles import Program
 from ..handles.fresh import StaticFresh
 from ..handles.hollow import StaticHollow, StaticInitialised
 from ..handles.program import RELATED
+from ..handles.starting import StaticStarting
 from ..handles.structure import stands_alone
 from ..handles.writes import StaticWrite
 from ..relations import Relation
@@ -75,3 +83,22 @@ def written(program: Program, step: Step) -> Iterator[Event]:
     if step.subject is not None:
         write = StaticWrite(program, step, step.subject)
         yield ParameterWritten(when=step.when, write=write, exchanged=step["how"] == "data")
+
+
+@at_end
+def starting(program: Program) -> Iterator[Event]:
+    """Models of the project that are sharded as a whole, where some rank loads or seeds for itself."""
+    apart = any(step["by_rank"] for step in program.trace.of("seeded"))
+    if not apart and not any(step["asked"] for step in program.trace.of("loaded")):
+        return
+    for step in program.trace.of("sharded"):
+        for obj in step["group"] if not step["listed"] else ():
+            if any(True for _ in program.units(obj, Relation.INSIDE, Relation.MAY)) or not stands_alone(obj):
+                continue
+            first = next((each for each, _ in program.units(obj, Relation.SAME, Relation.CONTAINS)), step)
+            calls = program.trace.of("called", after=first)
+            call = next(
+                (each for each in calls if each.subject and program.relation(obj, each.subject) in RELATED), None
+            )
+            if call is not None and next(program.trace.of("backward", after=call), None) is not None:
+                yield StartingSeen(when=first.when, model=StaticStarting(program, obj, first, call))

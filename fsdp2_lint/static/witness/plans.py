@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from ...vocab.events.base import Event
-from ...vocab.events.plans import KeywordPassed, PlanSettled, Sharded
+from ...vocab.events.plans import KeywordPassed, Offloaded, PlanSettled, Sharded, ShardingBegun
 from ...vocab.finding import Moment, Site
 from ..handles import Program, StaticModel, StaticUnit
+from ..handles.residence import StaticOffload, StaticResident, offloaded
 from ..relations import Relation
 from ..trace import Step
 from ..values import Obj
@@ -23,6 +24,8 @@ def sharded(program: Program, step: Step) -> Iterator[Event]:
         yield Sharded(when=when, unit=StaticUnit(program, step, obj))
     if step["group"]:
         unit = StaticUnit(program, step, step["group"][0])
+        if (path := offloaded(program, step)) is not None:
+            yield Offloaded(when=when, offload=StaticOffload(program, path, step), unit=unit)
         for keyword, node in step["keywords"].items():
             fix = keyword_fix(step, keyword, when)
             yield KeywordPassed(when=Moment(_site(when, node), when.stack), keyword=keyword, unit=unit, fix=fix)
@@ -58,3 +61,18 @@ def _without_root(program: Program, model: Obj) -> Iterator[Step]:
         if not step.guard.blurred and not any(step.guard.compatible(other.guard) for other in whole):
             yield step
             return
+
+
+@at_end
+def first_shardings(program: Program) -> Iterator[Event]:
+    """The first call on each model that is sharded as a whole."""
+    whole: dict[Obj, None] = {}
+    for step in program.trace.of("sharded"):
+        if not step["listed"]:
+            whole.update((obj, None) for obj in step["group"] if program.relation(obj, obj) is Relation.SAME)
+    for model in whole:
+        if any(True for _ in program.units(model, Relation.INSIDE, Relation.MAY)):
+            continue
+        first = next((step for step, _ in program.units(model, Relation.SAME, Relation.CONTAINS)), None)
+        if first is not None:
+            yield ShardingBegun(when=first.when, model=StaticResident(program, first, model))

@@ -104,3 +104,28 @@ class ParameterWritten(Event):  # by either of the two ways that end beside a sh
     @property
     def subject(self) -> Write:
         return self.write
+
+
+class Starting(Protocol):
+    """A model as the first ``fully_shard`` on it finds it, in the words of its source."""
+
+    @property
+    def label(self) -> str: ...
+
+    def loaded_by_some(self) -> Answer:
+        """Have only some ranks loaded it, and do the others never get these weights? yes: Place of the load."""
+
+    def seeded_by_rank(self) -> Answer:
+        """Has each rank drawn other weights, which nothing replaces? yes: Place of the seed."""
+
+    def replicated(self) -> Answer:
+        """Is it sharded on a mesh with replicas (HSDP)?"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StartingSeen(Event):  # the first fully_shard on a model; S
+    model: Starting
+
+    @property
+    def subject(self) -> Starting:
+        return self.model

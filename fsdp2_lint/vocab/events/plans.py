@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
+from ..answers import Answer
 from ..finding import Fix
 from ..handles import Model, Unit
 from .base import Event, LiveUnitEvent
@@ -41,3 +43,42 @@ class PlanSettled(Event):  # no further fully_shard is expected on this model; S
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnitReady(LiveUnitEvent):  # the first forward of its model begins, and nothing is gathered yet; R P
     pass
+
+
+class Offload(Protocol):
+    """Parameters on the CPU, and the process group that reduces them."""
+
+    def without_cpu_backend(self) -> Answer:
+        """Is there no backend for CPU tensors? yes: Place of the group's making, and the backend that there is."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Offloaded(Event):  # a group is sharded with CPUOffloadPolicy; S R P
+    offload: Offload
+    unit: Unit
+
+    @property
+    def subject(self) -> Unit:
+        return self.unit
+
+
+class Resident(Protocol):
+    """A model as the first ``fully_shard`` on it finds it."""
+
+    @property
+    def label(self) -> str: ...
+
+    def moved_whole(self) -> Answer:
+        """Do all of its parameters lie on a GPU, not cut? yes: Place of the move, and how, in words."""
+
+    def known_small(self) -> Answer:
+        """Are they known to take less than a GiB? What the witness cannot count is not."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShardingBegun(Event):  # the first fully_shard on a model, or on a part of it; S R
+    model: Resident
+
+    @property
+    def subject(self) -> Resident:
+        return self.model

@@ -1,0 +1,105 @@
+"""Where the parameters of a model lie: moved to a GPU before sharding, or offloaded to the CPU after it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ...vocab.answers import Answer, no, unknown, yes
+from ...vocab.finding import Place
+from ..guards import Guard
+from ..relations import Relation
+from ..trace import Step
+from ..values import Const, Ext, Obj
+from .program import Handle, Program
+from .structure import size
+
+POLICY = "torch.distributed.fsdp.CPUOffloadPolicy"
+GIB = 2**30
+MOST_LAYERS = 1000  # more blocks has no model
+BYTES = 4  # of a parameter as modules are built
+
+
+@dataclass(frozen=True, slots=True)
+class StaticOffload:
+    """The policy of one group, on a path on which it is ``CPUOffloadPolicy``."""
+
+    program: Program
+    path: Guard
+    step: Step
+
+    def without_cpu_backend(self) -> Answer:
+        made = [
+            step
+            for step in self.program.trace.of("process_group")
+            if step.precedes(self.step) and step.guard.compatible(self.path)
+        ]
+        if not made:
+            return unknown("where the process group is made was not seen")
+        for step in made:
+            for leaf in self._backends(step):
+                if not isinstance(leaf, Const) or leaf.value is not None and not isinstance(leaf.value, str):
+                    return unknown("the backend of the process group is a setting")
+                if leaf.value is None or set(leaf.value.lower().split(",")) - {"nccl", "cuda:nccl"}:
+                    return no()
+        return yes(Place(made[0].when, "NCCL"))
+
+    def _backends(self, step: Step) -> list[object]:
+        machine = self.program.machine
+        before, machine.guard = machine.guard, self.path
+        try:
+            given = step["backend"] if step["backend"] is not None else Const(None)
+            return [leaf for _, leaf in machine.alternatives(given)]
+        finally:
+            machine.guard = before
+
+
+def offloaded(program: Program, step: Step) -> Guard | None:
+    """The path on which this call gets ``CPUOffloadPolicy``."""
+    policy = step["options"].get("offload_policy")
+    machine = program.machine
+    before, machine.guard = machine.guard, step.guard
+    try:
+        for guard, leaf in machine.alternatives(policy) if policy is not None else ():
+            if isinstance(leaf, Obj) and leaf.parent is None and POLICY in (leaf.atom.origin, _class_name(leaf)):
+                return step.guard.join(guard)
+        return None
+    finally:
+        machine.guard = before
+
+
+def _class_name(obj: Obj) -> str:
+    return obj.atom.cls.qname if isinstance(obj.atom.cls, Ext) else ""
+
+
+@dataclass(frozen=True, slots=True)
+class StaticResident(Handle):
+    """A model just before ``step`` shards it, or the first part of it."""
+
+    program: Program
+    step: Step
+    obj: Obj
+
+    def moved_whole(self) -> Answer:
+        for moved in self.program.trace.of("moved", before=self.step):
+            same = moved.subject is not None and self.program.relation(moved.subject, self.obj) is Relation.SAME
+            if same and moved["to"] == "cuda" and not self._moved_back(moved):
+                if any(self.program.relation(self.obj, hollow) is not Relation.NONE for hollow in self._on_meta()):
+                    return unknown(f"whether {self.label} has memory at all is not known")
+                return yes(Place(moved.when, "all of it is moved to the GPU here"))
+        return no()
+
+    def _on_meta(self) -> list[Obj]:
+        steps = self.program.trace.of("meta", "emptied")
+        return [step.subject for step in steps if step.subject is not None and step.index < self.step.index]
+
+    def _moved_back(self, moved: Step) -> bool:
+        return any(
+            step["to"] != "cuda"
+            and step.subject is not None
+            and self.program.relation(step.subject, self.obj) is not Relation.NONE
+            for step in self.program.trace.of("moved", before=self.step, after=moved)
+        )
+
+    def known_small(self) -> Answer:
+        total = size(self.program.machine, self.obj, repeats=MOST_LAYERS)
+        return yes() if total is not None and total * BYTES < GIB else no()

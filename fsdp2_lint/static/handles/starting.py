@@ -1,0 +1,80 @@
+"""The weights with which the ranks start: of some ranks only, or drawn by each for itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ...vocab.answers import Answer, no, unknown, yes
+from ...vocab.finding import Place
+from ..relations import Relation
+from ..torch_model.meshes import dimensions
+from ..trace import Step
+from ..values import Obj
+from .fresh import StaticFresh
+from .process import StaticCollection
+from .program import Handle, Program
+from .structure import has_parameters
+
+_FILLING = ("broadcast", "scatter", "dcp.load")  # collectives that may give every rank the same weights
+
+
+@dataclass(frozen=True, slots=True)
+class StaticStarting(Handle):
+    """A model that ``sharding`` cuts first, and that ``call`` runs."""
+
+    program: Program
+    obj: Obj
+    sharding: Step
+    call: Step
+
+    def loaded_by_some(self) -> Answer:
+        if StaticCollection(self.program, self.sharding).excluded_ranks().possibly:
+            return no()  # the others do not shard it either
+        for load in self.program.trace.of("loaded", before=self.sharding):
+            if not self._is_this(load):
+                continue
+            some = StaticCollection(self.program, load).excluded_ranks()
+            if not some.surely:
+                continue
+            others = [step for step in self._filled(since=0) if step is not load]
+            if StaticFresh(self.program, self.obj, load, self.call, self.call).without(others) is None:
+                return unknown(f"{self.label} gets weights at several places")
+            why = self._not_followed(load)
+            if why:
+                return unknown(why)
+            return yes(Place(load.when, f"loaded where {some.what[1]} only"))
+        return no()
+
+    def seeded_by_rank(self) -> Answer:
+        built = self.obj.atom.facts.get("built")
+        if built is None or self.obj.parent is not None or not has_parameters(self.program.machine, self.obj):
+            return no()
+        seeds = [step for step in self.program.trace.of("seeded", before=self.sharding) if step.index < built]
+        if not seeds or not seeds[-1]["by_rank"] or not self.sharding.guard.implies(seeds[-1].guard):
+            return no()
+        if self._filled(since=built) or any(step.kind == "loaded" for step in self._filled(since=seeds[-1].index)):
+            return no()
+        why = self._not_followed(seeds[-1])
+        return unknown(why) if why else yes(Place(seeds[-1].when, "each rank sets a seed of its own here"))
+
+    def replicated(self) -> Answer:
+        mesh = self.sharding["options"].get("mesh")
+        if mesh is None:
+            return unknown("the mesh was not seen") if self.sharding["options_open"] else no()
+        known = dimensions(mesh)
+        return {1: no(), 2: yes()}.get(len(known.sizes) if known else 0, unknown("the shape of the mesh is not known"))
+
+    def _is_this(self, step: Step) -> bool:
+        return step.subject is not None and self.program.relation(self.obj, step.subject) is not Relation.NONE
+
+    def _filled(self, since: int) -> list[Step]:
+        """What may give it other weights."""
+        steps = self.program.trace.of("loaded", "written", "state_set", "meta", "emptied", "wrapped")
+        found = [step for step in steps if step.index >= since and (step.subject is None or self._is_this(step))]
+        return [step for step in found if step.index < self.call.index or step.context]
+
+    def _not_followed(self, begin: Step) -> str:
+        for step in self.program.trace.of("collective"):
+            if begin.index < step.index < self.call.index and str(step["name"]).startswith(_FILLING):
+                return f"{step['name']} may give all ranks the same weights ({step.when.at})"
+        return self.program.open_why or self.program.escaped(self.obj, before=self.call) or self.program.managed_by
