@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from fsdp2_lint.vocab.events.precision import PoliciesTaken
 from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
 
-
 MEANT_AS_OFF = ("None", "the class OffloadPolicy")  # and off it is
 
 
