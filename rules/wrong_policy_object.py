@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from fsdp2_lint.vocab.events.precision import PoliciesTaken
 from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
 
+MEANT_AS_OFF = ("None", "the class OffloadPolicy")  # and off it is
+
 
 class WrongPolicyObject(Rule):
     code = "FSDP503"
@@ -22,7 +24,7 @@ class WrongPolicyObject(Rule):
         if not wrong:
             return
         for keyword, given in wrong:
-            harmless = keyword == "offload_policy" and given == "None"
+            harmless = keyword == "offload_policy" and given in MEANT_AS_OFF
             yield self.found(
                 event.when,
                 f"{keyword} is {given}, which is no policy of FSDP2: it is ignored, or fails later",
