@@ -25,7 +25,7 @@ class Fsdp1Isinstance(Rule):
         if neglected:
             yield self.found(
                 event.when,
-                f"FSDP2 shards {event.model.label}, so it is no FullyShardedDataParallel: {neglected.what.words}",
+                f"{event.model.label} is a module of FSDP2, no FullyShardedDataParallel: {neglected.what.words}",
                 "this is never true",
                 (neglected.what.when, neglected.what.words),
                 (sharded.what.when, sharded.what.words),
