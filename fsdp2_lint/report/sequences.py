@@ -18,13 +18,17 @@ SLOTS = 16384
 
 @dataclass(frozen=True, slots=True)
 class Issued:
-    """One collective: what it was, what for, and from where. ``by`` is what the user's code called."""
+    """One collective: what it was, what for, and from where. ``by`` is what the user's code called.
+
+    ``order`` counts what the rank issued in all groups; 0 is that of a thread in the background.
+    """
 
     kind: str
     size: str
     names: tuple[str, ...]
     when: Moment
     by: str
+    order: int = 0
 
     @property
     def words(self) -> str:
@@ -79,6 +83,7 @@ def sequences(rank: int, path: Path, own: Iterable[Mapping[str, Any]]) -> list[S
             code = None
             break
     places = {key: (_moment(each), str(each["by"])) for key, each in told["place"].items()}
+    aside = {key for key, each in told["place"].items() if each["aside"]}
     found: dict[int, Sequence] = {}
     whole = len(data) // RECORD.size * RECORD.size
     for index, group, number, kind, place in RECORD.iter_unpack(data[:whole]):
@@ -88,7 +93,9 @@ def sequences(rank: int, path: Path, own: Iterable[Mapping[str, Any]]) -> list[S
             named = told["group"][group]
             found[group] = Sequence(rank, named["name"], tuple(named["ranks"]), watched_on and code == 0)
         what = told["collective"][kind]
-        found[group].issued[number] = Issued(what["kind"], what["size"], tuple(what["names"]), *places[place])
+        found[group].issued[number] = Issued(
+            what["kind"], what["size"], tuple(what["names"]), *places[place], 0 if place in aside else index
+        )
     return list(found.values())
 
 

@@ -19,15 +19,21 @@ _Sites = dict[int, set[_Site]]
 
 @dataclass(frozen=True, slots=True)
 class _Turn:
-    """What one rank does at the position where the ranks part; None: it has ended."""
+    """What one rank does at the position where the ranks part; None: it has ended.
+
+    ``met``: by chance it is what the others do, and only the line tells them apart.
+    """
 
     rank: int
     issued: Issued | None
     last: Issued
+    met: bool = False
 
     @property
     def text(self) -> str:
-        return self.issued.text if self.issued is not None else NOTHING
+        if self.issued is None:
+            return NOTHING
+        return f"{self.issued.text} at {self.issued.when.at}, {self.issued.by}" if self.met else self.issued.text
 
     @property
     def chain(self) -> tuple[Site, ...]:
@@ -41,11 +47,12 @@ def turns(said: Iterable[Sequence]) -> list[tuple[int, Fact]]:
     ``batch`` of a loop that the others have left. Ranks that went there alone say where, in their places.
     """
     said = list(said)
-    by_group: dict[tuple[str, tuple[int, ...]], list[Sequence]] = {}
+    by_group: _Groups = {}
     for each in said:
         by_group.setdefault((each.group, each.ranks), []).append(each)
     came = _came(said)
-    return [fact for group in by_group.values() for fact in _parting(group, came)]
+    found = [fact for group in by_group.values() for fact in _parting(group, came)]
+    return found or list(_crossing(by_group, said, came))
 
 
 def standstill(waiting: Several[Stall], said: Iterable[Sequence]) -> list[tuple[int, Fact]]:
@@ -77,19 +84,70 @@ def _key(site: Site) -> _Site:
 
 
 def _parting(group: Several[Sequence], came: _Sites) -> Iterator[tuple[int, Fact]]:
+    """The first position of a group at which its ranks differ."""
     first = max(min(each.issued) for each in group)  # what came before was overwritten
     for number in range(first, 1 + max(max(each.issued) for each in group)):
-        found = [
-            _Turn(each.rank, each.issued.get(number), each.issued[max(each.issued)])
-            for each in group
-            if number in each.issued or each.ended
-        ]
-        if _differ(found):
-            whole = first == 0
-            before = {each.rank: [issued for at, issued in each.issued.items() if at < number] for each in group}
-            key = f"group {group[0].group}, collective {number + 1}"
-            yield from _facts(key, group[0].ranks, found, came if whole else {}, before)
-            return
+        if not _differ(_at(group, number)):
+            continue
+        start = number
+        while start > first and len({_from(turn) for turn in _at(group, start - 1)}) > 1:
+            start -= 1  # they have met by chance since they parted: the same collective, from different lines
+        known = came if first == 0 else {}
+        for position in dict.fromkeys((start, number)):
+            key = f"group {group[0].group}, collective {position + 1}"
+            turns_here = _at(group, position, met=position < number)
+            found = list(_facts(key, group[0].ranks, turns_here, known, _before(group, position)))
+            if position == number or any(fact.places for _, fact in found):
+                yield from found
+                return
+
+
+def _at(group: Several[Sequence], number: int, *, met: bool = False) -> list[_Turn]:
+    return [
+        _Turn(each.rank, each.issued.get(number), each.issued[max(each.issued)], met)
+        for each in group
+        if number in each.issued or each.ended
+    ]
+
+
+def _from(turn: _Turn) -> tuple[_Site, str] | None:
+    return (_key(turn.issued.when.at), turn.issued.by) if turn.issued is not None else None
+
+
+def _before(group: Several[Sequence], number: int) -> dict[int, list[Issued]]:
+    return {each.rank: [issued for at, issued in each.issued.items() if at < number] for each in group}
+
+
+_Groups = dict[tuple[str, tuple[int, ...]], list[Sequence]]
+
+
+def _crossing(by_group: _Groups, said: Several[Sequence], came: _Sites) -> Iterator[tuple[int, Fact]]:
+    """Two ranks of which each has issued what the other has not, in different groups: each waits for the other."""
+    for group in by_group.values():
+        most, least = (pick(group, key=lambda each: max(each.issued)) for pick in (max, min))
+        mine, theirs = (_unmatched(said, here.rank, there.rank) for here, there in ((most, least), (least, most)))
+        if mine is None or theirs is None:
+            continue
+        ranks = (most.rank, least.rank)
+        found = [_Turn(rank, issued, issued, met=True) for rank, issued in zip(ranks, (mine, theirs))]
+        before = {
+            each: [issued for one in said if one.rank == each for issued in one.issued.values()] for each in ranks
+        }
+        yield from _facts("groups", tuple(sorted(ranks)), found, came, before)
+        return
+
+
+def _unmatched(said: Several[Sequence], rank: int, other: int) -> Issued | None:
+    """The first that a rank has issued in a group of both, and the other one has not."""
+    reached = {each.group: max(each.issued) for each in said if each.rank == other}
+    ahead = [
+        issued
+        for each in said
+        if each.rank == rank and other in each.ranks
+        for number, issued in each.issued.items()
+        if number > reached.get(each.group, -1) and issued.order
+    ]
+    return min(ahead, key=lambda issued: issued.order, default=None)
 
 
 def _differ(found: Several[_Turn]) -> bool:
@@ -102,6 +160,8 @@ def _differ(found: Several[_Turn]) -> bool:
 def _facts(
     key: str, ranks: tuple[int, ...], found: list[_Turn], came: _Sites, before: dict[int, list[Issued]]
 ) -> Iterator[tuple[int, Fact]]:
+    if len({turn.text for turn in found}) < 2:
+        return
     kind, astray, line = "", NOTHING, None
     for mine in found:
         other = next(turn for turn in found if turn.text != mine.text)

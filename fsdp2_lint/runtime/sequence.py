@@ -17,7 +17,7 @@ from ..report.codec import site_as_json
 from ..report.rank_file import RankFile, Unwritten
 from ..report.sequences import RECORD, SLOTS, ring_of
 from . import adapter
-from .sites import Trail, called_from_user, moment_of, trail
+from .sites import Trail, called_from_user, in_background, moment_of, trail
 
 
 class Sequence:
@@ -33,7 +33,7 @@ class Sequence:
         self._counts: dict[str, int] = {}
         self._groups: dict[str, int] = {}
         self._kinds: dict[tuple[str, str, tuple[str, ...]], int] = {}
-        self._places: dict[Trail, int] = {}
+        self._places: dict[tuple[tuple[int, int], ...], tuple[int, Trail]] = {}
 
     @property
     def used_for(self) -> tuple[str, ...]:
@@ -60,11 +60,13 @@ class Sequence:
             self._counts[issue.group] = number + 1
             group = self._number_of(self._groups, issue.group, self._tell_group)
             kind = self._number_of(self._kinds, (issue.kind, issue.size, self.used_for), self._tell_kind)
-            place = self._places.get(where)
-            if place is None:
-                place = self._places[where] = len(self._places)
-                self._tell_place(place, where, called_from_user(frame))
-            data = RECORD.pack(self.total + 1, group, number, kind, place)
+            # Code hashes by what it contains, and that takes time; what is known is kept, so no identity comes twice.
+            key = tuple([(id(code), offset) for code, offset, _ in where])
+            known = self._places.get(key)
+            if known is None:
+                known = self._places[key] = (len(self._places), where)
+                self._tell_place(known[0], where, called_from_user(frame))
+            data = RECORD.pack(self.total + 1, group, number, kind, known[0])
             try:
                 os.pwrite(self._ring, data, self.total % SLOTS * RECORD.size)
             except OSError:
@@ -98,7 +100,7 @@ class Sequence:
     def _tell_place(self, number: int, where: Trail, by: str) -> None:
         moment = moment_of(list(where))
         stack = [site_as_json(site) for site in moment.stack]
-        self._file.write("place", id=number, at=site_as_json(moment.at), stack=stack, by=by)
+        self._file.write("place", id=number, at=site_as_json(moment.at), stack=stack, by=by, aside=in_background())
 
 
 def _opened(path: Path) -> int | None:

@@ -112,6 +112,12 @@ def trail_of_main() -> Trail:
     return tuple(each for each in _places(main_frame()) if _layer(each[0].co_filename) == "user")
 
 
+def in_background() -> bool:
+    """Is this a thread that Python code started? Those of autograd work while the main thread waits for them."""
+    thread = threading.current_thread()
+    return thread is not threading.main_thread() and not thread.name.startswith("Dummy-")
+
+
 def main_frame() -> FrameType | None:
     return sys._current_frames().get(threading.main_thread().ident or 0)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -26,7 +27,15 @@ def save(model):
     if not ready:
         return
     gather(model)
+
+
+def validate(rank, loader):
+    for batch in loader:
+        model(batch)
+        if rank == 0:
+            model(probe)
 """
+IN_LOOP, PROBE = 19, 21
 LOOP, GUARDED, SHOWN, BARRIER, GATHER = 3, 5, 7, 8, 14
 
 
@@ -107,6 +116,24 @@ def test_other_parameters(path: str) -> None:
     assert parted(sequence(0, one), sequence(1, two)) == [("", {})]
     unnamed = issued(path, LOOP, names=())
     assert parted(sequence(0, one), sequence(1, unnamed)) == [], "nothing is known of one side"
+
+
+def test_a_chance_meeting(path: str) -> None:
+    """The collective behind the guard meets the first one of what follows, which is the same."""
+    step, probe = issued(path, IN_LOOP), issued(path, PROBE)
+    back = issued(path, IN_LOOP, by="backward()", size="8")
+    assert parted(sequence(0, step, probe, step), sequence(1, step, step, back)) == [("guard", {0: PROBE})]
+
+
+def test_each_waits_in_another_group(path: str) -> None:
+    step = replace(issued(path, LOOP), order=1)
+    gather = replace(issued(path, GUARDED, GATHER), order=2)
+    barrier = replace(issued(path, BARRIER, by="barrier()"), order=2)
+    shards = [sequence(0, step, gather, group="shards"), sequence(1, step, group="shards")]
+    assert parted(*shards, sequence(1, barrier, group="world")) == [("guard", {0: GUARDED})]
+    assert parted(*shards) == [], "the other one may come yet"
+    saver = sequence(1, replace(barrier, order=0), group="world")
+    assert parted(*shards, saver) == [], "it may come yet, whatever its saver does"
 
 
 def test_groups_are_compared_alone(path: str) -> None:

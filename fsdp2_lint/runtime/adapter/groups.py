@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -121,6 +121,11 @@ class Param:
         """The ranks of the mesh and the placements that sharding gave the parameter."""
         spec = self.raw._sharding_spec
         return ranks_of(spec.mesh), tuple(str(each) for each in spec.placements)
+
+
+def fqns(params: Iterable[Any]) -> tuple[str, ...]:
+    """The names of FSDP2's own parameter objects below their root. Asked for each collective, so it has to be quick."""
+    return tuple([getattr(each, "_param_fqn", None) or each._module_info.param_name for each in params])
 
 
 @dataclass(frozen=True, slots=True)

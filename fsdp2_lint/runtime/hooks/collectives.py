@@ -25,7 +25,7 @@ def install(session: Session) -> None:
         session.hot.replace(adapter.DTensor, method, _used(session, original, names.of))
     for hook in ("gather", "reduce"):
         if place := adapter.place(hook):
-            session.hot.replace(*place, _used(session, getattr(*place), _fqns))
+            session.hot.replace(*place, _used(session, getattr(*place), adapter.fqns))
 
 
 def _watched(session: Session, original: Any, read: Any) -> Any:
@@ -61,10 +61,6 @@ def _used(session: Session, original: Any, names: Callable[[Any], tuple[str, ...
             sequence.used_for = ()
 
     return use
-
-
-def _fqns(params: Any) -> tuple[str, ...]:
-    return tuple(adapter.Param(each).fqn for each in params)
 
 
 class _Names:
