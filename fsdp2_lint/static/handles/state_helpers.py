@@ -13,7 +13,7 @@ from ..interp.conditions import mentions_rank
 from ..torch_model.device import device_kind
 from ..torch_model.state_helpers import KEYWORDS, option
 from ..trace import Step
-from ..values import Const, Ext, Obj, Value
+from ..values import Const, Ext, Obj, Value, is_each
 from .program import RELATED, Program
 from .structure import size
 
@@ -151,8 +151,8 @@ def without_state(program: Program, optimizer: Obj, at: Step) -> Answer:
     if stateless or not made.driven_before(at):
         return no() if stateless else unknown("whether the optimizer is made before that is not known")
     for step in _filling(program, optimizer):
-        again = at["loops"] and not step.guard.implies(at.guard)
-        if step is not at and (step.index < at.index and not _avoided(step, at) or again):
+        earlier = step.index < at.index
+        if step is not at and (not _avoided(step, at) if earlier else at["loops"] and _comes_and_goes(at, step)):
             return no() if step.together(at) else unknown("whether the optimizer has made a step is not known")
     why = program.escaped(optimizer, after=made, before=at)
     if not why and stateless is None:
@@ -166,6 +166,17 @@ def _avoided(step: Step, at: Step) -> bool:
         return False
     extra = [formula for formula, truth in step.guard.literals if at.guard.decide(formula) is not truth]
     return any(not is_fork(formula) for formula in extra)
+
+
+def _comes_and_goes(at: Step, step: Step) -> bool:
+    """Is ``at`` left out in some of the rounds that have ``step``? What a setting decides is the same in all."""
+    extra = [formula for formula, truth in at.guard.literals if step.guard.decide(formula) is not truth]
+    return not all(_is_setting(part) for formula in extra if not is_fork(formula) for part in atoms(formula))
+
+
+def _is_setting(atom: object) -> bool:
+    subject = atom[1] if isinstance(atom, tuple) and len(atom) > 1 else None
+    return isinstance(subject, Obj) and subject.atom.kind == "configuration" and not any(map(is_each, subject.path))
 
 
 def _is_loss(obj: Obj) -> bool:
