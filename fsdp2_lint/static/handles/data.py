@@ -21,18 +21,21 @@ _PICKS = frozenset({"chunk", "split", "tensor_split", "narrow", "shard", "select
 
 
 def trained_on(program: Program, call: Step) -> Step | None:
-    """The backward that follows this call of a root, in the same round of the same loops."""
+    """The backward that this call of a root is the last one before, in the same round of the same loops."""
+    backward = followed_by(program, call)
+    for other in program.trace.of("called", after=call) if backward is not None else ():
+        if backward is not None and other.index < backward.index and not other["inside"]:
+            if other.subject is not None and program.concerned(other.subject):
+                return None
+    return backward
+
+
+def followed_by(program: Program, call: Step) -> Step | None:
+    """A backward after this call, in the same round of the same loops."""
+    project = program.machine.project
+    around = set(loops_around(project, call))
     for backward in program.trace.of("backward", after=call):
-        between = [
-            other
-            for other in program.trace.of("called", after=call)
-            if other.index < backward.index
-            and not other["inside"]
-            and other.subject
-            and program.concerned(other.subject)
-        ]
-        around = set(loops_around(program.machine.project, backward))
-        if not between and all(loop in around for loop in loops_around(program.machine.project, call)):
+        if around <= set(loops_around(project, backward)):
             return backward
     return None
 
@@ -82,10 +85,17 @@ class StaticEpochs:
         for call in self.program.trace.of("called"):
             if call["inside"] or call.subject is None or not self.program.concerned(call.subject):
                 continue
-            fed = any(obj.atom.root is own for obj in inputs(self.program, call)) or self._headed(call)
-            if fed and trained_on(self.program, call) is not None:
+            fed = any(obj.atom.root is own for obj in inputs(self.program, call))
+            if (fed or self._headed(call) or self._alone(call)) and followed_by(self.program, call) is not None:
                 return True
         return False
+
+    def _alone(self, call: Step) -> bool:
+        """Is there no other loader, and is the call behind this reading in the same loops?"""
+        if any(step.subject is not self.step.subject for step in self.program.trace.of("loader_read")):
+            return False
+        project = self.program.machine.project
+        return set(loops_around(project, self.step)) <= set(loops_around(project, call)) and self.step.precedes(call)
 
     def _headed(self, call: Step) -> bool:
         """Is the call in the loop that begins with this reading?"""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ...vocab.answers import Answer, Many, many, no, yes
+from ...vocab.answers import Answer, Many, many, no, unknown, yes
 from ...vocab.finding import Place
 from ...vocab.handles import Stale
 from ...vocab.optimizers import on_shards
@@ -41,8 +41,15 @@ class StaticOptimizer:
         for created, held in self.creations() if words else ():
             for sharding, _ in self.program.units(held.model, *RELATED):
                 if sharding.index < held.read and sharding.precedes(created):
+                    if self._one_of_several(created):
+                        return unknown("which optimizer it is, of several, is a setting")
                     return yes(Place(sharding.when, words))
         return no()
+
+    def _one_of_several(self, created: Step) -> bool:
+        """Does the same call make optimizers of other classes, as a configuration says?"""
+        others = (step.subject for step in self.program.trace.of("optimizer") if step.place == created.place)
+        return any(other is not None and other.atom.cls != self.obj.atom.cls for other in others)
 
     def replaced(self) -> Many[Stale]:
         found: dict[Step, Stale] = {}

@@ -61,6 +61,8 @@ class StaticReading:
             if any(_about(atom[1], value) for atom in atoms(formula)):
                 return "the code asks what kind of tensor it has"
         for step in self.program.trace.of("unshard", before=self.step):
+            if not self.step.guard.implies(step.guard):
+                continue
             if step.subject and self.step.subject and self.program.relation(step.subject, self.step.subject) in RELATED:
                 return "the parameters may be gathered here"
         return ""

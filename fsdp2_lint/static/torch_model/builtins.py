@@ -50,7 +50,9 @@ def make_list(machine: Interpreter, call: Call) -> Value:
     ordered = machine.called_name != "builtins.sorted"
 
     def one(leaf: Value) -> Value:
-        if machine.called_name != "builtins.iter":
+        if machine.called_name == "builtins.iter":
+            data.read(machine, leaf, call.node)
+        else:
             generators.consumed(machine, leaf, call.node, f"{machine.called_name.rsplit('.', 1)[-1]}()")
         held = machine.listing(leaf)
         if machine.called_name == "builtins.tuple" and held.exact and all(path is TOP for path, _ in held.items):

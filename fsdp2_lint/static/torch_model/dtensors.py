@@ -29,6 +29,7 @@ _ELEMENTWISE = frozenset(
     """abs pow square sqrt neg float double half bfloat16 to detach clone contiguous isnan isinf isfinite flatten view
     reshape mul div add sub gt ge lt le eq ne exp log sign t cpu cuda""".split()
 )
+_COPIES = frozenset("to detach clone contiguous float half bfloat16 cpu cuda".split())
 _KEPT = frozenset({"detach", "cpu", "cuda"})  # what leaves a partial value partial
 _STACKED = "stacked "
 
@@ -52,7 +53,7 @@ def tensor_method(machine: Interpreter, leaf: ParamV | Computed, name: str, call
         return Computed(of, _REDUCTIONS[name])
     if name in _ELEMENTWISE and isinstance(leaf, Computed):
         return leaf
-    if name in _ELEMENTWISE and name not in ("to", "detach", "clone", "contiguous", "float", "half", "bfloat16"):
+    if name in _ELEMENTWISE and name not in _COPIES:  # a copy is the parameter still, which may be saved
         return Computed(of, "")
     return unknown(f"{name}()") if isinstance(leaf, Computed) else None
 

@@ -27,3 +27,17 @@ def over_ranks(value):
     shown = value.detach().clone()
     dist.all_reduce(shown)
     return shown / dist.get_world_size()
+
+
+def counted(model):
+    """How many values are trained, and how many there are."""
+    params = list(model.parameters())
+    trained = sum(p.numel() for p in params if p.requires_grad)
+    return trained, sum(p.numel() for p in params)
+
+
+def extremes(model):
+    params = [p for p in model.parameters() if p.requires_grad]
+    low = [p.detach().min().full_tensor().item() for p in params]
+    high = [p.detach().max().full_tensor().item() for p in params]
+    return min(low), max(high)

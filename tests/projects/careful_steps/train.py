@@ -11,7 +11,7 @@ from torch.utils.data import DataLoader, DistributedSampler
 
 from data import Curve
 from model import Regressor
-from sync import first_statistics, spread_statistics, spread_weights
+from sync import counted, extremes, first_statistics, spread_statistics, spread_weights
 from trainer import Trainer
 
 
@@ -68,6 +68,10 @@ def main():
             follow(average, model)
         if dist.get_rank() == 0:
             print(f"epoch {epoch}: loss {loss.item():.4f} norm {norm.item():.3f}")
+    trained, whole = counted(model)
+    low, high = extremes(model)
+    if dist.get_rank() == 0:
+        print(f"{trained} of {whole} values trained, from {low:.3f} to {high:.3f}")
     dist.destroy_process_group()
 
 
