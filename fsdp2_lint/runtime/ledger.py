@@ -39,6 +39,8 @@ class Sharding:
     starting: dict[tuple[int, str], str] = field(default_factory=dict)
     # How often each shard had been written when the call ended, and its digest, by the identity of FSDP2's own object.
     written: dict[int, tuple[tuple[int, ...], str]] = field(default_factory=dict)
+    hooks: tuple[str, ...] = ()  # kinds of gradient hooks that its parameters had before
+    attributes: set[str] = field(default_factory=set)  # names that had been set on them
     gathered_at: Moment | None = None
     unsharded_by_user: bool = False
     switched: bool = False  # did the user change when it is resharded?
@@ -139,6 +141,7 @@ class Ledger:
     originals: dict[int, Original] = field(default_factory=dict)
     # Modules that load_state_dict was called on.
     loaded: weakref.WeakSet[nn.Module] = field(default_factory=weakref.WeakSet)
+    mesh_uses: set[str] = field(default_factory=set)  # dimensions of meshes whose groups the program asked for
     changes: int = 0  # of what is sharded, and of what is part of what
     _inside: weakref.WeakKeyDictionary[nn.Module, tuple[int, list[Sharding]]] = field(
         default_factory=weakref.WeakKeyDictionary

@@ -9,15 +9,18 @@ from torch.distributed.tensor import DTensor
 from .frames import call_of_fully_shard, inputs_of_forward, modules_that_are_called, only_makes_states
 from .groups import (
     Group,
+    Mesh,
     Param,
     forward_is_running,
     groups,
     hooks_have_run,
     is_root,
     modules_of,
+    names_of,
     ranks_of,
     state_of,
     states_below,
+    whole_of,
 )
 from .modules import FSDPModule, is_fake, local, original_class, own_buffers, own_parameters, unwrapped, version
 from .probe import all_ranks, first_cuda_use, is_captured, missing, own_rank, place, store
@@ -26,6 +29,7 @@ __all__ = [
     "DTensor",
     "FSDPModule",
     "Group",
+    "Mesh",
     "Param",
     "all_ranks",
     "call_of_fully_shard",
@@ -42,6 +46,7 @@ __all__ = [
     "modules_of",
     "modules_that_are_called",
     "only_makes_states",
+    "names_of",
     "original_class",
     "own_buffers",
     "own_parameters",
@@ -53,4 +58,5 @@ __all__ = [
     "store",
     "unwrapped",
     "version",
+    "whole_of",
 ]

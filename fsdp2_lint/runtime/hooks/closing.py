@@ -10,7 +10,7 @@ from ...vocab.events.training import TrainingSeen
 from ..handles import RuntimeModel, RuntimeProcess
 from ..ledger import Trained
 from ..session import ContractViolation, Session
-from . import policies
+from . import policies, replacement
 
 
 def due(session: Session) -> bool:
@@ -35,6 +35,7 @@ def settle(session: Session, model: Trained) -> None:
         last = session.ledger.inside(module)[-1]
         session.hear(PlanSettled(when=last.when, model=handle))
     policies.settle(session, model)
+    replacement.settle(session, model)
 
 
 SEEN_AFTER = 3  # steps, in a job that is watched to its end

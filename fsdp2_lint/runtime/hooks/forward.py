@@ -9,6 +9,7 @@ import torch
 from torch import nn
 
 from ...vocab.events.forward import BackwardEnded, ForwardBegun, ForwardEnded
+from ...vocab.events.groups import GroupSettled
 from ...vocab.events.initialisation import ForwardSeen, Materialised
 from ...vocab.events.plans import UnitReady
 from ...vocab.finding import Moment
@@ -87,6 +88,7 @@ class _Watch:
         for sharding in shardings:
             unit = RuntimeUnit(self.ledger, sharding)
             self.session.hear(UnitReady(when=when, unit=unit), fqn=unit.fqn)
+            self.session.hear(GroupSettled(when=when, group=unit), fqn=unit.fqn)
         facts.starting_weights(self.session, module, shardings)
 
     def begun(self, result: Any, first: bool, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:

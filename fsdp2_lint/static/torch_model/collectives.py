@@ -63,6 +63,8 @@ def clip(machine: Interpreter, call: Call) -> Value:
         if isinstance(leaf, (Params, ParamV)):
             for _, model in machine.alternatives(leaf.model):
                 if isinstance(model, Obj):
+                    if isinstance(leaf, ParamV) and machine.any_sharded:
+                        machine.emit("clipped", call.node, model, read=leaf.read)
                     name = machine.called_name.rsplit(".", 1)[-1]
                     machine.emit("collective", call.node, model, name=f"{name}()", group=None, sure=True)
             break

@@ -36,6 +36,8 @@ from . import (  # noqa: F401 (they register)
     module_tree,
     modules,
     optim,
+    parameters,
+    policies,
     rank,
     reflection,
     sharding,
@@ -128,11 +130,14 @@ class TorchModel(Objects):
         if self.any_sharded and (
             module or forward is not None or self.in_sharded(obj) or obj.atom.facts.get("wrapper")
         ):
-            self.emit("called", call.node, obj, method="__call__", hooked=True, inside=tuple(self.inside))
+            given = tuple(call.args)
+            self.emit("called", call.node, obj, method="__call__", hooked=True, inside=tuple(self.inside), given=given)
         if forward is not None:
             self.inside.append(obj)
             try:
-                return self.call_declared(obj, "forward", forward, call)
+                made = self.call_declared(obj, "forward", forward, call)
+                policies.returned(self, obj, made)
+                return made
             finally:
                 self.inside.pop()
         inner = self.store.get((obj, "module")) if obj.atom.facts.get("wrapper") else None

@@ -24,6 +24,7 @@ from ..values import (
     Value,
     unknown,
 )
+from . import dtypes
 from .device import touch
 from .module_tree import children, contents, descendants
 from .tables import external, method
@@ -101,6 +102,7 @@ def get_submodule(machine: Interpreter, obj: Obj, call: Call) -> Value:
 def moved(machine: Interpreter, obj: Obj, call: Call) -> Value:
     """Moves and switches return the module itself and keep its parameters' identity."""
     name = machine.called_name
+    dtypes.cast(machine, obj, name, call)
     if name == "cuda":
         if not call.args and "device" not in call.kwargs:
             machine.emit("device_touch", call.node, None, how=".cuda() without an index")

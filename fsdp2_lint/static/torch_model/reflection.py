@@ -21,6 +21,7 @@ from ..values import (
     Value,
     unknown,
 )
+from . import parameters
 from .tables import external
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ def get_attribute(machine: Interpreter, call: Call) -> Value:
     name = call.args[1]
 
     def one(leaf: Value) -> Value:
+        parameters.attribute_read(machine, leaf, name.value if isinstance(name, Const) else None, call.node)
         if not (isinstance(name, Const) and isinstance(name.value, str)):
             return leaf.child(SOME) if isinstance(leaf, Obj) else unknown("an attribute", kind="opaque")
         if (
@@ -78,6 +80,7 @@ def has_attribute(machine: Interpreter, call: Call) -> Value:
     name = call.args[1].value
 
     def formula(leaf: Value) -> Any:
+        parameters.attribute_read(machine, leaf, name, call.node)
         if isinstance(leaf, (StateTensor, ParamV)) and name in ("full_tensor", "to_local", "placements"):
             return is_dtensor(leaf)
         if isinstance(leaf, Obj):

@@ -18,6 +18,7 @@ from ..values import (
     Value,
     unknown,
 )
+from . import parameters
 from .collectives import part_of_job
 from .tables import external, method
 
@@ -146,6 +147,8 @@ def load_state_dict(machine: Interpreter, obj: Obj, call: Call) -> Value:
 
 def tensor_method(machine: Interpreter, leaf: StateTensor | ParamV, name: str, call: Call) -> Value:
     """Methods of one tensor of a state dict, or of a parameter."""
+    if name in parameters.HOOKS:
+        parameters.hooked(machine, leaf, call, name)
     if name in ("full_tensor", "redistribute"):
         owner = leaf.of.owner if isinstance(leaf, StateTensor) else leaf.model
         machine.emit("collective", call.node, _subject(machine, owner), name=f"{name}()", group=None, sure=True)

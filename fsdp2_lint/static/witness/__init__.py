@@ -10,9 +10,11 @@ from . import (  # noqa: F401 (they register)
     calls,
     checkpoints,
     composition,
+    groups,
     plans,
     policies,
     process,
+    replacement,
     training,
 )
 from .producers import AT_END, ON_STEP
