@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from fsdp2_lint.vocab.events.plans import UnitReady
+from fsdp2_lint.vocab.events.groups import GroupSettled
 from fsdp2_lint.vocab.facts import Facts
 from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
 from fsdp2_lint.vocab.words import listed
@@ -15,18 +15,28 @@ class IgnoredParamsUnsynced(Rule):
     name = "ignored-params-unsynced"
     summary = "gradients of trainable ignored_params are not reduced, or ignored_params holds names"
     severity = Severity.ERROR
-    witnesses = "R"
+    witnesses = "SR"
     compares = "outside-gradients"
     help = "pass parameters and not names, and all-reduce the gradients of those that train"
 
-    def ready(self, event: UnitReady) -> Iterator[Outcome]:
+    def settled(self, event: GroupSettled) -> Iterator[Outcome]:
+        group = event.group
         yield JUDGED
-        names, made = event.unit.ignored_names(), event.unit.made()
+        names, made = group.ignored_names(), group.made()
         if names and made:
             yield self.found(
                 made.what,
                 f"ignored_params holds names ({listed(list(names.items))}) and not parameters: nothing is ignored",
                 "fully_shard compares with the parameters themselves",
+            )
+        trained = group.ignored_trained()
+        if trained and made:
+            yield self.found(
+                made.what,
+                f"{trained.what.words} is trained and in ignored_params: FSDP2 does not reduce its gradients, "
+                "and nothing else does",
+                "ignored_params takes it out of every group",
+                (trained.what.when, "the optimizer trains it"),
             )
 
     def compare(self, facts: Facts) -> Iterator[Outcome]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from fsdp2_lint.vocab.events.plans import UnitReady
+from fsdp2_lint.vocab.events.groups import GroupSettled
 from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
 
 
@@ -13,15 +13,16 @@ class MixedDtypeGroup(Rule):
     name = "mixed-dtype-group"
     summary = "one group mixes parameter dtypes"
     severity = Severity.ERROR
-    witnesses = "R"
+    witnesses = "SR"
     help = "give the parameters one dtype, and use MixedPrecisionPolicy for the precision of the computation"
 
-    def ready(self, event: UnitReady) -> Iterator[Outcome]:
+    def settled(self, event: GroupSettled) -> Iterator[Outcome]:
+        group = event.group
         yield JUDGED
-        mixed, made = event.unit.mixed_dtypes(), event.unit.made()
+        mixed, made = group.mixed_dtypes(), group.made()
         if mixed and made:
             yield self.found(
                 made.what,
-                f"one group of {event.unit.label} mixes {mixed.what}: the first forward raises an AssertionError",
+                f"one group of {group.label} mixes {mixed.what}: the first forward raises an AssertionError",
                 "these parameters would be gathered and reduced together",
             )

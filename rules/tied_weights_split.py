@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from fsdp2_lint.vocab.events.plans import UnitReady
+from fsdp2_lint.vocab.events.groups import GroupSettled
 from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
 from fsdp2_lint.vocab.target import in_words
 
@@ -16,16 +16,17 @@ class TiedWeightsSplit(Rule):
     name = "tied-weights-split"
     summary = "tied parameters land in different groups"
     severity = Severity.ERROR
-    witnesses = "R"
+    witnesses = "SR"
     help = "shard both modules in one call, fully_shard([a, b]), or leave both to the root"
 
     def _consequence(self) -> str:
         version = in_words(self.target)
         return f"{version} refuses it" if self.target >= REFUSED_SINCE else f"in {version} the two are one no longer"
 
-    def ready(self, event: UnitReady) -> Iterator[Outcome]:
+    def settled(self, event: GroupSettled) -> Iterator[Outcome]:
+        group = event.group
         yield JUDGED
-        tied, made = event.unit.tied_elsewhere(), event.unit.made()
+        tied, made = group.tied_elsewhere(), group.made()
         if not tied:
             return
         for name, earlier in tied:

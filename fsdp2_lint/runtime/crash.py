@@ -28,7 +28,7 @@ from .messages import (
     USED_OUTSIDE,
     Explanation,
 )
-from .refusals import judge_exchange, judge_options
+from .refusals import judge_attribute, judge_dtypes, judge_exchange, judge_options
 from .session import ContractViolation, Session
 from .sites import of_traceback
 from .uses import Frames
@@ -42,7 +42,15 @@ def explain(session: Session, error: BaseException) -> Explanation | None:
 def _explain(session: Session, error: BaseException) -> Explanation | None:
     for each in _chain(error):
         frames = list(_frames(each.__traceback__))
-        for judge in (_refused_twice, _ran_alone, _bypassed, judge_options, judge_exchange):
+        for judge in (
+            _refused_twice,
+            _ran_alone,
+            _bypassed,
+            judge_options,
+            judge_exchange,
+            judge_dtypes,
+            judge_attribute,
+        ):
             try:
                 judge(session, each, frames)
             except ContractViolation:

@@ -41,6 +41,8 @@ class Sharding:
     written: dict[int, tuple[tuple[int, ...], str]] = field(default_factory=dict)
     # Of the parameters that came in whole: bytes on a GPU, bytes elsewhere, and what the GPU held in all just before.
     arrived: tuple[int, int, int] = (0, 0, 0)
+    hooks: tuple[str, ...] = ()  # kinds of gradient hooks that its parameters had before
+    attributes: set[str] = field(default_factory=set)  # names that had been set on them
     gathered_at: Moment | None = None
     unsharded_by_user: bool = False
     switched: bool = False  # did the user change when it is resharded?
@@ -156,6 +158,7 @@ class Ledger:
     # Modules that load_state_dict was called on.
     loaded: weakref.WeakSet[nn.Module] = field(default_factory=weakref.WeakSet)
     backward_at: Moment | None = None  # the last one
+    mesh_uses: set[str] = field(default_factory=set)  # dimensions of meshes whose groups the program asked for
     changes: int = 0  # of what is sharded, and of what is part of what
     _inside: weakref.WeakKeyDictionary[nn.Module, tuple[int, list[Sharding]]] = field(
         default_factory=weakref.WeakKeyDictionary

@@ -5,14 +5,19 @@ from __future__ import annotations
 import re
 from types import FrameType, TracebackType
 
+from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
 from ..vocab.events.composition import ParametersExchanged
-from ..vocab.events.policies import OptionsGiven
+from ..vocab.events.policies import OptionsGiven, PolicySettled
+from ..vocab.events.replacement import ParametersReplaced
 from . import adapter
 from .handles.composition import RuntimeComposition
 from .handles.options import RuntimeOptions
+from .handles.policies import RuntimePolicy
+from .handles.replacement import RuntimeReplacement
 from .ledger import label_of
+from .messages import DTYPES
 from .session import Session
 from .sites import of_traceback
 
@@ -53,3 +58,43 @@ def judge_exchange(session: Session, error: BaseException, frames: Frames) -> No
             when = of_traceback(error.__traceback__)
             session.hear(ParametersExchanged(when=when, name=f"{name}()", composition=composition))
             return
+
+
+def judge_dtypes(session: Session, error: BaseException, frames: Frames) -> None:
+    """A layer of one group that got tensors of the dtype in which another group computes."""
+    if not DTYPES.search(str(error)):
+        return
+    owners = [frame.f_locals.get("self") for frame, _ in reversed(frames)]
+    layer = next((each for each in owners if isinstance(each, nn.Module) and adapter.own_parameters(each)), None)
+    model = session.ledger.model_of(layer) if layer is not None else None
+    top = model.module() if model is not None else None
+    if layer is None or top is None:
+        return
+    computes = {
+        sharding: dtype
+        for sharding in session.ledger.inside(top)
+        if (dtype := next((group.computes_in for group in sharding.groups()), None)) is not None
+    }
+    mine = next((each for each in computes if any(p.module is layer for g in each.groups() for p in g.params)), None)
+    other = next((each for each, dtype in computes.items() if mine is not None and dtype != computes[mine]), None)
+    if mine is None or other is None:
+        return
+    words = f"a layer gets {_short(computes[other])} tensors and has {_short(computes[mine])} weights"
+    policy = RuntimePolicy(session.ledger, mine, top, (words, other.when))
+    session.hear(PolicySettled(when=mine.when, policy=policy))
+
+
+def _short(dtype: object) -> str:
+    return str(dtype).removeprefix("torch.")
+
+
+def judge_attribute(session: Session, error: BaseException, frames: Frames) -> None:
+    """An attribute that parameters had before they were sharded."""
+    owner, name = getattr(error, "obj", None), getattr(error, "name", None)
+    if not isinstance(error, AttributeError) or not isinstance(owner, adapter.DTensor) or not isinstance(name, str):
+        return
+    sharding = next((each for each in session.ledger.shardings if name in each.attributes), None)
+    if sharding is not None:
+        asked = (name, of_traceback(error.__traceback__))
+        replacement = RuntimeReplacement(session.ledger, sharding, asked)
+        session.hear(ParametersReplaced(when=sharding.when, replacement=replacement))

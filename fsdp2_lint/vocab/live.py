@@ -43,15 +43,6 @@ class LiveUnit(Unit, Protocol):
     def made(self) -> Answer:
         """Where was it sharded? yes: Moment."""
 
-    def tied_elsewhere(self) -> Many[tuple[str, Moment]]:
-        """Its parameters that another group has taken already: (name, that earlier call)."""
-
-    def ignored_names(self) -> Many[str]:
-        """Strings in ``ignored_params``, where only parameters count."""
-
-    def mixed_dtypes(self) -> Answer:
-        """Do its trainable parameters differ in dtype? yes: the dtypes, in words."""
-
     def left_gathered(self) -> Answer:
         """Is it gathered, or its memory not freed, where it should be sharded? yes: the state, in words."""
 

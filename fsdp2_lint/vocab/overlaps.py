@@ -29,6 +29,7 @@ OWNERS: tuple[tuple[str, str, bool], ...] = (
     ("FSDP301", "FSDP319", True),
     ("FSDP303", "FSDP319", True),
     ("FSDP304", "FSDP611", True),
+    ("FSDP308", "FSDP805", True),
     ("FSDP401", "FSDP402", True),
     ("FSDP316", "FSDP802", True),
     ("FSDP405", "FSDP613", True),

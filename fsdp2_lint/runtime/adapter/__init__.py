@@ -10,6 +10,7 @@ from .collectives import Issue, collectives, is_traced, issued, ranks_of_group
 from .frames import call_of_fully_shard, inputs_of_forward, modules_that_are_called, only_makes_states
 from .groups import (
     Group,
+    Mesh,
     Param,
     forward_is_running,
     fqns,
@@ -17,9 +18,11 @@ from .groups import (
     hooks_have_run,
     is_root,
     modules_of,
+    names_of,
     ranks_of,
     state_of,
     states_below,
+    whole_of,
 )
 from .modules import (
     FSDPModule,
@@ -39,6 +42,7 @@ __all__ = [
     "FSDPModule",
     "Group",
     "Issue",
+    "Mesh",
     "Param",
     "all_ranks",
     "call_of_fully_shard",
@@ -60,6 +64,7 @@ __all__ = [
     "modules_that_are_called",
     "non_persistent",
     "only_makes_states",
+    "names_of",
     "original_class",
     "own_buffers",
     "own_parameters",
@@ -72,4 +77,5 @@ __all__ = [
     "store",
     "unwrapped",
     "version",
+    "whole_of",
 ]

@@ -117,6 +117,11 @@ class Param:
         return own_parameters(self.module).get(self.name)
 
     @property
+    def dimension(self) -> int:
+        """Along which it is cut."""
+        return int(getattr(getattr(self.raw, "fsdp_placement", None), "dim", 0))
+
+    @property
     def planned(self) -> tuple[tuple[int, ...], tuple[str, ...]]:
         """The ranks of the mesh and the placements that sharding gave the parameter."""
         spec = self.raw._sharding_spec
@@ -193,10 +198,18 @@ class Group:
         return int(getattr(self.raw.mesh_info, "replicate_mesh_size", 1)) > 1
 
     @property
+    def computes_in(self) -> torch.dtype | None:
+        """The dtype of its gathered parameters, where they all have one."""
+        own = {param.sharded.dtype for param in self.params}
+        asked = getattr(self.raw.mp_policy, "param_dtype", None)
+        return asked if asked is not None else own.pop() if len(own) == 1 else None
+
+    @property
     def policies(self) -> dict[str, Any]:
         return {"mp_policy": self.raw.mp_policy, "offload_policy": self.raw.offload_policy}
 
 
+Mesh = Any  # of torch.distributed, whatever it is called there
 _ranks: weakref.WeakKeyDictionary[Any, tuple[int, ...]] = weakref.WeakKeyDictionary()
 
 
@@ -205,3 +218,14 @@ def ranks_of(mesh: Any) -> tuple[int, ...]:
     if mesh not in _ranks:
         _ranks[mesh] = tuple(int(rank) for rank in mesh.mesh.flatten().tolist())
     return _ranks[mesh]
+
+
+def names_of(mesh: Any) -> tuple[str, ...]:
+    """The names of a mesh's dimensions; none where it has no names."""
+    return tuple(getattr(mesh, "mesh_dim_names", None) or ())
+
+
+def whole_of(mesh: Any) -> Any:
+    """The mesh that this one was sliced from; itself where it was not."""
+    find = getattr(mesh, "_get_root_mesh", None)
+    return find() if find is not None else mesh

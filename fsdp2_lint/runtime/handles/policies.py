@@ -4,9 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from torch import nn
+from torch.distributed.fsdp import CPUOffloadPolicy
+
 from ...vocab.answers import Answer, no, yes
-from ...vocab.finding import Place
+from ...vocab.finding import Moment, Place
+from ...vocab.rule import ModelKey
+from .. import adapter
+from ..ledger import Ledger, Sharding, label_of
 from .models import RuntimeModel
+
+_REPLICAS = ("replic", "ddp")
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,3 +28,73 @@ class RuntimeResharding(RuntimeModel):
         if all(group.stays_gathered and group.shards > 1 for group in groups):
             return yes(Place(next(each for each in shardings if each is not own).when))
         return no()
+
+
+@dataclass(frozen=True, slots=True)
+class RuntimePolicy:
+    """One call. ``failed`` are the words for the dtypes that met in a layer of it, and the call that made the other."""
+
+    ledger: Ledger
+    sharding: Sharding
+    root: nn.Module
+    failed: tuple[str, Moment] | None = None
+
+    @property
+    def label(self) -> str:
+        return self.sharding.label
+
+    @property
+    def model_key(self) -> ModelKey:
+        model = self.ledger.model_of(self.root)
+        return model.key if model is not None else ModelKey(label_of(self.root), self.sharding.when.at)
+
+    def other_precision(self) -> Answer:
+        return yes(Place(self.failed[1], self.failed[0])) if self.failed is not None else no()
+
+    def other_offloading(self) -> Answer:
+        first = self.ledger.inside(self.root)[0]
+        mine, theirs = _offloads(self.sharding), _offloads(first)
+        if mine is None or theirs is None or mine == theirs:
+            return no()
+        return yes(Place(first.when, "offloads" if theirs else "does not offload"))
+
+    def other_mesh(self) -> Answer:
+        mesh = _mesh(self.sharding)
+        if mesh is None or not any(module is self.root for module in self.sharding.live_modules()):
+            return no()
+        paths = {id(module): path for path, module in self.root.named_modules()}
+        for block in self.ledger.inside(self.root):
+            names = [paths.get(id(module), "").lower() for module in block.live_modules()]
+            if not all(_is_block(name) for name in names) or (theirs := _mesh(block)) is None:
+                continue
+            if theirs.ndim != mesh.ndim or adapter.ranks_of(theirs) != adapter.ranks_of(mesh):
+                return yes(Place(block.when))
+        return no()
+
+    def replicas_forgotten(self) -> Answer:
+        mesh = _mesh(self.sharding)
+        if mesh is None or self.ledger.inside(self.root)[0] is not self.sharding:
+            return no()
+        own, whole = adapter.names_of(mesh), adapter.whole_of(mesh)
+        others = [name for name in adapter.names_of(whole) if any(word in name.lower() for word in _REPLICAS)]
+        if len(own) != 1 or len(others) != 1 or others[0] in own or others[0] in self.ledger.mesh_uses:
+            return no()
+        size = whole.size(adapter.names_of(whole).index(others[0]))
+        if size > 1 and len(adapter.ranks_of(mesh)) * size <= len(adapter.ranks_of(whole)):
+            return yes(Place(self.sharding.when, repr(others[0])))
+        return no()
+
+
+def _mesh(sharding: Sharding) -> adapter.Mesh | None:
+    return next((group.mesh for group in sharding.groups()), None)
+
+
+def _offloads(sharding: Sharding) -> bool | None:
+    said = {isinstance(group.policies["offload_policy"], CPUOffloadPolicy) for group in sharding.groups()}
+    return said.pop() if len(said) == 1 else None
+
+
+def _is_block(path: str) -> bool:
+    """One of a stack of blocks. Experts are in a stack of their own, further down, and may have their own mesh."""
+    parts = path.split(".")
+    return parts[-1].isdigit() and sum(part.isdigit() for part in parts) == 1 and not {"expert", "moe"} & set(parts)

@@ -16,6 +16,8 @@ from ..ledger import Ledger, Sharding
 from .optimizers import LOW
 
 _MIB = 2**20
+WORTH_SHARING = 0.001  # of a model's parameters: what is smaller costs nothing where it lies
+MOST_NAMES = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +58,22 @@ class RuntimeUnit:
 
     def ignored_names(self) -> Many[str]:
         return many(self.sharding.ignored_names)
+
+    def ignored_trained(self) -> Answer:
+        return no()  # the ranks' gradients are compared instead
+
+    def empty_shards(self) -> Answer:
+        modules = self.sharding.live_modules()
+        model = self.ledger.model_of(modules[0]) if modules else None
+        top = model.module() if model is not None else None
+        whole = sum(each.numel() for each in top.parameters()) if top is not None else 0
+        words = [
+            f"{param.fqn} of {param.shape[0]} rows leaves {empty} of {group.shards} ranks without any"
+            for group in self.sharding.groups()
+            for param in group.params
+            if (empty := _without_rows(param, group.shards)) and param.numel >= WORTH_SHARING * whole
+        ]
+        return yes(Place(self.sharding.when, "; ".join(words[:MOST_NAMES]))) if words else no()
 
     def wrong_policies(self) -> Many[tuple[str, str]]:
         wanted = {"mp_policy": MixedPrecisionPolicy, "offload_policy": OffloadPolicy}
@@ -105,6 +123,14 @@ class RuntimeUnit:
             if held:
                 return yes(f"it is sharded again, but {_size(held)} of its gathered copy are not freed")
         return no()
+
+
+def _without_rows(param: adapter.Param, shards: int) -> int:
+    """How many ranks hold nothing of it: its rows are cut into equal chunks, rounded up, until they run out."""
+    if not param.shape or param.dimension != 0:
+        return 0
+    chunk = -(-param.shape[0] // shards)
+    return shards - -(-param.shape[0] // chunk) if chunk else shards
 
 
 def strays(sharding: Sharding, first_forward: bool) -> list[tuple[str, str]]:

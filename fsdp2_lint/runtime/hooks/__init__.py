@@ -17,17 +17,21 @@ from . import (
     optimizers,
     options,
     order,
+    policies,
     process,
     readings,
+    replacement,
     round_trips,
     sharding,
     state_helpers,
 )
 
-# Where two watch the same function, the first hears of it first.
+# What is installed last is asked first: `replacement` finds what `sharding` has noted of a call.
 _PARTS = (
+    replacement,
     sharding,
     options,
+    policies,
     composition,
     forward,
     order,

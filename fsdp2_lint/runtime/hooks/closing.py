@@ -11,7 +11,7 @@ from .. import replicas
 from ..handles import RuntimeModel, RuntimeProcess
 from ..ledger import Trained
 from ..session import ContractViolation, Session
-from . import policies
+from . import policies, replacement
 
 
 def due(session: Session) -> bool:
@@ -41,6 +41,7 @@ def _judge_plan(session: Session, model: Trained) -> None:
         last = session.ledger.inside(module)[-1]
         session.hear(PlanSettled(when=last.when, model=handle))
     policies.settle(session, model)
+    replacement.settle(session, model)
 
 
 SEEN_AFTER = 3  # steps, in a job that is watched to its end

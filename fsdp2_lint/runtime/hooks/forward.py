@@ -9,6 +9,7 @@ import torch
 from torch import nn
 
 from ...vocab.events.forward import BackwardEnded, ForwardBegun, ForwardEnded, OldWeightsMet
+from ...vocab.events.groups import GroupSettled
 from ...vocab.events.initialisation import ForwardSeen, Materialised
 from ...vocab.events.plans import Offloaded, ShardingBegun, UnitReady
 from ...vocab.events.precision import PoliciesTaken
@@ -93,6 +94,7 @@ class _Watch:
         for sharding in shardings:
             unit = RuntimeUnit(self.ledger, sharding)
             self.session.hear(UnitReady(when=when, unit=unit), fqn=unit.fqn)
+            self.session.hear(GroupSettled(when=when, group=unit), fqn=unit.fqn)
             self.session.hear(PoliciesTaken(when=sharding.when, policies=unit), fqn=unit.fqn)
             if is_offloaded(sharding):
                 offload = RuntimeOffload(sharding, self.session.launched)

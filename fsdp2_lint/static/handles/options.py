@@ -31,7 +31,7 @@ class StaticOptions(Handle):
     def _why_refused(self) -> Place | None:
         for value, mesh in self._meshes():
             if why := _wrong_dimensions(mesh):
-                return Place(self._made(value), why)
+                return Place(self.made(value), why)
         return self._wrong_number()
 
     def _earlier(self) -> Iterator[StaticOptions]:
@@ -43,7 +43,7 @@ class StaticOptions(Handle):
         for value, mesh in self._meshes():
             if mesh.names is not None and len(mesh.names) == 2 and in_wrong_order(mesh.names):
                 told = any(value == other for each in self._earlier() for other, _ in each._meshes())
-                return no() if told else yes(Place(self._made(value), _said(mesh.names)))
+                return no() if told else yes(Place(self.made(value), _said(mesh.names)))
         return no() if self._all_known() else unknown("the names of the mesh's dimensions are not known")
 
     def _meshes(self) -> Iterator[tuple[Value, Mesh]]:
@@ -56,7 +56,7 @@ class StaticOptions(Handle):
         given = possible(self.step["options"].get("mesh"), self.step.guard)
         return all(dimensions(value) is not None or value == Const(None) for value in given)
 
-    def _made(self, value: Value) -> Moment:
+    def made(self, value: Value) -> Moment:
         made = self.program.trace.of("mesh")
         root = value.atom.root if isinstance(value, Obj) else None
         return next((step.when for step in made if step.subject is root), self.step.when)
@@ -74,7 +74,7 @@ class StaticOptions(Handle):
                     words = (
                         f"reshard_after_forward={value.value} is no divisor of the {size} ranks that share a parameter"
                     )
-                    return Place(self._made(mesh_value), words)
+                    return Place(self.made(mesh_value), words)
         return None
 
 

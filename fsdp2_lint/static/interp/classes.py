@@ -252,6 +252,7 @@ class Classes(Construction):
             return BoundExt(leaf.receiver, name)
         if isinstance(leaf, (ListV, DictV, TupleV, Const)):
             return BoundExt(leaf, name)
+        self.parameter_asked(leaf, name, node)
         return self.value_attr(leaf, name)
 
     def ext_attr(self: Interpreter, value: Ext, name: str) -> Value:

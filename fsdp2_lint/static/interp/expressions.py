@@ -157,9 +157,12 @@ class Expressions(Containers):
                     joined = guard.join(path)
                     if joined is not None:
                         old = held.get(key)
-                        held = held.put(key, value) if joined is TOP or old is None else held.put(
-                            key, choose([(joined, value), *self.rest(joined, old)])
-                        )  # fmt: skip
+                        if joined is TOP:
+                            held = held.put(key, value)
+                        elif old is None:  # it is there on some paths only
+                            held = Entries((*held.entries, (key, joined, value)), held.open_why).bounded()
+                        else:
+                            held = held.put(key, choose([(joined, value), *self.rest(joined, old)]))
                 held = Entries(held.entries, held.open_why or more.open_why)
             elif leaf != NONE:
                 held = Entries(

@@ -40,6 +40,7 @@ class Targets(Machine):
         elif isinstance(target, nodes.AssignAttr):
             owner = self.eval(target.expr)
             for guard, leaf in self.alternatives(owner):
+                self.parameter_marked(leaf, target.attrname, target)
                 if isinstance(leaf, Obj):
                     old = self.store.get((leaf, target.attrname)) or leaf.child(target.attrname)
                     new = value if guard is TOP else choose([(guard, value), *self.rest(guard, old)])

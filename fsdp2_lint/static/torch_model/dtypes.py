@@ -14,12 +14,15 @@ if TYPE_CHECKING:
     from ..interp.call import Call
     from ..interp.interpreter import Interpreter
 
+DEFAULT = "default"  # of torch, unless the program sets another
 SOME_DTYPE = "?"  # parameters, or some of them, get a dtype that is not followed
 _BY_NAME = {"bfloat16": "bfloat16", "half": "float16", "float": "float32", "double": "float64"}
 
 
 def converted(machine: Interpreter, obj: Obj, name: str, call: Call) -> None:
     """``model.to(torch.bfloat16)``, ``model.half()``. What a forward converts is data."""
+    if not _is_module(obj) and _names_dtype(name, call):
+        machine.cast_tensors.add(obj)
     if machine.inside:
         return
     if (dtype := _BY_NAME.get(name, "")) or name not in ("to", "type"):
@@ -36,6 +39,31 @@ def converted(machine: Interpreter, obj: Obj, name: str, call: Call) -> None:
         words = call.node.as_string() if call.all else ""
         if "dtype" in words or "precision" in words:
             machine.emit("cast", call.node, obj, dtype=SOME_DTYPE)
+
+
+def _is_module(obj: Obj) -> bool:
+    return bool(obj.atom.facts.get("module")) and not any(isinstance(item, tuple) for item in obj.path)
+
+
+def _names_dtype(name: str, call: Call) -> bool:
+    """Not where something is only moved to a device."""
+    if name not in ("to", "type"):
+        return name in _BY_NAME
+    return any(map(dtype_name, call.all)) or "dtype" in call.node.as_string()
+
+
+def of_layer(call: Call) -> str | None:
+    """The dtype in which a layer is made; None where that is not known."""
+    given = call.kwargs.get("dtype")
+    return DEFAULT if given == NONE or given is None and not call.open_why else dtype_name(given) or None
+
+
+def returned(machine: Interpreter, obj: Obj, value: Value) -> None:
+    """What a module's forward gave: a later layer may get it."""
+    if machine.any_sharded:
+        for _, leaf in machine.alternatives(value):
+            if isinstance(leaf, Obj):
+                machine.outputs.setdefault(leaf, obj)
 
 
 def parameter_converted(machine: Interpreter, leaf: ParamV, node: nodes.NodeNG) -> None:

@@ -12,7 +12,7 @@ from ..guards import TOP
 from ..interp.machine import Machine
 from ..relations import Address, Relation, address, relation
 from ..values import BELOW, EACH, Atom, ClassV, Ext, Func, Obj, ParamV, Value, is_each
-from . import blank, dtypes, modules, optim, seeds, slices
+from . import blank, dtypes, modules, optim, parameters, seeds, slices, tying
 from .frameworks import framework_of
 from .module_tree import lacks_reset
 
@@ -39,6 +39,9 @@ class Membership(Machine):
         self.any_sharded = False
         self.sharded_atoms: set[Atom] = set()
         self.optimizers: set[Obj] = set()
+        self.cast_tensors: set[Obj] = set()
+        self.marked: set[str] = set()  # attributes that were set on parameters
+        self.outputs: dict[Obj, Obj] = {}  # what modules returned, and which module did
         self.inside: list[Obj] = []
         self.inference: list[Moment] = []  # where the inference modes were entered that are on
         self.opaque: dict[str, nodes.NodeNG] = {}
@@ -92,6 +95,8 @@ class Membership(Machine):
             self.adopt(owner, name, value)
         if name == "param_groups":
             optim.regrouped(self, owner, node)
+        if name == "weight":
+            tying.tied(self, owner, value, node)
         if self.any_sharded and self.in_sharded(owner):
             for _, leaf in self.alternatives(value):
                 if isinstance(leaf, Obj) and self.adopted_at.get(leaf, self.now) < self.now:
@@ -102,6 +107,12 @@ class Membership(Machine):
                     and (leaf.atom.facts.get("module") or leaf.atom.facts.get("parameter"))
                 ):
                     self.emit("attached", node, owner, name=name, value=leaf)
+
+    def parameter_marked(self: Interpreter, leaf: Value, name: str, node: nodes.NodeNG) -> None:
+        parameters.attribute_set(self, leaf, name, node)
+
+    def parameter_asked(self: Interpreter, leaf: Value, name: str, node: nodes.NodeNG) -> None:
+        parameters.attribute_read(self, leaf, name, node)
 
     def own_tensor(self: Interpreter, owner: Obj, name: str) -> bool:
         """Is this a parameter that a layer has anyway? Which tensor it is makes no difference to anybody."""

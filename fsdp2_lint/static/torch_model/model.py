@@ -45,6 +45,7 @@ from . import (  # noqa: F401 (they register)
     module_tree,
     modules,
     optim,
+    parameters,
     pipelines,
     precision,
     rank,
@@ -154,7 +155,9 @@ class TorchModel(Objects):
             circumstances = uses.circumstances(self)
             self.emit("called", call.node, obj, method="__call__", hooked=True, args=tuple(call.all), **circumstances)
         if forward is not None:
-            return self.behind_hooks(obj, lambda: self.call_declared(obj, "forward", forward, call))
+            made = self.behind_hooks(obj, lambda: self.call_declared(obj, "forward", forward, call))
+            dtypes.returned(self, obj, made)
+            return made
         inner = self.store.get((obj, "module")) if obj.atom.facts.get("wrapper") else None
         if inner is not None:
             return self.call(inner, call)

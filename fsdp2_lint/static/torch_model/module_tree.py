@@ -8,6 +8,7 @@ from ..guards import TOP
 from ..store import Items
 from ..values import EACH, SOME, Atom, ClassV, Const, DictV, Ext, ListV, Obj, Value
 from .device import touch
+from .dtypes import of_layer
 
 if TYPE_CHECKING:
     from astroid import nodes
@@ -97,6 +98,8 @@ def make_external_module(machine: Interpreter, qname: str, call: Call) -> Value:
         fill_dict(machine, obj, call)
     if "device" in call.kwargs:
         touch(machine, call.node, call.kwargs["device"])
+    if "dtype" in call.kwargs or call.open_why:
+        atom.facts["layer dtype"] = of_layer(call)
     if qname in ("torch.nn.TransformerEncoder", "torch.nn.TransformerDecoder"):
         layers = Atom("external", cls=Ext("torch.nn.ModuleList"), origin="torch.nn.ModuleList", site=atom.site)
         layers.facts["module"] = True

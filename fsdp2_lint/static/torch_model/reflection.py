@@ -21,7 +21,7 @@ from ..values import (
     Value,
     unknown,
 )
-from . import fsdp1_methods
+from . import fsdp1_methods, parameters
 from .migration import class_named, fsdp1_asked
 from .tables import external
 
@@ -39,6 +39,7 @@ def get_attribute(machine: Interpreter, call: Call) -> Value:
     name = call.args[1]
 
     def one(leaf: Value) -> Value:
+        parameters.attribute_read(machine, leaf, name.value if isinstance(name, Const) else None, call.node)
         if not (isinstance(name, Const) and isinstance(name.value, str)):
             return leaf.child(SOME) if isinstance(leaf, Obj) else unknown("an attribute", kind="opaque")
         if (
@@ -84,6 +85,7 @@ def has_attribute(machine: Interpreter, call: Call) -> Value:
     name = call.args[1].value
 
     def formula(leaf: Value) -> Any:
+        parameters.attribute_read(machine, leaf, name, call.node)
         if isinstance(leaf, (StateTensor, ParamV)) and name in ("full_tensor", "to_local", "placements"):
             return is_dtensor(leaf)
         if isinstance(leaf, Obj):

@@ -18,7 +18,7 @@ from ..values import (
     Value,
     unknown,
 )
-from . import blank, slices
+from . import blank, parameters, slices
 from .async_saves import note_async_save
 from .collectives import part_of_job
 from .dtypes import parameter_converted
@@ -172,6 +172,8 @@ def tensor_method(machine: Interpreter, leaf: StateTensor | ParamV, name: str, c
     """Methods of one tensor of a state dict, or of a parameter."""
     if isinstance(leaf, ParamV) and (name in ("float", "double") or name == "to" and any(map(dtype_name, call.all))):
         parameter_converted(machine, leaf, call.node)
+    if name in parameters.HOOKS:
+        parameters.hooked(machine, leaf, call, name)
     if name in ("full_tensor", "redistribute"):
         owner = leaf.of.owner if isinstance(leaf, StateTensor) else leaf.model
         machine.emit("collective", call.node, _subject(machine, owner), name=f"{name}()", group=None, sure=True)

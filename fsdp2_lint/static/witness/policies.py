@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...vocab.events.base import Event
-from ...vocab.events.policies import OptionsGiven, ReshardingSettled
+from ...vocab.events.policies import OptionsGiven, PolicySettled, ReshardingSettled
 from ..handles import Program
+from ..handles.consistency import StaticPolicy
 from ..handles.options import StaticOptions
 from ..handles.resharding import StaticResharding
 from ..relations import Relation
@@ -26,6 +27,9 @@ def settled(program: Program) -> Iterator[Event]:
     for root in _roots(program):
         steps = tuple(step for step, _ in program.units(root, Relation.SAME, Relation.CONTAINS))
         yield ReshardingSettled(when=steps[-1].when, resharding=StaticResharding(program, root, steps))
+        for step in steps:
+            policy = StaticPolicy(program, step, step["group"][0], root, steps)
+            yield PolicySettled(when=step.when, policy=policy)
 
 
 def _roots(program: Program) -> list[Obj]:

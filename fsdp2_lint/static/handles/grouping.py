@@ -1,0 +1,169 @@
+"""What lies in one group: layers, their dtypes, parameters that it shares or leaves out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ...vocab.answers import Answer, Many, many, no, unknown, yes
+from ...vocab.finding import Moment, Place
+from ..guards import Guard
+from ..relations import Relation
+from ..torch_model.dtypes import DEFAULT, SOME_DTYPE
+from ..trace import Step
+from ..values import Const, ListV, Obj, Params, ParamV, Text, TupleV, Value
+from .program import Handle, Program
+from .structure import leaves
+
+_BELOW = (Relation.SAME, Relation.CONTAINS)
+_REDUCING = ("all_reduce()", "all_reduce_coalesced()", "reduce_scatter()", "reduce_scatter_tensor()", "reduce()")
+
+
+def group_of(program: Program, layer: Obj) -> Step | None:
+    """The call whose group a layer belongs to: that on the innermost module around it. None where that is not sure."""
+    best: tuple[int, Step] | None = None
+    for step, part, relation in program.touching(layer):
+        if relation is Relation.MAY:
+            return None
+        depth = len(program.address(part)[1])
+        if relation in (Relation.SAME, Relation.INSIDE) and (best is None or depth > best[0]):
+            best = depth, step
+        elif best is not None and depth == best[0] and step is not best[1]:
+            return None  # perhaps two alternatives
+    return best[1] if best is not None else None
+
+
+@dataclass(frozen=True, slots=True)
+class StaticGrouping(Handle):
+    program: Program
+    step: Step
+    obj: Obj
+
+    def made(self) -> Answer:
+        return yes(self.step.when)
+
+    def empty_shards(self) -> Answer:
+        return unknown("the number of ranks is not known in the source")
+
+    # -- shared parameters --------------------------------------------------------
+
+    def tied_elsewhere(self) -> Many[tuple[str, Moment]]:
+        found: dict[tuple[str, Moment], None] = {}
+        for tie in self.program.trace.of("tied", before=self.step):
+            assert tie.subject is not None
+            for layer, other in ((tie.subject, tie["other"]), (tie["other"], tie.subject)):
+                mine, theirs = group_of(self.program, layer), group_of(self.program, other)
+                if mine is not self.step or theirs is None or theirs is mine:
+                    continue
+                if tie.precedes(theirs) and theirs.precedes(mine) and not (mine.guard.blurred or theirs.guard.blurred):
+                    found[self._name(layer), theirs.when] = None
+        return many(found)
+
+    def _name(self, layer: Obj) -> str:
+        adopted = self.program.machine.parents.get(layer)
+        return f"{adopted[1] if adopted is not None else self.program.label(layer)}.weight"
+
+    # -- dtypes -------------------------------------------------------------------
+
+    def mixed_dtypes(self) -> Answer:
+        if self.step["listed"] or self.step.guard.blurred:
+            return unknown(f"what belongs to the group of {self.label} is not known")
+        first: dict[str, str] = {}
+        for name, layer in leaves(self.program.machine, self.obj):
+            if group_of(self.program, layer) is not self.step:
+                continue
+            dtype = self.dtype(layer)
+            if dtype is not None and self._is_trained(layer):
+                first.setdefault(dtype, f"{dtype} ({name})")
+        if len(first) < 2:
+            return unknown("the dtypes of all parameters are not written in the source")
+        why = self.program.escaped(self.obj, before=self.step)
+        return unknown(why) if why else yes(" and ".join(first.values()))
+
+    def dtype(self, layer: Obj) -> str | None:
+        """As it is when the group is made; None if the source does not say it for sure."""
+        if layer.atom.facts.get("parameter") is not None:
+            return None
+        dtype = layer.atom.facts.get("layer dtype", DEFAULT)
+        for cast in self.program.trace.of("cast"):
+            if cast.index > self.step.index or cast.subject is None:
+                continue
+            relation = self.program.relation(cast.subject, layer)
+            if relation in _BELOW:
+                sure = self.step.guard.implies(cast.guard) and cast.context == 0 and cast["dtype"] != SOME_DTYPE
+                dtype = cast["dtype"] if sure else None
+            elif relation is Relation.MAY:
+                dtype = None
+        if dtype == DEFAULT:
+            return None if any(True for _ in self.program.trace.of("default_dtype")) else "float32"
+        return dtype
+
+    def _is_trained(self, layer: Obj) -> bool:
+        return not any(
+            step.subject is not None and self.program.relation(step.subject, layer) in (*_BELOW, Relation.MAY)
+            for step in self.program.trace.of("frozen")
+        )
+
+    # -- parameters that are left out -----------------------------------------------
+
+    def ignored_names(self) -> Many[str]:
+        said: dict[str, None] = {}
+        for _, leaf in self._ignored():
+            if isinstance(leaf, Const) and isinstance(leaf.value, str):
+                said[leaf.value] = None
+            elif isinstance(leaf, Text):
+                said["strings"] = None  # or numbers: no parameters in any case
+        return many(said)
+
+    def _ignored(self) -> Iterator[tuple[Guard, Value]]:
+        value = self.step["options"].get("ignored_params")
+        for path, leaf in self.program.machine.leaves(value) if value is not None else ():
+            if not isinstance(leaf, (ListV, TupleV)):
+                yield path, leaf
+
+    def ignored_trained(self) -> Answer:
+        # what a filter lets through may be just what is frozen
+        sure = [leaf for path, leaf in self._ignored() if self.step.guard.implies(path)]
+        owners = [owner for leaf in sure if (owner := _owner(leaf)) is not None]
+        if not owners:
+            return no()
+        for step in self.program.trace.of("collective"):
+            if step["name"] in _REDUCING:
+                return unknown(f"whether {step.when.at} reduces these gradients is not known")
+        for owner in owners:
+            trained = self._trainer(owner)
+            if trained is not None:
+                return yes(Place(trained.when, self._name(owner).removesuffix(".weight")))
+        return no()
+
+    def _trainer(self, owner: Obj) -> Step | None:
+        """The optimizer that trains it, where nothing else takes care of its gradients."""
+        path = " ".join(str(item) for item in self.program.address(owner)[1]).lower()
+        kinds = ("frozen", "sharded", "wrapped", "parallelised", "param_hook", "managed")
+        touched = any(
+            step.subject is not None and step is not self.step and self._concerns(step, owner)
+            for step in self.program.trace.of(*kinds)
+        )
+        if touched or "expert" in path or self.program.escaped(owner):
+            return None
+        for step in self.program.trace.of("optimizer", after=self.step):
+            if any(self.program.relation(held.model, owner) in _BELOW for held in step["held"]):
+                return step
+        return None
+
+    def _concerns(self, step: Step, owner: Obj) -> bool:
+        """Around the call itself everything is sharded; what matters is what is done to the owner alone."""
+        assert step.subject is not None
+        relation = self.program.relation(step.subject, owner)
+        if step.kind == "sharded":
+            return relation in (Relation.SAME, Relation.MAY) or relation is Relation.INSIDE
+        return relation is not Relation.NONE
+
+
+def _owner(leaf: Value) -> Obj | None:
+    """Whose parameters a member of ``ignored_params`` stands for."""
+    if isinstance(leaf, (ParamV, Params)) and isinstance(leaf.model, Obj):
+        return leaf.model
+    if isinstance(leaf, Obj) and leaf.item in ("weight", "bias"):
+        return leaf.parent
+    return leaf if isinstance(leaf, Obj) and leaf.atom.facts.get("parameter") else None

@@ -1,0 +1,69 @@
+"""What a program goes on to do with parameters that ``fully_shard`` has replaced."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ...vocab.answers import Answer, no, unknown, yes
+from ...vocab.finding import Place
+from ..trace import Step
+from ..values import Obj
+from .program import RELATED, Handle, Program
+
+
+@dataclass(frozen=True, slots=True)
+class StaticReplacement(Handle):
+    program: Program
+    step: Step
+    obj: Obj
+
+    def hooks_lost(self) -> Answer:
+        hooks = [step for step in self.program.trace.of("param_hook") if self._concerns(step)]
+        early = next((step for step in hooks if self._is_first_after(step)), None)
+        if early is None:
+            return no()
+        if any(step.index > self.step.index for step in hooks):
+            return unknown("hooks are registered after sharding too")
+        if not any(True for _ in self.program.trace.of("backward", after=self.step)):
+            return unknown(f"no backward pass through {self.label} was seen")
+        return yes(Place(early.when, f"{early['name']}()"))
+
+    def attributes_lost(self) -> Answer:
+        marks = [step for step in self.program.trace.of("param_marked") if self._concerns(step)]
+        for mark in marks:
+            if not self._is_first_after(mark):
+                continue
+            again = [each for each in marks if each["name"] == mark["name"] and each.index > self.step.index]
+            for asked in self.program.trace.of("param_asked", after=self.step):
+                if asked["name"] == mark["name"] and asked["read"] > self.step.index and self._concerns(asked):
+                    if again:
+                        return unknown(f"{mark['name']} is set again after sharding")
+                    return yes(Place(asked.when, repr(mark["name"])))
+        return no()
+
+    def aliases_used(self) -> Answer:
+        for used in self.program.trace.of("clipped", after=self.step):
+            for held in used["held"]:
+                concerned = self.program.relation(held.model, self.obj) in RELATED
+                if held.read < self.step.index and concerned and self._is_first(used, held.read):
+                    return yes(Place(used.when, "gradient clipping"))
+        return no()
+
+    def _concerns(self, step: Step) -> bool:
+        return step.subject is not None and self.program.relation(step.subject, self.obj) in RELATED
+
+    def _is_first_after(self, step: Step) -> bool:
+        return step.precedes(self.step) and step["read"] <= self.step.index and self._is_first(step, step.index)
+
+    def _is_first(self, since: Step, position: int) -> bool:
+        """Is this the first call that replaced any of them since then? One mistake is told once."""
+        if self.step.guard.blurred:
+            return False
+        return not any(
+            position <= earlier.index < self.step.index and self._touches(earlier, since)
+            for earlier in self.program.trace.of("sharded")
+        )
+
+    def _touches(self, sharding: Step, step: Step) -> bool:
+        assert step.subject is not None
+        return any(self.program.relation(step.subject, part) in RELATED for part in sharding["group"])

@@ -1,0 +1,52 @@
+"""What is attached to single parameters: hooks and attributes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..values import Obj, ParamV, Value, unknown
+from .tables import method
+
+if TYPE_CHECKING:
+    from astroid import nodes
+
+    from ..interp.call import Call
+    from ..interp.interpreter import Interpreter
+
+HOOKS = ("register_hook", "register_post_accumulate_grad_hook")
+_OF_TENSORS = frozenset("requires_grad grad data shape dtype device ndim is_leaf grad_fn T layout names".split())
+
+
+def owners(machine: Interpreter, value: Value) -> list[tuple[Obj, int]]:
+    """Whose parameters a value is, and when they were read."""
+    if isinstance(value, ParamV):
+        return [(leaf, value.read) for _, leaf in machine.alternatives(value.model) if isinstance(leaf, Obj)]
+    if isinstance(value, Obj) and value.item in ("weight", "bias") and value.parent is not None:
+        return [(value.parent, machine.now)]
+    return []
+
+
+def hooked(machine: Interpreter, value: Value, call: Call, name: str) -> None:
+    for owner, read in owners(machine, value):
+        machine.emit("param_hook", call.node, owner, name=name, read=read)
+
+
+@method(*HOOKS)
+def register_hook(machine: Interpreter, obj: Obj, call: Call) -> Value:
+    name = machine.called_name
+    hooked(machine, obj, call, name)
+    machine.callbacks(call)
+    return unknown(f"{name}()")
+
+
+def attribute_set(machine: Interpreter, value: Value, name: str, node: nodes.NodeNG) -> None:
+    if name not in _OF_TENSORS:
+        for owner, read in owners(machine, value):
+            machine.marked.add(name)
+            machine.emit("param_marked", node, owner, name=name, read=read)
+
+
+def attribute_read(machine: Interpreter, value: Value, name: object, node: nodes.NodeNG) -> None:
+    if machine.any_sharded and name in machine.marked:
+        for owner, read in owners(machine, value):
+            machine.emit("param_asked", node, owner, name=name, read=read)

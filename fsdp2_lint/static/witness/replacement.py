@@ -1,0 +1,20 @@
+"""Parameters that ``fully_shard`` replaces."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...vocab.events.base import Event
+from ...vocab.events.replacement import ParametersReplaced
+from ..handles import Program
+from ..handles.replacement import StaticReplacement
+from .producers import at_end
+
+
+@at_end
+def replaced(program: Program) -> Iterator[Event]:
+    if not any(True for _ in program.trace.of("param_hook", "param_marked", "clipped")):
+        return
+    for step in program.trace.of("sharded"):
+        if step["group"]:
+            yield ParametersReplaced(when=step.when, replacement=StaticReplacement(program, step, step["group"][0]))

@@ -1,0 +1,34 @@
+"""Parameters are replaced by ``fully_shard``, and what was tied to the old ones is gone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from ..answers import Answer
+from .base import Event
+
+
+class Replacement(Protocol):
+    """The parameters that one call replaced, as their program goes on to use them."""
+
+    @property
+    def label(self) -> str: ...
+
+    def hooks_lost(self) -> Answer:
+        """Were gradient hooks registered on the old ones, and is the model trained? yes: where, and which."""
+
+    def attributes_lost(self) -> Answer:
+        """Is an attribute read that was set on the old ones? yes: where it is read, and its name."""
+
+    def aliases_used(self) -> Answer:
+        """Are the old ones used, as those of the model? yes: where, and for what."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParametersReplaced(Event):  # one call of fully_shard, once its model is trained; S R
+    replacement: Replacement
+
+    @property
+    def subject(self) -> Replacement:
+        return self.replacement

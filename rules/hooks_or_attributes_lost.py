@@ -1,0 +1,46 @@
+"""FSDP317: hooks, attributes and aliases of parameters are made after sharding."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fsdp2_lint.vocab.events.replacement import ParametersReplaced
+from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
+
+
+class HooksOrAttributesLost(Rule):
+    code = "FSDP317"
+    name = "hooks-or-attributes-lost"
+    summary = "hooks, attributes or aliases of parameters are made before sharding and relied on after it"
+    severity = Severity.WARNING
+    witnesses = "SR"
+    help = "register hooks, set attributes and collect parameters after fully_shard"
+
+    def replaced(self, event: ParametersReplaced) -> Iterator[Outcome]:
+        replacement = event.replacement
+        yield JUDGED
+        hooks = replacement.hooks_lost()
+        if hooks:
+            yield self.found(
+                event.when,
+                f"{hooks.what.words} was called on parameters before they were sharded: the hooks never fire",
+                "this call replaces the parameters, without their hooks",
+                (hooks.what.when, "the hooks are registered here"),
+            )
+        attributes = replacement.attributes_lost()
+        if attributes:
+            yield self.found(
+                event.when,
+                f"{attributes.what.words} was set on parameters before they were sharded: the new ones do not have it",
+                "this call replaces the parameters, without their attributes",
+                (attributes.what.when, "it is read here"),
+            )
+        aliases = replacement.aliases_used()
+        if aliases:
+            yield self.found(
+                event.when,
+                f"parameters that were collected before this call are used after it, in {aliases.what.words}: "
+                "they are no longer those of the model",
+                "this call replaces the parameters",
+                (aliases.what.when, "the old ones are used here"),
+            )
