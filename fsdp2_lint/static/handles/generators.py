@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from astroid import nodes
+
 from ...vocab.answers import Answer, no, yes
 from ...vocab.finding import Place
 from ..trace import Step
-from .loops import loops_around
+from .loops import Loop, loops_around
 from .program import Program
 
 
@@ -29,6 +31,14 @@ class StaticGenerator:
             return no()
         return yes(Place(made.when, "it is made once, before the loop, and empty from the second round on"))
 
+    def _yields(self, loop: Loop) -> bool:
+        """May the generator be an element of what the loop goes through, another one in each round?"""
+        if not isinstance(loop.node, nodes.For):
+            return False
+        here = self.step.when.chain[len(loop.calls)]
+        bound = {name.name for name in loop.node.target.nodes_of_class(nodes.AssignName)}
+        return any(name.name in bound and name.lineno == here.row for name in loop.node.nodes_of_class(nodes.Name))
+
     def _made(self) -> Step | None:
         kind, key = self.step["generator"]
         if kind == "step":
@@ -39,7 +49,7 @@ class StaticGenerator:
         """Does a loop come back here without making another one?"""
         project = self.program.machine.project
         around = set(loops_around(project, made))
-        rounds = [loop for loop in loops_around(project, self.step) if loop not in around]
+        rounds = [loop for loop in loops_around(project, self.step) if loop not in around and not self._yields(loop)]
         if not rounds or any(loop.once for loop in rounds):
             return False
         read = {step["generator"] for step in self.program.trace.of("consumed")}
