@@ -479,7 +479,7 @@ def test_launch(
     words = ["run", "--nproc-per-node", "2", "--report-dir", str(tmp_path / "report"), "--select", "FSDP6,FSDP3"]
     assert cli.run([*words, str(script), "--steps", "9"]) == code
     assert capfd.readouterr().err.splitlines()[-1].startswith(told)
-    inner = ["-m", "fsdp2_lint", "run", "--check", "--steps", "3", "--on-finding", "report"]
+    inner = ["-m", "fsdp2_lint", "run", "--check", "--steps", "3", "--stall-after", "10.0", "--on-finding", "report"]
     inner += ["--report-dir", str(tmp_path / "report"), "--select", "FSDP6", "--select", "FSDP3"]
     assert list(launcher.command[3:]) == ["--standalone", "--nproc-per-node", "2", *inner, str(script), "--steps", "9"]
     assert launcher.environment is not None and launcher.environment["FSDP2_LINT_LAUNCHED"] == "1"
