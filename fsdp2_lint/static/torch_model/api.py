@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING
 from ..torch_api import history_of_keyword, history_of_method, varying_keywords, varying_methods
 from ..values import Choice, Obj
 from .sharding import keyword_sites
+from .tables import observer
 
 if TYPE_CHECKING:
     from ..interp.call import Call
     from ..interp.interpreter import Interpreter
 
 
+@observer
 def called(machine: Interpreter, qname: str, call: Call) -> None:
     """A function of torch; its import speaks for the name itself, so only keywords matter here."""
     for keyword in varying_keywords().get(qname, frozenset()) & call.kwargs.keys():

@@ -27,7 +27,7 @@ from ..values import (
     StateTensor,
     Value,
 )
-from .tables import MODEL_MAKERS, external, method
+from .tables import EXTERNALS, MODEL_MAKERS, external, method, method_observer, observer
 
 if TYPE_CHECKING:
     from ..interp.call import Call
@@ -193,8 +193,11 @@ def overwritten(machine: Interpreter, obj: Obj, node: nodes.NodeNG, value: Value
         machine.emit("written", node, obj, in_place=False, buffers=True)
 
 
+@observer
 def handed(machine: Interpreter, qname: str, call: Call) -> None:
     """A function of another package gets parts of such a model."""
+    if not machine.blank.atoms or qname in EXTERNALS and not qname.startswith(FILLERS):
+        return
     name = qname.rsplit(".", 1)[-1]
     if qname.startswith(FILLERS):
         written(machine, call.node, call.all, buffers="state_dict" not in qname and "checkpoint" not in qname)
@@ -220,6 +223,7 @@ def filled_somewhere(machine: Interpreter, values: list[Value], node: nodes.Node
                 machine.emit("written", node, None, in_place=True, buffers=True)
 
 
+@method_observer
 def method_called(machine: Interpreter, obj: Obj, name: str, call: Call) -> None:
     """A method that is not followed; those of layers of torch write the layer's own parameters."""
     if name == "reset_parameters" and (machine.in_sharded(obj) or in_blank(machine, obj)):

@@ -62,7 +62,7 @@ from . import (  # noqa: F401 (they register)
 from .escapes import describe
 from .frameworks import call_framework, framework_method, framework_of
 from .objects import Objects
-from .tables import EXTERNALS, METHODS, TENSOR_METHODS
+from .tables import EXTERNALS, METHOD_OBSERVERS, METHODS, OBSERVERS, TENSOR_METHODS
 
 if TYPE_CHECKING:
     from ..interp.call import Call
@@ -90,11 +90,8 @@ class TorchModel(Objects):
     def call_external(self: Interpreter, qname: str, call: Call) -> Value:
         handler = EXTERNALS.get(qname)
         self.called_name = qname
-        uses.operation(self, qname, call)
-        slices.initialised(self, qname, call)
-        if self.blank.atoms and (handler is None or qname.startswith(blank.FILLERS)):
-            blank.handed(self, qname, call)
-        api.called(self, qname, call)
+        for observe in OBSERVERS:
+            observe(self, qname, call)
         if handler is not None:
             return handler(self, call)
         if (
@@ -202,13 +199,11 @@ class TorchModel(Objects):
         if handler is not None:
             self.called_name = name
             return handler(self, obj, call)
-        blank.method_called(self, obj, name, call)
-        slices.method_called(self, obj, name, call)
+        for observe in METHOD_OBSERVERS:
+            observe(self, obj, name, call)
         if name not in TENSOR_METHODS and not self.harmless_object(obj):
             self.opened(f"{describe(obj)}.{name}()", call, receiver=obj)
         self.callbacks(call)
-        if name in uses.PRODUCTS and call.args:
-            uses.product(self, call.node, "@", obj, call.args[0])
         if name == "set_device":
             self.emit("device_set", call.node, None, name=name, index=call.arg(0, "device"), scoped=False)
         if name.startswith(_BUILDERS) or optim.owners(self, TupleV(tuple(call.all))):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from astroid import nodes
 
 from ..values import Const, Obj, ParamV, Value
+from .tables import method_observer, observer
 
 if TYPE_CHECKING:
     from ..interp.call import Call
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 _NO_WRITES = ("requires_grad_", "detach_", "retain_grad_", "share_memory_", "rename_")
 
 
+@method_observer
 def method_called(machine: Interpreter, receiver: Obj | ParamV, name: str, call: Call) -> None:
     """``weight[0].zero_()``: the slice of a DTensor is a tensor of its own."""
     if machine.any_sharded and name.endswith("_") and not name.endswith("__") and name not in _NO_WRITES:
@@ -23,6 +25,7 @@ def method_called(machine: Interpreter, receiver: Obj | ParamV, name: str, call:
             _lost(machine, receiver, call.node, "slice")
 
 
+@observer
 def initialised(machine: Interpreter, qname: str, call: Call) -> None:
     """``nn.init.zeros_(weight[0])``."""
     if machine.any_sharded and qname.startswith("torch.nn.init.") and call.args:

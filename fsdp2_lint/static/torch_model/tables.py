@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
     from ..interp.call import Call
@@ -14,8 +14,15 @@ if TYPE_CHECKING:
 External = Callable[["Interpreter", "Call"], "Value"]
 Method = Callable[["Interpreter", "Obj", "Call"], "Value"]
 
+Observer = Callable[["Interpreter", str, "Call"], None]
+MethodObserver = Callable[["Interpreter", "Obj", str, "Call"], None]
+
+SeesMethods = TypeVar("SeesMethods", bound=MethodObserver)
+
 EXTERNALS: dict[str, External] = {}
 METHODS: dict[str, Method] = {}
+OBSERVERS: list[Observer] = []
+METHOD_OBSERVERS: list[MethodObserver] = []
 
 
 def external(*qnames: str) -> Callable[[External], External]:
@@ -34,6 +41,18 @@ def method(*names: str) -> Callable[[Method], Method]:
         return function
 
     return register
+
+
+def observer(function: Observer) -> Observer:
+    """Sees each call of a function of another package, before it is handled."""
+    OBSERVERS.append(function)
+    return function
+
+
+def method_observer(function: SeesMethods) -> SeesMethods:
+    """Sees each call of a method that no table has."""
+    METHOD_OBSERVERS.append(function)
+    return function
 
 
 # Packages whose functions, as far as we know, neither shard a model, nor build or re-map an

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from ...vocab.finding import Moment
 from ..values import Const, Obj, Value, unknown
 from .escapes import is_output
-from .tables import external
+from .tables import external, method_observer, observer
 
 if TYPE_CHECKING:
     from astroid import nodes
@@ -68,10 +68,18 @@ def inference_mode(machine: Interpreter, call: Call) -> Value:
     return made
 
 
+@observer
 def operation(machine: Interpreter, qname: str, call: Call) -> None:
     """A function of torch gets a weight and a tensor."""
     if machine.any_sharded and qname in OPERATIONS:
         _mixed(machine, call.node, call.all)
+
+
+@method_observer
+def method_called(machine: Interpreter, obj: Obj, name: str, call: Call) -> None:
+    """``x.matmul(weight)``."""
+    if name in PRODUCTS and call.args:
+        product(machine, call.node, "@", obj, call.args[0])
 
 
 def product(machine: Interpreter, node: nodes.NodeNG, op: str, left: Value, right: Value) -> None:
