@@ -71,12 +71,6 @@ def set_epoch(machine: Interpreter, obj: Obj, call: Call) -> Value:
     return NONE
 
 
-@external("torch.manual_seed", "torch.random.manual_seed", "transformers.set_seed", "random.seed", "numpy.random.seed")
-def seeded(machine: Interpreter, call: Call) -> Value:
-    machine.emit("seeded", call.node, None, by=machine.called_name, seed=call.arg(0, "seed") or NONE)
-    return machine.call_other(machine.called_name, call)
-
-
 @method("manual_seed")
 def seeded_generator(machine: Interpreter, obj: Obj, call: Call) -> Value:
     """``torch.Generator().manual_seed(n)`` returns the generator."""

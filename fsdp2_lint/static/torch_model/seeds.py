@@ -38,18 +38,13 @@ _DRAWS = {
 
 @external(*_SEEDS)
 def seed(machine: Interpreter, call: Call) -> Value:
+    generators = _SEEDS[machine.called_name]
     value = call.arg(0, "seed") or call.arg(None, "a")
     node = call.node.args[0] if isinstance(call.node, nodes.Call) and call.node.args else None
-    by_rank = "torch" in _SEEDS[machine.called_name] and node is not None and _is_own(machine, node)
+    by_rank = "torch" in generators and node is not None and _is_own(machine, node)
     machine.blank.seeded_by_rank = by_rank
-    machine.emit(
-        "seeded",
-        call.node,
-        None,
-        generators=_SEEDS[machine.called_name],
-        differs=True if value is None else differs(machine, value),
-        by_rank=by_rank,
-    )
+    differing = True if value is None else differs(machine, value)
+    machine.emit("seeded", call.node, None, generators=generators, differs=differing, by_rank=by_rank)
     return NONE
 
 

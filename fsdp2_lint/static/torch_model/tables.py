@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ METHOD_OBSERVERS: list[MethodObserver] = []
 
 def external(*qnames: str) -> Callable[[External], External]:
     def register(function: External) -> External:
+        _once(qnames, EXTERNALS)
         EXTERNALS.update(dict.fromkeys(qnames, function))
         return function
 
@@ -37,10 +38,17 @@ def method(*names: str) -> Callable[[Method], Method]:
     """A method of any object whose class does not define it itself."""
 
     def register(function: Method) -> Method:
+        _once(names, METHODS)
         METHODS.update(dict.fromkeys(names, function))
         return function
 
     return register
+
+
+def _once(names: tuple[str, ...], table: Mapping[str, object]) -> None:
+    """A second handler would take the first one's place without a word."""
+    if taken := sorted(set(names) & table.keys()):
+        raise RuntimeError(f"{', '.join(taken)} is handled elsewhere already")
 
 
 def observer(function: Observer) -> Observer:
