@@ -10,7 +10,7 @@ from ..guards import Guard
 from ..relations import Relation
 from ..trace import Step
 from ..values import Const, Ext, Obj
-from .program import Handle, Program
+from .program import RELATED, Handle, Program
 from .structure import size
 
 POLICY = "torch.distributed.fsdp.CPUOffloadPolicy"
@@ -35,6 +35,8 @@ class StaticOffload:
         ]
         if not made:
             return unknown("where the process group is made was not seen")
+        if not self._clipped():
+            return unknown("no clipping of gradients that lie on the CPU was seen")
         for step in made:
             for leaf in self._backends(step):
                 if not isinstance(leaf, Const) or leaf.value is not None and not isinstance(leaf.value, str):
@@ -42,6 +44,18 @@ class StaticOffload:
                 if leaf.value is None or set(leaf.value.lower().split(",")) - {"nccl", "cuda:nccl"}:
                     return no()
         return yes(Place(made[0].when, "NCCL"))
+
+    def _clipped(self) -> bool:
+        """By torch, which reduces the norm where the gradients lie. Without that, programs find ways around it."""
+        return any(
+            clip.guard.compatible(self.path)
+            and any(
+                self.program.relation(held.model, part) in RELATED
+                for held in clip["held"]
+                for part in self.step["group"]
+            )
+            for clip in self.program.trace.of("clipped")
+        )
 
     def _backends(self, step: Step) -> list[object]:
         machine = self.program.machine
