@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 Names = frozenset[str]
 MAX_REACH = 3
+IMPORTED = "what a computed name imports"
 _GETTERS = tuple("get _get unwrap module to merge half requires_grad_".split())  # what these return may be a part
 
 
@@ -146,7 +147,7 @@ def describe(obj: Obj) -> str:
     words = _origin(obj.atom.origin) or obj.atom.kind
     for item in obj.path:
         if item == SOME:
-            words = f"a part of {words}"
+            words = words if words == IMPORTED else f"a part of {words}"
         elif isinstance(item, str):
             words += "'s modules" if item.startswith(BELOW) else item if item.startswith("[") else f".{item}"
         elif item[0] != PICK:

@@ -22,6 +22,7 @@ from ..values import (
     unknown,
 )
 from . import fsdp1_methods, parameters
+from .escapes import IMPORTED
 from .migration import class_named, fsdp1_asked
 from .tables import external
 
@@ -183,4 +184,4 @@ def import_by_name(machine: Interpreter, call: Call) -> Value:
     if isinstance(name, Const) and isinstance(name.value, str) and not name.value.startswith("."):
         return machine.import_module(machine.frame.module, name.value, machine.called_name.endswith("import_module"))
     machine.opened("a module imported by a computed name", call)
-    return unknown("a module", kind="opaque")
+    return unknown(IMPORTED, kind="opaque")
