@@ -31,6 +31,7 @@ from ..values import (
 )
 from . import (  # noqa: F401 (they register)
     api,
+    arguments,
     blank,
     builtins,
     collectives,
@@ -140,6 +141,8 @@ class TorchModel(Objects):
 
     def call_object(self: Interpreter, obj: Obj, call: Call) -> Value:
         """``obj(...)``: a module's call runs its hooks, then ``forward``."""
+        if obj.parent is not None and (obj.item in METHODS or obj.item == "reset_parameters"):
+            return self.call_unresolved_method(obj.parent, str(obj.item), call)  # looked up before, called now
         custom = self.find_attr(obj, "__call__")
         if custom is not None:
             return self.call(custom, call)
@@ -227,22 +230,7 @@ class TorchModel(Objects):
         if atom.origin == "DeviceMesh" and name in ("get_rank", "get_local_rank"):
             return rank.GLOBAL if name == "get_rank" and obj.parent is None else Rank("group")
         if atom.kind == "configuration" and atom.origin.startswith("argparse"):
-            return self.argparse_method(obj, name, call)
-        return None
-
-    def argparse_method(self: Interpreter, obj: Obj, name: str, call: Call) -> Value | None:
-        if name == "add_argument":
-            flags = [value.value for value in call.args if isinstance(value, Const) and isinstance(value.value, str)]
-            long = next((flag for flag in flags if flag.startswith("--")), flags[0] if flags else "")
-            given = call.arg(None, "dest")
-            dest = given.value if isinstance(given, Const) else long.lstrip("-").replace("-", "_")
-            if "default" in call.kwargs:
-                obj.atom.facts.setdefault("defaults", {})[dest] = call.kwargs["default"]
-            return NONE
-        if name in ("add_argument_group", "add_mutually_exclusive_group", "parse_args"):
-            return obj
-        if name == "parse_known_args":
-            return TupleV((obj, unknown("further arguments")))
+            return arguments.parser_method(obj, name, call)
         return None
 
     def default_of(self: Interpreter, obj: Obj) -> Value | None:
