@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from fsdp2_lint import syntax
 from fsdp2_lint.discovery import Discovered, discover
 from fsdp2_lint.errors import NothingToCheck
-from fsdp2_lint.settings import settings
 from fsdp2_lint.source import Sources, display_path, finding_in_characters, labels_in_characters
 from fsdp2_lint.vocab.target import NEWEST, Version
 
@@ -59,14 +58,12 @@ def lint(
     report.failures = [f"{display_path(path)}: {reason}" for path, reason in found.errors]
     if not found.files and not found.errors:
         raise NothingToCheck(f"no Python files in {', '.join(paths)}")
-    stated = settings(found.root)  # a misspelt key is an error, whatever else there is
     candidates = set(found.candidates)
     for path, data in found.explicit.items():
         if path not in candidates and (problem := syntax.problem(path, data)):
             _report_problem(report, path, *problem)
     if found.candidates:
-        ignored = (*ignore, *stated.answered)
-        _run_engine(report, found, select, ignored, target or stated.target_torch, dump_trace)
+        _run_engine(report, found, select, ignore, target, dump_trace)
     report.findings.sort(key=_place)
     return report
 
@@ -76,16 +73,19 @@ def _run_engine(
     found: Discovered,
     select: Sequence[str],
     ignore: Sequence[str],
-    stated: Version | None,
+    target: Version | None,
     dump_trace: bool,
 ) -> None:
     # A tree without FSDP2 never comes here, and so never pays for these imports.
     from fsdp2_lint import registry
+    from fsdp2_lint.settings import settings
     from fsdp2_lint.static.check import check
     from fsdp2_lint.static.pins import pinned_torch
     from fsdp2_lint.suppress import partition
 
-    rules, selection = registry.select(registry.rules(), select, ignore)
+    set_by_project = settings(found.root)
+    stated = target or set_by_project.target_torch
+    rules, selection = registry.select(registry.rules(), select, (*ignore, *set_by_project.answered))
     report.target = stated or pinned_torch(Path(found.root)) or NEWEST
     result: Result = check(
         found.files,

@@ -20,7 +20,9 @@ class FromLocalUneven(Rule):
     def compare(self, facts: Facts) -> Iterator[Outcome]:
         yield JUDGED
         some = next(iter(facts.values()))
-        if set(facts) < set(some.ranks):
+        if set(facts) < set(some.ranks) or not all(
+            {"rows", "other dimensions"} <= set(fact.values) for fact in facts.values()
+        ):
             return
         others = {fact.values["other dimensions"] for fact in facts.values()}
         rows = [int(facts[rank].values["rows"]) for rank in some.ranks]

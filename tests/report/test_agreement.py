@@ -72,6 +72,22 @@ CASES = {
         9,
         "b has a gradient on rank 1 and none on rank 0: the ranks reduce different things",
     ),
+    "FSDP405": Case(
+        "forward-order",
+        ({"0": "layers.0", "1": "layers.1"}, {"0": "layers.0", "1": "layers.1"}),
+        ({"0": "layers.0", "1": "layers.1"}, {"0": "layers.0", "1": "layers.2"}),
+        21,
+        "the ranks run different sharded modules: rank 0 at layers.1, rank 1 at layers.2",
+    ),
+    "FSDP708": Case(
+        "local-shard",
+        ({"rows": "2", "other dimensions": "8"}, {"rows": "2", "other dimensions": "8"}),
+        ({"rows": "2", "other dimensions": "8"}, {"rows": "1", "other dimensions": "8"}),
+        9,
+        "from_local takes every shard for as large as its own, and they differ along dimension 0: 2 on rank 0, 1 on "
+        "rank 1; each rank has another shape for the whole",
+        {"dimension": "0"},
+    ),
     "FSDP801": Case(
         "turn",
         ({"issued": "a"}, {"issued": "a"}),

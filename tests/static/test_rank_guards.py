@@ -37,4 +37,5 @@ def test_a_part_of_a_gathered_group_gathers_nothing() -> None:
 
 
 def test_a_group_of_its_own_does() -> None:
-    assert "FSDP801" in analyse(script(OWN_GROUP, net=PARTS)).codes
+    """Inside a forward that is said by the clause on what runs in it."""
+    assert "FSDP405" in analyse(script(OWN_GROUP, net=PARTS)).codes

@@ -16,7 +16,7 @@ from ..ledger import Ledger, Sharding
 from .optimizers import LOW
 
 _MIB = 2**20
-WORTH_SHARING = 0.001  # of a model's parameters: what is smaller costs nothing where it lies
+WORTH_SHARING = 0.001  # of a model's parameters, and 1 MiB: what is smaller costs nothing where it lies
 MOST_NAMES = 4
 
 
@@ -71,7 +71,7 @@ class RuntimeUnit:
             f"{param.fqn} of {param.shape[0]} rows leaves {empty} of {group.shards} ranks without any"
             for group in self.sharding.groups()
             for param in group.params
-            if (empty := _without_rows(param, group.shards)) and param.numel >= WORTH_SHARING * whole
+            if (empty := _without_rows(param, group.shards)) and _matters(param, whole)
         ]
         return yes(Place(self.sharding.when, "; ".join(words[:MOST_NAMES]))) if words else no()
 
@@ -123,6 +123,11 @@ class RuntimeUnit:
             if held:
                 return yes(f"it is sharded again, but {_size(held)} of its gathered copy are not freed")
         return no()
+
+
+def _matters(param: adapter.Param, whole: int) -> bool:
+    size = param.numel * param.sharded.element_size()
+    return size >= _MIB and param.numel >= WORTH_SHARING * whole
 
 
 def _without_rows(param: adapter.Param, shards: int) -> int:

@@ -37,12 +37,18 @@ class StaticPolicy(Handle):
         first = self.steps[0]
         if first is self.step or self.step["options_open"] or first["options_open"]:
             return no() if first is self.step else unknown("which keywords fully_shard gets is not known")
+        if self._gets_the_same(first, "offload_policy"):
+            return no()
         for there, theirs in given(first, "offload_policy"):
             for here, mine in given(self.step, "offload_policy"):
                 left, right = _offloads(theirs), _offloads(mine)
                 if left is not None and right is not None and left != right and self._meet(there, here):
                     return yes(Place(first.when, "offloads" if left else "does not offload"))
         return no()
+
+    def _gets_the_same(self, other: Step, keyword: str) -> bool:
+        """One value, whatever it depends on: then no condition needs to be weighed."""
+        return bool(self.step["options"].get(keyword) == other["options"].get(keyword))
 
     def _meet(self, there: Guard, here: Guard) -> bool:
         return there.compatible(here) and not (there.blurred or here.blurred)
@@ -57,6 +63,8 @@ class StaticPolicy(Handle):
                 continue
             if block["options_open"] or self.step["options_open"]:
                 return unknown("which keywords fully_shard gets is not known")
+            if self._gets_the_same(block, "mesh"):
+                continue
             for there, theirs in given(block, "mesh"):
                 for here, mine in given(self.step, "mesh"):
                     if _differ(theirs, mine) and self._meet(there, here):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from ...vocab.events.base import Event
 from ...vocab.events.policies import OptionsGiven, PolicySettled, ReshardingSettled
@@ -27,9 +27,14 @@ def settled(program: Program) -> Iterator[Event]:
     for root in _roots(program):
         steps = tuple(step for step, _ in program.units(root, Relation.SAME, Relation.CONTAINS))
         yield ReshardingSettled(when=steps[-1].when, resharding=StaticResharding(program, root, steps))
-        for step in steps:
+        for step in _apart(steps):
             policy = StaticPolicy(program, step, step["group"][0], root, steps)
             yield PolicySettled(when=step.when, policy=policy)
+
+
+def _apart(steps: tuple[Step, ...]) -> Iterable[Step]:
+    """One of the calls that stand at one place and get the same: a recursion makes thousands of them."""
+    return {(step.when.at, tuple(step["options"].items())): step for step in reversed(steps)}.values()
 
 
 def _roots(program: Program) -> list[Obj]:
