@@ -168,7 +168,7 @@ def test_a_rank_is_killed(killed_job: Done) -> None:
     ran = call(killed_job.folder, *TOOL, "report", REPORT)
     assert (ran.code, ran.out) == (1, STALE_TEXT)
     notes = [line for line in ran.err.splitlines() if line.startswith("warning")]
-    assert notes in (["warning: the report of rank 1 has no end"], ["warning: the report of ranks 0, 1 has no end"])
+    assert notes in (["warning: the report of rank 1 has no end"], ["warning: the report of ranks 0-1 has no end"])
     assert "Found 1 error on 2 ranks" in ran.err
 
 
