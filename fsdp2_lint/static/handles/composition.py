@@ -40,5 +40,6 @@ class StaticComposition(Handle):
         return unknown(may) if may else no()
 
     def outermost(self) -> Answer:
+        """Of what is sharded: whoever holds it, a trainer or a module of a framework, gathers nothing."""
         inside = any(True for _ in self.program.units(self.obj, Relation.INSIDE))
-        return no() if inside or self.program.top(self.obj) is not self.obj else yes(Place(self.step.when))
+        return no() if inside else yes(Place(self.step.when))

@@ -28,6 +28,8 @@ class StaticScaler(Handle):
     def of_fsdp1(self) -> Answer:
         if self.step["scaler"].cls != Ext(FSDP1) or self.step["scaler"].facts["off"]:
             return no()
+        if not self.step["scaler"].facts["on"]:
+            return unknown("whether this scaler is enabled is a setting")
         for wrapped in self.program.trace.of("wrapped"):
             if wrapped["by"].endswith("FullyShardedDataParallel") and wrapped.together(self.step):
                 return no()
