@@ -38,7 +38,7 @@ class StaticPolicies(Handle):
         for keyword, classes in POLICIES.items():
             for path, leaf in self._given(keyword):
                 words = _in_words(leaf, classes)
-                if not words or path.blurred:
+                if not words or path.blurred or self.program.partial and leaf == NONE:  # perhaps a default
                     why = why or f"what {keyword} is at {self.step.when.at} is not known"
                 elif words != _INSTANCE:
                     found[keyword, words] = None
