@@ -25,7 +25,7 @@ class UnshardMisused(Rule):
             return
         yield self.found(
             event.when,
-            f"{event.model.label}.unshard() returns no context manager: the with statement raises a TypeError",
+            f"{event.model.label}.unshard() returns no context manager: entering it raises an exception",
             "unshard() is a plain call, and reshard() its counterpart",
             (sharded.what.when, sharded.what.words),
         )

@@ -10,6 +10,7 @@ from astroid import nodes
 
 from ..vocab.events.migration import Fsdp1Wrapped
 from ..vocab.rule import Court
+from .by_hand import entered_by_hand
 from .driving import drive
 from .entries import Entry, find_entries
 from .fsdp1 import wrapped_events
@@ -53,7 +54,8 @@ class Driver:
         for path in plan.seeds:
             module = self.project.module(path)
             if module is not None:
-                for event in (*imported_events(module, self.project), *names_imported(module, self.project)):
+                written = (*imported_events(module, self.project), *names_imported(module, self.project))
+                for event in (*written, *entered_by_hand(module)):
                     self.court.hear(event)
         for event in wrapped_events(self.project) if self.court.hears(Fsdp1Wrapped) else ():
             self.court.hear(event)

@@ -98,7 +98,16 @@ class ModuleOfFsdp2(StaticConverted):
             return answer
         if self.obj.parent is None and self.obj.atom.origin.startswith(_WITHOUT_MODULE):
             return answer  # wrappers among them keep what they wrap under that name, and so never come here
+        if self._parts_are_its_own():
+            return answer
         return unknown(f"whether {self.label} has an attribute of that name is not known")
+
+    def _parts_are_its_own(self) -> bool:
+        """Is a part of it sharded by another name? Then it is the model, and no wrapper around one."""
+        depth = len(self.program.address(self.obj)[1])
+        parts = (part for _, part in self.program.units(self.obj, Relation.CONTAINS))
+        names = [name for part in parts for name in self.program.address(part)[1][depth : depth + 1]]
+        return any(isinstance(name, str) and name.isidentifier() and name != "module" for name in names)
 
 
 class RenamedClass(StaticConverted):
