@@ -43,7 +43,7 @@ def size(machine: Interpreter, obj: Obj, depth: int = 0, repeats: int = 0) -> in
             return int(obj.atom.facts["size"])
         if name in FREE:
             return 0
-        if obj.atom.cls.qname not in CONTAINERS:
+        if obj.atom.cls.qname not in (*CONTAINERS, "torch.nn.TransformerEncoder"):
             return None
     total = 0
     for child, (holder, where) in machine.parents.items():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ..guards import TOP
@@ -19,13 +20,17 @@ if TYPE_CHECKING:
 LISTS = frozenset({"torch.nn.ModuleList", "torch.nn.Sequential", "torch.nn.ParameterList"})
 DICTS = frozenset({"torch.nn.ModuleDict", "torch.nn.ParameterDict"})
 CONTAINERS = LISTS | DICTS
-# Modules of torch.nn that own parameters; the number of them where sizes are literal.
-_SIZES = {
-    "Linear": lambda a: a[0] * a[1] + a[1],
-    "Embedding": lambda a: a[0] * a[1],
-    "LayerNorm": lambda a: 2 * a[0],
-    "RMSNorm": lambda a: a[0],
-    "Conv2d": lambda a: a[0] * a[1] * 64 + a[1],
+# Modules of torch.nn that own parameters: the arguments that say how many, and the number of them.
+_SIZES: dict[str, tuple[tuple[str, ...], Callable[..., int]]] = {
+    "Linear": (("in_features", "out_features"), lambda rows, columns: rows * columns + columns),
+    "Embedding": (("num_embeddings", "embedding_dim"), lambda rows, columns: rows * columns),
+    "LayerNorm": (("normalized_shape",), lambda width: 2 * width),
+    "RMSNorm": (("normalized_shape",), lambda width: width),
+    "Conv2d": (("in_channels", "out_channels"), lambda given, made: given * made * 64 + made),
+    "TransformerEncoderLayer": (
+        ("d_model", "nhead", "dim_feedforward"),
+        lambda width, heads, hidden=2048: 4 * width * (width + 1) + 2 * width * hidden + hidden + 5 * width,
+    ),
 }
 PARAMETRIC = frozenset(
     """Linear Bilinear LazyLinear Embedding EmbeddingBag LayerNorm RMSNorm GroupNorm BatchNorm1d BatchNorm2d
@@ -83,14 +88,8 @@ def lacks_reset(qname: str) -> bool:
 def make_external_module(machine: Interpreter, qname: str, call: Call) -> Value:
     atom = Atom("external", cls=Ext(qname), origin=qname, site=machine.site(call.node))
     atom.facts["module"] = True
-    name = qname.rsplit(".", 1)[-1]
-    numbers = [value.value for value in call.args if isinstance(value, Const) and isinstance(value.value, int)]
-    if (
-        name in _SIZES
-        and len(numbers) == len(call.args)
-        and len(numbers) >= (2 if name not in ("LayerNorm", "RMSNorm") else 1)
-    ):
-        atom.facts["size"] = _SIZES[name](numbers)
+    if (known := _size(qname.rsplit(".", 1)[-1], call)) is not None:
+        atom.facts["size"] = known
     obj = atom.root
     if qname in LISTS:
         fill_list(machine, obj, call)
@@ -105,12 +104,30 @@ def make_external_module(machine: Interpreter, qname: str, call: Call) -> Value:
         layers.facts["module"] = True
         layer = Atom("external", cls=Ext(f"{qname}Layer"), origin=f"{qname}Layer", site=atom.site, many=True)
         layer.facts["module"] = True
+        given = call.arg(0, "encoder_layer")
+        if isinstance(given, Obj) and "size" in given.atom.facts:
+            layer.facts["size"] = given.atom.facts["size"]
         fill_list(
             machine, layers.root, type(call)(machine, call.node, [machine.new_list([layer.root], exact=False)], {})
         )
         machine.store.put((obj, "layers"), layers.root)
         machine.adopt(obj, "layers", layers.root)
     return obj
+
+
+def _size(name: str, call: Call) -> int | None:
+    """Where all sizes are written out, or left to their defaults."""
+    if name not in _SIZES or call.open_why:
+        return None
+    names, count = _SIZES[name]
+    given = {each: call.arg(position, each) for position, each in enumerate(names)}
+    numbers = {each: value.value for each, value in given.items() if isinstance(value, Const)}
+    if any(value is not None and not isinstance(numbers.get(each), int) for each, value in given.items()):
+        return None
+    try:
+        return count(*numbers.values())
+    except TypeError:  # one is left out that has no default
+        return None
 
 
 def fill_list(machine: Interpreter, obj: Obj, call: Call) -> None:
