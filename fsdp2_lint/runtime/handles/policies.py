@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from torch import nn
@@ -52,24 +53,32 @@ class RuntimePolicy:
         return yes(Place(self.failed[1], self.failed[0])) if self.failed is not None else no()
 
     def other_offloading(self) -> Answer:
-        first = self.ledger.inside(self.root)[0]
-        mine, theirs = _offloads(self.sharding), _offloads(first)
-        if mine is None or theirs is None or mine == theirs:
-            return no()
-        return yes(Place(first.when, "offloads" if theirs else "does not offload"))
+        mine = _offloads(self.sharding)
+        for block in self._blocks():
+            theirs = _offloads(block)
+            if mine is not None and theirs is not None and mine != theirs:
+                return yes(Place(block.when, "offloads" if theirs else "does not offload"))
+        return no()
 
     def other_mesh(self) -> Answer:
         mesh = _mesh(self.sharding)
-        if mesh is None or not any(module is self.root for module in self.sharding.live_modules()):
-            return no()
-        paths = {id(module): path for path, module in self.root.named_modules()}
-        for block in self.ledger.inside(self.root):
-            names = [paths.get(id(module), "").lower() for module in block.live_modules()]
-            if not all(_is_block(name) for name in names) or (theirs := _mesh(block)) is None:
+        for block in self._blocks():
+            theirs = _mesh(block)
+            if mesh is None or theirs is None:
                 continue
             if theirs.ndim != mesh.ndim or adapter.ranks_of(theirs) != adapter.ranks_of(mesh):
                 return yes(Place(block.when))
         return no()
+
+    def _blocks(self) -> Iterator[Sharding]:
+        """Calls on the blocks, for the root: towers, heads and experts may be treated in a way of their own."""
+        if not any(module is self.root for module in self.sharding.live_modules()):
+            return
+        paths = {id(module): path for path, module in self.root.named_modules()}
+        for block in self.ledger.inside(self.root):
+            names = [paths.get(id(module), "").lower() for module in block.live_modules()]
+            if all(_is_block(name) for name in names):
+                yield block
 
     def replicas_forgotten(self) -> Answer:
         mesh = _mesh(self.sharding)

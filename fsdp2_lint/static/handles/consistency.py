@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ...vocab.answers import Answer, no, unknown, yes
@@ -33,18 +34,22 @@ class StaticPolicy(Handle):
     # -- offloading -----------------------------------------------------------------
 
     def other_offloading(self) -> Answer:
-        """Each call is compared with the first one, so that one mistake is told once."""
-        first = self.steps[0]
-        if first is self.step or self.step["options_open"] or first["options_open"]:
-            return no() if first is self.step else unknown("which keywords fully_shard gets is not known")
-        if self._gets_the_same(first, "offload_policy"):
-            return no()
-        for there, theirs in given(first, "offload_policy"):
-            for here, mine in given(self.step, "offload_policy"):
-                left, right = _offloads(theirs), _offloads(mine)
-                if left is not None and right is not None and left != right and self._meet(there, here):
-                    return yes(Place(first.when, "offloads" if left else "does not offload"))
+        for block in self._blocks():
+            if block["options_open"] or self.step["options_open"]:
+                return unknown("which keywords fully_shard gets is not known")
+            if self._gets_the_same(block, "offload_policy"):
+                continue
+            for there, theirs in given(block, "offload_policy"):
+                for here, mine in given(self.step, "offload_policy"):
+                    left, right = _offloads(theirs), _offloads(mine)
+                    if left is not None and right is not None and left != right and self._meet(there, here):
+                        return yes(Place(block.when, "offloads" if left else "does not offload"))
         return no()
+
+    def _blocks(self) -> Iterator[Step]:
+        """Calls on the blocks, for the root: towers, heads and experts may be treated in a way of their own."""
+        if self.program.relation(self.root, self.obj) is Relation.SAME:
+            yield from (step for step in self.steps if any(self._is_block(part) for part in step["group"]))
 
     def _gets_the_same(self, other: Step, keyword: str) -> bool:
         """One value, whatever it depends on: then no condition needs to be weighed."""
@@ -56,11 +61,7 @@ class StaticPolicy(Handle):
     # -- meshes -----------------------------------------------------------------------
 
     def other_mesh(self) -> Answer:
-        if self.program.relation(self.root, self.obj) is not Relation.SAME:
-            return no()  # the root is compared with its blocks
-        for block in self.steps:
-            if not any(self._is_block(part) for part in block["group"]):
-                continue
+        for block in self._blocks():
             if block["options_open"] or self.step["options_open"]:
                 return unknown("which keywords fully_shard gets is not known")
             if self._gets_the_same(block, "mesh"):
