@@ -23,7 +23,7 @@ def converted(machine: Interpreter, obj: Obj, name: str, call: Call) -> None:
     """``model.to(torch.bfloat16)``, ``model.half()``. What a forward converts is data."""
     if not _is_module(obj) and _names_dtype(name, call):
         machine.cast_tensors.add(obj)
-    if machine.inside:
+    if machine.inside or _is_tensor(obj):
         return
     if (dtype := _BY_NAME.get(name, "")) or name not in ("to", "type"):
         if dtype:
@@ -43,6 +43,14 @@ def converted(machine: Interpreter, obj: Obj, name: str, call: Call) -> None:
 
 def _is_module(obj: Obj) -> bool:
     return bool(obj.atom.facts.get("module")) and not any(isinstance(item, tuple) for item in obj.path)
+
+
+def _is_tensor(obj: Obj) -> bool:
+    """What a function of torch, or an operator, has made."""
+    origin = obj.atom.origin
+    return obj.atom.kind == "unknown" and (
+        origin == "arithmetic" or origin.startswith("torch.") and ".nn." not in origin
+    )
 
 
 def _names_dtype(name: str, call: Call) -> bool:
