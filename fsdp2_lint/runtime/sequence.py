@@ -11,6 +11,7 @@ import os
 import sys
 import threading
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 from ..report.codec import site_as_json
@@ -34,6 +35,7 @@ class Sequence:
         self._groups: dict[str, int] = {}
         self._kinds: dict[tuple[str, str, tuple[str, ...]], int] = {}
         self._places: dict[tuple[tuple[int, int], ...], tuple[int, Trail]] = {}
+        self._reduced: dict[tuple[str, ...], int] = {}  # where the gradients of these parameters are reduced
 
     @property
     def used_for(self) -> tuple[str, ...]:
@@ -53,25 +55,36 @@ class Sequence:
         """A collective is about to be issued."""
         if self._ring is None or os.getpid() != self._owner:
             return
-        frame = sys._getframe(1)
-        where = trail(frame)
+        names = self.used_for
+        reduced = names if issue.kind == "reduce_scatter" else ()  # by backward, which is called at one place
+        if reduced not in self._reduced:
+            frame = sys._getframe(1)
+            where = trail(frame)
         with self._lock:
             number = self._counts.get(issue.group, 0)
             self._counts[issue.group] = number + 1
             group = self._number_of(self._groups, issue.group, self._tell_group)
-            kind = self._number_of(self._kinds, (issue.kind, issue.size, self.used_for), self._tell_kind)
-            # Code hashes by what it contains, and that takes time; what is known is kept, so no identity comes twice.
-            key = tuple([(id(code), offset) for code, offset, _ in where])
-            known = self._places.get(key)
-            if known is None:
-                known = self._places[key] = (len(self._places), where)
-                self._tell_place(known[0], where, called_from_user(frame))
-            data = RECORD.pack(self.total + 1, group, number, kind, known[0])
+            kind = self._number_of(self._kinds, (issue.kind, issue.size, names), self._tell_kind)
+            place = self._reduced.get(reduced)
+            if place is None:
+                place = self._place(where, frame)
+                if reduced:
+                    self._reduced[reduced] = place
+            data = RECORD.pack(self.total + 1, group, number, kind, place)
             try:
                 os.pwrite(self._ring, data, self.total % SLOTS * RECORD.size)
             except OSError:
                 self.stop()  # a full disk must not end the job
             self.total += 1
+
+    def _place(self, where: Trail, frame: FrameType) -> int:
+        # Code hashes by what it contains, and that takes time; what is known is kept, so no identity comes twice.
+        key = tuple([(id(code), offset) for code, offset, _ in where])
+        known = self._places.get(key)
+        if known is None:
+            known = self._places[key] = (len(self._places), where)
+            self._tell_place(known[0], where, called_from_user(frame))
+        return known[0]
 
     def stop(self) -> None:
         """Nothing follows from what is missing after this."""

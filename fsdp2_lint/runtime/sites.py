@@ -91,17 +91,24 @@ def here() -> Moment:
 
 
 Trail = tuple[tuple[CodeType, int, int], ...]
+# Code hashes by what it contains, and that takes time; what is known is kept, so no identity comes twice.
+_KINDS: dict[int, tuple[CodeType, str]] = {}
 
 
 def trail(frame: FrameType | None) -> Trail:
     """(code, offset, row) of the frames of the user's own code from here on, innermost first: cheaper than a moment."""
     found = []
-    for each in frames_from(frame):
-        code = each.f_code
-        if _layer(code.co_filename) == "user":
-            found.append((code, each.f_lasti, each.f_lineno))
-        elif _is_start(code):
+    while frame is not None:  # asked for each collective, through dozens of frames of torch
+        code = frame.f_code
+        known = _KINDS.get(id(code))
+        if known is None:
+            kind = "user" if _layer(code.co_filename) == "user" else "start" if _is_start(code) else ""
+            known = _KINDS[id(code)] = (code, kind)
+        if known[1] == "user":
+            found.append((code, frame.f_lasti, frame.f_lineno))
+        elif known[1]:
             break
+        frame = frame.f_back
     if not found and threading.current_thread() is not threading.main_thread():
         return trail_of_main()
     return tuple(found)

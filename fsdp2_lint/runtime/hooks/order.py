@@ -49,6 +49,7 @@ class _Watch:
         self.running: _Forward | None = None
         self.in_backward = False
         self.counted: tuple[int, int] = (0, 0)  # the step, and how many forwards it had
+        self.places: dict[int, Moment] = {}
 
     def entered(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """A module of FSDP2 is entered; in a backward that is activation checkpointing, which repeats the forward."""
@@ -64,7 +65,14 @@ class _Watch:
         if running is not None and self._ranks(module) == running.ranks:
             name = running.names.get(id(module))
             if name is not None:
-                self._say(running, name, here())
+                self._say(running, name, self._called_at(module))
+
+    def _called_at(self, module: nn.Module) -> Moment:
+        """Models call their parts at one place: it is looked up once, since that takes longer than all the rest."""
+        found = self.places.get(id(module))
+        if found is None:
+            found = self.places[id(module)] = here()
+        return found
 
     def backward(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         self.in_backward = True
