@@ -46,6 +46,7 @@ OWNERS: tuple[tuple[str, str, bool], ...] = (
     ("FSDP704", "FSDP703", True),
     ("FSDP705", "FSDP320", True),
     ("FSDP706", "FSDP802", True),
+    ("FSDP706", "FSDP804", True),
     ("FSDP801", "FSDP802", True),
     ("FSDP801", "FSDP803", True),
     ("FSDP804", "FSDP802", True),
