@@ -163,11 +163,13 @@ def _facts(
     if len({turn.text for turn in found}) < 2:
         return
     kind, astray, line = "", NOTHING, None
-    for mine in found:
+    # The place of a thread in the background is where the main thread happened to be: it gives no reason.
+    reasoned = all(turn.issued is None or turn.issued.order for turn in found)
+    for mine in found if reasoned else ():
         other = next(turn for turn in found if turn.text != mine.text)
         if line is None and (line := _another_batch(mine, other, came, before)) is not None:
             kind, astray = "batch", mine.text
-    for mine in found if line is None else ():
+    for mine in found if reasoned and line is None else ():
         other = next(turn for turn in found if turn.text != mine.text)
         if line is None and (line := _guarded(mine, other, came)) is not None:
             kind, astray = "guard", mine.text

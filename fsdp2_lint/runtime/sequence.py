@@ -34,7 +34,7 @@ class Sequence:
         self._counts: dict[str, int] = {}
         self._groups: dict[str, int] = {}
         self._kinds: dict[tuple[str, str, tuple[str, ...]], int] = {}
-        self._places: dict[tuple[tuple[int, int], ...], tuple[int, Trail]] = {}
+        self._places: dict[tuple[bool, tuple[tuple[int, int], ...]], tuple[int, Trail]] = {}
         self._reduced: dict[tuple[str, ...], int] = {}  # where the gradients of these parameters are reduced
 
     @property
@@ -79,11 +79,12 @@ class Sequence:
 
     def _place(self, where: Trail, frame: FrameType) -> int:
         # Code hashes by what it contains, and that takes time; what is known is kept, so no identity comes twice.
-        key = tuple([(id(code), offset) for code, offset, _ in where])
+        aside = in_background()
+        key = (aside, tuple([(id(code), offset) for code, offset, _ in where]))
         known = self._places.get(key)
         if known is None:
             known = self._places[key] = (len(self._places), where)
-            self._tell_place(known[0], where, called_from_user(frame))
+            self._tell_place(known[0], where, called_from_user(frame), aside)
         return known[0]
 
     def stop(self) -> None:
@@ -110,10 +111,10 @@ class Sequence:
         kind, size, names = what
         self._file.write("collective", id=number, kind=kind, size=size, names=list(names))
 
-    def _tell_place(self, number: int, where: Trail, by: str) -> None:
+    def _tell_place(self, number: int, where: Trail, by: str, aside: bool) -> None:
         moment = moment_of(list(where))
         stack = [site_as_json(site) for site in moment.stack]
-        self._file.write("place", id=number, at=site_as_json(moment.at), stack=stack, by=by, aside=in_background())
+        self._file.write("place", id=number, at=site_as_json(moment.at), stack=stack, by=by, aside=aside)
 
 
 def _opened(path: Path) -> int | None:

@@ -46,9 +46,11 @@ def path(tmp_path: Path) -> str:
     return str(file)
 
 
-def issued(path: str, *rows: int, by: str = "forward", size: str = "4", names: tuple[str, ...] = ("w",)) -> Issued:
+def issued(
+    path: str, *rows: int, by: str = "forward", size: str = "4", names: tuple[str, ...] = ("w",), order: int = 1
+) -> Issued:
     *stack, at = (Site(path, row) for row in rows)
-    return Issued("all_gather", size, names, Moment(at, tuple(stack)), by)
+    return Issued("all_gather", size, names, Moment(at, tuple(stack)), by, order)
 
 
 def sequence(
@@ -111,6 +113,13 @@ def test_a_place_where_both_have_been(path: str) -> None:
     assert parted(first, second) == [("", {})]
 
 
+def test_a_thread_in_the_background(path: str) -> None:
+    """Where its collectives are issued says nothing about why the ranks part."""
+    step, saver = issued(path, LOOP), issued(path, GUARDED, GATHER, by="gather()", order=0)
+    barrier = issued(path, BARRIER, by="barrier()", size="", names=())
+    assert parted(sequence(0, step, saver), sequence(1, step, barrier)) == [("", {})]
+
+
 def test_other_parameters(path: str) -> None:
     one, two = issued(path, LOOP, names=("a",)), issued(path, LOOP, names=("b",))
     assert parted(sequence(0, one), sequence(1, two)) == [("", {})]
@@ -126,9 +135,8 @@ def test_a_chance_meeting(path: str) -> None:
 
 
 def test_each_waits_in_another_group(path: str) -> None:
-    step = replace(issued(path, LOOP), order=1)
-    gather = replace(issued(path, GUARDED, GATHER), order=2)
-    barrier = replace(issued(path, BARRIER, by="barrier()"), order=2)
+    step = issued(path, LOOP)
+    gather, barrier = issued(path, GUARDED, GATHER, order=2), issued(path, BARRIER, by="barrier()", order=2)
     shards = [sequence(0, step, gather, group="shards"), sequence(1, step, group="shards")]
     assert parted(*shards, sequence(1, barrier, group="world")) == [("guard", {0: GUARDED})]
     assert parted(*shards) == [], "the other one may come yet"
