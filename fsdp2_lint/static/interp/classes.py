@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 from astroid import nodes
 
 from ..project import Module
-from ..store import Entries, Items
 from ..torch_model.names import canonical
 from ..values import (
     NONE,
@@ -30,6 +29,7 @@ from ..values import (
     unknown,
 )
 from .construction import Construction
+from .registries import only_read
 from .syntax import class_body, decorator_names, initial_values, setters
 
 if TYPE_CHECKING:
@@ -180,16 +180,14 @@ class Classes(Construction):
         return obj.child(name) if found == NONE or not built and isinstance(found, Const) else found
 
     def class_default(self: Interpreter, owner: ClassV, node: nodes.NodeNG) -> Value:
-        """The value in a class body: one object, which other code may fill."""
+        """The value in a class body: one object, which other code may fill unless all of it only looks."""
         key = (owner, id(node))
         if key not in self.class_values:
             self.store.lasting += 1
             try:
                 found = self.in_module(owner.module, lambda: self.eval(node)) or unknown("a class attribute")
-                if isinstance(found, DictV):
-                    self.store.put(found.id, Entries(self.entries(found).entries, "other code may fill it"))
-                elif isinstance(found, ListV):
-                    self.store.put(found.id, Items(self.items(found).items, False, "other code may fill it"))
+                if isinstance(found, (DictV, ListV)) and not only_read(self.project, owner.module, node):
+                    self.leave_open(found, "other code may fill it")
             finally:
                 self.store.lasting -= 1
             self.class_values[key] = found

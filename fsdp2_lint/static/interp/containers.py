@@ -145,6 +145,13 @@ class Containers(Names):
             return choose([(path, self.some_of(value)) for path, value in values])
         return self.entry_of_some_key(held, key)
 
+    def leave_open(self: Interpreter, held: DictV | ListV, why: str) -> None:
+        """More may be in it than is known."""
+        if isinstance(held, DictV):
+            self.store.put(held.id, Entries(self.entries(held).entries, why))
+        else:
+            self.store.put(held.id, Items(self.items(held).items, False, why))
+
     def entry_of_some_key(self: Interpreter, held: Entries, key: Value) -> Value:
         """What an unknown key may name: each of the first few on a path of its own, the rest as one unknown."""
         number = self.fresh()
@@ -178,9 +185,7 @@ class Containers(Names):
 
         why = self.generate(node.generators, body)
         if why:
-            from dataclasses import replace
-
-            self.store.put(made.id, replace(self.entries(made), open_why=why))
+            self.leave_open(made, why)
         return made
 
     def comprehension(self: Interpreter, node: Any, *, lazy: bool) -> Value:

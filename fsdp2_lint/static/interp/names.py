@@ -10,11 +10,11 @@ from astroid import nodes
 
 from ..guards import TOP, Guard
 from ..project import Module
-from ..relevance import names_in
 from ..torch_model.names import canonical
 from ..values import NONE, Choice, ClassV, Const, DictV, Ext, Func, ListV, ModRef, Value, unknown
 from .loops import Loops
 from .machine import Diverges, Frame
+from .registries import mentions, registrations, rewritten
 
 if TYPE_CHECKING:
     from .interpreter import Interpreter
@@ -220,39 +220,3 @@ def _if_imports_work(statements: list[nodes.NodeNG]) -> list[nodes.NodeNG]:
     if all(constant) and any(handled) and not all(handled):
         return [node for node, is_handled in zip(statements, handled) if not is_handled]
     return statements
-
-
-def rewritten(module: Module) -> set[str]:
-    """Names that some function of the file declares ``global``, which it does to set them."""
-    found: set[str] | None = getattr(module.tree, "fsdp2_rewritten", None)
-    if found is None:
-        found = {name for node in module.tree.nodes_of_class(nodes.Global) for name in node.names}
-        module.tree.fsdp2_rewritten = found
-    return found
-
-
-def mentions(tree: nodes.NodeNG, names: set[str]) -> bool:
-    return bool(names_in(tree) & names)
-
-
-def registrations(body: list[nodes.NodeNG], writers: set[str]) -> list[nodes.NodeNG]:
-    """Top-level statements that, when a file is imported, call or write one of ``writers``."""
-    found = []
-    for node in body:
-        if isinstance(node, (nodes.FunctionDef, nodes.ClassDef)):
-            if node.decorators is not None and mentions(node.decorators, writers):
-                found.append(node)
-        elif isinstance(node, nodes.Expr) and isinstance(node.value, nodes.Call):
-            if mentions(node, writers):
-                found.append(node)
-        elif isinstance(node, nodes.Assign) and isinstance(node.targets[0], nodes.Subscript):
-            if mentions(node.targets[0], writers):
-                found.append(node)
-        elif isinstance(node, (nodes.If, nodes.Try, nodes.For)):
-            if mentions(node, writers) and not any(
-                isinstance(name, nodes.Name) and name.name == "__name__" for name in node.nodes_of_class(nodes.Name)
-            ):
-                found += (
-                    registrations([*node.body, *node.orelse], writers) if not isinstance(node, nodes.For) else [node]
-                )
-    return found

@@ -46,6 +46,46 @@ REGISTRY["fsdp"](model)  # HERE
 optimizer = torch.optim.AdamW(model.parameters())  #+
 train(model, optimizer)
 
+=== FSDP701: a table of a class, of which all is known
+from torch.distributed.checkpoint.state_dict import StateDictOptions, get_model_state_dict
+from transformers import PreTrainedModel
+
+
+class Small(PreTrainedModel):
+    pass
+
+
+class Large(PreTrainedModel):
+    pass
+
+
+class Plain(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.ModuleList([Block() for _ in range(8)])
+
+
+class Zoo:
+    _kinds = {"small": Small, "large": Large}  #+
+    _kinds = {"small": Small, "plain": Plain}  #-
+
+    @classmethod
+    def build(cls, kind):
+        return cls._kinds[kind]()
+
+
+def main():
+    model = Zoo.build(os.environ["KIND"])
+    shard(model)
+    gathered = get_model_state_dict(model, options=StateDictOptions(full_state_dict=True, cpu_offload=True))
+    if hasattr(model, "save_pretrained"):
+        torch.save(gathered, "model.bin")
+    else:
+        torch.save(model.state_dict(), "model.bin")  # HERE
+
+
+main()
+
 === FSDP601: a registry by a literal
 def nothing(model):
     return model
