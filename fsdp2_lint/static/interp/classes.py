@@ -125,7 +125,7 @@ class Classes(Construction):
                 self.declare(stored, field[0].module, field[1].annotation)
             return stored
         if cls is None:
-            return None
+            return self.entry_by_name(obj, name)
         found = self.class_member(cls, name)
         if found is None:
             return self.rank_field(cls, name)

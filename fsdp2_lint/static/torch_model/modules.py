@@ -174,7 +174,8 @@ def freeze(machine: Interpreter, obj: Obj, switch: Value, node: nodes.NodeNG) ->
 )
 def switched(machine: Interpreter, obj: Obj, call: Call) -> Value:
     """Switches of FSDP2 and of Hugging Face's models: no parameter is sharded, moved or exchanged."""
-    if machine.called_name in ("set_reshard_after_forward", "set_reshard_after_backward"):
+    as_ever = machine.called_name == "set_reshard_after_backward" and call.arg(0, "reshard_after_backward")
+    if machine.called_name in ("set_reshard_after_forward", "set_reshard_after_backward") and as_ever != Const(True):
         machine.emit("resharding_switched", call.node, obj)
     return NONE
 

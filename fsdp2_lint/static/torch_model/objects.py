@@ -104,6 +104,9 @@ class Objects(Escapes):
             return self.get_attr(obj, fields[key.value], node)
         return module_tree.item_of(self, obj, meshes.several_names(self, key) or key)
 
+    def entry_by_name(self: Interpreter, obj: Obj, name: str) -> Value | None:
+        return module_tree.entry_by_name(self, obj, name)
+
     def named_fields(self: Interpreter, obj: Obj) -> list[str]:
         """The fields of a named tuple, in order."""
         cls = self.class_of(obj)
