@@ -13,6 +13,7 @@ from ..vocab.rule import Court
 from .by_hand import entered_by_hand
 from .driving import drive
 from .entries import Entry, find_entries
+from .filters import blur_filtered
 from .fsdp1 import wrapped_events
 from .garbage import Garbage
 from .guards import MAX_CONDITIONS, Pool, forget
@@ -104,6 +105,7 @@ class Driver:
                 raise
             self.broken.append((entry.name, f"{type(error).__name__}: {error}"))
             program.cut_off(f"{entry.name} could not be interpreted")
+        blur_filtered(program)
         self.steps += machine.steps
         self.in_vain += 0 if machine.any_sharded else machine.steps
         self.reached |= machine.reached

@@ -80,6 +80,12 @@ class Trace:
         self._kinds.setdefault(kind, []).append(step)
         return step
 
+    def put(self, step: Step) -> None:
+        """In the place of what is known of it so far."""
+        same = self._kinds[step.kind]
+        same[same.index(self.steps[step.index])] = step
+        self.steps[step.index] = step
+
     def of(self, *kinds: str, before: Step | None = None, after: Step | None = None) -> Iterator[Step]:
         """Steps of these kinds in order; with ``before``/``after`` only those surely before or after."""
         for kind in kinds:

@@ -71,6 +71,103 @@ def test_a_filter_for_the_blocks_is_correct() -> None:
     assert codes(DIRECT, '{"Block"}') == []
 
 
+WALK = """
+def main():
+    dist.init_process_group("nccl")
+    torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+    model = Net()
+    {before}
+    for name, part in model.{walk}():
+        if {passes}:
+            fully_shard(part)
+    {after}
+    optimizer = torch.optim.AdamW(model.parameters())
+    model(torch.ones(2)).sum().backward()
+    optimizer.step()
+
+
+main()
+"""
+FROM_ELSEWHERE = "import re\nfrom somewhere import config, policy\n"
+OPEN = [
+    "type(part).__name__ in config.classes",
+    "type(part) in config.classes",
+    "isinstance(part, config.classes)",
+    "isinstance(part, tuple(config.classes))",
+    "part.__class__.__name__ == config.wrapped",
+    "part.__class__.__name__ in os.environ['CLASSES'].split()",
+    "name in config.names",
+    "any(word in name for word in config.words)",
+    "name.endswith(tuple(config.names))",
+    "name.count('.') == config.depth",
+    "re.match(config.pattern, name)",
+    "config.by_name[name]",
+    "config.by_class.get(type(part).__name__)",
+    "sum(p.numel() for p in part.parameters()) > config.size",
+    "policy(part)",
+]
+
+
+def walked(passes: str, walk: str = "named_modules", before: str = "", after: str = "fully_shard(model)") -> str:
+    """A program that walks a model of which all parts are known."""
+    return HEAD + FROM_ELSEWHERE + NET + WALK.format(passes=passes, walk=walk, before=before, after=after)
+
+
+@pytest.mark.parametrize("passes", OPEN)
+def test_that_a_known_part_may_pass_an_open_filter_proves_nothing(passes: str) -> None:
+    assert analyse(walked(passes)).codes == []
+
+
+def test_an_open_filter_over_children_that_a_list_may_pass() -> None:
+    seen = analyse(walked("name in config.names", walk="named_children"))
+    assert seen.codes == [] and "unknown" in seen.verdicts("FSDP306")
+
+
+@pytest.mark.parametrize("passes", ["name in config.names", "policy(part)"])
+def test_what_holds_whichever_modules_pass_is_found(passes: str) -> None:
+    top_down = walked(passes, before="fully_shard(model)", after="")
+    assert analyse(top_down).codes == ["FSDP302"]
+    early = walked(passes, before="early = torch.optim.AdamW(model.parameters())").replace("optimizer =", "early or")
+    assert "FSDP601" in analyse(early).codes
+
+
+def test_whether_an_open_filter_shards_the_root_is_not_known() -> None:
+    assert analyse(walked("policy(part)", after="")).verdicts("FSDP303") == {"unknown"}
+    assert analyse(walked("isinstance(part, Block)", after="")).codes == ["FSDP303"]
+
+
+WRAPPED = """
+class Actor(nn.Module):
+    def __init__(self, model):
+        super().__init__()
+        self.model = model
+
+    def forward(self, x):
+        return self.model(x)
+
+
+def main():
+    dist.init_process_group("nccl")
+    torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+    actor = Actor({inner})
+    for part in actor.modules():
+        if part.__class__.__name__ in os.environ["CLASSES"].split():
+            fully_shard(part)
+    optimizer = torch.optim.AdamW(actor.parameters())
+    actor(torch.ones(2)).sum().backward()
+    optimizer.step()
+
+
+main()
+"""
+
+
+@pytest.mark.parametrize("inner", ["Net()", "load_model()"], ids=["own", "unknown"])
+def test_what_a_filter_may_have_sharded_is_not_upheld(inner: str) -> None:
+    seen = analyse(HEAD + "from somewhere import load_model\n" + NET + WRAPPED.format(inner=inner))
+    assert seen.codes == [] and seen.verdicts("FSDP303") == {"unknown"}
+
+
 RECEIVED = """
 def main():
     dist.init_process_group("nccl")

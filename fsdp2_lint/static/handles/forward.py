@@ -54,6 +54,8 @@ def group_of(program: Program, obj: Obj, step: Step) -> Group | str | None:
     for at in program.ancestors(obj):
         for sharding, part, relation in program.touching(at):
             if is_sharded_as(program, at, part) and sharding.precedes(step):
+                if sharding.guard.blurred - step.guard.blurred:
+                    return f"which modules pass the filter at {sharding.when.at} is not known"
                 if "ignored_params" in sharding["options"] or sharding["options_open"]:
                     return f"which parameters {sharding.when.at} leaves out is not known"
                 if sharding["listed"]:

@@ -12,7 +12,7 @@ from ..relations import Relation
 from ..trace import Step
 from ..values import BELOW, Obj, is_each
 from .program import RELATED, Handle, Program
-from .structure import from_a_library, has_parameters, leaves, size, stack_of_blocks, stands_alone
+from .structure import from_a_library, has_parameters, leaves, opaque_parts, size, stack_of_blocks, stands_alone
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ class StaticModel(Handle):
         for step, part in self.program.units(self.obj, Relation.SAME, Relation.MAY):
             if self.step is not None and not step.driven_before(self.step) or not step.guard.compatible(self.path):
                 continue
-            if self.program.relation(self.obj, part) is Relation.SAME:
+            if self.program.relation(self.obj, part) is Relation.SAME and not step["filtered"]:
                 return yes(step.when)
             may = f"whether {self.label} is the module that {step.when.at} shards is not known"
         return unknown(may) if may else no()
@@ -148,9 +148,16 @@ class StaticModel(Handle):
             return unknown(f"{self.label} is built by a caller that was not seen")
         if self.obj.parent is not None or self.obj.atom.kind != "instance" or not self.obj.atom.facts.get("module"):
             return unknown(f"the fields of {self.label} are not known")
-        left = [(name, leaf) for name, leaf in leaves(self.program.machine, self.obj) if not self._covered(leaf)]
+        parts = leaves(self.program.machine, self.obj)
+        left = [(name, leaf) for name, leaf in parts if not self._covered(leaf, perhaps=True)]
         if not left:
-            return no()
+            doubtful = [part for _, part in parts] + opaque_parts(self.program.machine, self.obj)
+            open_ = next((part for part in doubtful if not self._covered(part)), None)
+            return (
+                no()
+                if open_ is None
+                else unknown(f"whether all of {self.program.label(open_)} is sharded is not known")
+            )
         if why := self._changed_hands():
             return unknown(why)
         frozen = [step.subject for step in self.program.trace.of("frozen") if step.subject is not None]
@@ -208,9 +215,9 @@ class StaticModel(Handle):
                     return "which modules the filter over modules() matches is not known"
         return ""
 
-    def _covered(self, leaf: Obj) -> bool:
-        units = self.program.units(leaf, Relation.SAME, Relation.INSIDE, Relation.MAY)
-        return any(step.guard.compatible(self.path) for step, _ in units)
+    def _covered(self, part: Obj, *, perhaps: bool = False) -> bool:
+        units = self.program.units(part, Relation.SAME, Relation.INSIDE, *[Relation.MAY] * perhaps)
+        return any(step.guard.compatible(self.path) and (perhaps or not step["filtered"]) for step, _ in units)
 
     def added_late(self) -> Many[tuple[Moment, str, Moment]]:
         found = []

@@ -69,6 +69,20 @@ def leaves(machine: Interpreter, obj: Obj, prefix: str = "", depth: int = 0) -> 
     return found
 
 
+def opaque_parts(machine: Interpreter, obj: Obj, depth: int = 0) -> list[Obj]:
+    """Parts of which nobody knows what they are made of: given to it, or built by another package."""
+    found = []
+    for child, (holder, _) in machine.parents.items():
+        if holder is not obj or depth > 8:
+            continue
+        cls = child.atom.cls
+        if child.atom.kind == "instance" or isinstance(cls, Ext) and cls.qname.startswith("torch.nn."):
+            found += opaque_parts(machine, child, depth + 1)
+        elif child.atom.facts.get("module") or not machine.plain_field(child):
+            found.append(child)
+    return found
+
+
 def owns_parameters(obj: Obj) -> bool:
     """A layer of ``torch.nn`` with weights, or a trainable ``nn.Parameter``."""
     if obj.parent is not None or not isinstance(obj.atom.cls, Ext):

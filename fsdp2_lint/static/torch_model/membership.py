@@ -218,7 +218,7 @@ class Membership(Machine):
             constructed = obj.parent is None and obj.atom.cls is cls  # a declared class may be a subclass
             if constructed and names and all(name.endswith(_WRAPPERS) for name in names) and len(names) == len(classes):
                 return False  # what these wrap is in a field of theirs; nobody derives from them
-            if constructed and self.closed_class(cls) and all(isinstance(wanted, (ClassV, Ext)) for wanted in classes):
+            if constructed and self.closed_class(cls) and all(map(_is_class, classes)):
                 return False
         own = obj.atom.cls
         if obj.parent is None and isinstance(own, Ext) and obj.atom.facts.get("module"):
@@ -230,7 +230,7 @@ class Membership(Machine):
             ) and own.qname.startswith("torch.nn."):
                 return False
         asked = ("isinst", obj, tuple(sorted(classes, key=str)))
-        if self.loops and not all(isinstance(wanted, (ClassV, Ext)) for wanted in classes):
+        if self.loops and not all(map(_is_class, classes)):
             return ("truth", (LARGE, *asked))  # a filter by unknown classes: which modules pass is open
         return ("truth", asked)
 
@@ -248,6 +248,14 @@ class Membership(Machine):
         for _, model in self.alternatives(leaf.model):
             if isinstance(model, Obj):
                 modules.freeze(self, model, switch, node)
+
+
+def _is_class(value: Value) -> bool:
+    """Not what another package may keep classes in, such as ``settings.wrapped``."""
+    if isinstance(value, Ext):
+        name = value.qname.rsplit(".", 1)[-1]
+        return name[:1].isupper() or value.qname.startswith(("builtins.", "numpy."))
+    return isinstance(value, ClassV)
 
 
 def hasattr_of_module(name: str, obj: Obj) -> bool:

@@ -54,6 +54,7 @@ def shard(machine: Interpreter, call: Call, group: tuple[Obj, ...], *, listed: b
         options={name: value for name, value in call.kwargs.items() if name != "module"},
         keywords=keyword_sites(machine, call),
         options_open=call.open_why,
+        filtered=False,  # seen when all of them are (``static.filters``)
     )
 
 

@@ -1,0 +1,37 @@
+"""Loops over modules whose filter asks what nobody knows, such as names out of a configuration.
+
+A model whose parts are known is walked part by part, and an open filter lets each of them through
+on a path of its own. That a part may pass is no proof that it does.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from .formulas import LARGE, Formula, intern, is_fork
+from .handles import Program
+from .trace import Step
+
+
+def blur_filtered(program: Program) -> None:
+    """What one call of ``fully_shard`` gets on conditions that differ from part to part is not surely sharded."""
+    calls: dict[int, list[Step]] = {}
+    for step in program.trace.of("sharded"):
+        calls.setdefault(step.place, []).append(step)
+    for steps in calls.values():
+        for step in [each for each in steps if any(_sets_apart(program, each, other) for other in steps)]:
+            formula: Formula = intern(("truth", (LARGE, "a filter", step.index)))
+            path = step.guard.add(formula) or step.guard
+            program.trace.put(replace(step, guard=path, detail={**step.detail, "filtered": True}))
+
+
+def _sets_apart(program: Program, step: Step, other: Step) -> bool:
+    """Is something asked of one part that is not asked of the other? Else they are what one name may stand for."""
+    if step.guard is other.guard or set(step["group"]) & set(other["group"]):
+        return False
+    holders = {program.address(part)[0] for part in step["group"]}
+    if not step.guard.compatible(other.guard) and not any(
+        program.address(part)[0] in holders for part in other["group"]
+    ):
+        return False
+    return any(not is_fork(part[0]) and part not in other.guard.literal_set for part in step.guard.literals)
