@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import sys
+import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeVar
@@ -77,7 +78,7 @@ class Session:
         self._kinds = {rule.compares for rule in self.rules if rule.compares}
         self._backwards = 0
         self._broken = 0
-        self._busy = False
+        self._busy = threading.local()  # a saver in the background must not hide what the training does meanwhile
         self._owner = os.getpid()
         self.file.write(
             "start",
@@ -104,9 +105,9 @@ class Session:
 
         @functools.wraps(hook)
         def guarded(*args: Any, **kwargs: Any) -> Any:
-            if self._busy or os.getpid() != self._owner:
+            if getattr(self._busy, "inside", False) or os.getpid() != self._owner:
                 return None
-            self._busy = True
+            self._busy.inside = True
             try:
                 return hook(*args, **kwargs)
             except ContractViolation:
@@ -115,7 +116,7 @@ class Session:
                 self.defect(hook.__qualname__, error)
                 return None
             finally:
-                self._busy = False
+                self._busy.inside = False
 
         return guarded  # type: ignore[return-value]
 
