@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import Any
 
-from .values import BELOW, EACH, PICK, SOME, Atom, Obj, is_each
+from .values import BELOW, EACH, PICK, SLICE, SOME, Atom, Obj, is_each
 
 Address = tuple[Atom, tuple[Any, ...]]
 
@@ -73,7 +73,10 @@ def covers(mine: Address, other: Address) -> bool:
     if mine[0] is not other[0] or len(mine[1]) != len(other[1]):
         return False
     pairs = list(zip(mine[1], other[1]))
-    return all(one == two or is_each(one) and _is_index(two) and not is_each(two) for one, two in pairs)
+    return all(  # two slices of a list need not have anything in common
+        one == two and one not in (SOME, SLICE) or is_each(one) and _is_index(two) and not is_each(two)
+        for one, two in pairs
+    )
 
 
 def _compare(one: Any, two: Any) -> bool | None:
@@ -85,7 +88,7 @@ def _compare(one: Any, two: Any) -> bool | None:
     if _is_index(one) and _is_index(two):
         if is_each(one) and is_each(two):
             return None  # two kinds of elements that one loop adds
-        return False if is_each(one) or is_each(two) or SOME in (one, two) or "[:]" in (one, two) else None
+        return False if is_each(one) or is_each(two) or SOME in (one, two) or SLICE in (one, two) else None
     if _is_pick(one) and _is_pick(two):
         return False if None in (one[1], two[1]) else None
     return None if isinstance(one, str) and isinstance(two, str) else False
@@ -101,7 +104,7 @@ def _part(steps: tuple[Any, ...]) -> bool:
 def _certain(items: tuple[Any, ...]) -> bool:
     """No step of the path is "some element", "some descendant" or the result of a call."""
     return all(
-        item not in (SOME, "[:]") and (isinstance(item, str) or _is_pick(item) and item[1] is not None)
+        item not in (SOME, SLICE) and (isinstance(item, str) or _is_pick(item) and item[1] is not None)
         for item in items
     )
 

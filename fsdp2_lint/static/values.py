@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 EACH = "[*]"  # every element of a collection, one after the other
 SOME = "[?]"  # one element, nobody knows which
 PICK = "pick"  # (PICK, k): the k-th (None: some) of the objects that one summary value stands for
+SLICE = "[:]"  # some elements, in a row
 BELOW = "**"  # each module below, itself included
+BELOW_ANYHOW = "**^"  # likewise, and which of them comes first is not known
 
 
 def is_each(item: Any) -> bool:
@@ -211,10 +213,11 @@ class Params:
 
 @dataclass(frozen=True, slots=True)
 class ParamV:
-    """A parameter of ``model``, read at position ``read`` of the trace."""
+    """A parameter of ``model``, read at position ``read`` of the trace; or (``copied``) a tensor like it."""
 
     model: Value
     read: int
+    copied: bool = False
 
 
 @dataclass(frozen=True, slots=True)

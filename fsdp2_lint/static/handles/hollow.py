@@ -65,7 +65,7 @@ class StaticInitialised(Handle):
 
     def without_reset_parameters(self) -> Answer:
         machine, cls = self.program.machine, self.obj.atom.cls
-        asked = any(_NAME in str(leaf) for leaf in self._asked())
+        asked = any(_NAME in str(leaf) or _is_property(leaf) for leaf in self._asked())
         if self.step["caught"] or asked or self.step.guard.blurred or machine.store.get((self.obj, SOME)) is not None:
             return unknown("whether the call is meant to fail is not known")
         if any(_PUT_IN.search(machine.project.data(path)) for path in machine.project.files):
@@ -84,3 +84,8 @@ class StaticInitialised(Handle):
     def _asked(self) -> Iterator[Interned]:
         for formula, _ in self.step.guard.literals:
             yield from atoms(formula)
+
+
+def _is_property(leaf: Interned) -> bool:
+    """Does it ask what something is like (``p.is_meta``), and not for a setting?"""
+    return isinstance(leaf[1], Obj) and leaf[1].atom.kind == "unknown"

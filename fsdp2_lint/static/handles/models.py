@@ -10,7 +10,7 @@ from ..formulas import Formula, atoms
 from ..guards import TOP, Guard
 from ..relations import Relation
 from ..trace import Step
-from ..values import BELOW, Obj, is_each
+from ..values import BELOW, SLICE, Obj, is_each
 from .program import RELATED, Handle, Program
 from .structure import from_a_library, has_parameters, leaves, opaque_parts, size, stack_of_blocks, stands_alone
 
@@ -73,9 +73,8 @@ class StaticModel(Handle):
 
     def _one_list(self, step: Step) -> bool:
         """All blocks in one call: one group, gathered at once."""
-        return bool(step["listed"]) and any(
-            any(map(is_each, self.program.machine.address(part)[1][-1:])) for part in step["group"]
-        )
+        paths = [self.program.address(part)[1] for part in step["group"]]
+        return bool(step["listed"]) and any(path and is_each(path[-1]) and SLICE not in path for path in paths)
 
     def sharded(self) -> Answer:
         may = ""
@@ -89,8 +88,10 @@ class StaticModel(Handle):
 
     def one_group(self) -> Answer:
         """The sharding of the whole model in one group, if nothing shards its parts."""
-        listed = [step for step, _ in self.program.units(self.obj, Relation.CONTAINS) if self._one_list(step)]
-        if listed:
+        listed = [step for step, _ in self.program.units(self.obj, Relation.CONTAINS) if step["listed"]]
+        if any(step["looped"] for step in listed):
+            return unknown("which modules each round of a loop puts into one group is not known")
+        if listed and all(map(self._one_list, listed)):
             return yes(listed[0].when)
         return self.sharded()
 

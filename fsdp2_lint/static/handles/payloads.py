@@ -9,6 +9,7 @@ from ...vocab.finding import Place
 from ..guards import Guard
 from ..relations import Relation
 from ..torch_model.key_prefixes import PREFIX
+from ..torch_model.reflection import is_dtensor
 from ..trace import Step
 from ..values import Loaded, Obj, ParamV, StateDict, StateTensor, Value
 from .program import RELATED, Program
@@ -32,7 +33,7 @@ class StaticPayload:
         found: dict[str, None] = {}
         why = self.program.open_why
         for guard, leaf in self.leaves():
-            if isinstance(leaf, (StateTensor, ParamV)) and guard.decide(("truth", ("dtensor", leaf))) is False:
+            if isinstance(leaf, (StateTensor, ParamV)) and guard.decide(is_dtensor(leaf)) is False:
                 continue  # the program asked, and keeps only what is no DTensor
             if isinstance(leaf, ParamV):
                 words = self._of(StateDict("model", leaf.model, leaf.read), guard).replace(
@@ -111,6 +112,8 @@ class StaticPayload:
         """Plain tensors, the same for all ranks: from a file, or gathered, or of an unsharded model."""
         answers = []
         for guard, leaf in self.leaves():
+            if isinstance(leaf, Obj):
+                return unknown("how each of its tensors is made is not known")  # most likely they are distributed
             if isinstance(leaf, Loaded):
                 answers.append(
                     yes()

@@ -62,6 +62,8 @@ class StaticStep(Handle):
         mentions = self.program.machine.project.mentions
         if any(mentions(f"{quote}{SWITCH}{quote}{end}") for quote in "\"'" for end in (",", ")(")):
             return "the project asks for the switch by its name, as with getattr"
+        if any(mentions(f".{SWITCH}{end}") for end in (",", ")")):
+            return "the switch is handed on as a function, and who calls it when is not known"
         if mentions(f".{SWITCH}") <= len(seen):
             return ""
         return self.program.escaped(self.obj, after=off, before=backward)

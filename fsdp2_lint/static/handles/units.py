@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from ...vocab.answers import Answer, no, unknown, yes
 from ..relations import Relation, covers
 from ..trace import Step
-from ..values import BELOW, ClassV, Ext, Obj
+from ..values import BELOW, SLICE, ClassV, Ext, Obj
 from .program import Handle, Program
 
 _TRAITS = ("config", "_no_split_modules", "__class__")
@@ -76,7 +76,7 @@ class StaticUnit(Handle):
             defined = self.program.machine.class_member(cls, "forward") is not None
             return yes(cls.name) if container and not defined else no()
         own = self.obj.atom.cls
-        if self.obj.parent is not None and self.obj.path != ("[:]",):  # a slice of a container is one too
+        if self.obj.parent is not None and self.obj.path != (SLICE,):  # a slice of a container is one too
             return unknown(f"the class of {self.label} is not known")
         if isinstance(own, Ext):
             return (

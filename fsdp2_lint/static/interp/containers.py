@@ -14,6 +14,7 @@ from ..values import (
     EACH,
     NONE,
     PICK,
+    SLICE,
     SOME,
     Choice,
     Const,
@@ -62,7 +63,7 @@ class Containers(Names):
             self.store.put(made.id, Items(some, False, held.open_why))
             return made
         if isinstance(leaf, Obj):
-            return leaf.child("[:]")
+            return leaf.child(SLICE)
         return leaf if isinstance(leaf, (Const, Text)) else unknown("a slice")
 
     def some_of(self: Interpreter, value: Value) -> Value:
@@ -180,8 +181,12 @@ class Containers(Names):
     def eval_DictComp(self: Interpreter, node: nodes.DictComp) -> Value:
         made = self.new_dict()
 
+        start = self.guard
+
         def body() -> None:
-            self.set_item(made, self.eval(node.key), self.eval(node.value), node)
+            key, value = self.eval(node.key), self.eval(node.value)
+            held, path = self.entries(made), self.relative(self.guard, start)
+            self.store.put(made.id, Entries((*held.entries, (key, path, value)), held.open_why))
 
         why = self.generate(node.generators, body)
         if why:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from astroid import nodes
@@ -75,7 +76,7 @@ class Iteration(Conditions):
     def consumed(self: Interpreter, held: Items) -> Items:
         """A generator's parameters are read when it is consumed, not when it is written."""
         items = tuple(
-            (path, ParamV(item.model, self.now) if isinstance(item, ParamV) else item) for path, item in held.items
+            (path, replace(item, read=self.now) if isinstance(item, ParamV) else item) for path, item in held.items
         )
         return Items(items, held.exact, held.open_why)
 

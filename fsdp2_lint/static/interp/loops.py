@@ -8,13 +8,16 @@ from astroid import nodes
 
 from ..formulas import is_fork
 from ..guards import Guard
-from ..values import Const, Obj, Value, unknown
+from ..store import Items
+from ..values import BELOW_ANYHOW, Const, ListV, Obj, TupleV, Value, unknown
 from .machine import BREAK, CONTINUE, FALL, RAISE, RETURN
 from .statements import Statements
 from .syntax import changed_in, jumps_out
 
 if TYPE_CHECKING:
     from .interpreter import Interpreter
+
+_GROWS = frozenset({"append", "appendleft", "extend", "extendleft", "insert"})
 
 
 class Loops(Statements):
@@ -83,3 +86,23 @@ class Loops(Statements):
                 for _, owner in self.alternatives(self.eval(target.expr)):
                     if isinstance(owner, Obj) and isinstance(self.store.get((owner, target.attrname)), Const):
                         self.store.put((owner, target.attrname), owner.child(target.attrname))
+        self.widen_worklists(node)
+
+    def widen_worklists(self: Interpreter, node: nodes.For | nodes.While) -> None:
+        """``while stack: module = stack.pop(); stack.extend(module.children())`` comes to each module below."""
+        walked = node.iter.as_string() if isinstance(node, nodes.For) else None
+        for call in node.nodes_of_class(nodes.Call):
+            func = call.func
+            grows = isinstance(func, nodes.Attribute) and func.attrname in _GROWS
+            if not grows or not isinstance(func.expr, nodes.Name) or walked not in (None, func.expr.name):
+                continue
+            for _, leaf in self.alternatives(self.lookup(func.expr.name)):
+                if isinstance(leaf, ListV):
+                    held = self.items(leaf)
+                    items = tuple((path, self.some_below(item)) for path, item in held.items)
+                    self.store.put(leaf.id, Items(items, False, held.open_why))
+
+    def some_below(self: Interpreter, value: Value) -> Value:
+        if isinstance(value, TupleV):
+            return TupleV(tuple(self.some_below(part) for part in value.items))
+        return value.child(BELOW_ANYHOW) if isinstance(value, Obj) and value.item != BELOW_ANYHOW else value

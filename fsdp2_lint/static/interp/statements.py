@@ -9,7 +9,7 @@ from astroid import nodes
 
 from ..formulas import Formula, atoms, is_fork
 from ..guards import TOP, Guard, two_sides
-from ..values import NONE, Atom, Const, Value, unknown
+from ..values import NONE, Atom, Const, Obj, Value, unknown
 from .machine import BREAK, CONTINUE, FALL, RAISE, RETURN, Diverges
 from .syntax import jumps_out
 from .targets import Targets
@@ -245,6 +245,10 @@ class Statements(Targets):
             if pattern.name is not None:
                 self.assign(pattern.name, subject)
             return True if pattern.pattern is None else self.pattern(subject, pattern.pattern)
+        if isinstance(pattern, nodes.MatchClass) and not pattern.patterns and not pattern.kwd_patterns:
+            classes = [leaf for _, leaf in self.alternatives(self.eval(pattern.cls))]
+            if isinstance(subject, Obj):
+                return self.isinstance_formula(subject, classes)
         return ("truth", ("pattern", self.fresh()))
 
 

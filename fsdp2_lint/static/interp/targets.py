@@ -157,7 +157,7 @@ class Targets(Machine):
             old = self.get_attr(self.eval(target.expr), target.attrname, target)
         else:
             old = self.eval(target)
-            self.augmented(node, old)
+            self.augmented(node)
             for _, leaf in self.alternatives(old):
                 if isinstance(leaf, ParamV):
                     self.overwritten(leaf, node)

@@ -9,6 +9,7 @@ from ..guards import TOP
 from ..store import Items
 from ..values import (
     BELOW,
+    BELOW_ANYHOW,
     EACH,
     NONE,
     SOME,
@@ -26,7 +27,7 @@ from ..values import (
 )
 from . import data, dtensors, generators
 from .tables import external
-from .value_methods import BOTTOM_UP, reordered
+from .value_methods import reordered
 
 if TYPE_CHECKING:
     from ..interp.call import Call
@@ -70,7 +71,7 @@ def make_reversed(machine: Interpreter, call: Call) -> Value:
 
     def turned(item: Value) -> Value:
         if isinstance(item, Obj) and item.item == BELOW and item.parent is not None:
-            return item.parent.child(BOTTOM_UP)
+            return item.parent.child(BELOW_ANYHOW)
         return TupleV(tuple(turned(part) for part in item.items)) if isinstance(item, TupleV) else item
 
     made = ListV(machine.fresh())
@@ -84,8 +85,9 @@ def make_reversed(machine: Interpreter, call: Call) -> Value:
 
 @external("builtins.range")
 def make_range(machine: Interpreter, call: Call) -> Value:
-    """``range(n)`` visits each index; with other bounds only some."""
-    whole = len(call.args) == 1 or (len(call.args) == 2 and call.args[0] == Const(0))
+    """``range(n)`` visits each index; with other bounds, or one that is written out, only some."""
+    first = Const(0) if len(call.args) == 1 else call.args[0] if len(call.args) == 2 else None
+    whole = first == Const(0) and not isinstance(call.args[-1], Const)
     index = Atom("unknown", origin="range").root
     return machine.new_list([index.child(EACH if whole else SOME)], exact=False)
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from astroid import nodes
 
 from ...vocab.finding import Moment
-from ..formulas import LARGE
-from ..guards import TOP
+from ..formulas import LARGE, either
+from ..guards import TOP, Guard
 from ..interp.machine import Machine
 from ..relations import Address, Relation, address, relation
 from ..values import BELOW, EACH, Atom, ClassV, Ext, Func, Obj, ParamV, Value, is_each
@@ -192,16 +192,22 @@ class Membership(Machine):
         return any(isinstance(base, Ext) and base.qname.endswith("PreTrainedModel") for base in bases)
 
     def is_sharded_formula(self: Interpreter, obj: Obj) -> Any:
-        """``isinstance(m, FSDPModule)``: decided where the trace decides it."""
+        """``isinstance(m, FSDPModule)``: decided where the trace decides it, else what the sharding depends on."""
         related = 0
+        perhaps = False
+        paths: list[Guard] = []
         whole = self.address(obj)[0]
         for step in self.trace.of("sharded"):
             found = [self.relation(part, obj) for part in step["group"] if self.address(part)[0] is whole]
             if Relation.SAME in found and self.guard.implies(step.guard):
                 return True
+            if Relation.SAME in found:
+                paths.append(step.guard)
+            perhaps = perhaps or Relation.MAY in found
             related += any(relation is not Relation.NONE for relation in found)
-        if not related and obj.parent is None and obj.atom.kind == "instance":
-            return False
+        built = obj.parent is None and obj.atom.kind in ("instance", "external")
+        if built and not perhaps and (paths or not related and obj.atom.kind == "instance"):
+            return either([self.guard.beyond(path) for path in paths])
         return ("truth", ("sharded", obj, related))
 
     def isinstance_formula(self: Interpreter, obj: Obj, classes: list[Value]) -> Any:
@@ -209,7 +215,7 @@ class Membership(Machine):
         if "torch.distributed.fsdp.FSDPModule" in names:
             return self.is_sharded_formula(obj)
         cls = self.class_of(obj)
-        if cls is not None and obj.item != BELOW:
+        if cls is not None and not str(obj.item).startswith(BELOW):
             order = self.mro(cls)
             if any(wanted in order for wanted in classes):
                 return True
@@ -241,8 +247,8 @@ class Membership(Machine):
         if name == "data":
             dtypes.parameter_converted(self, leaf, node)
 
-    def augmented(self: Interpreter, node: nodes.AugAssign, value: Value) -> None:
-        slices.augmented(self, node, value)
+    def augmented(self: Interpreter, node: nodes.AugAssign) -> None:
+        slices.augmented(self, node)
 
     def frozen(self: Interpreter, leaf: ParamV, switch: Value, node: nodes.NodeNG) -> None:
         for _, model in self.alternatives(leaf.model):

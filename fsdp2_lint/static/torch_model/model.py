@@ -141,6 +141,8 @@ class TorchModel(Objects):
 
     def call_object(self: Interpreter, obj: Obj, call: Call) -> Value:
         """``obj(...)``: a module's call runs its hooks, then ``forward``."""
+        if obj.item == "__class__":  # another one of its class
+            return unknown(describe(obj))
         if obj.parent is not None and (obj.item in METHODS or obj.item == "reset_parameters"):
             return self.call_unresolved_method(obj.parent, str(obj.item), call)  # looked up before, called now
         custom = self.find_attr(obj, "__call__")
@@ -209,7 +211,8 @@ class TorchModel(Objects):
         self.callbacks(call)
         if name == "set_device":
             self.emit("device_set", call.node, None, name=name, index=call.arg(0, "device"), scoped=False)
-        if name.startswith(_BUILDERS) or optim.owners(self, TupleV(tuple(call.all))):
+        builds = name.startswith(_BUILDERS) or optim.owners(self, TupleV(tuple(call.all)))
+        if builds and not name.endswith("_"):  # ``x.mul_(0.9).add_(parameter)`` builds nothing
             return self.made_by(obj, f"{describe(obj)}.{name}()", call)
         return obj.child(("()", name, tuple(call.args) if len(call.args) < 3 else len(call.args)))
 

@@ -8,6 +8,7 @@ from ..guards import TOP
 from ..store import Items
 from ..values import (
     BELOW,
+    BELOW_ANYHOW,
     EACH,
     NONE,
     SOME,
@@ -100,14 +101,14 @@ def get_submodule(machine: Interpreter, obj: Obj, call: Call) -> Value:
     name = call.arg(0, "target")
     if isinstance(name, Const) and isinstance(name.value, str):
         value: Value = obj
-        for part in name.value.split("."):
+        for part in filter(None, name.value.split(".")):  # "" is the module itself
             value = (
                 machine.item_of(value, Const(int(part)), call.node)
                 if part.isdigit() and isinstance(value, Obj)
                 else machine.get_attr(value, part, call.node)
             )
         return value
-    return obj.child(BELOW)
+    return obj.child(BELOW_ANYHOW)  # one of them, whichever has that name
 
 
 @method(*_ALIASES)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from astroid import nodes
@@ -78,6 +79,8 @@ class Objects(Escapes):
     def value_attr(self: Interpreter, leaf: Value, name: str) -> Value:
         if isinstance(leaf, Computed) and name in ("data", "T"):
             return leaf
+        if isinstance(leaf, ParamV) and name == "grad":
+            return replace(leaf, copied=True)
         if isinstance(leaf, (StateTensor, ParamV)):
             return (
                 leaf if name in ("data", "grad") else (BoundExt(leaf, name) if name == "full_tensor" else unknown(name))

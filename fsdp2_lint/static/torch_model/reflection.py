@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..values import (
@@ -104,7 +105,8 @@ def has_attribute(machine: Interpreter, call: Call) -> Value:
 
 
 def is_dtensor(leaf: Value) -> Any:
-    return ("truth", ("dtensor", leaf))
+    """The same question of a parameter and of a copy of it."""
+    return ("truth", ("dtensor", replace(leaf, copied=False) if isinstance(leaf, ParamV) else leaf))
 
 
 @external("builtins.isinstance", "builtins.issubclass")

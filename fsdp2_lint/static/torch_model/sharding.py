@@ -50,6 +50,7 @@ def shard(machine: Interpreter, call: Call, group: tuple[Obj, ...], *, listed: b
         group[0] if group else None,
         group=group,
         listed=listed,
+        looped=machine.loops > 0,
         open_why=open_why,
         options={name: value for name, value in call.kwargs.items() if name != "module"},
         keywords=keyword_sites(machine, call),

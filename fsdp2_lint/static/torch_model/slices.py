@@ -21,56 +21,62 @@ def method_called(machine: Interpreter, receiver: Obj | ParamV, name: str, call:
     """``weight[0].zero_()``: the slice of a DTensor is a tensor of its own."""
     if machine.any_sharded and name.endswith("_") and not name.endswith("__") and name not in _NO_WRITES:
         func = call.node.func if isinstance(call.node, nodes.Call) else None
-        if isinstance(func, nodes.Attribute) and _takes_rows(func.expr):
-            _lost(machine, receiver, call.node, "slice")
+        if isinstance(func, nodes.Attribute):
+            _rows_written(machine, func.expr, call.node)
 
 
 @observer
 def initialised(machine: Interpreter, qname: str, call: Call) -> None:
     """``nn.init.zeros_(weight[0])``."""
-    if machine.any_sharded and qname.startswith("torch.nn.init.") and call.args:
-        node = call.node.args[0] if isinstance(call.node, nodes.Call) and call.node.args else None
-        for _, leaf in machine.alternatives(call.args[0]) if node is not None and _takes_rows(node) else ():
-            if isinstance(leaf, (Obj, ParamV)):
-                _lost(machine, leaf, call.node, "slice")
+    if machine.any_sharded and qname.startswith("torch.nn.init.") and isinstance(call.node, nodes.Call):
+        for node in call.node.args[:1]:
+            _rows_written(machine, node, call.node)
 
 
-def augmented(machine: Interpreter, node: nodes.AugAssign, value: Value) -> None:
+def augmented(machine: Interpreter, node: nodes.AugAssign) -> None:
     """``weight[:4] *= 2``."""
-    if machine.any_sharded and _takes_rows(node.target):
-        for _, leaf in machine.alternatives(value):
-            if isinstance(leaf, (Obj, ParamV)):
-                _lost(machine, leaf, node, "slice")
+    if machine.any_sharded:
+        _rows_written(machine, node.target, node)
 
 
 def data_set(machine: Interpreter, owner: Value, name: str, node: nodes.NodeNG) -> None:
     """``parameter.data = tensor``."""
-    if machine.any_sharded and name == "data" and isinstance(owner, (Obj, ParamV)):
+    if machine.any_sharded and name == "data":
         _lost(machine, owner, node, "data")
 
 
-def _takes_rows(node: nodes.NodeNG) -> bool:
+def _rows_written(machine: Interpreter, target: nodes.NodeNG, node: nodes.NodeNG) -> None:
+    while isinstance(target, nodes.Attribute) and target.attrname == "data":
+        target = target.expr
+    if not isinstance(target, nodes.Subscript) or not _takes_rows(target):
+        return
+    if next(target.value.nodes_of_class(nodes.Call), None) is not None:
+        return  # evaluated once more it would happen once more
+    # A list or a dict of parameters gives a whole one; only rows of a parameter itself are a copy.
+    for _, whole in machine.alternatives(machine.eval(target.value)):
+        _lost(machine, whole, node, "slice")
+
+
+def _takes_rows(node: nodes.Subscript) -> bool:
     """Is it a part along the first dimension, which is the one that is sharded?"""
-    while isinstance(node, nodes.Attribute) and node.attrname == "data":
-        node = node.expr
-    if not isinstance(node, nodes.Subscript):
-        return False
     index = node.slice.elts[0] if isinstance(node.slice, nodes.Tuple) and node.slice.elts else node.slice
     if isinstance(index, nodes.Slice):
         return any(part is not None for part in (index.lower, index.upper, index.step))
     return not (isinstance(index, nodes.Const) and (index.value is None or index.value is Ellipsis))
 
 
-def _lost(machine: Interpreter, written: Obj | ParamV, node: nodes.NodeNG, how: str) -> None:
+def _lost(machine: Interpreter, written: Value, node: nodes.NodeNG, how: str) -> None:
     if machine.inside:  # in a forward the parameters are whole
         return
-    if isinstance(written, ParamV):
+    if isinstance(written, ParamV) and not written.copied:
         owners = [leaf for _, leaf in machine.alternatives(written.model) if isinstance(leaf, Obj)]
-    else:
+    elif isinstance(written, Obj):
         at = written
         while at.parent is not None and (at.item == "data" or isinstance(at.item, str) and at.item.startswith("[")):
             at = at.parent
         owners = [at] if _is_parameter(at) else []
+    else:
+        return
     for owner in owners:
         if machine.in_sharded(owner):
             machine.emit("lost_write", node, owner, how=how, tensor=written)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ..values import (
@@ -178,26 +179,17 @@ def tensor_method(machine: Interpreter, leaf: StateTensor | ParamV, name: str, c
         owner = leaf.of.owner if isinstance(leaf, StateTensor) else leaf.model
         machine.emit("collective", call.node, _subject(machine, owner), name=f"{name}()", group=None, sure=True)
         return unknown("a full tensor") if name == "full_tensor" else leaf
-    if name in (
-        "cpu",
-        "to",
-        "detach",
-        "clone",
-        "contiguous",
-        "float",
-        "half",
-        "bfloat16",
-        "cuda",
-        "data",
-        "type",
-        "requires_grad_",
-    ):
+    if name == "requires_grad_" and isinstance(leaf, ParamV):
+        machine.frozen(leaf, call.arg(0, "requires_grad") or Const(True), call.node)
+    if name in ("detach", "data", "requires_grad_"):
         return leaf
+    if name in ("clone", "contiguous", "cpu", "cuda", "to", "float", "half", "bfloat16", "type"):
+        return replace(leaf, copied=True) if isinstance(leaf, ParamV) else leaf
     if isinstance(leaf, ParamV):
         slices.method_called(machine, leaf, name, call)
     if name.endswith("_"):
         blank.written(machine, call.node, [leaf], in_place=True, buffers=False)
-    return unknown(f"{name}()")
+    return leaf if name.endswith("_") and isinstance(leaf, ParamV) else unknown(f"{name}()")
 
 
 def state_dict_method(machine: Interpreter, leaf: StateDict, name: str, call: Call) -> Value:

@@ -6,14 +6,29 @@ from typing import TYPE_CHECKING, Any
 
 from ..guards import TOP
 from ..store import Items
-from ..values import BELOW, NONE, Atom, Const, DictV, Ext, ListV, Obj, StateDict, Text, TupleV, Value, unknown
+from ..values import (
+    BELOW,
+    BELOW_ANYHOW,
+    NONE,
+    Atom,
+    Const,
+    DictV,
+    Ext,
+    ListV,
+    Obj,
+    Params,
+    StateDict,
+    Text,
+    TupleV,
+    Value,
+    is_each,
+    unknown,
+)
 from .tables import external
 
 if TYPE_CHECKING:
     from ..interp.call import Call
     from ..interp.interpreter import Interpreter
-
-BOTTOM_UP = BELOW + "^"
 
 
 def reordered(machine: Interpreter, held: Items) -> Items:
@@ -22,7 +37,7 @@ def reordered(machine: Interpreter, held: Items) -> Items:
     def one(item: Value) -> Value:
         if isinstance(item, Obj):
             return (
-                item.parent.child(BOTTOM_UP)
+                item.parent.child(BELOW_ANYHOW)
                 if item.item == BELOW and item.parent is not None
                 else machine.some_of(item)
             )
@@ -35,7 +50,7 @@ def reordered(machine: Interpreter, held: Items) -> Items:
 def bottom_up(machine: Interpreter, call: Call) -> Value:
     return machine.over(
         call.args[0] if call.args else NONE,
-        lambda leaf: machine.new_list([leaf.child(BOTTOM_UP)] if isinstance(leaf, Obj) else [], exact=False),
+        lambda leaf: machine.new_list([leaf.child(BELOW_ANYHOW)] if isinstance(leaf, Obj) else [], exact=False),
     )
 
 
@@ -50,7 +65,7 @@ def make_dict(machine: Interpreter, call: Call) -> Value:
     args = call.args[1:] if machine.called_name.endswith("defaultdict") else call.args
     for value in args:
         for _, leaf in machine.alternatives(value):
-            if isinstance(leaf, (ListV, TupleV)):
+            if isinstance(leaf, (ListV, TupleV, Params)):
                 for _, pair in machine.listing(leaf).items:
                     if isinstance(pair, TupleV) and len(pair.items) == 2:
                         machine.set_item(made, pair.items[0], pair.items[1], call.node)
@@ -63,11 +78,20 @@ def make_dict(machine: Interpreter, call: Call) -> Value:
     return made
 
 
+def _stands_for_many(machine: Interpreter, value: Value) -> bool:
+    """Is it each element of a list? Then a loop over them adds more than one."""
+    if not isinstance(value, Obj):
+        return False
+    adopted = machine.parents.get(value)
+    return is_each(adopted[1] if adopted is not None else value.item)
+
+
 def list_method(machine: Interpreter, leaf: ListV | TupleV, name: str, call: Call) -> Value:
     if isinstance(leaf, ListV):
         held = machine.items(leaf)
         if name in ("append", "add", "appendleft") and call.args:
-            machine.store.put(leaf.id, Items((*held.items, (TOP, call.args[0])), held.exact, held.open_why))
+            exact = held.exact and not _stands_for_many(machine, call.args[0])
+            machine.store.put(leaf.id, Items((*held.items, (TOP, call.args[0])), exact, held.open_why))
             return NONE
         if name == "insert" and len(call.args) > 1:
             machine.store.put(leaf.id, Items((*held.items, (TOP, call.args[1])), False, held.open_why))
