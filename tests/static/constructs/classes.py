@@ -223,6 +223,31 @@ train(holder.model, torch.optim.AdamW(holder.model.parameters()))
 holder.model.forward(torch.ones(2))  # HERE #-
 holder.model(torch.ones(2))  #+
 
+=== FSDP402: entries of a module dict as attributes
+class Gpt(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.transformer = nn.ModuleDict(
+            dict(wte=nn.Embedding(100, 64), h=nn.ModuleList([Block() for _ in range(8)]), ln=nn.LayerNorm(64))
+        )
+
+    def embed(self, tokens):
+        return self.transformer.wte(tokens)
+
+    def forward(self, tokens):
+        x = self.embed(tokens)
+        for block in self.transformer.h:
+            x = block(x)
+        return self.transformer.ln(x)
+
+
+model = Gpt()
+for block in model.transformer.h:
+    fully_shard(block)
+fully_shard(model)
+first = model.embed(torch.ones(2))  # HERE #-
+train(model, torch.optim.AdamW(model.parameters()))
+
 === FSDP401: an alias of the model
 model = Net()
 shard(model)
