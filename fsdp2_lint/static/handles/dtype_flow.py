@@ -61,8 +61,9 @@ class Made:
 
 
 def clash(program: Program, step: Step, steps: tuple[Step, ...]) -> Answer:
-    said = {each.dtype for other in steps for each in _precisions(other)}
-    if len(said) < 2:
+    if steps not in program.dtypes:
+        program.dtypes[steps] = {each.dtype for other in steps for each in _precisions(other)}
+    if len(program.dtypes[steps]) < 2:
         return no()
     if any(True for _ in program.trace.of("autocast")):
         return unknown("autocast may bring the dtypes together")

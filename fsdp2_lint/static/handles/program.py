@@ -47,6 +47,7 @@ class Program:
     relations: dict[tuple[Obj, Obj], Relation] = field(default_factory=dict)
     keys: dict[Obj, ModelKey] = field(default_factory=dict)
     touched: dict[Obj, list[tuple[Step, Obj, Relation]]] = field(default_factory=dict)
+    dtypes: dict[tuple[Step, ...], set[str | None]] = field(default_factory=dict)  # that the calls on a model ask for
 
     @property
     def trace(self) -> Trace:
@@ -150,15 +151,18 @@ class Program:
     def key(self, obj: Obj) -> ModelKey:
         top = self.top(obj)
         if top not in self.keys:
-            site = top.atom.site or self._first_site(top)
+            site = top.atom.site or self._first_sites.get(top, Site(self.name, 1))
             self.keys[top] = ModelKey(self.label(top), site)
         return self.keys[top]
 
-    def _first_site(self, top: Obj) -> Site:
+    @cached_property
+    def _first_sites(self) -> dict[Obj, Site]:
+        """Where something of each model is sharded first."""
+        found: dict[Obj, Site] = {}
         for step in self.trace.of("sharded"):
-            if any(self.top(part) is top for part in step["group"]):
-                return step.when.at
-        return Site(self.name, 1)
+            for part in step["group"]:
+                found.setdefault(self.top(part), step.when.at)
+        return found
 
     def label(self, obj: Obj) -> str:
         """The object as a reader would call it."""
