@@ -292,3 +292,43 @@ def test_a_switch_that_is_handed_on_may_be_called_any_time() -> None:
     assert "FSDP604" in analyse(program(SHARDED, ACCUMULATE.format(restore="print"))).codes
     restored = ACCUMULATE.format(restore="model.set_requires_gradient_sync, True")
     assert "FSDP604" not in analyse(program(SHARDED, restored)).codes
+
+
+COUNTED = """
+{begin}
+
+def micro_step(model, optimizer, batch):
+    {scope}
+    model.set_requires_gradient_sync(({count} + 1) % 4 == 0)
+    model(batch).sum().backward()
+    {count} += 1
+    if {count} % 4 == 0:
+        optimizer.step()
+        optimizer.zero_grad()
+"""
+COUNTERS = {
+    "a key": ("state = {'micro': 0}", "pass", "state['micro']"),
+    "an attribute": ("import types\nstate = types.SimpleNamespace(micro=0)", "pass", "state.micro"),
+    "a global name": ("micro = 0", "global micro", "micro"),
+}
+
+
+@pytest.mark.parametrize(("begin", "scope", "count"), COUNTERS.values(), ids=COUNTERS)
+def test_a_counter_elsewhere_is_no_constant(begin: str, scope: str, count: str) -> None:
+    steps = """
+        optimizer = torch.optim.SGD(model.parameters())
+        for batch in batches():
+            micro_step(model, optimizer, batch)
+    """
+    before = COUNTED.format(begin=begin, scope=scope, count=count)
+    assert analyse(program(SHARDED, steps, before=before)).codes == []
+
+
+@pytest.mark.parametrize("name", ["RANK", "LOCAL_RANK"])
+@pytest.mark.parametrize("unset", ["-1", "'-1'"])
+def test_a_rank_of_minus_one_is_that_of_no_job(name: str, unset: str) -> None:
+    asked = f"if os.environ.get('{name}', {unset}) == {unset}:\n    raise SystemExit('start me with torchrun')\n"
+    number = f"if int(os.environ.get('{name}', {unset})) == -1:\n    return\n"
+    assert analyse(program(asked, number, SHARDED, TRAIN)).codes == []
+    guarded = f"if int(os.environ.get('{name}', -1)) == 0:\n    model(torch.ones(2))\n"
+    assert "FSDP801" in analyse(program(SHARDED, guarded, TRAIN)).codes

@@ -137,6 +137,8 @@ class Conditions(Expressions):
         if isinstance(right, Const):
             if isinstance(left, Rank) and isinstance(right.value, str) and right.value.isdigit():
                 right = Const(int(right.value))  # environment variables are strings
+            if isinstance(left, Rank) and str(right.value).startswith("-"):
+                return False  # -1 stands for a process that nobody launched
             if isinstance(left, Cond) and isinstance(right.value, bool):
                 return left.formula if right.value else negate(left.formula)
             if right.value == 0 and isinstance(left, Obj) and left.atom.facts.get("positive"):

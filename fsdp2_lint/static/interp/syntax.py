@@ -81,6 +81,20 @@ def changed_in(node: nodes.NodeNG) -> list[nodes.NodeNG]:
     return found
 
 
+def counters(tree: nodes.Module) -> frozenset[str]:
+    """What a file counts up: attributes (``.i``), keys (``[i]``), and names of enclosing functions or its own."""
+    found: frozenset[str] | None = getattr(tree, "fsdp2_counters", None)
+    if found is None:
+        names = {name for node in tree.nodes_of_class((nodes.Nonlocal, nodes.Global)) for name in node.names}
+        for node in tree.nodes_of_class(nodes.AugAssign):
+            if isinstance(node.target, nodes.AssignAttr):
+                names.add(f".{node.target.attrname}")
+            elif isinstance(node.target, nodes.Subscript) and isinstance(node.target.slice, nodes.Const):
+                names.add(f"[{node.target.slice.value}]")
+        found = tree.fsdp2_counters = frozenset(names)
+    return found
+
+
 def jumps_out(node: nodes.NodeNG) -> bool:
     """Does a branch leave the block (function bodies inside it aside)?"""
     found = getattr(node, "fsdp2_jumps", None)

@@ -12,6 +12,7 @@ from ..guards import TOP
 from ..store import Entries, Items
 from ..values import EACH, Const, DictV, ListV, Obj, ParamV, TupleV, Value, unknown
 from .machine import Machine
+from .syntax import counters
 
 if TYPE_CHECKING:
     from .interpreter import Interpreter
@@ -21,9 +22,14 @@ class Targets(Machine):
     def bind_local(self: Interpreter, name: str, value: Value) -> None:
         frame = self.frame
         if frame.func is None or name in self.outer_names(frame):
-            self.store.put((frame.module, name), value)
+            self.store.put((frame.module, name), self.begun(name, value))
         else:
-            self.store.put((frame.id, name), value, local=True)
+            self.store.put((frame.id, name), self.begun(name, value), local=True)
+
+    def begun(self: Interpreter, name: str, value: Value) -> Value:
+        """The number that a counter begins with is not what it stays: nobody knows how often its code runs."""
+        counts = isinstance(value, Const) and isinstance(value.value, (int, float))
+        return unknown(name) if counts and name in counters(self.frame.module.tree) else value
 
     def outer_names(self: Interpreter, frame: Any) -> set[str]:
         """Names that a function declares ``global``."""
@@ -90,13 +96,14 @@ class Targets(Machine):
             return
         self.attached(owner, name, value, node)
         if not self.own_tensor(owner, name):
-            self.store.put((owner, name), value)
+            self.store.put((owner, name), self.begun(f".{name}", value))
 
     def set_item(self: Interpreter, container: Value, key: Value, value: Value, node: nodes.NodeNG) -> None:
         for guard, leaf in self.alternatives(container):
             if isinstance(leaf, DictV):
                 entries = self.entries(leaf)
                 if isinstance(key, Const):
+                    value = self.begun(f"[{key.value}]", value)
                     old = entries.get(key)
                     new = value if guard is TOP or old is None else choose([(guard, value), *self.rest(guard, old)])
                     self.store.put(leaf.id, entries.put(key, new))

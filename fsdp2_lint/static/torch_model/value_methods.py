@@ -59,7 +59,7 @@ def make_dict(machine: Interpreter, call: Call) -> Value:
     if machine.called_name.endswith("SimpleNamespace"):
         namespace = Atom("external", cls=Ext("types.SimpleNamespace"), origin="SimpleNamespace").root
         for name, value in call.kwargs.items():
-            machine.store.put((namespace, name), value)
+            machine.store.put((namespace, name), machine.begun(f".{name}", value))
         return namespace
     made = machine.new_dict()
     args = call.args[1:] if machine.called_name.endswith("defaultdict") else call.args
