@@ -65,7 +65,7 @@ def standstill(waiting: Several[Stall], said: Iterable[Sequence]) -> list[tuple[
         before[each.rank].extend(each.issued.values())
     found = []
     for stall in waiting:
-        issued = Issued(stall.by.removesuffix("()"), "", (), stall.when, stall.by)
+        issued = Issued(stall.by.removesuffix("()"), "", (), stall.when, stall.by, order=1)  # where the rank stands
         found.append(_Turn(stall.rank, issued, issued))
     ranks = tuple(sorted(before))
     return list(_facts("the end", ranks, found, {rank: set() for rank in ranks} | _came(said), before))
