@@ -158,3 +158,16 @@ def test_what_was_overwritten(path: str) -> None:
     first, second = sequence(0), sequence(1)
     first.issued, second.issued = {7: gather}, {7: barrier}
     assert parted(first, second) == [("", {})]
+
+
+def test_ranks_that_stand_still(path: str) -> None:
+    """Where each waits is where its main thread is: that may tell why."""
+    places = ((0, GUARDED, "gather()"), (1, BARRIER, "barrier()"))
+    waiting = [
+        Stall(rank, 0.0, 5.0, 1.0, issued(path, row, by=by).when, by, True, {"0": ((0, 1), 1)})
+        for rank, row, by in places
+    ]
+    step = issued(path, LOOP)
+    found = standstill(waiting, [sequence(0, step), sequence(1, step)])
+    assert {fact.traits["parted"] for _, fact in found} == {"guard"}
+    assert {rank: fact.places["issued"].row for rank, fact in found if fact.places} == {0: GUARDED}
