@@ -179,8 +179,8 @@ def tensor_method(machine: Interpreter, leaf: StateTensor | ParamV, name: str, c
         owner = leaf.of.owner if isinstance(leaf, StateTensor) else leaf.model
         machine.emit("collective", call.node, _subject(machine, owner), name=f"{name}()", group=None, sure=True)
         return unknown("a full tensor") if name == "full_tensor" else leaf
-    if name == "requires_grad_" and isinstance(leaf, ParamV):
-        machine.frozen(leaf, call.arg(0, "requires_grad") or Const(True), call.node)
+    if name == "requires_grad_" and isinstance(leaf, ParamV) and call.arg(0, "requires_grad") == Const(False):
+        machine.frozen(leaf, Const(False), call.node)
     if name in ("detach", "data", "requires_grad_"):
         return leaf
     if name in ("clone", "contiguous", "cpu", "cuda", "to", "float", "half", "bfloat16", "type"):
