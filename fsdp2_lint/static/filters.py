@@ -27,11 +27,10 @@ def blur_filtered(program: Program) -> None:
 
 def _sets_apart(program: Program, step: Step, other: Step) -> bool:
     """Is something asked of one part that is not asked of the other? Else they are what one name may stand for."""
-    if step.guard is other.guard or set(step["group"]) & set(other["group"]):
+    if step.guard is other.guard or step["group"] == other["group"]:
         return False
-    holders = {program.address(part)[0] for part in step["group"]}
-    if not step.guard.compatible(other.guard) and not any(
-        program.address(part)[0] in holders for part in other["group"]
-    ):
+    if all(is_fork(part[0]) or part in other.guard.literal_set for part in step.guard.literals):
         return False
-    return any(not is_fork(part[0]) and part not in other.guard.literal_set for part in step.guard.literals)
+    return step.guard.compatible(other.guard) or any(
+        program.address(mine)[0] is program.address(theirs)[0] for mine in step["group"] for theirs in other["group"]
+    )

@@ -6,7 +6,7 @@ import textwrap
 
 import pytest
 
-from .program import HEAD, NET, analyse
+from .program import analyse, script
 
 IMPORTS = """
 import contextlib
@@ -15,6 +15,10 @@ from collections import defaultdict
 from torch.distributed.checkpoint.state_dict import StateDictOptions, get_model_state_dict, set_model_state_dict
 from torch.distributed.fsdp import FSDPModule
 from torch.distributed.tensor import DTensor, distribute_tensor
+"""
+BATCHES = """
+def batches():
+    yield from torch.ones(3, 2)
 """
 START = """
 dist.init_process_group("nccl")
@@ -45,9 +49,7 @@ model.to_empty(device="cuda")
 
 
 def program(*parts: str, before: str = "") -> str:
-    batches = "def batches():\n    yield from torch.ones(3, 2)\n"
-    main = textwrap.indent("".join(map(textwrap.dedent, (START, *parts))), "    ")
-    return f"{HEAD}{IMPORTS}{NET}\n{batches}\n{textwrap.dedent(before)}\ndef main():\n{main}\n\nmain()\n"
+    return script("".join(map(textwrap.dedent, (START, *parts))), IMPORTS + BATCHES + before)
 
 
 def averaged(update: str, shadow: str = "{n: p.detach().clone() for n, p in model.named_parameters()}") -> str:

@@ -51,9 +51,9 @@ class StaticUnit(Handle):
         for earlier, other, relation in self.program.touching(self.obj):
             if self._from_one_call(earlier) or not earlier.precedes(self.step):
                 continue  # in the same call: what it gets there are alternatives or elements, not one thing twice
-            filtered = next((each for each in (earlier, self.step) if each["filtered"]), None)
+            filtered = self.step["filtered"]
             if relation is Relation.SAME and (filtered or earlier.guard.blurred - self.step.guard.blurred):
-                at = (filtered or earlier).when.at
+                at = (self.step if filtered else earlier).when.at
                 may = f"whether {at} shards {self.label} depends on a filter that is not known"
                 continue
             if relation is Relation.SAME and not _mentions(self.step, self.obj):

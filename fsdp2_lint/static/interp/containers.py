@@ -179,9 +179,7 @@ class Containers(Names):
         return self.comprehension(node, lazy=True)
 
     def eval_DictComp(self: Interpreter, node: nodes.DictComp) -> Value:
-        made = self.new_dict()
-
-        start = self.guard
+        made, start = self.new_dict(), self.guard
 
         def body() -> None:
             key, value = self.eval(node.key), self.eval(node.value)

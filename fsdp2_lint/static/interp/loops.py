@@ -12,12 +12,10 @@ from ..store import Items
 from ..values import BELOW_ANYHOW, Const, ListV, Obj, TupleV, Value, unknown
 from .machine import BREAK, CONTINUE, FALL, RAISE, RETURN
 from .statements import Statements
-from .syntax import changed_in, jumps_out
+from .syntax import changed_in, grown_in, jumps_out
 
 if TYPE_CHECKING:
     from .interpreter import Interpreter
-
-_GROWS = frozenset({"append", "appendleft", "extend", "extendleft", "insert"})
 
 
 class Loops(Statements):
@@ -90,13 +88,8 @@ class Loops(Statements):
 
     def widen_worklists(self: Interpreter, node: nodes.For | nodes.While) -> None:
         """``while stack: module = stack.pop(); stack.extend(module.children())`` comes to each module below."""
-        walked = node.iter.as_string() if isinstance(node, nodes.For) else None
-        for call in node.nodes_of_class(nodes.Call):
-            func = call.func
-            grows = isinstance(func, nodes.Attribute) and func.attrname in _GROWS
-            if not grows or not isinstance(func.expr, nodes.Name) or walked not in (None, func.expr.name):
-                continue
-            for _, leaf in self.alternatives(self.lookup(func.expr.name)):
+        for name in grown_in(node):
+            for _, leaf in self.alternatives(self.lookup(name)):
                 if isinstance(leaf, ListV):
                     held = self.items(leaf)
                     items = tuple((path, self.some_below(item)) for path, item in held.items)

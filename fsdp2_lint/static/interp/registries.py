@@ -1,4 +1,4 @@
-"""Tables of a file or a class: what fills them when files are imported, and whether anything ever may."""
+"""What may change behind a value's back: tables that other code fills, names that functions set, counters."""
 
 from __future__ import annotations
 
@@ -46,6 +46,20 @@ def rewritten(module: Module) -> set[str]:
     if found is None:
         found = {name for node in module.tree.nodes_of_class(nodes.Global) for name in node.names}
         module.tree.fsdp2_rewritten = found
+    return found
+
+
+def counters(module: Module) -> frozenset[str]:
+    """What a file counts up: attributes (``.i``), keys (``[i]``), and names of enclosing functions or its own."""
+    found: frozenset[str] | None = getattr(module.tree, "fsdp2_counters", None)
+    if found is None:
+        names = rewritten(module) | {name for node in module.tree.nodes_of_class(nodes.Nonlocal) for name in node.names}
+        for node in module.tree.nodes_of_class(nodes.AugAssign):
+            if isinstance(node.target, nodes.AssignAttr):
+                names.add(f".{node.target.attrname}")
+            elif isinstance(node.target, nodes.Subscript) and isinstance(node.target.slice, nodes.Const):
+                names.add(f"[{node.target.slice.value}]")
+        found = module.tree.fsdp2_counters = frozenset(names)
     return found
 
 

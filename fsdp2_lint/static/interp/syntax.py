@@ -81,17 +81,18 @@ def changed_in(node: nodes.NodeNG) -> list[nodes.NodeNG]:
     return found
 
 
-def counters(tree: nodes.Module) -> frozenset[str]:
-    """What a file counts up: attributes (``.i``), keys (``[i]``), and names of enclosing functions or its own."""
-    found: frozenset[str] | None = getattr(tree, "fsdp2_counters", None)
+_GROWS = frozenset({"append", "appendleft", "extend", "extendleft", "insert"})
+
+
+def grown_in(node: nodes.For | nodes.While) -> frozenset[str]:
+    """Lists that a loop puts more into, of those that it takes from: of a ``for`` the one that it goes through."""
+    found: frozenset[str] | None = getattr(node, "fsdp2_grown", None)
     if found is None:
-        names = {name for node in tree.nodes_of_class((nodes.Nonlocal, nodes.Global)) for name in node.names}
-        for node in tree.nodes_of_class(nodes.AugAssign):
-            if isinstance(node.target, nodes.AssignAttr):
-                names.add(f".{node.target.attrname}")
-            elif isinstance(node.target, nodes.Subscript) and isinstance(node.target.slice, nodes.Const):
-                names.add(f"[{node.target.slice.value}]")
-        found = tree.fsdp2_counters = frozenset(names)
+        calls = [call.func for call in node.nodes_of_class(nodes.Call) if isinstance(call.func, nodes.Attribute)]
+        names = {func.expr.name for func in calls if func.attrname in _GROWS and isinstance(func.expr, nodes.Name)}
+        if isinstance(node, nodes.For):
+            names &= {node.iter.name} if isinstance(node.iter, nodes.Name) else set()
+        found = node.fsdp2_grown = frozenset(names)
     return found
 
 

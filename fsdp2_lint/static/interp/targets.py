@@ -12,7 +12,7 @@ from ..guards import TOP
 from ..store import Entries, Items
 from ..values import EACH, Const, DictV, ListV, Obj, ParamV, TupleV, Value, unknown
 from .machine import Machine
-from .syntax import counters
+from .registries import counters
 
 if TYPE_CHECKING:
     from .interpreter import Interpreter
@@ -29,7 +29,7 @@ class Targets(Machine):
     def begun(self: Interpreter, name: str, value: Value) -> Value:
         """The number that a counter begins with is not what it stays: nobody knows how often its code runs."""
         counts = isinstance(value, Const) and isinstance(value.value, (int, float))
-        return unknown(name) if counts and name in counters(self.frame.module.tree) else value
+        return unknown(name) if counts and name in counters(self.frame.module) else value
 
     def outer_names(self: Interpreter, frame: Any) -> set[str]:
         """Names that a function declares ``global``."""

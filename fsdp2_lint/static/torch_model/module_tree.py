@@ -193,9 +193,7 @@ def item_of(machine: Interpreter, obj: Obj, key: Value) -> Value:
 def entry_by_name(machine: Interpreter, obj: Obj, name: str) -> Value | None:
     """``self.transformer.wte``, where ``transformer`` is a ModuleDict: its entries are attributes as well."""
     held = contents(machine, obj) if obj.atom.kind == "external" else None
-    if isinstance(held, DictV) and any(key == Const(name) for key, _, _ in machine.entries(held).entries):
-        return machine.dict_item(held, Const(name))
-    return None
+    return machine.entries(held).get(Const(name)) if isinstance(held, DictV) else None
 
 
 def stored_item(machine: Interpreter, obj: Obj, key: Value, value: Value, node: nodes.NodeNG) -> None:
