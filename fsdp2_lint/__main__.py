@@ -7,9 +7,9 @@ import sys
 
 
 def main() -> int:
-    from fsdp2_lint.cli import run
+    from fsdp2_lint.cli import invoke
 
-    code = run(sys.argv[1:])
+    code = invoke(sys.argv[1:])
     gc.freeze()  # the process ends: nothing of what it made needs to be looked through once more
     return code
 

@@ -82,7 +82,7 @@ def modules_after(code: str, *arguments: str) -> set[str]:
     return set(ran.stderr.splitlines()[-1].split())
 
 
-CHECK = "from fsdp2_lint.cli import run\nrun(['check', *sys.argv[1:]])"
+CHECK = "from fsdp2_lint.cli import invoke\ninvoke(['check', *sys.argv[1:]])"
 
 
 def test_importing_the_package_is_cheap() -> None:

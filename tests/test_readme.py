@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from fsdp2_lint.cli import run
+from fsdp2_lint.cli import invoke
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -26,7 +26,7 @@ def test_the_sample_is_real(monkeypatch: pytest.MonkeyPatch, capfd: pytest.Captu
     (sample,) = re.findall(r"```console\n\$ fsdp2-lint (.*?)\n(.*?)```", README, re.DOTALL)
     command, shown = sample
     monkeypatch.chdir(ROOT)
-    code = run(command.split())
+    code = invoke(command.split())
     said = capfd.readouterr()
     assert code == 1, said.err
     output = f"{said.out.strip()}\n"

@@ -17,7 +17,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from fsdp2_lint.cli import run
+from fsdp2_lint.cli import invoke
 
 from .static.nasty import BYTES, CASES, EXPLODING, FILES, LARGE, STATEMENTS, program
 
@@ -28,7 +28,7 @@ MEMORY = 4 << 30
 
 def check(path: Path, capfd: pytest.CaptureFixture[str]) -> tuple[int, str, str]:
     started = time.monotonic()
-    code = run(["check", "--output-format", "concise", str(path)])
+    code = invoke(["check", "--output-format", "concise", str(path)])
     took = time.monotonic() - started
     out, err = capfd.readouterr()
     assert "Traceback" not in out + err and "internal error" not in out + err, out + err

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fsdp2_lint.cli import run
+from fsdp2_lint.cli import invoke
 from fsdp2_lint.errors import BadSetting
 from fsdp2_lint.lint import lint
 from fsdp2_lint.settings import Settings, settings
@@ -62,7 +62,7 @@ def test_what_is_wrong_is_said(project: Path, text: str, words: str, capsys: pyt
     with pytest.raises(BadSetting) as raised:
         settings(str(project))
     assert words in str(raised.value)
-    assert run(["check", str(project)]) == 2
+    assert invoke(["check", str(project)]) == 2
     assert f"error: {project / 'fsdp2-lint.toml'}: " in capsys.readouterr().err
 
 
@@ -109,10 +109,10 @@ def test_flag_before_setting_before_pin(project: Path) -> None:
 
 
 def test_the_flag(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["check", "--target-torch", "2.5", str(project)]) == 0
-    assert run(["check", "--target-torch", "2.13", str(project)]) == 1
+    assert invoke(["check", "--target-torch", "2.5", str(project)]) == 0
+    assert invoke(["check", "--target-torch", "2.13", str(project)]) == 1
     capsys.readouterr()
-    assert run(["check", "--target-torch", "two", str(project)]) == 2
+    assert invoke(["check", "--target-torch", "two", str(project)]) == 2
     assert "'two' is no version of torch, such as 2.8" in capsys.readouterr().err
 
 

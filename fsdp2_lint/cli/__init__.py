@@ -7,6 +7,7 @@ stderr, and no traceback to anybody.
 
 from __future__ import annotations
 
+import importlib
 import os
 import sys
 from collections.abc import Sequence
@@ -14,30 +15,31 @@ from collections.abc import Sequence
 import click
 
 from fsdp2_lint import __version__
-from fsdp2_lint.cli.check import check
-from fsdp2_lint.cli.contract import contract
-from fsdp2_lint.cli.explain import explain
-from fsdp2_lint.cli.report import report
-from fsdp2_lint.cli.rules import rules
-from fsdp2_lint.cli.run import run as run_job
 from fsdp2_lint.cli.streams import ABNORMAL, close_quietly, complain
 
+COMMANDS = ("check", "contract", "explain", "report", "rules", "run")
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+
+class Commands(click.Group):
+    """One module per command, loaded when the command is called: most calls are of a pre-commit hook."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        if name not in COMMANDS:
+            return None
+        command: click.Command = getattr(importlib.import_module(f"fsdp2_lint.cli.{name}"), name)
+        return command
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(__version__, prog_name="fsdp2-lint", message="%(prog)s %(version)s")
 def main() -> None:
     """Check PyTorch FSDP2 training code against its contract: its source, or a running job."""
 
 
-main.add_command(check)
-main.add_command(contract)
-main.add_command(explain)
-main.add_command(report)
-main.add_command(rules)
-main.add_command(run_job)
-
-
-def run(arguments: Sequence[str]) -> int:
+def invoke(arguments: Sequence[str]) -> int:
     """Run one command; the exit code. No exception leaves this function."""
     try:
         code = main.main(args=list(arguments), prog_name="fsdp2-lint", standalone_mode=False)

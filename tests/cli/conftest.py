@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from fsdp2_lint.cli import run
+from fsdp2_lint.cli import invoke
 from tests import fake
 
 CANDIDATE = "from torch.distributed.fsdp import fully_shard\n\noptimizer = make()\nfully_shard(model)\n"
@@ -24,7 +24,7 @@ class Ran:
 @pytest.fixture
 def cli(capfd: pytest.CaptureFixture[str]) -> Callable[..., Ran]:
     def call(*arguments: object) -> Ran:
-        code = run([str(each) for each in arguments])
+        code = invoke([str(each) for each in arguments])
         captured = capfd.readouterr()
         assert "Traceback" not in captured.err
         return Ran(code, captured.out, captured.err)

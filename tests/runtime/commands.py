@@ -97,4 +97,4 @@ def _command(folder: str, arguments: list[str]) -> None:
         descriptor = os.open(f"{name}{os.environ['RANK']}.txt", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         os.dup2(descriptor, number)
     sys.path.insert(0, "")  # what a script's folder replaces
-    raise SystemExit(cli.run(arguments))
+    raise SystemExit(cli.invoke(arguments))
