@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+
+from fsdp2_lint.settings.patterns import Exclusion
 
 WORDS = (b"fully_shard", b"FSDPModule")
 SKIPPED_FOLDERS = frozenset({"venv", "node_modules", "__pycache__", "__pypackages__", "build", "dist", "site-packages"})
@@ -27,36 +29,58 @@ class Discovered:
     errors: list[tuple[str, str]] = field(default_factory=list)
     root: str = ""
     words: tuple[bytes, ...] = WORDS
+    exclusion: Exclusion = field(default_factory=Exclusion)
 
 
-def discover(paths: Iterable[str], *, stdin: tuple[str, bytes] | None = None, words: Iterable[str] = ()) -> Discovered:
-    """Walk folders, take files as they are named. ``stdin`` is a file name and its contents.
+def discover(
+    paths: Iterable[str],
+    *,
+    root: str | None = None,
+    overlay: Mapping[str, bytes] | None = None,
+    words: Iterable[str] = (),
+    exclusion: Exclusion | None = None,
+    force_exclude: bool = False,
+) -> Discovered:
+    """Walk folders, take files as they are named. ``overlay`` holds what files contain in place of what is on disk.
 
-    ``words`` make a file a candidate too.
+    ``words`` make a file a candidate too. What is excluded is not walked into; with ``force_exclude`` it is left out
+    although it was named.
     """
-    found = Discovered(words=(*WORDS, *(word.encode() for word in words)))
+    paths = list(paths)
+    root = root if root is not None else project_root(paths)
+    exclusion = exclusion or Exclusion()
+    found = Discovered(root=root, overlay=dict(overlay or {}), exclusion=exclusion)
+    found.words = (*WORDS, *(word.encode() for word in words))
     seen: set[str] = set()
-    places: list[str] = []
-    if stdin is not None:
-        path = os.path.realpath(stdin[0])
-        places.append(os.path.dirname(path))
-        seen.add(path)
-        found.overlay[path] = stdin[1]
-        _take_explicit(found, path, stdin[1])
     for given in paths:
         path = os.path.realpath(given)
+        if force_exclude and _excluded(path, root, exclusion):
+            continue
         if os.path.isdir(path):
-            places.append(path)
-            _walk(path, found, seen)
+            _walk(path, found, seen, exclusion)
         elif path not in seen:
             seen.add(path)
             _read_explicit(given, path, found)
-            places.append(os.path.dirname(path))
-    found.root = _root(places)
     return found
 
 
-def _walk(top: str, found: Discovered, seen: set[str]) -> None:
+def _excluded(path: str, root: str, exclusion: Exclusion) -> bool:
+    """Would a walk of the project leave it out: it, or a folder above?"""
+    while path not in (root, os.path.dirname(path)):
+        parent, name = os.path.split(path)
+        folder = os.path.isdir(path)
+        if exclusion.skips(path + os.sep * folder) or folder and _left_out(name):
+            return True
+        path = parent
+    return False
+
+
+def _left_out(folder: str) -> bool:
+    return folder[0] == "." or folder in SKIPPED_FOLDERS
+
+
+def _walk(top: str, found: Discovered, seen: set[str], exclusion: Exclusion) -> None:
+    exclusion.enter(top)
     folders = [top]
     while folders:
         folder = folders.pop()
@@ -75,11 +99,12 @@ def _walk(top: str, found: Discovered, seen: set[str]) -> None:
                 if name.endswith(".py"):
                     if entry.is_file():  # not a folder, a pipe or a dangling link
                         path = os.path.realpath(entry.path) if entry.is_symlink() else entry.path
-                        if path not in seen:
+                        if path not in seen and not exclusion.skips(path):
                             seen.add(path)
                             _read_walked(path, found)
-                elif name[0] != "." and name not in SKIPPED_FOLDERS and entry.is_dir(follow_symlinks=False):
-                    inner.append(entry.path)
+                elif not _left_out(name) and entry.is_dir(follow_symlinks=False):
+                    if not exclusion.skips(entry.path + os.sep):
+                        inner.append(entry.path)
             except OSError as error:
                 found.errors.append((entry.path, f"cannot be read: {_reason(error)}"))
         folders.extend(reversed(inner))
@@ -87,7 +112,7 @@ def _walk(top: str, found: Discovered, seen: set[str]) -> None:
 
 def _read_walked(path: str, found: Discovered) -> None:
     try:
-        data = _read(path)
+        data = found.overlay[path] if path in found.overlay else _read(path)
     except FileNotFoundError:
         return  # deleted since it was listed
     found.files.append(path)
@@ -98,6 +123,9 @@ def _read_walked(path: str, found: Discovered) -> None:
 
 
 def _read_explicit(given: str, path: str, found: Discovered) -> None:
+    if path in found.overlay:
+        _take_explicit(found, path, found.overlay[path])
+        return
     try:
         if not stat.S_ISREG(os.stat(given).st_mode):
             # A pipe such as /dev/fd/63 can be read once only, and only by the name given.
@@ -138,8 +166,9 @@ def _reason(error: OSError | ValueError) -> str:
     return getattr(error, "strerror", None) or str(error)
 
 
-def _root(places: list[str]) -> str:
+def project_root(paths: Iterable[str]) -> str:
     """The project around all given paths: imports are followed inside it and nowhere else."""
+    places = [real if os.path.isdir(real := os.path.realpath(path)) else os.path.dirname(real) for path in paths]
     try:
         common = os.path.commonpath(places)
     except ValueError:  # none, or on two drives

@@ -1,110 +1,175 @@
-"""One run: files in, findings out. The command line and the tests call this."""
+"""One run: files in, findings out. The command line, the servers and the tests call this."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fsdp2_lint import syntax
-from fsdp2_lint.discovery import Discovered, discover
-from fsdp2_lint.errors import NothingToCheck
+from fsdp2_lint.discovery import Discovered, discover, project_root
+from fsdp2_lint.errors import BadSetting, NothingToCheck
+from fsdp2_lint.settings import Settings, settings
+from fsdp2_lint.settings.patterns import Exclusion, Patterns
 from fsdp2_lint.source import Sources, display_path, finding_in_characters, labels_in_characters
 from fsdp2_lint.vocab.target import NEWEST, Version
 
 if TYPE_CHECKING:
+    from fsdp2_lint.baseline import Baseline
+    from fsdp2_lint.registry import Selection
     from fsdp2_lint.static.check import ModelVerdicts, Result
+    from fsdp2_lint.suppress import Comments
     from fsdp2_lint.vocab.finding import Finding
+    from fsdp2_lint.vocab.rule import Rule
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What a run is asked for beyond its paths.
+
+    ``select`` replaces the selection of the settings. ``target`` is the torch that the code is to run on; None leaves
+    that to the settings and to what the project pins. ``settings`` None means those of the project.
+    """
+
+    select: Sequence[str] = ()
+    extend_select: Sequence[str] = ()
+    ignore: Sequence[str] = ()
+    target: Version | None = None
+    settings: Settings | None = None
+    baseline: Baseline | None = None
+    force_exclude: bool = False
+    dump_trace: bool = False
+
+    def selection(self, given: Settings) -> tuple[list[Rule], Selection]:
+        """The clauses to judge. A code that does not exist raises :class:`UnknownCode`."""
+        from fsdp2_lint import registry
+
+        select, extend, ignore = self.select, tuple(self.extend_select), tuple(self.ignore)
+        if not select:
+            select, extend, ignore = given.select, extend + given.extend_select, ignore + given.ignore
+        if extend:
+            select = (*(select or (registry.PREFIX,)), *extend)
+        return registry.select(registry.rules(), select, (*ignore, *given.answered), given.severity)
 
 
 @dataclass(slots=True)
 class Report:
-    """What a run says. ``failures`` are about the run itself, each one line: they make it abnormal."""
+    """What a run says. ``failures`` are about the run itself, each one line: they make it abnormal.
+
+    ``hidden`` are findings that a comment (``silenced``), the baseline (``known``) or per-file-ignores
+    (``set_aside``) keep from being reported.
+    """
 
     findings: list[Finding] = field(default_factory=list)
     silenced: list[Finding] = field(default_factory=list)
+    known: list[Finding] = field(default_factory=list)
+    set_aside: list[Finding] = field(default_factory=list)
     models: list[ModelVerdicts] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
     traces: list[str] = field(default_factory=list)
-    files: int = 0
+    files: list[str] = field(default_factory=list)
     candidates: int = 0
+    root: str = ""
+    settings: Settings = field(default_factory=Settings)
     target: Version = NEWEST
     sources: Sources = field(default_factory=Sources)
 
 
+def found_files(
+    paths: Sequence[str], asked: Asked, overlay: Mapping[str, bytes] | None = None
+) -> tuple[Discovered, Settings]:
+    """The files that a run would check, and the settings that hold for them."""
+    root = project_root(paths)
+    given = asked.settings if asked.settings is not None else settings(root)
+    for key, named in (("source-roots", given.source_roots), ("entry-points", given.entry_points)):
+        for path in named:
+            if not given.path(path.partition(".py:")[0] + ".py" * (".py:" in path)).exists():
+                raise BadSetting(f"{given.file}: {key}: there is no {path}")
+    words: set[str] = set()
+    if asked.select or asked.extend_select or asked.ignore or given.select or given.extend_select:
+        chosen, _ = asked.selection(given)  # a misspelt code is an error even where there is nothing to find
+        words.update(word for rule in chosen for word in rule.words)
+    exclude = Patterns(str(given.path(".")), given.exclude) if given.exclude else None
+    found = discover(
+        paths,
+        root=root,
+        overlay=overlay,
+        words=sorted(words),
+        exclusion=Exclusion(exclude, gitignore=given.respect_gitignore),
+        force_exclude=asked.force_exclude,
+    )
+    return found, given
+
+
 def lint(
     paths: Sequence[str],
+    asked: Asked = Asked(),
     *,
-    stdin: tuple[str, bytes] | None = None,
-    select: Sequence[str] = (),
-    ignore: Sequence[str] = (),
-    target: Version | None = None,
-    dump_trace: bool = False,
+    overlay: Mapping[str, bytes] | None = None,
+    progress: Callable[[str], None] | None = None,
 ) -> Report:
-    """Check ``paths``. A code that does not exist raises :class:`UnknownCode`.
+    """Check ``paths``. What cannot be done as asked raises a Refusal.
 
-    ``target`` is the torch that the code is to run on; None leaves that to the project's settings and pins.
+    ``overlay`` holds what files contain in place of what is on disk, by absolute path without links. ``progress`` is
+    told what is being looked at.
     """
-    words: set[str] = set()
-    if select or ignore:  # a misspelt code is an error even where there is nothing to find
-        from fsdp2_lint import registry
-
-        chosen, _ = registry.select(registry.rules(), select, ignore)
-        words.update(word for rule in chosen for word in rule.words)
-    found = discover(paths, stdin=stdin, words=sorted(words))
-    report = Report(files=len(found.files), candidates=len(found.candidates), sources=Sources(found.overlay))
+    found, given = found_files(paths, asked, overlay)
+    report = Report(files=found.files, candidates=len(found.candidates), sources=Sources(found.overlay))
+    report.root, report.settings = found.root, given
     report.failures = [f"{display_path(path)}: {reason}" for path, reason in found.errors]
-    if not found.files and not found.errors:
+    if not found.files and not found.errors and not asked.force_exclude:
         raise NothingToCheck(f"no Python files in {', '.join(paths)}")
     candidates = set(found.candidates)
     for path, data in found.explicit.items():
         if path not in candidates and (problem := syntax.problem(path, data)):
             _report_problem(report, path, *problem)
     if found.candidates:
-        _run_engine(report, found, select, ignore, target, dump_trace)
+        _run_engine(report, found, asked, progress)
     report.findings.sort(key=_place)
     return report
 
 
-def _run_engine(
-    report: Report,
-    found: Discovered,
-    select: Sequence[str],
-    ignore: Sequence[str],
-    target: Version | None,
-    dump_trace: bool,
-) -> None:
+def _run_engine(report: Report, found: Discovered, asked: Asked, progress: Callable[[str], None] | None) -> None:
     # A tree without FSDP2 never comes here, and so never pays for these imports.
     from fsdp2_lint import registry
-    from fsdp2_lint.settings import settings
+    from fsdp2_lint.fingerprints import with_fingerprints
     from fsdp2_lint.static.check import check
     from fsdp2_lint.static.pins import pinned_torch
-    from fsdp2_lint.suppress import partition
+    from fsdp2_lint.suppress import Comments
+    from fsdp2_lint.triage import triage
 
-    set_by_project = settings(found.root)
-    stated = target or set_by_project.target_torch
-    rules, selection = registry.select(registry.rules(), select, (*ignore, *set_by_project.answered))
+    given = report.settings
+    stated = asked.target or given.target_torch
+    rules, selection = asked.selection(given)
     report.target = stated or pinned_torch(Path(found.root)) or NEWEST
+    judged = [rule for rule in rules if "S" in rule.witnesses]
     result: Result = check(
         found.files,
         root=found.root,
         explicit=set(found.explicit),
         overlay=found.overlay or None,
-        rules=registry.for_target((rule for rule in rules if "S" in rule.witnesses), report.target),
+        rules=registry.for_target(judged, report.target),
         target=stated,
-        dump_trace=dump_trace,
+        source_roots=[str(given.path(each)) for each in given.source_roots],
+        entry_points=[str(given.path(each)) for each in given.entry_points],
+        dump_trace=asked.dump_trace,
+        progress=progress,
     )
-    asked = set(found.files)
+    asked_for = set(found.files)
     # Imports lead out of the files that were given: what lies wholly elsewhere was not asked for.
     of_interest = [
         finding_in_characters(finding, report.sources)
         for finding in result.findings
-        if selection.shows(finding) and any(site.path in asked for site in finding.sites)
+        if any(site.path in asked_for for site in finding.sites)
     ]
-    shown, report.silenced = partition(of_interest, report.sources)
-    report.findings.extend(shown)
+    comments = Comments(report.sources)
+    told = triage(
+        with_fingerprints(of_interest, found.root, report.sources), selection, given, asked.baseline, comments
+    )
+    report.silenced, report.known, report.set_aside = told.silenced, told.known, told.set_aside
+    report.findings.extend(told.shown)
     report.models = [
         replace(
             model,
@@ -115,16 +180,31 @@ def _run_engine(
             ),
         )
         for model in result.models
-        if model.site.path in asked
+        if model.site.path in asked_for
     ]
     report.traces = list(result.traces)
     report.failures.extend(f"internal error in {what}: {error}" for what, error in result.broken)
+    report.notes.extend(result.notes)
     report.notes.extend(f"out of budget, so its verdicts are unknown: {entry}" for entry in result.out_of_budget)
     for problem in result.problems:
-        if problem.path in asked:
+        if problem.path in asked_for:
             _report_problem(report, problem.path, problem.row, problem.column, problem.message)
         else:
             report.notes.append(f"not followed: {display_path(problem.path)}:{problem.row}: {problem.message}")
+    if not report.notes and not report.failures and not result.problems:
+        codes = {rule.code for rule in judged}
+        idle = [each for each in _unused(found, comments, codes) if selection.shows(each)]
+        # A fault may begin in a file that was left out and need the comment in this one.
+        if idle and set(discover([found.root], root=found.root, exclusion=found.exclusion).candidates) <= asked_for:
+            report.findings.extend(with_fingerprints(idle, found.root, report.sources))
+
+
+def _unused(found: Discovered, comments: Comments, judged: Collection[str]) -> list[Finding]:
+    from fsdp2_lint import registry
+    from fsdp2_lint.unused import PREFIX, unused
+
+    named = [path for path in found.files if PREFIX.encode() in comments.sources.data(path)]
+    return list(unused(named, comments, judged, {*registry.OWN_CODES, *(rule.code for rule in registry.rules())}))
 
 
 def _report_problem(report: Report, path: str, row: int, column: int, message: str) -> None:

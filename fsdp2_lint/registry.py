@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import os
 from collections.abc import Iterable, Sequence
@@ -10,7 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
-from fsdp2_lint.errors import UnknownCode
+from fsdp2_lint.errors import UnknownCode, nearest
 from fsdp2_lint.vocab.finding import Severity
 from fsdp2_lint.vocab.rule import Rule
 from fsdp2_lint.vocab.target import Version
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
     from fsdp2_lint.vocab.finding import Finding
 
 PREFIX = "FSDP"
+OWN_CODES = ("FSDP000", "FSDP001")  # what the tool says of files and of its own comments
 ALL = "ALL"
 
 
@@ -71,34 +71,50 @@ def pages() -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Prefixes to select and to ignore. The longer prefix wins; of equal ones, ignoring."""
+    """Prefixes to select and to ignore, and other severities by prefix. The longer prefix wins.
+
+    ``severities`` says ``error``, ``warning`` or ``info`` by code, prefix or ``ALL``. Of equal prefixes, ignoring wins.
+    """
 
     select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
+    severities: tuple[tuple[str, str], ...] = ()
 
     def includes(self, code: str, severity: Severity) -> bool:
         chosen = _longest(self.select or (PREFIX,), code)
         if chosen <= _longest(self.ignore, code):
             return False
-        if severity is Severity.INFO:  # advice must be asked for by more than the tool's own prefix
+        if self.severity(code, severity) is Severity.INFO:  # must be asked for by more than the tool's own prefix
             return chosen > len(PREFIX) or ALL in self.select
         return True
+
+    def severity(self, code: str, severity: Severity) -> Severity:
+        """What the project says of a code, or else what the finding has."""
+        longest = _longest([prefix for prefix, _ in self.severities], code)
+        for prefix, level in self.severities:
+            if longest >= 0 and _longest([prefix], code) == longest:
+                return Severity(level)
+        return severity
 
     def shows(self, finding: Finding) -> bool:
         return self.includes(finding.code, finding.severity)
 
 
 def select(
-    rules: Iterable[Rule], select: Sequence[str] = (), ignore: Sequence[str] = ()
+    rules: Iterable[Rule],
+    select: Sequence[str] = (),
+    ignore: Sequence[str] = (),
+    severities: Sequence[tuple[str, str]] = (),
 ) -> tuple[list[Rule], Selection]:
     """The selected clauses. An unknown prefix raises :class:`UnknownCode`."""
     known = list(rules)
-    selection = Selection(_checked(select, known), _checked(ignore, known))
+    _checked([prefix for prefix, _ in severities], known)
+    selection = Selection(_checked(select, known), _checked(ignore, known), tuple(severities))
     return [each for each in known if selection.includes(each.code, each.severity)], selection
 
 
 def _checked(prefixes: Sequence[str], known: Sequence[Rule]) -> tuple[str, ...]:
-    codes = [each.code for each in known]
+    codes = [*OWN_CODES, *(each.code for each in known)]
     checked = []
     for prefix in (part.strip().upper() for part in prefixes):
         if prefix != ALL and not any(code.startswith(prefix) for code in codes):
@@ -107,7 +123,7 @@ def _checked(prefixes: Sequence[str], known: Sequence[Rule]) -> tuple[str, ...]:
     return tuple(checked)
 
 
-def _longest(prefixes: Sequence[str], code: str) -> int:
+def _longest(prefixes: Iterable[str], code: str) -> int:
     """How much of ``code`` the best prefix names; ALL names none of it, and no match is less than that."""
     return max(
         (0 if prefix == ALL else len(prefix) for prefix in prefixes if prefix == ALL or code.startswith(prefix)),
@@ -116,9 +132,7 @@ def _longest(prefixes: Sequence[str], code: str) -> int:
 
 
 def _no_such(what: str, given: str, known: Sequence[str]) -> str:
-    near = difflib.get_close_matches(given, known, n=1, cutoff=0.3)
-    hint = f"; did you mean {near[0]}?" if near else ""
-    return f"unknown {what} {given!r}{hint} (`fsdp2-lint rules` lists all)"
+    return f"unknown {what} {given!r}{nearest(given, known)} (`fsdp2-lint rules` lists all)"
 
 
 def _folder() -> str:

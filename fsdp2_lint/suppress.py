@@ -10,8 +10,8 @@ from __future__ import annotations
 import io
 import re
 import tokenize
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from fsdp2_lint.source import Sources
@@ -21,20 +21,37 @@ if TYPE_CHECKING:
 
 _CODES = r"[A-Za-z]+[0-9]+(?:[,\s]+[A-Za-z]+[0-9]+)*"
 # A colon that no code follows is a mistake, and a mistake must not silence everything.
-_NOQA = re.compile(rf"#\s*noqa(?:\s*:\s*(?P<codes>{_CODES})|(?!\w|\s*:))", re.IGNORECASE)
-_IGNORE = re.compile(rf"#\s*fsdp2-lint:\s*ignore\[\s*(?P<codes>{_CODES})[,\s]*\]")
+_NOQA = re.compile(rf"#\s*noqa(?:\s*:\s*(?P<codes>{_CODES})|(?!\w|\s*:))[^#]*", re.IGNORECASE)
+_IGNORE = re.compile(rf"#\s*fsdp2-lint:\s*ignore\[\s*(?P<codes>{_CODES})[,\s]*\][^#]*")
 _OUTSIDE_STATEMENTS = frozenset(
     {tokenize.ENCODING, tokenize.NL, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER, tokenize.COMMENT}
 )
 
 
 @dataclass(frozen=True, slots=True)
+class Comment:
+    """Where a suppression is written. Rows and columns count from 1, in characters; ends are exclusive."""
+
+    row: int
+    column: int
+    end_column: int
+    codes: frozenset[str] | None  # None: all
+    codes_column: int = 0
+    codes_end_column: int = 0
+    alone: bool = False  # nothing else is on the line
+
+
+@dataclass(frozen=True, slots=True)
 class Suppression:
-    """Rows ``first`` to ``last`` are silent for ``codes``; None means for all."""
+    """Rows ``first`` to ``last`` are silent for the codes of ``comment``."""
 
     first: int
     last: int
-    codes: frozenset[str] | None
+    comment: Comment
+
+    @property
+    def codes(self) -> frozenset[str] | None:
+        return self.comment.codes
 
     def silences(self, code: str, row: int) -> bool:
         return self.first <= row <= self.last and (self.codes is None or code in self.codes)
@@ -45,8 +62,8 @@ def suppressions(data: bytes) -> list[Suppression]:
     if b"fsdp2-lint" not in data and b"noqa" not in data.lower():
         return []
     found: list[Suppression] = []
-    inside: list[frozenset[str] | None] = []  # comments on the statement that is being read
-    ahead: list[frozenset[str]] = []  # own-line comments that wait for the next statement
+    inside: list[Comment] = []  # comments on the statement that is being read
+    ahead: list[Comment] = []  # own-line comments that wait for the next statement
     first = row = 0
     try:
         # Python counts rows the same way whatever ends a line; tokenize does not.
@@ -55,37 +72,65 @@ def suppressions(data: bytes) -> list[Suppression]:
             row = token.start[0]
             if token.type == tokenize.COMMENT:
                 if first or token.line[: token.start[1]].strip():
-                    inside.extend(_codes(token.string, _NOQA, _IGNORE))
+                    inside.extend(_comments(token, _NOQA, _IGNORE))
                 else:
-                    ahead.extend(codes for codes in _codes(token.string, _IGNORE) if codes)
+                    ahead.extend(_comments(token, _IGNORE))
             elif token.type == tokenize.NEWLINE:
-                found.extend(Suppression(first, row, codes) for codes in (*ahead, *inside))
+                found.extend(Suppression(first, row, comment) for comment in (*ahead, *inside))
                 inside, ahead, first = [], [], 0
             elif token.type not in _OUTSIDE_STATEMENTS and not first:
                 first = row
     except (tokenize.TokenError, SyntaxError):
         pass  # the parser reports the file; what was read so far still counts
-    found.extend(Suppression(first or row, row, codes) for codes in inside)
+    found.extend(Suppression(first or row, row, comment) for comment in inside)
     return found
 
 
-def _codes(comment: str, *patterns: re.Pattern[str]) -> Iterable[frozenset[str] | None]:
+def _comments(token: tokenize.TokenInfo, *patterns: re.Pattern[str]) -> Iterator[Comment]:
+    row, start = token.start
     for pattern in patterns:
-        for match in pattern.finditer(comment):
+        for match in pattern.finditer(token.string):
             listed = match["codes"]
-            yield frozenset(re.split(r"[,\s]+", listed.upper())) if listed else None
+            end = match.start() + len(match[0].rstrip())
+            yield Comment(
+                row,
+                start + match.start() + 1,
+                start + end + 1,
+                frozenset(re.split(r"[,\s]+", listed.upper())) if listed else None,
+                start + match.start("codes") + 1 if listed else 0,
+                start + match.end("codes") + 1 if listed else 0,
+                alone=end - match.start() == len(token.line.strip()),
+            )
+
+
+@dataclass(slots=True)
+class Comments:
+    """The suppressions of all files that findings point at, and which codes of each were needed."""
+
+    sources: Sources
+    used: dict[tuple[str, Comment], set[str]] = field(default_factory=dict)
+    _by_file: dict[str, list[Suppression]] = field(default_factory=dict)
+
+    def of(self, path: str) -> list[Suppression]:
+        if path not in self._by_file:
+            self._by_file[path] = suppressions(self.sources.data(path))
+        return self._by_file[path]
+
+    def silence(self, finding: Finding) -> bool:
+        silent = False
+        for site in finding.sites:
+            for suppression in self.of(site.path):
+                if suppression.silences(finding.code, site.row):
+                    self.used.setdefault((site.path, suppression.comment), set()).add(finding.code)
+                    silent = True
+        return silent
 
 
 def partition(findings: Iterable[Finding], sources: Sources) -> tuple[list[Finding], list[Finding]]:
     """Findings to be shown, and findings that a comment silences."""
-    cache: dict[str, list[Suppression]] = {}
+    comments = Comments(sources)
     shown: list[Finding] = []
     silenced: list[Finding] = []
     for finding in findings:
-        silent = False
-        for site in finding.sites:
-            if site.path not in cache:
-                cache[site.path] = suppressions(sources.data(site.path))
-            silent = silent or any(each.silences(finding.code, site.row) for each in cache[site.path])
-        (silenced if silent else shown).append(finding)
+        (silenced if comments.silence(finding) else shown).append(finding)
     return shown, silenced

@@ -87,7 +87,7 @@ class Engine:
 
     def __init__(self) -> None:
         self.result = SimpleNamespace(
-            findings=[], problems=[], models=[], files=0, out_of_budget=[], broken=[], traces=[]
+            findings=[], problems=[], models=[], files=0, out_of_budget=[], notes=[], broken=[], traces=[]
         )
         self.calls: list[SimpleNamespace] = []
         self.raises: Callable[[], BaseException] | None = None

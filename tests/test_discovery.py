@@ -111,7 +111,8 @@ def test_the_root_is_the_project_around_all_paths(tmp_path: Path) -> None:
     assert discover([str(a), str(b.parent)]).root == str(tmp_path / "src")
     (tmp_path / "src" / "a" / ".git").mkdir()
     assert discover([str(a)]).root == str(tmp_path / "src" / "a")
-    assert discover([], stdin=(str(a.parent / "new.py"), b"")).root == str(tmp_path / "src" / "a")
+    new = str(a.parent / "new.py")
+    assert discover([new], overlay={new: b""}).root == str(tmp_path / "src" / "a")
 
 
 def test_without_a_project_the_root_is_the_common_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

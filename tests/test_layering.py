@@ -19,7 +19,11 @@ ALLOWED = {
     "click": ("cli",),
     "torch": ("runtime", "preflight"),
     "pytest": ("pytest_plugin.py",),
-    "tomli": ("settings.py",),  # what Python 3.11 brings itself
+    "tomli": ("settings",),  # what Python 3.11 brings itself
+    "pathspec": ("settings",),
+    "lsprotocol": ("servers",),
+    "pygls": ("servers",),
+    "mcp": ("servers",),
 }
 SOURCES = [*sorted(PACKAGE.rglob("*.py")), *sorted((ROOT / "rules").rglob("*.py"))]
 

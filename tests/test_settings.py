@@ -8,7 +8,7 @@ import pytest
 
 from fsdp2_lint.cli import invoke
 from fsdp2_lint.errors import BadSetting
-from fsdp2_lint.lint import lint
+from fsdp2_lint.lint import Asked, lint
 from fsdp2_lint.settings import Settings, settings
 from fsdp2_lint.static.pins import pinned_torch
 from fsdp2_lint.vocab.target import NEWEST, about_root, parse
@@ -51,7 +51,7 @@ def test_the_nearest_folder_counts_alone(project: Path) -> None:
     ("text", "words"),
     [
         ('target_torch = "2.8"\n', "unknown setting 'target_torch'; did you mean target-torch?"),
-        ("zzz = 1\n", "unknown setting 'zzz' (known: target-torch, zero2)"),
+        ("zzz = 1\n", "unknown setting 'zzz' (known: select, extend-select, "),
         ("target-torch = 2.10\n", 'target-torch: has to be text, such as "2.8", and is 2.1'),
         ('target-torch = "newest"\n', "target-torch: 'newest' is no version of torch, such as 2.8"),
         ("target-torch = \n", "Invalid value"),
@@ -104,7 +104,7 @@ def test_flag_before_setting_before_pin(project: Path) -> None:
     (project / "fsdp2-lint.toml").write_text('target-torch = "2.6"\n')
     stated = lint([str(project)])
     assert (stated.target, [each.code for each in stated.findings]) == ((2, 6), ["FSDP901"])
-    given = lint([str(project)], target=(2, 4))
+    given = lint([str(project)], Asked(target=(2, 4)))
     assert (given.target, given.findings) == ((2, 4), [])
 
 

@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from fsdp2_lint.cli.job_output import job_report
-from fsdp2_lint.cli.options import Options, analyse, shared
+from fsdp2_lint.cli.options import Options, analyse, say_problems, shared
 from fsdp2_lint.cli.streams import deliver, note
-from fsdp2_lint.output import FORMATS, count, render
+from fsdp2_lint.output import EMPTY_IS_TEXT, FORMATS, count, plural, render
 
 if TYPE_CHECKING:
     from fsdp2_lint.lint import Report
@@ -19,29 +18,96 @@ if TYPE_CHECKING:
 @shared
 @click.option("--confirm", type=click.Path(file_okay=False), help="Compare with the report of a job (see `run`).")
 @click.option("--output-format", type=click.Choice(FORMATS), default="full", show_default=True)
-def check(output_format: str, confirm: str | None, **given: Any) -> int:
+@click.option("--fix", is_flag=True, help="Mend what can be mended without changing what the program does.")
+@click.option("--unsafe-fixes", is_flag=True, help="With --fix or --diff: also mend what needs to be read afterwards.")
+@click.option("--diff", is_flag=True, help="Show what --fix would change, and change nothing.")
+@click.option(
+    "--add-ignore",
+    metavar="REASON",
+    is_flag=False,
+    flag_value="",
+    help="Write a comment that silences it above each finding. --add-ignore=REASON adds the reason.",
+)
+@click.option("--baseline", metavar="FILE", type=click.Path(dir_okay=False), help="Known findings not to report again.")
+@click.option("--update-baseline", is_flag=True, help="Write the findings of this run to the baseline.")
+@click.option("--statistics", is_flag=True, help="Count findings by code, in place of showing them.")
+@click.option("--max-findings", type=click.IntRange(min=1), metavar="N", help="Show N findings and say how many more.")
+@click.option("--show-files", is_flag=True, help="List the files that would be checked.")
+@click.option("--show-settings", is_flag=True, help="Show the settings that hold here.")
+def check(
+    output_format: str,
+    confirm: str | None,
+    fix: bool,
+    unsafe_fixes: bool,
+    diff: bool,
+    add_ignore: str | None,
+    baseline: str | None,
+    update_baseline: bool,
+    statistics: bool,
+    max_findings: int | None,
+    show_files: bool,
+    show_settings: bool,
+    **given: Any,
+) -> int:
     """Check files and folders (default: this folder; - reads stdin).
 
     Nothing that is checked is imported or run. Exit codes: 0 nothing found, 1 findings, 2
     abnormal, such as a file that cannot be read.
     """
+    from fsdp2_lint.cli import changes, known, show
+
     options = Options(**given)
-    report = analyse(options)
+    if show_settings:
+        return show.settings(options)
+    if show_files:
+        return show.files(options)
+    asked = known.with_baseline(options, baseline, update=update_baseline)
+    if fix or diff:
+        return changes.fix(options, asked, write=fix and not diff, unsafe=unsafe_fixes, output_format=output_format)
+    if unsafe_fixes:
+        raise click.UsageError("--unsafe-fixes needs --fix or --diff")
+    report = analyse(options, asked)
+    say_problems(report)
+    if add_ignore is not None:
+        return changes.add_ignore(options, report, add_ignore)
+    if update_baseline:
+        return known.update(options, report, baseline)
     if confirm is not None:
+        from fsdp2_lint.cli.job_output import job_report
         from fsdp2_lint.report.confirm import confirm as compare
 
-        job = job_report(confirm, options)
-        report.findings = compare(report.findings, job)
-    if report.findings or output_format == "json" or options.output_file is not None:
-        text = render(output_format, report.findings, report.sources, color=options.colored)
-        deliver(text, options.output_file)
-    note(_summary(report))
+        report.findings = compare(report.findings, job_report(confirm, options))
+    if statistics:
+        deliver(show.statistics(report), options.output_file)
+    else:
+        tell(options, report, output_format, max_findings)
     return options.exit_code(report, found=bool(report.findings))
 
 
-def _summary(report: Report) -> str:
-    files = f"{report.files} file{'s' if report.files != 1 else ''}"
-    silenced = f" {len(report.silenced)} silenced by comments." if report.silenced else ""
-    if report.findings:
-        return f"Found {count(report.findings)} in {files}.{silenced}"
-    return f"No findings in {files}, {report.candidates or 'none'} with FSDP2.{silenced}"
+def tell(options: Options, report: Report, output_format: str, most: int | None = None) -> None:
+    """Print findings, and the summary on stderr."""
+    shown = report.findings[:most]
+    if shown or output_format in EMPTY_IS_TEXT or options.output_file is not None:
+        deliver(render(output_format, shown, report.sources, color=options.colored), options.output_file)
+    if len(shown) < len(report.findings):
+        note(f"{len(report.findings) - len(shown)} more are not shown (--max-findings {most})")
+    note(summary(report))
+
+
+def summary(report: Report) -> str:
+    files = plural(len(report.files), "file")
+    said = f"Found {count(report.findings)} in {files}."
+    if not report.findings:
+        said = f"No findings in {files}, {report.candidates or 'none'} with FSDP2."
+    for hidden, why in (
+        (report.silenced, "silenced by comments"),
+        (report.known, "in the baseline"),
+        (report.set_aside, "left out by per-file-ignores"),
+    ):
+        if hidden:
+            said += f" {len(hidden)} {why}."
+    safe = sum(finding.fix is not None and finding.fix.safe for finding in report.findings)
+    unsafe = sum(finding.fix is not None and not finding.fix.safe for finding in report.findings)
+    if safe or unsafe:
+        said += f" {safe} can be mended by --fix{f', {unsafe} more with --unsafe-fixes' if unsafe else ''}."
+    return said

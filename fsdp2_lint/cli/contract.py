@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from fsdp2_lint.cli.job_output import job_report
-from fsdp2_lint.cli.options import Options, analyse, shared
+from fsdp2_lint.cli.options import Options, analyse, say_problems, shared
 from fsdp2_lint.cli.streams import ABNORMAL, Failure, deliver
 
 
@@ -23,9 +23,11 @@ def contract(output_format: str, confirm: str | None, **given: Any) -> int:
     """
     from fsdp2_lint import registry
     from fsdp2_lint.output import contract as verdicts
+    from fsdp2_lint.output import plural
 
     options = Options(**given)
     report = analyse(options)
+    say_problems(report)
     if confirm is not None:
         from fsdp2_lint.report.confirm import settle
 
@@ -40,5 +42,5 @@ def contract(output_format: str, confirm: str | None, **given: Any) -> int:
     code = options.exit_code(report, found=violated)
     if not report.models and code != ABNORMAL:
         # Success would read as "the contract holds", and nothing was judged.
-        raise Failure(f"no model in {report.files} file{'s' if report.files != 1 else ''} is sharded with FSDP2")
+        raise Failure(f"no model in {plural(len(report.files), 'file')} is sharded with FSDP2")
     return code

@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from fsdp2_lint.cli.options import Options, split
+from fsdp2_lint.cli.options import Options, refused, split
 from fsdp2_lint.cli.streams import CLEAN, FOUND, Failure, complain, deliver, note, use_color
-from fsdp2_lint.errors import Refusal
-from fsdp2_lint.output import FORMATS, count, render
+from fsdp2_lint.output import EMPTY_IS_TEXT, FORMATS, count, render
 
 if TYPE_CHECKING:
     from fsdp2_lint.report.job import JobReport
@@ -49,17 +48,14 @@ class JobOptions:
     @classmethod
     def of(cls, given: dict[str, Any]) -> JobOptions:
         """Takes its own options out of ``given``. A code that does not exist is a failure, and so is a bad setting."""
-        from fsdp2_lint import registry
+        from fsdp2_lint.lint import Asked
         from fsdp2_lint.settings import settings
 
-        select, ignore = (tuple(split(given.pop(name))) for name in ("select", "ignore"))
-        try:
-            ignore = (*ignore, *settings(os.getcwd()).answered)
-            registry.select(registry.rules(), select, ignore)
-        except Refusal as refusal:
-            raise Failure(str(refusal)) from None
+        asked = Asked(select=split(given.pop("select")), ignore=split(given.pop("ignore")))
+        with refused():
+            _, selection = asked.selection(settings(os.getcwd()))
         rest = {name: given.pop(name) for name in ("output_format", "output_file", "exit_zero", "color")}
-        return cls(select, ignore, **rest)
+        return cls(selection.select, selection.ignore, **rest)
 
 
 def read_report(folder: Path, *, since: float = 0.0) -> JobReport:
@@ -75,9 +71,7 @@ def read_report(folder: Path, *, since: float = 0.0) -> JobReport:
 
 def job_report(folder: str, options: Options) -> JobReport:
     """The report of a job for a comparison with the source, with the same selection."""
-    from fsdp2_lint import registry
-
-    _, selection = registry.select(registry.rules(), split(options.select), split(options.ignore))
+    _, selection = options.asked.selection(options.settings)
     report = read_report(Path(folder))
     report.findings = [finding for finding in report.findings if selection.shows(finding)]
     return report
@@ -91,7 +85,7 @@ def present(report: JobReport, options: JobOptions) -> int:
     _, selection = registry.select(registry.rules(), options.select, options.ignore)
     shown = view(report, selection)
     color = options.color == "always" if options.output_file else use_color(options.color, sys.stdout)
-    if shown.findings or options.output_format == "json" or options.output_file is not None:
+    if shown.findings or options.output_format in EMPTY_IS_TEXT or options.output_file is not None:
         deliver(render(options.output_format, shown.findings, shown.sources, color=color), options.output_file)
     for text in report.notes:
         complain(text, "warning")

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -14,7 +17,8 @@ from fsdp2_lint.errors import Refusal
 from fsdp2_lint.vocab.target import Version, parse
 
 if TYPE_CHECKING:
-    from fsdp2_lint.lint import Report
+    from fsdp2_lint.lint import Asked, Report
+    from fsdp2_lint.settings import Settings
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -26,8 +30,10 @@ _SHARED: tuple[Callable[[Any], Any], ...] = (
         "--select",
         multiple=True,
         metavar="CODES",
-        help="Judge only these codes or prefixes, such as FSDP6. ALL adds advice (info).",
+        help="Judge only these codes or prefixes, such as FSDP6; the selection of the settings does not count. ALL adds"
+        " advice (info).",
     ),
+    click.option("--extend-select", multiple=True, metavar="CODES", help="Judge these in addition."),
     click.option(
         "--ignore", multiple=True, metavar="CODES", help="Leave out these codes or prefixes. The longer prefix wins."
     ),
@@ -37,6 +43,11 @@ _SHARED: tuple[Callable[[Any], Any], ...] = (
         callback=lambda context, option, value: _version(value),
         help="The torch that the code is to run on, such as 2.8. Default: the setting target-torch, else the version"
         " that the project pins, else the newest known.",
+    ),
+    click.option("--config", metavar="FILE", type=click.Path(dir_okay=False), help="Read the settings from this file."),
+    click.option("--isolated", is_flag=True, help="Read no settings."),
+    click.option(
+        "--force-exclude", is_flag=True, help="Leave out what is excluded although it is named, as pre-commit does."
     ),
     click.option("--stdin-filename", metavar="FILE", help="The name of what is read from stdin when PATHS is -."),
     click.option("--no-cache", is_flag=True, help="Accepted for scripts that pass it: nothing is cached yet."),
@@ -63,14 +74,18 @@ def shared(command: Command) -> Command:
     return command
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Options:
     """The values of the shared options; the fields carry the names that click gives them."""
 
     paths: tuple[str, ...]
     select: tuple[str, ...]
+    extend_select: tuple[str, ...]
     ignore: tuple[str, ...]
     target_torch: Version | None
+    config: str | None
+    isolated: bool
+    force_exclude: bool
     stdin_filename: str | None
     no_cache: bool
     exit_zero: bool
@@ -89,35 +104,76 @@ class Options:
             return ABNORMAL
         return FOUND if found and not self.exit_zero else CLEAN
 
+    @cached_property
+    def stdin(self) -> tuple[str, bytes] | None:
+        """The name and the contents of what comes from stdin, which can be read once."""
+        if STDIN in self.paths:
+            return os.path.realpath(self.stdin_filename or "<stdin>"), sys.stdin.buffer.read()
+        if self.stdin_filename is not None:
+            raise click.UsageError("--stdin-filename needs - among the paths")
+        return None
 
-def analyse(options: Options) -> Report:
-    """Run the checker over what the command line names, and say on stderr what went wrong."""
+    @property
+    def named(self) -> list[str]:
+        named = [path for path in self.paths if path != STDIN] if self.paths else ["."]
+        return [self.stdin[0], *named] if self.stdin is not None else named
+
+    @cached_property
+    def settings(self) -> Settings:
+        """Those of the project, or what --config and --isolated say."""
+        from fsdp2_lint.discovery import project_root
+        from fsdp2_lint.settings import Settings, settings, settings_in
+
+        if self.isolated and self.config is not None:
+            raise click.UsageError("--isolated and --config exclude each other")
+        if self.isolated:
+            return Settings()
+        with refused():
+            return settings_in(Path(self.config)) if self.config is not None else settings(project_root(self.named))
+
+    @property
+    def asked(self) -> Asked:
+        from fsdp2_lint.lint import Asked
+
+        return Asked(
+            select=split(self.select),
+            extend_select=split(self.extend_select),
+            ignore=split(self.ignore),
+            target=self.target_torch,
+            settings=self.settings,
+            force_exclude=self.force_exclude,
+            dump_trace=self.dump_trace,
+        )
+
+
+class refused:
+    """Turns what cannot be done as asked into a failure of the command."""
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, Refusal):
+            raise Failure(str(error)) from None
+
+
+def analyse(options: Options, asked: Asked | None = None, overlay: Mapping[str, bytes] | None = None) -> Report:
+    """Run the checker over what the command line names."""
+    from fsdp2_lint.cli.progress import Progress
     from fsdp2_lint.lint import lint
 
-    stdin = None
-    if STDIN in options.paths:
-        stdin = (options.stdin_filename or "<stdin>", sys.stdin.buffer.read())
-    elif options.stdin_filename is not None:
-        raise click.UsageError("--stdin-filename needs - among the paths")
-    named = [path for path in options.paths if path != STDIN] if options.paths else ["."]
-    try:
-        report = lint(
-            named,
-            stdin=stdin,
-            select=split(options.select),
-            ignore=split(options.ignore),
-            target=options.target_torch,
-            dump_trace=options.dump_trace,
-        )
-    except Refusal as refusal:
-        raise Failure(str(refusal)) from None
+    given = dict([options.stdin] if options.stdin is not None else [])
+    with refused(), Progress() as progress:
+        return lint(options.named, asked or options.asked, overlay={**given, **(overlay or {})}, progress=progress)
+
+
+def say_problems(report: Report) -> None:
+    """On stderr: what went wrong, and what was left undecided."""
     for trace in report.traces:
         note(trace)
     for message in report.notes:
         complain(message, "warning")
     for message in report.failures:
         complain(message)
-    return report
 
 
 def _version(text: str | None) -> Version | None:

@@ -12,13 +12,19 @@ if TYPE_CHECKING:
     from fsdp2_lint.vocab.finding import Finding
 
 FORMATS = ("full", "concise", "json")
+EMPTY_IS_TEXT = frozenset({"json", "agent", "gitlab", "sarif", "junit"})  # these say something where nothing is found
 
 
 def render(name: str, findings: Sequence[Finding], sources: Sources, *, color: bool = False) -> str:
     """The findings in the named format: text that ends with a newline, or nothing at all."""
-    module = importlib.import_module(f"fsdp2_lint.output.{name}")
+    module = importlib.import_module(f"fsdp2_lint.output.{name.replace('-', '_')}")
     text: str = module.render(findings, sources, color=color)
     return text
+
+
+def plural(number: int, what: str) -> str:
+    """``1 file``, ``2 files``."""
+    return f"{number} {what}{'s' if number != 1 else ''}"
 
 
 def count(findings: Sequence[Finding]) -> str:
@@ -27,5 +33,5 @@ def count(findings: Sequence[Finding]) -> str:
     for severity in ("error", "warning", "info"):
         number = sum(finding.severity.value == severity for finding in findings)
         if number:
-            parts.append(f"{number} {severity}{'s' if number > 1 and severity != 'info' else ''}")
+            parts.append(plural(number, severity) if severity != "info" else f"{number} info")
     return ", ".join(parts) or "no findings"

@@ -2,44 +2,68 @@
 
 from __future__ import annotations
 
-import difflib
 import sys
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from fsdp2_lint.errors import BadSetting
-from fsdp2_lint.vocab.target import Version, parse
+from fsdp2_lint.errors import BadSetting, nearest
+from fsdp2_lint.vocab.target import Version
 
 OWN_FILE, SHARED_FILE, TABLE = "fsdp2-lint.toml", "pyproject.toml", "fsdp2-lint"
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """One field for each key, with the default. ``_READERS`` says how its value is read."""
+    """One field for each key of ``keys.KEYS``, with the default. Paths are relative to the folder of ``file``."""
 
+    select: tuple[str, ...] = ()
+    extend_select: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    per_file_ignores: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    severity: tuple[tuple[str, str], ...] = ()
+    exclude: tuple[str, ...] = ()
+    respect_gitignore: bool = True
+    source_roots: tuple[str, ...] = ()
+    entry_points: tuple[str, ...] = ()
     target_torch: Version | None = None
+    baseline: str | None = None
     zero2: bool = False  # no group is resharded after forward, and that is meant
+    file: Path | None = field(default=None, compare=False)  # where they were read
 
     @property
     def answered(self) -> tuple[str, ...]:
         """Codes of what the project says it does on purpose."""
         return ("FSDP312",) if self.zero2 else ()
 
+    def path(self, given: str) -> Path:
+        """A path of the settings, absolute."""
+        return (self.file.parent if self.file is not None else Path.cwd()) / given
+
 
 def settings(root: str) -> Settings:
     """Those of the nearest folder, from ``root`` upward, that has any. What is wrong with them is a BadSetting."""
     for folder in (Path(root), *Path(root).parents):
         for name in (OWN_FILE, SHARED_FILE):
-            table = _table(folder / name)
-            if table is not None:
-                return _read(table, folder / name)
+            found = _from(folder / name)
+            if found is not None:
+                return found
     return Settings()
 
 
-def _table(file: Path) -> Mapping[str, Any] | None:
-    """The tool's own table; None if the file says nothing about it."""
+def settings_in(file: Path) -> Settings:
+    """Those of a file that was named. That it is not there, or says nothing about this tool, is a BadSetting."""
+    if not file.is_file():
+        raise BadSetting(f"{file}: no such file")
+    found = _from(file.absolute())
+    if found is None:
+        raise BadSetting(f"{file}: has no table tool.{TABLE}")
+    return found
+
+
+def _from(file: Path) -> Settings | None:
+    """None if there is no such file, or it says nothing about this tool."""
     try:
         text = file.read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -52,42 +76,28 @@ def _table(file: Path) -> Mapping[str, Any] | None:
         import tomli as tomllib
 
     try:
-        found: Any = tomllib.loads(text)
+        table: Any = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise BadSetting(f"{file}: {error}") from None
     if file.name == SHARED_FILE:
-        found = found.get("tool", {}).get(TABLE)
-        if found is not None and not isinstance(found, dict):
+        table = table.get("tool", {}).get(TABLE)
+        if table is None:
+            return None
+        if not isinstance(table, dict):
             raise BadSetting(f"{file}: tool.{TABLE} has to be a table")
-    return found  # type: ignore[no-any-return]
+    return _read(table, file)
 
 
 def _read(table: Mapping[str, Any], file: Path) -> Settings:
-    known = [field.name.replace("_", "-") for field in fields(Settings)]
+    from fsdp2_lint.settings.keys import KEYS
+
     values: dict[str, Any] = {}
     for key, value in table.items():
-        if key not in known:
-            near = difflib.get_close_matches(key, known, n=1, cutoff=0.3)
-            hint = f"; did you mean {near[0]}?" if near else f" (known: {', '.join(known)})"
+        if key not in KEYS:
+            hint = nearest(key, KEYS) or f" (known: {', '.join(KEYS)})"
             raise BadSetting(f"{file}: unknown setting {key!r}{hint}")
-        name = key.replace("-", "_")
         try:
-            values[name] = _READERS[name](value)
+            values[key.replace("-", "_")] = KEYS[key].read(value)
         except ValueError as error:
             raise BadSetting(f"{file}: {key}: {error}") from None
-    return Settings(**values)
-
-
-def _version(value: Any) -> Version:
-    if not isinstance(value, str):  # 2.10 as a number would be 2.1
-        raise ValueError(f'has to be text, such as "2.8", and is {value!r}')
-    return parse(value)
-
-
-def _switch(value: Any) -> bool:
-    if not isinstance(value, bool):
-        raise ValueError(f"has to be true or false, and is {value!r}")
-    return value
-
-
-_READERS: Mapping[str, Callable[[Any], Any]] = {"target_torch": _version, "zero2": _switch}
+    return Settings(**values, file=file)

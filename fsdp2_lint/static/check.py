@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -55,6 +55,7 @@ class Result:
     models: list[ModelVerdicts] = field(default_factory=list)
     files: int = 0
     out_of_budget: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
     broken: list[tuple[str, str]] = field(default_factory=list)
     traces: list[str] = field(default_factory=list)
 
@@ -67,21 +68,33 @@ def check(
     overlay: Mapping[str, bytes] | None = None,
     rules: Sequence[Rule],
     target: Version | None = None,
+    source_roots: Sequence[str] = (),
+    entry_points: Sequence[str] = (),
     dump_trace: bool = False,
+    progress: Callable[[str], None] | None = None,
 ) -> Result:
     """Analyse ``files`` as one program. Nothing in them is imported or executed.
 
     ``explicit`` names the files that the user asked for one by one: those are entry points
     even if they look like tests. ``overlay`` gives contents that are not on disk. ``target`` is
     the torch that was stated for all files; None leaves it to what each says it runs on.
+    ``source_roots`` are folders for absolute imports, ``entry_points`` files (``train.py``) or functions
+    (``train.py:main``) that come first. ``progress`` is told each entry.
     """
     result = Result(files=len(files))
     failure: list[BaseException] = []
+    project = Project(Path(root), dict(overlay or {}), [Path(each) for each in source_roots])
+    project.files = list(files)
+    project.target = target
+    project.entry_points = list(entry_points)
 
     def work() -> None:
         try:
             with garbage.by_hand():
-                _check(result, files, root, explicit, overlay, rules, target, dump_trace)
+                driver = Driver(
+                    project, Court(rules), explicit=frozenset(explicit), keep_traces=dump_trace, progress=progress
+                )
+                _check(result, project, driver, rules)
         except BaseException as error:  # handed over to the caller's thread
             failure.append(error)
 
@@ -99,21 +112,13 @@ def check(
     return result
 
 
-def _check(
-    result: Result, files: Sequence[str], root: str, explicit: Collection[str],
-    overlay: Mapping[str, bytes] | None, rules: Sequence[Rule],
-    target: Version | None, dump_trace: bool,
-) -> None:  # fmt: skip
-    project = Project(Path(root), dict(overlay or {}))
-    project.files = list(files)
-    project.target = target
-    court = Court(rules)
-    driver = Driver(project, court, explicit=frozenset(explicit), keep_traces=dump_trace)
+def _check(result: Result, project: Project, driver: Driver, rules: Sequence[Rule]) -> None:
+    court = driver.court
     driver.run()
     result.findings = _findings(court, driver.found_in)
     result.models = _models(court, {rule.code: rule.witnesses for rule in rules})
     result.problems = [Problem(each.path, each.row, each.column, each.reason) for each in project.unreadable.values()]
-    result.out_of_budget = driver.out_of_budget
+    result.out_of_budget, result.notes = driver.out_of_budget, driver.notes
     result.broken = [*((code, f"{type(error).__name__}: {error}") for code, error in court.broken), *driver.broken]
     result.traces = driver.traces
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from astroid import nodes
 
@@ -34,8 +34,17 @@ FEWEST = {"script": 4_000, "function": 12_000, "class": 12_000}
 
 
 class Driver:
-    def __init__(self, project: Project, court: Court, *, explicit: frozenset[str], keep_traces: bool) -> None:
+    def __init__(
+        self,
+        project: Project,
+        court: Court,
+        *,
+        explicit: frozenset[str],
+        keep_traces: bool,
+        progress: Callable[[str], None] | None = None,
+    ) -> None:
         self.project = project
+        self.progress = progress
         self.court = court
         self.explicit = explicit
         self.keep_traces = keep_traces
@@ -46,6 +55,7 @@ class Driver:
         self.too_long = 0  # entries that sharded and then took too many steps: scripts of one project are alike
         self.in_vain = 0  # of these, steps of entries that sharded nothing
         self.out_of_budget: list[str] = []
+        self.notes: list[str] = []
         self.broken: list[tuple[str, str]] = []
         self.traces: list[str] = []
         self.found_in: dict[tuple[str, str, int], set[str]] = {}  # each finding's programs
@@ -60,6 +70,10 @@ class Driver:
                     self.court.hear(event)
         for event in wrapped_events(self.project) if self.court.hears(Fsdp1Wrapped) else ():
             self.court.hear(event)
+        self.notes.extend(f"entry-points: {name} is not in the files that are checked" for name in plan.absent)
+        for entry in plan.stated:
+            self.reached.add(entry.node)
+            self.run_entry(entry)
         later: list[Entry] = []
         for entry in plan.scripts:
             if plan.news(entry, self.ran) < NEW_PART:
@@ -84,6 +98,8 @@ class Driver:
         if self.steps >= PROJECT_STEPS:
             self.out_of_budget.append(f"{entry.name}: the project's budget of {PROJECT_STEPS} steps was spent before")
             return
+        if self.progress is not None:
+            self.progress(entry.name)
         self.garbage.collect(self.steps)
         machine = Interpreter(
             self.project,

@@ -32,6 +32,8 @@ class Entry:
 class Plan:
     project: Project
     seeds: list[str] = field(default_factory=list)
+    stated: list[Entry] = field(default_factory=list)  # what the project's settings name
+    absent: list[str] = field(default_factory=list)  # what they name and the files that are checked do not hold
     scripts: list[Entry] = field(default_factory=list)
     named: dict[str, frozenset[str]] = field(default_factory=dict)  # what of the project each file mentions
     sharding: list[Definition] = field(default_factory=list)
@@ -177,7 +179,13 @@ def find_entries(project: Project, explicit: frozenset[str]) -> Plan:
 
     plan.reaching = [each for each in plan.reaching if checked(each.path)]
     plan.sharding = [each for each in plan.sharding if each.name and checked(each.path)]
-    for path in [each.path for each in plan.reaching if not each.name]:
+    for name in project.entry_points:
+        if (stated := _stated(project, name)) is not None:
+            plan.stated.append(stated)
+        else:
+            plan.absent.append(name)
+    scripts = {entry.module.path for entry in plan.stated if entry.kind == "script"}
+    for path in [each.path for each in plan.reaching if not each.name and each.path not in scripts]:
         module = project.module(path)
         if module is not None and _is_script(module):
             plan.scripts.append(Entry("script", path, module, module.tree))
@@ -185,6 +193,21 @@ def find_entries(project: Project, explicit: frozenset[str]) -> Plan:
         for base_name, name in inheritance(project, path):
             plan.subclasses.setdefault(base_name, []).append((path, name))
     return plan
+
+
+def _stated(project: Project, name: str) -> Entry | None:
+    """``train.py`` or ``train.py:main``; None if the files that are checked do not hold it."""
+    stem, _, function = name.partition(".py:")
+    path = os.path.realpath(f"{stem}.py" if function else name)
+    module = project.module(path) if path in project.files else None
+    if module is None:
+        return None
+    if not function:
+        return Entry("script", path, module, module.tree)
+    for node in module.tree.body:
+        if isinstance(node, nodes.FunctionDef) and node.name == function:
+            return Entry("function", f"{path}:{function}", module, node)
+    return None
 
 
 def _is_script(module: Module) -> bool:

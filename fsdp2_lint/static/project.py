@@ -6,6 +6,7 @@ import ast
 import os
 import sys
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -85,10 +86,12 @@ def rebuild(tree: ast.Module, name: str, path: str, is_package: bool) -> nodes.M
 
 
 class Project:
-    """Finds files by the imports that name them. Nothing outside ``root`` is read."""
+    """Finds files by the imports that name them. Nothing outside ``root`` and the source roots is read."""
 
-    def __init__(self, root: Path, overlay: dict[str, bytes] | None = None) -> None:
+    def __init__(self, root: Path, overlay: dict[str, bytes] | None = None, source_roots: Sequence[Path] = ()) -> None:
         self.root = root.resolve()
+        self._source_roots = [folder.resolve() for folder in source_roots]
+        self.entry_points: list[str] = []  # files, or file:function, that the project names as its own
         self.unreadable: dict[str, Unreadable] = {}
         self._overlay = overlay or {}
         self._bytes: dict[str, bytes] = dict(self._overlay)
@@ -180,6 +183,9 @@ class Project:
             return self._file(here.joinpath(*parts)) if inside else None
         if not parts or parts[0] in NEVER_LOCAL:
             return None
+        for folder in self._source_roots:
+            if (found := self._file(folder.joinpath(*parts))) and found != importer:
+                return found
         for folder in (here, *here.parents):
             if not self._is(folder / "__init__.py") or folder == here:
                 found = self._file(folder.joinpath(*parts))

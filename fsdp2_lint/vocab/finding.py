@@ -103,6 +103,7 @@ class Finding:
     observed: Observed | None = None
     fix: Fix | None = None
     standing: str = ""  # what a job says to a finding from the source, such as "confirmed at run time"
+    fingerprint: str = ""  # the same where only lines moved; see fsdp2_lint.fingerprints
 
     def __post_init__(self) -> None:
         if not isinstance(self.primary, Label) or not self.primary.site.path:

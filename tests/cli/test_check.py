@@ -78,7 +78,7 @@ def test_nothing_to_check_is_abnormal(cli: Cli, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments", [["--nonsense"], ["--output-format", "sarif"], ["--stdin-filename", "x.py"], ["--color", "pink"]]
+    "arguments", [["--nonsense"], ["--output-format", "grouped"], ["--stdin-filename", "x.py"], ["--color", "pink"]]
 )
 def test_bad_options_are_abnormal(cli: Cli, tree: Path, arguments: list[str]) -> None:
     ran = cli("check", *arguments)

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from fsdp2_lint import registry
-from fsdp2_lint.lint import Report, lint
+from fsdp2_lint.lint import Asked, Report, lint
 from fsdp2_lint.vocab.finding import Finding
 
 _FILE_NAME = re.compile(r"`([\w./-]+\.py)`:")
@@ -122,7 +122,7 @@ def check_program(files: Mapping[str, str], folder: Path) -> list[str]:
 
 def check_folder(path: Path, expected: Iterable[Mark], root: Path) -> list[str]:
     """Check a file or folder as a user does, advice included, and compare with the marks."""
-    report = lint([str(path)], select=["ALL"])
+    report = lint([str(path)], Asked(select=["ALL"]))
     return [*_trouble(report), *differences(expected, report.findings, root.resolve())]
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from fsdp2_lint import registry
-from fsdp2_lint.lint import lint
+from fsdp2_lint.lint import Asked, lint
 from fsdp2_lint.vocab.finding import Edit, Finding
 from tests.pages.harness import Program, programs
 
@@ -34,7 +34,7 @@ def apply(text: str, edits: Iterable[Edit]) -> str:
 
 
 def found(folder: Path, code: str) -> list[Finding]:
-    return [finding for finding in lint([str(folder)], select=[code]).findings if finding.code == code]
+    return [finding for finding in lint([str(folder)], Asked(select=[code])).findings if finding.code == code]
 
 
 def write(folder: Path, files: dict[str, str]) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fsdp2_lint.lint import lint
+from fsdp2_lint.lint import Asked, lint
 from fsdp2_lint.vocab.finding import Finding
 
 NAMED = "from torch.distributed.fsdp import FullyShardedDataParallel as FSDP, ShardingStrategy\n"
@@ -16,7 +16,7 @@ def found(folder: Path, files: dict[str, str], select: str = "FSDP907") -> list[
     (folder / "pyproject.toml").touch()
     for name, text in files.items():
         (folder / name).write_text(text)
-    return lint([str(folder)], select=[select]).findings
+    return lint([str(folder)], Asked(select=[select])).findings
 
 
 @pytest.mark.parametrize(

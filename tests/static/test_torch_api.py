@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from fsdp2_lint.lint import lint
+from fsdp2_lint.lint import Asked, lint
 from fsdp2_lint.static.torch_api import (
     absent,
     history_of_export,
@@ -93,7 +93,7 @@ def test_a_part_of_a_project_may_ask_for_a_newer_torch(tmp_path: Path) -> None:
     (tmp_path / "fsdp" / "requirements.txt").write_text("torch>=2.8\n")
     for folder in (tmp_path, tmp_path / "fsdp"):
         (folder / "train.py").write_text("from torch.distributed.fsdp import fully_shard\n")
-    found = [Path(each.primary.site.path) for each in lint([str(tmp_path)], select=["FSDP906"]).findings]
+    found = [Path(each.primary.site.path) for each in lint([str(tmp_path)], Asked(select=["FSDP906"])).findings]
     assert found == [tmp_path.resolve() / "train.py"]
 
 
@@ -140,5 +140,5 @@ SETTER = "model.set_reshard_after_forward(True)"
 def test_what_is_asked_before_does_not_count(tmp_path: Path, body: str, found: bool) -> None:
     (tmp_path / "pyproject.toml").touch()
     (tmp_path / "train.py").write_text(PROGRAM % body)
-    codes = [each.code for each in lint([str(tmp_path)], select=["FSDP906"], target=(2, 6)).findings]
+    codes = [each.code for each in lint([str(tmp_path)], Asked(select=["FSDP906"], target=(2, 6))).findings]
     assert codes == (["FSDP906"] if found else [])

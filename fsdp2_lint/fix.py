@@ -1,0 +1,82 @@
+"""Mends what findings can mend: round after round in memory, until nothing is left that may be mended."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from fsdp2_lint import syntax
+from fsdp2_lint.edits import Span, Text, overlap
+from fsdp2_lint.lint import Report
+from fsdp2_lint.source import Sources
+
+if TYPE_CHECKING:
+    from fsdp2_lint.vocab.finding import Edit, Finding
+
+MAX_ROUNDS = 10
+
+
+@dataclass(slots=True)
+class Mended:
+    """``report`` is of the files as ``changed`` has them."""
+
+    report: Report
+    changed: dict[str, bytes] = field(default_factory=dict)
+    applied: list[Finding] = field(default_factory=list)
+
+
+def mend(check: Callable[[Mapping[str, bytes]], Report], *, unsafe: bool) -> Mended:
+    """``check`` judges the project with files as given. Nothing is written; a file that would not parse stays as is."""
+    mended = Mended(check({}))
+    for _ in range(MAX_ROUNDS):
+        report = mended.report
+        chosen = _together([each for each in report.findings if each.fix and (each.fix.safe or unsafe)], report.sources)
+        changed = _edited(chosen, report.sources)
+        while spoilt := {path for path, data in changed.items() if data is None}:
+            chosen = [each for each in chosen if not spoilt & {edit.site.path for edit in _edits(each)}]
+            changed = _edited(chosen, report.sources)
+        if not chosen:
+            break
+        mended.changed.update((path, data) for path, data in changed.items() if data is not None)
+        mended.applied.extend(chosen)
+        mended.report = check(mended.changed)
+    return mended
+
+
+def _together(wanted: Sequence[Finding], sources: Sources) -> list[Finding]:
+    """Those whose edits touch no text of others; the rest has its turn in the next round."""
+    texts: dict[str, Text] = {}
+    taken: dict[str, list[Span]] = {}
+    chosen = []
+    for finding in wanted:
+        spans: dict[str, list[Span]] = {}
+        for edit in _edits(finding):
+            path = edit.site.path
+            spans.setdefault(path, []).append(texts.setdefault(path, Text(sources.data(path))).span(edit.site))
+        if not any(overlap(mine, taken.get(path, ())) for path, mine in spans.items()):
+            chosen.append(finding)
+            for path, mine in spans.items():
+                taken.setdefault(path, []).extend(mine)
+    return chosen
+
+
+def _edited(findings: Sequence[Finding], sources: Sources) -> dict[str, bytes | None]:
+    """Each file as it will be; None where that is no Python, or nothing that the file's encoding can write."""
+    edits: dict[str, list[Edit]] = {}
+    for finding in findings:
+        for edit in _edits(finding):
+            edits.setdefault(edit.site.path, []).append(edit)
+    changed: dict[str, bytes | None] = {}
+    for path, mine in edits.items():
+        try:
+            data = Text(sources.data(path)).edited(mine)
+        except ValueError:
+            changed[path] = None
+        else:
+            changed[path] = data if syntax.problem(path, data) is None else None
+    return changed
+
+
+def _edits(finding: Finding) -> tuple[Edit, ...]:
+    return finding.fix.edits if finding.fix is not None else ()

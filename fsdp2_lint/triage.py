@@ -1,0 +1,49 @@
+"""Which findings are shown: severities, selection, per-file ignores, baseline, comments. In this order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+
+from fsdp2_lint.baseline import Baseline
+from fsdp2_lint.registry import Selection
+from fsdp2_lint.settings import Settings
+from fsdp2_lint.settings.patterns import PerFile
+from fsdp2_lint.suppress import Comments
+from fsdp2_lint.vocab.finding import Finding
+
+
+@dataclass(slots=True)
+class Triaged:
+    """``found`` holds all that was selected; each of them is in one of the other lists."""
+
+    found: list[Finding] = field(default_factory=list)
+    shown: list[Finding] = field(default_factory=list)
+    silenced: list[Finding] = field(default_factory=list)  # by a comment
+    set_aside: list[Finding] = field(default_factory=list)  # by per-file-ignores
+    known: list[Finding] = field(default_factory=list)  # by the baseline
+
+
+def triage(
+    findings: Iterable[Finding],
+    selection: Selection,
+    settings: Settings,
+    baseline: Baseline | None,
+    comments: Comments,
+) -> Triaged:
+    told = Triaged()
+    per_file = PerFile(settings.path("."), settings.per_file_ignores)
+    for finding in findings:
+        finding = replace(finding, severity=selection.severity(finding.code, finding.severity))
+        if not selection.shows(finding):
+            continue
+        told.found.append(finding)
+        if comments.silence(finding):  # asked of every finding, so that a comment that is needed counts as used
+            told.silenced.append(finding)
+        elif per_file.ignores(finding.code, finding.primary.site.path):
+            told.set_aside.append(finding)
+        elif baseline is not None and baseline.knows(finding):
+            told.known.append(finding)
+        else:
+            told.shown.append(finding)
+    return told
