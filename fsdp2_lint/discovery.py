@@ -11,6 +11,8 @@ import stat
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from fsdp2_lint import notebooks
+from fsdp2_lint.notebooks import SUFFIX, Notebook
 from fsdp2_lint.settings.patterns import Exclusion
 
 WORDS = (b"fully_shard", b"FSDPModule")
@@ -30,6 +32,7 @@ class Discovered:
     root: str = ""
     words: tuple[bytes, ...] = WORDS
     exclusion: Exclusion = field(default_factory=Exclusion)
+    notebooks: dict[str, Notebook] = field(default_factory=dict)
 
 
 def discover(
@@ -96,7 +99,7 @@ def _walk(top: str, found: Discovered, seen: set[str], exclusion: Exclusion) -> 
         for entry in entries:
             name = entry.name
             try:
-                if name.endswith(".py"):
+                if name.endswith((".py", SUFFIX)):
                     if entry.is_file():  # not a folder, a pipe or a dangling link
                         path = os.path.realpath(entry.path) if entry.is_symlink() else entry.path
                         if path not in seen and not exclusion.skips(path):
@@ -115,11 +118,31 @@ def _read_walked(path: str, found: Discovered) -> None:
         data = found.overlay[path] if path in found.overlay else _read(path)
     except FileNotFoundError:
         return  # deleted since it was listed
+    program = _program(path, data, found)
+    if program is None:
+        return
     found.files.append(path)
     for word in found.words:
-        if word in data:
+        if word in program:
             found.candidates.append(path)
             return
+
+
+def _program(path: str, data: bytes, found: Discovered, *, named: bool = False) -> bytes | None:
+    """What is to be checked of a file: all of it, or the program of a notebook. None if there is nothing to check."""
+    if not path.endswith(SUFFIX):
+        return data
+    try:
+        notebook = notebooks.read(data)
+    except ValueError as error:
+        if named or any(word in data for word in found.words):
+            found.errors.append((path, str(error)))
+        return None
+    if notebook is None:
+        return None
+    found.notebooks[path] = notebook
+    found.overlay[path] = notebook.source
+    return notebook.source
 
 
 def _read_explicit(given: str, path: str, found: Discovered) -> None:
@@ -140,9 +163,12 @@ def _read_explicit(given: str, path: str, found: Discovered) -> None:
 
 
 def _take_explicit(found: Discovered, path: str, data: bytes) -> None:
+    program = _program(path, data, found, named=True)
+    if program is None:
+        return
     found.files.append(path)
-    found.explicit[path] = data
-    if any(word in data for word in found.words):
+    found.explicit[path] = program
+    if any(word in program for word in found.words):
         found.candidates.append(path)
 
 

@@ -12,7 +12,7 @@ from fsdp2_lint.discovery import Discovered, discover, project_root
 from fsdp2_lint.errors import BadSetting, NothingToCheck
 from fsdp2_lint.settings import Settings, settings
 from fsdp2_lint.settings.patterns import Exclusion, Patterns
-from fsdp2_lint.source import Sources, display_path, finding_in_characters, labels_in_characters
+from fsdp2_lint.source import Sources, display_path
 from fsdp2_lint.vocab.target import NEWEST, Version
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from fsdp2_lint.registry import Selection
     from fsdp2_lint.static.check import ModelVerdicts, Result
     from fsdp2_lint.suppress import Comments
-    from fsdp2_lint.vocab.finding import Finding
+    from fsdp2_lint.vocab.finding import Finding, Site
     from fsdp2_lint.vocab.rule import Rule
 
 
@@ -116,7 +116,9 @@ def lint(
     told what is being looked at.
     """
     found, given = found_files(paths, asked, overlay)
-    report = Report(files=found.files, candidates=len(found.candidates), sources=Sources(found.overlay))
+    report = Report(
+        files=found.files, candidates=len(found.candidates), sources=Sources(found.overlay, found.notebooks)
+    )
     report.root, report.settings = found.root, given
     report.failures = [f"{display_path(path)}: {reason}" for path, reason in found.errors]
     if not found.files and not found.errors and not asked.force_exclude:
@@ -127,7 +129,8 @@ def lint(
             _report_problem(report, path, *problem)
     if found.candidates:
         _run_engine(report, found, asked, progress)
-    report.findings.sort(key=_place)
+    for told in (report.findings, report.silenced, report.known, report.set_aside):
+        told[:] = sorted((finding.with_sites(report.sources.in_cell) for finding in told), key=_place)
     return report
 
 
@@ -160,7 +163,7 @@ def _run_engine(report: Report, found: Discovered, asked: Asked, progress: Calla
     asked_for = set(found.files)
     # Imports lead out of the files that were given: what lies wholly elsewhere was not asked for.
     of_interest = [
-        finding_in_characters(finding, report.sources)
+        finding.with_sites(report.sources.in_characters)
         for finding in result.findings
         if any(site.path in asked_for for site in finding.sites)
     ]
@@ -170,18 +173,7 @@ def _run_engine(report: Report, found: Discovered, asked: Asked, progress: Calla
     )
     report.silenced, report.known, report.set_aside = told.silenced, told.known, told.set_aside
     report.findings.extend(told.shown)
-    report.models = [
-        replace(
-            model,
-            site=report.sources.in_characters(model.site),
-            clauses=tuple(
-                replace(clause, evidence=labels_in_characters(clause.evidence, report.sources))
-                for clause in model.clauses
-            ),
-        )
-        for model in result.models
-        if model.site.path in asked_for
-    ]
+    report.models = [_told_in_cells(model, report.sources) for model in result.models if model.site.path in asked_for]
     report.traces = list(result.traces)
     report.failures.extend(f"internal error in {what}: {error}" for what, error in result.broken)
     report.notes.extend(result.notes)
@@ -207,6 +199,19 @@ def _unused(found: Discovered, comments: Comments, judged: Collection[str]) -> l
     return list(unused(named, comments, judged, {*registry.OWN_CODES, *(rule.code for rule in registry.rules())}))
 
 
+def _told_in_cells(model: ModelVerdicts, sources: Sources) -> ModelVerdicts:
+    """Columns in characters, rows of notebooks in cells."""
+
+    def told(site: Site) -> Site:
+        return sources.in_cell(sources.in_characters(site))
+
+    clauses = tuple(
+        replace(clause, evidence=tuple(replace(label, site=told(label.site)) for label in clause.evidence))
+        for clause in model.clauses
+    )
+    return replace(model, site=told(model.site), clauses=clauses)
+
+
 def _report_problem(report: Report, path: str, row: int, column: int, message: str) -> None:
     if syntax.is_syntax_error(message):
         report.findings.append(syntax.finding(path, row, column, message))
@@ -214,6 +219,6 @@ def _report_problem(report: Report, path: str, row: int, column: int, message: s
         report.failures.append(f"{display_path(path)}: {message}")
 
 
-def _place(finding: Finding) -> tuple[str, int, int, str, str]:
+def _place(finding: Finding) -> tuple[str, int, int, int, str, str]:
     site = finding.primary.site
-    return site.path, site.row, site.column, finding.code, finding.message
+    return site.path, site.cell, site.row, site.column, finding.code, finding.message

@@ -12,7 +12,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from fsdp2_lint.vocab.finding import Finding, Label, Site
+    from fsdp2_lint.notebooks import Notebook
+    from fsdp2_lint.vocab.finding import Site
 
 _NEWLINE = re.compile(r"\r\n|\r|\n")
 
@@ -20,8 +21,11 @@ _NEWLINE = re.compile(r"\r\n|\r|\n")
 class Sources:
     """Files, read once. A file that cannot be read has no lines; that is reported elsewhere."""
 
-    def __init__(self, overlay: Mapping[str, bytes] | None = None) -> None:
+    def __init__(
+        self, overlay: Mapping[str, bytes] | None = None, notebooks: Mapping[str, Notebook] | None = None
+    ) -> None:
         self._data: dict[str, bytes] = dict(overlay or {})
+        self._notebooks = notebooks or {}
         self._lines: dict[str, list[str]] = {}
 
     def data(self, path: str) -> bytes:
@@ -41,6 +45,15 @@ class Sources:
             lines = self._lines[path] = _NEWLINE.split(decode(self.data(path)))
         return lines[row - 1] if 0 < row <= len(lines) else None
 
+    def at(self, site: Site) -> str | None:
+        """The first line of a place as findings have it: in a notebook, of its cell."""
+        return self.line(site.path, self._notebooks[site.path].row(site) if site.cell else site.row)
+
+    def in_cell(self, site: Site) -> Site:
+        """A place of the program that a notebook makes up, as one in its cell."""
+        notebook = self._notebooks.get(site.path)
+        return notebook.place(site) if notebook is not None else site
+
     def in_characters(self, site: Site) -> Site:
         """A place as syntax trees give it, in bytes of UTF-8, as editors count: in characters."""
         column = self._characters(site.path, site.row, site.column)
@@ -52,19 +65,6 @@ class Sources:
         if line is None or line.isascii() or column < 1:
             return column
         return len(line.encode("utf-8", "replace")[: column - 1].decode("utf-8", "replace")) + 1
-
-
-def finding_in_characters(finding: Finding, sources: Sources) -> Finding:
-    (primary,) = labels_in_characters((finding.primary,), sources)
-    fix = finding.fix
-    if fix is not None:
-        edits = tuple(replace(edit, site=sources.in_characters(edit.site)) for edit in fix.edits)
-        fix = replace(fix, edits=edits)
-    return replace(finding, primary=primary, related=labels_in_characters(finding.related, sources), fix=fix)
-
-
-def labels_in_characters(labels: tuple[Label, ...], sources: Sources) -> tuple[Label, ...]:
-    return tuple(replace(label, site=sources.in_characters(label.site)) for label in labels)
 
 
 def decode(data: bytes) -> str:
@@ -83,3 +83,14 @@ def display_path(path: str) -> str:
     if path.startswith(here.rstrip(os.sep) + os.sep):
         return path[len(here.rstrip(os.sep)) + 1 :]
     return path
+
+
+def line_of(site: Site) -> str:
+    """``path:row`` as people read it; in a notebook ``path:cell 3:row``."""
+    cell = f"cell {site.cell}:" if site.cell else ""
+    return f"{display_path(site.path)}:{cell}{site.row}"
+
+
+def place(site: Site) -> str:
+    """The same with the column."""
+    return f"{line_of(site)}:{site.column}"

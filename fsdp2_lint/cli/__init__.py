@@ -17,7 +17,7 @@ import click
 from fsdp2_lint import __version__
 from fsdp2_lint.cli.streams import ABNORMAL, close_quietly, complain
 
-COMMANDS = ("check", "contract", "explain", "report", "rules", "run")
+COMMANDS = ("check", "contract", "explain", "report", "rules", "run", "verify")
 
 
 class Commands(click.Group):

@@ -156,14 +156,20 @@ class refused:
             raise Failure(str(error)) from None
 
 
-def analyse(options: Options, asked: Asked | None = None, overlay: Mapping[str, bytes] | None = None) -> Report:
-    """Run the checker over what the command line names."""
+def analyse(
+    options: Options,
+    asked: Asked | None = None,
+    overlay: Mapping[str, bytes] | None = None,
+    paths: Sequence[str] | None = None,
+) -> Report:
+    """Run the checker over what the command line names, or over other paths."""
     from fsdp2_lint.cli.progress import Progress
     from fsdp2_lint.lint import lint
 
     given = dict([options.stdin] if options.stdin is not None else [])
+    files = {**given, **(overlay or {})}
     with refused(), Progress() as progress:
-        return lint(options.named, asked or options.asked, overlay={**given, **(overlay or {})}, progress=progress)
+        return lint(paths or options.named, asked or options.asked, overlay=files, progress=progress)
 
 
 def say_problems(report: Report) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from fsdp2_lint.output.terminal import Paint, clean
 from fsdp2_lint.output.words import context
-from fsdp2_lint.source import Sources, display_path
+from fsdp2_lint.source import Sources, line_of, place
 from fsdp2_lint.vocab.finding import Finding
 
 
@@ -16,11 +16,10 @@ def render(findings: Sequence[Finding], sources: Sources, *, color: bool = False
 
 
 def _line(finding: Finding, paint: Paint) -> str:
-    site = finding.primary.site
-    place = f"{clean(display_path(site.path))}:{site.row}:{site.column}:"
+    at = f"{clean(place(finding.primary.site))}:"
     severity = finding.severity.value
-    see = ", ".join(f"{clean(display_path(label.site.path))}:{label.site.row}" for label in finding.related)
+    see = ", ".join(clean(line_of(label.site)) for label in finding.related)
     return (
-        f"{paint(place, 'bold')} {paint(f'{finding.code} {severity}', severity)} {clean(finding.message)}"
+        f"{paint(at, 'bold')} {paint(f'{finding.code} {severity}', severity)} {clean(finding.message)}"
         f" [{finding.name}]{f' (see {see})' if see else ''}{''.join(f' ({each})' for each in context(finding))}"
     )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from fsdp2_lint.output.terminal import Paint, clean
 from fsdp2_lint.report.codec import label_as_json, site_as_json
-from fsdp2_lint.source import display_path
+from fsdp2_lint.source import line_of, place
 
 if TYPE_CHECKING:
     from fsdp2_lint.static.check import ClauseVerdict, ModelVerdicts
@@ -23,9 +23,7 @@ def render_text(models: Sequence[ModelVerdicts], names: Mapping[str, str], *, co
 
 
 def _model(model: ModelVerdicts, names: Mapping[str, str], paint: Paint) -> Iterator[str]:
-    site = model.site
-    place = f"{clean(display_path(site.path))}:{site.row}:{site.column}"
-    yield f"{paint(clean(model.label), 'bold')} ({place})"
+    yield f"{paint(clean(model.label), 'bold')} ({clean(place(model.site))})"
     width = max((len(names.get(clause.code, "")) for clause in model.clauses), default=0)
     for clause in model.clauses:
         word = paint(f"{clause.word:<8}", _STYLES[clause.word])
@@ -38,7 +36,7 @@ def _model(model: ModelVerdicts, names: Mapping[str, str], paint: Paint) -> Iter
 
 def _because(clause: ClauseVerdict) -> Iterator[str]:
     for label in clause.evidence:
-        yield f"{clean(display_path(label.site.path))}:{label.site.row}: {clean(label.message)}"
+        yield f"{clean(line_of(label.site))}: {clean(label.message)}"
     yield from (clean(reason) for reason in clause.reasons)
     if clause.settled_by:
         yield f"settled by: {clean(clause.settled_by)}"

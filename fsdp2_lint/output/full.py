@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from fsdp2_lint.output.snippet import Mark, snippet
 from fsdp2_lint.output.terminal import Paint, clean
 from fsdp2_lint.output.words import context
-from fsdp2_lint.source import Sources, display_path
+from fsdp2_lint.source import Sources, place
 from fsdp2_lint.vocab.finding import Confidence, Finding
 
 
@@ -22,13 +22,14 @@ def _lines(finding: Finding, sources: Sources, paint: Paint) -> Iterator[str]:
     head = f"{finding.code} {severity}{likely} {finding.name}"
     yield f"{paint(head, severity)}: {paint(clean(finding.message), 'bold')}"
     gutter = max(len(str(site.row)) for site in finding.sites)
-    by_file: dict[str, list[Mark]] = {finding.primary.site.path: [Mark(finding.primary, "^", severity)]}
-    for label in finding.related:
-        by_file.setdefault(label.site.path, []).append(Mark(label, "-", "blue"))
-    for number, (path, marks) in enumerate(by_file.items()):
+    by_file: dict[tuple[str, int], list[Mark]] = {}  # in a notebook, by cell
+    for label in (finding.primary, *finding.related):
+        mark = Mark(label, "^", severity) if label is finding.primary else Mark(label, "-", "blue")
+        by_file.setdefault((label.site.path, label.site.cell), []).append(mark)
+    for number, marks in enumerate(by_file.values()):
         arrow = paint(" " * gutter + (":::" if number else "-->"), "blue")
         site = marks[0].label.site
-        yield f"{arrow} {clean(display_path(path))}:{site.row}:{site.column}"
+        yield f"{arrow} {clean(place(site))}"
         yield from snippet(marks, sources, gutter, paint)
     yield paint(" " * (gutter + 1) + "|", "blue")
     equals = paint(" " * (gutter + 1) + "=", "blue")

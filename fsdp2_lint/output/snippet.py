@@ -32,7 +32,7 @@ def snippet(marks: Sequence[Mark], sources: Sources, gutter: int, paint: Paint) 
             yield paint("." * max(3, gutter), "blue")
         shown = row
         here = sorted((mark for mark in marks if mark.label.site.row == row), key=lambda mark: mark.label.site.column)
-        source = sources.line(here[0].label.site.path, row)
+        source = sources.at(here[0].label.site)
         if source is None:  # the file changed or went away since it was checked
             for mark in here:
                 yield f"{bar} {paint(clean(mark.label.message), mark.style)}"

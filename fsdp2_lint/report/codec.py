@@ -10,7 +10,10 @@ from ..vocab.finding import Confidence, Finding, Fix, Label, Moment, Observed, S
 
 
 def finding_as_json(finding: Finding) -> dict[str, Any]:
-    """``ranks``, ``step`` and ``fqn`` are there where a job was watched, ``standing`` where a job judged the source."""
+    """``ranks``, ``step`` and ``fqn`` are there where a job was watched, ``standing`` where a job judged the source.
+
+    ``fingerprint`` is there where the source was checked: a job knows no other findings on the same line.
+    """
     values: dict[str, Any] = {
         "code": finding.code,
         "name": finding.name,
@@ -30,6 +33,8 @@ def finding_as_json(finding: Finding) -> dict[str, Any]:
         values["fqn"] = finding.observed.fqn or None
     if finding.standing:
         values["standing"] = finding.standing
+    if finding.fingerprint:
+        values["fingerprint"] = finding.fingerprint
     return values
 
 
@@ -47,6 +52,7 @@ def finding_from_json(values: Mapping[str, Any]) -> Finding:
         related=tuple(Label(site_from_json(each), each["message"]) for each in values["related"]),
         help=values["help"],
         observed=observed,
+        fingerprint=values.get("fingerprint", ""),
     )
 
 
@@ -62,6 +68,7 @@ def site_as_json(site: Site) -> dict[str, Any]:
     # A site whose end is not known ends where it starts.
     return {
         "filename": site.path,
+        **({"cell": site.cell} if site.cell else {}),
         "location": {"row": site.row, "column": site.column},
         "end_location": {"row": site.end_row or site.row, "column": site.end_column if site.end_row else site.column},
     }
@@ -69,7 +76,8 @@ def site_as_json(site: Site) -> dict[str, Any]:
 
 def site_from_json(values: Mapping[str, Any]) -> Site:
     start, end = values["location"], values["end_location"]
-    return Site(values["filename"], start["row"], start["column"], end["row"], end["column"])
+    place = (start["row"], start["column"], end["row"], end["column"])
+    return Site(values["filename"], *place, cell=values.get("cell", 0))
 
 
 def fact_as_json(fact: Fact) -> dict[str, Any]:

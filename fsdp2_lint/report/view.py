@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..registry import Selection
-from ..source import Sources, finding_in_characters
+from ..source import Sources
 from ..suppress import partition
 from ..vocab.facts import in_words
 from ..vocab.finding import Finding
@@ -41,6 +41,6 @@ class View:
 
 def view(report: JobReport, selection: Selection) -> View:
     sources = Sources()
-    wanted = [finding_in_characters(each, sources) for each in report.findings if selection.shows(each)]
+    wanted = [each.with_sites(sources.in_characters) for each in report.findings if selection.shows(each)]
     shown, silenced = partition(wanted, sources)
     return View(report, shown, silenced, sources)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from enum import Enum
 
 DOCS_URL = "https://fsdp2-lint.github.io/fsdp2-lint/rules/"
@@ -30,6 +31,7 @@ class Site:
     column: int = 1
     end_row: int = 0
     end_column: int = 0
+    cell: int = 0  # of a notebook, from 1; rows then count from its first one
 
     def __str__(self) -> str:
         return f"{self.path}:{self.row}"
@@ -116,6 +118,18 @@ class Finding:
     @property
     def sites(self) -> tuple[Site, ...]:
         return (self.primary.site, *(label.site for label in self.related))
+
+    def with_sites(self, change: Callable[[Site], Site]) -> Finding:
+        """The same finding with each place changed."""
+        fix = self.fix
+        if fix is not None:
+            fix = replace(fix, edits=tuple(replace(edit, site=change(edit.site)) for edit in fix.edits))
+        return replace(
+            self,
+            primary=replace(self.primary, site=change(self.primary.site)),
+            related=tuple(replace(label, site=change(label.site)) for label in self.related),
+            fix=fix,
+        )
 
     @property
     def key(self) -> tuple[str, str, int]:

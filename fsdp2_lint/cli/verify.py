@@ -1,0 +1,49 @@
+"""``fsdp2-lint verify``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from fsdp2_lint.cli.options import Options, analyse, say_problems, shared
+from fsdp2_lint.cli.streams import Failure, deliver, note
+from fsdp2_lint.output import comparison
+
+if TYPE_CHECKING:
+    from fsdp2_lint.vocab.finding import Finding
+
+
+@click.command()
+@shared
+@click.option("--since", required=True, metavar="FILE", help="What `check --output-format json -o FILE` found before.")
+@click.option("--output-format", type=click.Choice(comparison.FORMATS), default="text", show_default=True)
+def verify(since: str, output_format: str, **given: Any) -> int:
+    """Say what became of findings: fixed, remaining, silenced instead of fixed, removed, new.
+
+    A finding counts as fixed only if it is not found without comments, baseline and ignores
+    either. Exit codes: 0 all are fixed and nothing is new, 1 otherwise, 2 abnormal.
+    """
+    from fsdp2_lint.verify import compare
+
+    options = Options(**given)
+    before = _read(since)
+    compared = compare(before, options.named, options.asked, lambda paths, asked: analyse(options, asked, paths=paths))
+    say_problems(compared.report)
+    deliver(comparison.render(output_format, compared, color=options.colored), options.output_file)
+    note(comparison.summary(compared))
+    return options.exit_code(compared.report, found=not compared.clean)
+
+
+def _read(file: str) -> list[Finding]:
+    from fsdp2_lint.report.codec import finding_from_json
+
+    try:
+        held = json.loads(Path(file).read_text(encoding="utf-8"))
+        return [finding_from_json(each) for each in (held if isinstance(held, list) else [held])]
+    except OSError as error:
+        raise Failure(f"{file}: cannot be read: {error.strerror or error}") from None
+    except (ValueError, LookupError, TypeError, AttributeError):
+        raise Failure(f"{file}: does not hold what `check --output-format json` prints") from None

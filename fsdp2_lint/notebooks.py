@@ -1,0 +1,94 @@
+"""Notebooks as one program: the code cells in order, and its places as places in cells.
+
+Nothing of Jupyter is needed: a notebook is JSON (nbformat 4, https://nbformat.readthedocs.io).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from bisect import bisect_right
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from fsdp2_lint.vocab.finding import Site
+
+SUFFIX = ".ipynb"
+# What IPython takes for itself: magics, commands of the shell, help. Of cell magics these run their cell as Python.
+_PLAIN_MAGICS = ("%%time", "%%timeit", "%%capture", "%%prun")
+_MAGIC = re.compile(r"^(\s*)(%%?[A-Za-z]|!|\?|[\w.]+\?\??\s*$)")
+_ASSIGNED = re.compile(r"^(\s*[\w.,\s]+=\s*)[%!].*$")
+
+
+@dataclass(frozen=True, slots=True)
+class Notebook:
+    """``source`` is the program; ``first_rows`` and ``cells`` say with which row each code cell begins.
+
+    Cells are counted from 1 over all cells, as their reader counts them.
+    """
+
+    source: bytes
+    first_rows: tuple[int, ...]
+    cells: tuple[int, ...]
+
+    def place(self, site: Site) -> Site:
+        """A place of the program as one in its cell."""
+        at = max(bisect_right(self.first_rows, site.row) - 1, 0)
+        before = self.first_rows[at] - 1
+        end_row = site.end_row - before if site.end_row else 0
+        return replace(site, row=site.row - before, end_row=end_row, cell=self.cells[at])
+
+    def row(self, site: Site) -> int:
+        """The row of the program for a place in a cell."""
+        return site.row + self.first_rows[self.cells.index(site.cell)] - 1
+
+
+def read(data: bytes) -> Notebook | None:
+    """None if its language is another one. ValueError if it is no notebook; the text says why."""
+    try:
+        held: Any = json.loads(data)
+    except ValueError as error:
+        raise ValueError(f"is no notebook: {error}") from None
+    if not isinstance(held, dict) or not isinstance(held.get("cells"), list):
+        raise ValueError("is no notebook of format 4: it has no list of cells")
+    if _language(held) != "python":
+        return None
+    lines: list[str] = []
+    first_rows, cells = [], []
+    for number, cell in enumerate(held["cells"], start=1):
+        if isinstance(cell, dict) and cell.get("cell_type") == "code":
+            first_rows.append(len(lines) + 1)
+            cells.append(number)
+            lines += _program(_text(cell.get("source", "")))
+    source = "".join(f"{line}\n" for line in lines)
+    return Notebook(source.encode("utf-8", "replace"), tuple(first_rows) or (1,), tuple(cells) or (1,))
+
+
+def _language(held: dict[str, Any]) -> str:
+    metadata = held.get("metadata")
+    for key, name in (("language_info", "name"), ("kernelspec", "language")):
+        part = metadata.get(key) if isinstance(metadata, dict) else None
+        if isinstance(part, dict) and isinstance(part.get(name), str):
+            return str(part[name]).lower()
+    return "python"
+
+
+def _text(source: Any) -> str:
+    return "".join(map(str, source)) if isinstance(source, list) else str(source)
+
+
+def _program(text: str) -> list[str]:
+    """The rows of a cell, as many as it has, with what is not Python made harmless."""
+    lines = text.split("\n")
+    if lines[0].startswith("%%") and not lines[0].startswith(_PLAIN_MAGICS):
+        return ["#" for _ in lines]  # HTML, bash, or a file that is written
+    return [_line(line) for line in lines]
+
+
+def _line(line: str) -> str:
+    if assigned := _ASSIGNED.match(line):
+        return f"{assigned[1]}get_ipython()"
+    if magic := _MAGIC.match(line):
+        return f"{magic[1]}pass"
+    return line.replace("\r", "")

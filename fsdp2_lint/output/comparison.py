@@ -1,0 +1,83 @@
+"""What ``verify`` says: for people and for programs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from fsdp2_lint.output.terminal import Paint, clean
+from fsdp2_lint.report.codec import finding_as_json
+from fsdp2_lint.source import place
+
+if TYPE_CHECKING:
+    from fsdp2_lint.verify import Comparison, Gone
+    from fsdp2_lint.vocab.finding import Finding
+
+FORMATS = ("text", "json")
+_WORDS = {
+    "fixed": "bold",
+    "remaining": "error",
+    "silenced": "error",
+    "removed": "error",
+    "new": "error",
+}
+
+
+def render(name: str, compared: Comparison, *, color: bool = False) -> str:
+    if name == "json":
+        return json.dumps(_as_json(compared), indent=2) + "\n"
+    return "".join(f"{line}\n" for line in _lines(compared, Paint(color)))
+
+
+def summary(compared: Comparison) -> str:
+    """``2 fixed, 1 silenced instead of fixed.``"""
+    said = [
+        f"{len(getattr(compared, name))} {words}"
+        for name, words in (
+            ("fixed", "fixed"),
+            ("remaining", "remaining"),
+            ("silenced", "silenced instead of fixed"),
+            ("removed", "removed with the sharding"),
+            ("new", "new"),
+        )
+        if getattr(compared, name)
+    ]
+    return f"{', '.join(said) or 'There was nothing to fix'}."
+
+
+def _lines(compared: Comparison, paint: Paint) -> Iterator[str]:
+    for word, style in _WORDS.items():
+        for each in getattr(compared, word):
+            finding = each if word in ("remaining", "new") else each.finding
+            said = f"{paint(f'{word:<9}', style)} {_where(finding)} {finding.code} {clean(finding.message)}"
+            yield said + "".join(f" ({clean(because)})" for because in _because(word, each))
+
+
+def _because(word: str, each: Gone) -> Sequence[str]:
+    if word == "fixed":
+        if each.verdict == "unknown":
+            return [f"not found any more, but not proved either: {'; '.join(each.reasons)}"]
+        nothing_left = "not found any more; nothing is left that the clause judges"
+        return ["the clause is upheld"] if each.verdict == "upheld" else [nothing_left]
+    return each.reasons if word in ("silenced", "removed") else ()
+
+
+def _where(finding: Finding) -> str:
+    return clean(place(finding.primary.site))
+
+
+def _as_json(compared: Comparison) -> dict[str, Any]:
+    return {
+        "clean": compared.clean,
+        **{
+            word: [{**finding_as_json(each.finding), **_standing(each)} for each in getattr(compared, word)]
+            for word in ("fixed", "silenced", "removed")
+        },
+        "remaining": [finding_as_json(each) for each in compared.remaining],
+        "new": [finding_as_json(each) for each in compared.new],
+    }
+
+
+def _standing(each: Gone) -> dict[str, Any]:
+    return {"verdict": each.verdict or None, "reasons": list(each.reasons)}

@@ -1,0 +1,136 @@
+"""What became of findings: fixed, remaining, silenced instead of fixed, removed with their code; and what is new.
+
+An edit that makes a finding disappear is no proof of a mend. So each finding that is gone is looked for once more
+without comments, baseline, ignores and excludes, and the verdict of its clause is told: upheld, or unknown and why.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from fsdp2_lint.lint import Asked, Report
+from fsdp2_lint.settings import Settings
+
+if TYPE_CHECKING:
+    from fsdp2_lint.vocab.finding import Finding
+
+Check = Callable[[Sequence[str], Asked], Report]
+
+
+@dataclass(frozen=True, slots=True)
+class Gone:
+    """A finding of before that is not reported any more, and how that stands."""
+
+    finding: Finding
+    verdict: str = ""  # upheld, unknown or not judged
+    reasons: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class Comparison:
+    """``report`` is of now. ``silenced`` and ``removed`` are gone and not fixed; ``reasons`` say why."""
+
+    report: Report
+    fixed: list[Gone] = field(default_factory=list)
+    remaining: list[Finding] = field(default_factory=list)
+    silenced: list[Gone] = field(default_factory=list)
+    removed: list[Gone] = field(default_factory=list)
+    new: list[Finding] = field(default_factory=list)
+
+    @property
+    def clean(self) -> bool:
+        return not (self.remaining or self.silenced or self.removed or self.new)
+
+
+def compare(before: Sequence[Finding], paths: Sequence[str], asked: Asked, check: Check) -> Comparison:
+    """Judge ``paths`` as ``asked`` and say what became of the findings ``before``."""
+    report = check(paths, asked)
+    result = Comparison(report)
+    result.remaining, gone, result.new = _pair(before, report.findings)
+    if not gone:
+        return result
+    bare = check(_with_files(paths, gone), _bare(asked, report.settings))
+    still = [*bare.findings, *bare.silenced, *bare.known, *bare.set_aside]
+    _, _, rest = _pair(result.remaining, still)  # what is reported anyhow explains nothing that is gone
+    _, mended, _ = _pair(gone, rest)
+    hidden = [finding for finding in gone if finding not in mended]
+    result.silenced = [Gone(finding, reasons=(_hidden_by(finding, report),)) for finding in hidden]
+    for finding in mended:
+        if not bare.models:
+            result.removed.append(Gone(finding, "not judged", ("no model is sharded with FSDP2 any more",)))
+        else:
+            result.fixed.append(_judged(finding, bare))
+    return result
+
+
+def _pair(before: Iterable[Finding], now: Iterable[Finding]) -> tuple[list[Finding], list[Finding], list[Finding]]:
+    """Those of now that were there before, those of before that are gone, and those of now that are new.
+
+    The same fingerprint first; then the same words in the same file; then the same code in the same file: of a fault
+    that was moved about, nobody can say that it is mended.
+    """
+    same: list[Finding] = []
+    gone, new = list(before), list(now)
+    for key in (
+        lambda finding: (finding.code, finding.fingerprint or finding.key),
+        lambda finding: (finding.code, finding.primary.site.path, finding.message),
+        lambda finding: (finding.code, finding.primary.site.path),
+    ):
+        left = []
+        for finding in gone:
+            found = next((each for each in new if key(each) == key(finding)), None)
+            if found is None:
+                left.append(finding)
+            else:
+                same.append(found)
+                new.remove(found)
+        gone = left
+    return same, gone, new
+
+
+def _with_files(paths: Sequence[str], findings: Iterable[Finding]) -> list[str]:
+    """Also files that a setting leaves out by now."""
+    named = dict.fromkeys(site.path for finding in findings for site in finding.sites)
+    return [*paths, *(path for path in named if os.path.isfile(path))]
+
+
+def _bare(asked: Asked, given: Settings) -> Asked:
+    """The same without anything that hides findings, and with all clauses, which say whether anything is sharded."""
+    settings = Settings(
+        source_roots=given.source_roots,
+        entry_points=given.entry_points,
+        target_torch=given.target_torch,
+        respect_gitignore=False,
+        file=given.file,
+    )
+    return replace(
+        asked,
+        select=("ALL",),
+        extend_select=(),
+        ignore=(),
+        settings=settings,
+        baseline=None,
+        force_exclude=False,
+    )
+
+
+def _hidden_by(finding: Finding, report: Report) -> str:
+    for hidden, why in (
+        (report.silenced, "a comment silences it"),
+        (report.known, "the baseline holds it"),
+        (report.set_aside, "per-file-ignores leaves it out"),
+    ):
+        if _pair([finding], hidden)[0]:
+            return why
+    return "a setting or an option leaves it or its file out"
+
+
+def _judged(finding: Finding, report: Report) -> Gone:
+    clauses = [clause for model in report.models for clause in model.clauses if clause.code == finding.code]
+    unknown = tuple(dict.fromkeys(reason for clause in clauses for reason in clause.reasons))
+    if unknown:
+        return Gone(finding, "unknown", unknown)
+    return Gone(finding, "upheld" if clauses else "not judged")
