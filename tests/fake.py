@@ -31,6 +31,22 @@ class Advice(Rule):
 
 
 RULES = (Late(), Root(), Advice())
+PAGE = """# {code}: {name}
+
+What must hold.
+
+## How to fix
+
+Mend it.
+
+## Wrong fixes
+
+- Do not wait.
+
+## What does not count
+
+- Another thing.
+"""
 
 
 def site(path: object, row: int, column: int = 1, end_row: int = 0, end_column: int = 0) -> Site:
@@ -105,4 +121,5 @@ def install(monkeypatch: pytest.MonkeyPatch) -> Engine:
     module.check = engine.check  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "fsdp2_lint.static.check", module)
     monkeypatch.setattr(registry, "rules", lambda: RULES)
+    monkeypatch.setattr(registry, "page", lambda rule: PAGE.format(code=rule.code, name=rule.name))
     return engine

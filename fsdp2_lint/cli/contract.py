@@ -32,10 +32,10 @@ def contract(output_format: str, confirm: str | None, **given: Any) -> int:
         from fsdp2_lint.report.confirm import settle
 
         report.models = settle(report.models, job_report(confirm, options))
-    names = {rule.code: rule.name for rule in registry.rules()}
     if output_format == "json":
-        text = verdicts.render_json(report.models, names)
+        text = verdicts.render_json(report.models, registry.rules(), report.target)
     else:
+        names = {rule.code: rule.name for rule in registry.rules()}
         text = verdicts.render_text(report.models, names, color=options.colored)
     deliver(text, options.output_file)
     violated = any(clause.word == "violated" for model in report.models for clause in model.clauses)

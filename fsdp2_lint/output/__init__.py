@@ -11,7 +11,7 @@ from fsdp2_lint.source import Sources
 if TYPE_CHECKING:
     from fsdp2_lint.vocab.finding import Finding
 
-FORMATS = ("full", "concise", "json")
+FORMATS = ("full", "concise", "json", "json-lines", "agent", "github", "gitlab", "sarif", "junit")
 EMPTY_IS_TEXT = frozenset({"json", "agent", "gitlab", "sarif", "junit"})  # these say something where nothing is found
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from typing import Any
 
+from fsdp2_lint import pages, registry
 from fsdp2_lint.vocab.finding import DOCS_URL
 from fsdp2_lint.vocab.rule import Rule
 
@@ -30,18 +32,25 @@ the source, **R** a running job, **P** a rehearsal in one process.
 def render(name: str, rules: Iterable[Rule]) -> str:
     known = list(rules)
     if name == "json":
-        return json.dumps([_as_json(rule) for rule in known], indent=2) + "\n"
+        return json.dumps([clause_as_json(rule) for rule in known], indent=2) + "\n"
     return _markdown(known) if name == "markdown" else _text(known)
 
 
-def _as_json(rule: Rule) -> dict[str, str]:
+def clause_as_json(rule: Rule) -> dict[str, Any]:
+    """A clause for programs, from its module and its page: the same words that people read."""
+    page = registry.page(rule)
+    invariant, *_ = pages.paragraphs(page, "")
     return {
         "code": rule.code,
         "name": rule.name,
         "severity": rule.severity.value,
         "confidence": rule.confidence.value,
         "witnesses": rule.witnesses,
+        "invariant": invariant,
         "summary": rule.summary,
+        "remediation": [rule.help, *pages.paragraphs(page, "How to fix")],
+        "do_not": pages.items(page, "Wrong fixes"),
+        "does_not_count": pages.items(page, "What does not count"),
         "url": f"{DOCS_URL}{rule.name}/",
     }
 

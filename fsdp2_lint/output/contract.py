@@ -6,12 +6,16 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from fsdp2_lint.output.catalogue import clause_as_json
 from fsdp2_lint.output.terminal import Paint, clean
 from fsdp2_lint.report.codec import label_as_json, site_as_json
 from fsdp2_lint.source import line_of, place
+from fsdp2_lint.vocab.target import in_digits
 
 if TYPE_CHECKING:
     from fsdp2_lint.static.check import ClauseVerdict, ModelVerdicts
+    from fsdp2_lint.vocab.rule import Rule
+    from fsdp2_lint.vocab.target import Version
 
 FORMATS = ("text", "json")
 _STYLES = {"violated": "error", "upheld": "bold", "unknown": "warning"}
@@ -42,8 +46,15 @@ def _because(clause: ClauseVerdict) -> Iterator[str]:
         yield f"settled by: {clean(clause.settled_by)}"
 
 
-def render_json(models: Sequence[ModelVerdicts], names: Mapping[str, str]) -> str:
-    return json.dumps([_as_json(model, names) for model in models], indent=2) + "\n"
+def render_json(models: Sequence[ModelVerdicts], rules: Sequence[Rule], target: Version) -> str:
+    """The clauses themselves, and what holds of each model."""
+    names = {rule.code: rule.name for rule in rules}
+    told = {
+        "target_torch": in_digits(target),
+        "clauses": [clause_as_json(rule) for rule in rules],
+        "models": [_as_json(model, names) for model in models],
+    }
+    return json.dumps(told, indent=2) + "\n"
 
 
 def _as_json(model: ModelVerdicts, names: Mapping[str, str]) -> dict[str, Any]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from fsdp2_lint.report.codec import finding_as_json
+from fsdp2_lint.output.advice import findings_as_json
 from fsdp2_lint.source import Sources
 from fsdp2_lint.vocab.finding import Finding
 
 
 def render(findings: Sequence[Finding], sources: Sources, *, color: bool = False) -> str:
-    return json.dumps([finding_as_json(each) for each in findings], indent=2) + "\n"
+    return json.dumps([*findings_as_json(findings)], indent=2) + "\n"

@@ -12,7 +12,7 @@ from ..vocab.finding import Confidence, Finding, Fix, Label, Moment, Observed, S
 def finding_as_json(finding: Finding) -> dict[str, Any]:
     """``ranks``, ``step`` and ``fqn`` are there where a job was watched, ``standing`` where a job judged the source.
 
-    ``fingerprint`` is there where the source was checked: a job knows no other findings on the same line.
+    ``fingerprint`` is there where the source was checked.
     """
     values: dict[str, Any] = {
         "code": finding.code,

@@ -7,13 +7,19 @@ import re
 Version = tuple[int, int]
 """Major and minor, such as ``(2, 13)``."""
 
+OLDEST: Version = (2, 5)
 NEWEST: Version = (2, 15)
 _VERSION = re.compile(r"(\d+)\.(\d+)(?:\D.*)?")
 
 
+def in_digits(version: Version) -> str:
+    """``2.13``."""
+    return f"{version[0]}.{version[1]}"
+
+
 def in_words(version: Version) -> str:
     """``torch 2.13``."""
-    return f"torch {version[0]}.{version[1]}"
+    return f"torch {in_digits(version)}"
 
 
 def about_root(version: Version) -> str:

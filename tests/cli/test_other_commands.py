@@ -16,7 +16,7 @@ Cli = Callable[..., Ran]
 
 
 def test_version(cli: Cli) -> None:
-    assert cli("--version").out == f"fsdp2-lint {fsdp2_lint.__version__}\n"
+    assert cli("--version").out == f"fsdp2-lint {fsdp2_lint.__version__} (torch 2.5 to 2.15)\n"
 
 
 def test_unknown_command(cli: Cli) -> None:
@@ -32,7 +32,19 @@ def test_rules(cli: Cli, engine: fake.Engine) -> None:
     )
     listed = json.loads(cli("rules", "--output-format", "json").out)
     assert [each["code"] for each in listed] == ["FSDP601", "FSDP602", "FSDP907"]
-    assert set(listed[0]) == {"code", "name", "severity", "confidence", "witnesses", "summary", "url"}
+    assert listed[0] == {
+        "code": "FSDP601",
+        "name": "optimizer-before-sharding",
+        "severity": "error",
+        "confidence": "high",
+        "witnesses": "SRP",
+        "invariant": "What must hold.",
+        "summary": "the optimizer is built too early",
+        "remediation": ["build it later", "Mend it."],
+        "do_not": ["Do not wait."],
+        "does_not_count": ["Another thing."],
+        "url": "https://fsdp2-lint.github.io/fsdp2-lint/rules/optimizer-before-sharding/",
+    }
 
 
 def test_explain_by_code_and_by_name(cli: Cli) -> None:
@@ -82,7 +94,10 @@ def test_contract_json(cli: Cli, engine: fake.Engine, tree: Path) -> None:
     engine.result.models = [verdicts(tree)]
     ran = cli("contract", ".", "--output-format", "json", "--exit-zero")
     assert ran.code == 0
-    (model,) = json.loads(ran.out)
+    told = json.loads(ran.out)
+    assert [clause["code"] for clause in told["clauses"]] == ["FSDP601", "FSDP602", "FSDP907"]
+    assert told["target_torch"] == "2.15"
+    (model,) = told["models"]
     assert model["model"] == "Net" and model["filename"] == str(tree / "train.py")
     assert [clause["verdict"] for clause in model["clauses"]] == ["violated", "upheld", "unknown"]
     assert model["clauses"][0]["evidence"][0]["location"] == {"row": 4, "column": 1}

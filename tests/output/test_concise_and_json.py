@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 import json
+import shlex
+import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from hypothesis import given
 
-from fsdp2_lint.output import count, render
+from fsdp2_lint.cli import invoke
+from fsdp2_lint.lint import lint
+from fsdp2_lint.output import EMPTY_IS_TEXT, FORMATS, count, render
+from fsdp2_lint.output.advice import SILENCING, verify
+from fsdp2_lint.report.codec import finding_from_json
+from fsdp2_lint.report.confirm import CONFIRMED, ONLY_THERE
 from fsdp2_lint.source import Sources
-from fsdp2_lint.vocab.finding import Finding, Severity
+from fsdp2_lint.vocab.finding import Finding, Observed, Severity
 from tests import fake
+from tests.output.conftest import any_findings
 
-
-@pytest.fixture
-def story(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Finding:
-    monkeypatch.chdir(tmp_path)
-    return fake.finding(
-        fake.site(tmp_path / "train.py", 4, 17, 4, 42),
-        (fake.site(tmp_path / "pkg" / "parallel.py", 2, 5, 3, 6), "replaces them"),
-        (fake.site("/elsewhere/lib.py", 7), "called here"),
-    )
+EXAMPLE = Path(__file__).parents[2] / "examples" / "broken" / "root_not_sharded"
 
 
 def test_concise(story: Finding) -> None:
@@ -58,11 +60,105 @@ def test_json(story: Finding, tmp_path: Path) -> None:
         "help": "build it after the last fully_shard",
         "fix": None,
         "url": story.url,
+        "remediation": [
+            "train.py:4: build it after the last fully_shard",
+            "Build the optimizer after the last `fully_shard` call. Build parameter groups there too. If a framework"
+            " builds the optimizer for you, call the framework's method that shards first, or use the one that takes"
+            " the model and the optimizer together.",
+        ],
+        "do_not": [
+            "Do not call `optimizer.add_param_group` with the new parameters: the dead ones stay in the optimizer.",
+            "Do not copy the old values into the new parameters before each step: the optimizer's state still belongs"
+            " to the old.",
+            "Do not call `model.zero_grad()` instead of `optimizer.zero_grad()`: the gradients stop growing, and still"
+            " nothing is updated.",
+            SILENCING,
+        ],
+        "verify": "fsdp2-lint check --select FSDP601 .",
     }
 
 
-def test_no_findings() -> None:
-    assert render("concise", [], Sources()) == "" == render("full", [], Sources())
+def test_fix_and_fingerprint(mended: Finding) -> None:
+    (one,) = json.loads(render("json", [mended], Sources()))
+    assert one["fingerprint"] == "f00d"
+    assert (one["fix"]["safe"], one["fix"]["applicability"]) == (True, "safe")
+    assert one["fix"]["edits"][0]["content"] == "from torch.distributed.fsdp import fully_shard"
+    assert mended.fix is not None
+    (one,) = json.loads(render("json", [replace(mended, fix=replace(mended.fix, safe=False))], Sources()))
+    assert (one["fix"]["safe"], one["fix"]["applicability"]) == (False, "unsafe")
+
+
+def test_json_lines(story: Finding, mended: Finding) -> None:
+    lines = render("json-lines", [story, mended], Sources()).splitlines()
+    assert [json.loads(line) for line in lines] == json.loads(render("json", [story, mended], Sources()))
+    assert render("json-lines", [], Sources()) == ""
+
+
+@pytest.mark.parametrize(
+    ("code", "path", "command"),
+    [
+        ("FSDP601", "train.py", "check --select FSDP601 ."),
+        ("FSDP601", "my code/train.py", "check --select FSDP601 ."),
+        ("FSDP601", "my project/src/train.py", "check --select FSDP601 'my project'"),
+        ("FSDP601", "/elsewhere/lib.py", "check --select FSDP601 /elsewhere"),
+        ("FSDP000", "my project/src/train.py", "check --select FSDP000 'my project/src/train.py'"),
+        ("FSDP001", "my project/src/train.py", "check 'my project'"),
+    ],
+)
+def test_the_command_that_verifies(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: str, path: str, command: str
+) -> None:
+    (tmp_path / "my project").mkdir()
+    (tmp_path / "my project" / "pyproject.toml").touch()
+    monkeypatch.chdir(tmp_path)
+    assert verify(fake.finding(fake.site(tmp_path / path, 1), code=code)) == f"fsdp2-lint {command}"
+
+
+def test_the_command_finds_again_what_the_file_alone_does_not_show(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copytree(EXAMPLE, tmp_path / "project")
+    monkeypatch.chdir(tmp_path / "project")
+    (finding,) = lint(["."]).findings
+    assert not lint([finding.primary.site.path]).findings
+    assert invoke(shlex.split(verify(finding))[1:]) == 1
+    assert finding.code in capfd.readouterr().out
+
+
+def test_what_only_a_job_sees_is_verified_by_a_job(story: Finding) -> None:
+    seen = replace(story, observed=Observed((0,)))
+    job = "fsdp2-lint run --check SCRIPT"
+    assert verify(seen) == verify(replace(seen, standing=ONLY_THERE)) == job
+    assert verify(replace(seen, standing=CONFIRMED)) == "fsdp2-lint check --select FSDP601 ."
+
+
+def test_a_code_of_another_version_has_no_page(story: Finding) -> None:
+    (one,) = json.loads(render("json", [replace(story, code="FSDP999")], Sources()))
+    assert one["remediation"] == ["train.py:4: build it after the last fully_shard"]
+    assert one["do_not"] == [SILENCING]
+
+
+@given(any_findings)
+def test_any_finding_is_json(found: list[Finding]) -> None:
+    told = json.loads(render("json", found, Sources()))
+    assert [json.loads(line) for line in render("json-lines", found, Sources()).split("\n")[:-1]] == told
+    for finding, values in zip(found, told):
+        back = finding_from_json(values)
+        assert (back.message, back.help, back.key, back.fingerprint) == (
+            finding.message,
+            finding.help,
+            finding.key,
+            finding.fingerprint,
+        )
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_no_findings(name: str) -> None:
+    text = render(name, [], Sources())
+    assert bool(text) == (name in EMPTY_IS_TEXT) and text.endswith("\n" if text else "")
+
+
+def test_no_findings_are_an_empty_list() -> None:
     assert render("json", [], Sources()) == "[]\n"
 
 

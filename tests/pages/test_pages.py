@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fsdp2_lint import registry
+from fsdp2_lint import pages, registry
 from fsdp2_lint.vocab.rule import Rule
 from tests.pages.harness import Program, check_program, marks, programs
 
@@ -16,7 +16,7 @@ PROGRAMS = [
     for rule in RULES
     for number, program in enumerate(programs(registry.page(rule)), start=1)
 ]
-HEADINGS = ("What it checks", "Why it matters", "What happens if you ignore it", "How to fix", "Examples")
+HEADINGS = ("What it checks", "Why it matters", "What happens if you ignore it", "How to fix", "Wrong fixes", "Examples")
 
 
 @pytest.mark.parametrize(("rule", "program"), PROGRAMS)
@@ -34,5 +34,6 @@ def test_page_is_complete(rule: Rule) -> None:
     page = registry.page(rule)
     missing = [heading for heading in HEADINGS if f"\n## {heading}\n" not in page]
     assert not missing
+    assert pages.items(page, "Wrong fixes") and pages.paragraphs(page, "How to fix")
     assert {program.good for program in programs(page)} == {True, False}, "at least one bad and one good program"
     assert all(program.files for program in programs(page)), "a heading without a program"

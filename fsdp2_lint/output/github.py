@@ -1,0 +1,43 @@
+"""Workflow commands of GitHub Actions: annotations in a pull request.
+
+https://docs.github.com/actions/reference/workflow-commands-for-github-actions. GitHub shows the first ten of each
+severity per step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from fsdp2_lint.output.words import story
+from fsdp2_lint.source import Sources
+from fsdp2_lint.vocab.finding import Finding, Severity, Site
+
+_COMMANDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "notice"}
+_DATA = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A"})
+_PROPERTY = _DATA | str.maketrans({":": "%3A", ",": "%2C"})
+
+
+def render(findings: Sequence[Finding], sources: Sources, *, color: bool = False) -> str:
+    return "".join(f"{_command(finding)}\n" for finding in findings)
+
+
+def _command(finding: Finding) -> str:
+    properties = [("title", f"fsdp2-lint ({finding.code})"), *_place(finding.primary.site)]
+    listed = ",".join(f"{key}={value.translate(_PROPERTY)}" for key, value in properties)
+    return f"::{_COMMANDS[finding.severity]} {listed}::{story(finding).translate(_DATA)}"
+
+
+def _place(site: Site) -> Iterator[tuple[str, str]]:
+    # The runner makes an absolute path relative to the checkout; a relative one it takes as it is, wherever we stand.
+    yield "file", site.path
+    if site.cell:
+        return  # rows of a cell are no rows of the file
+    yield "line", str(site.row)
+    if site.end_row == site.row and site.end_column >= site.column:
+        yield "col", str(site.column)
+        yield "endLine", str(site.end_row)
+        yield "endColumn", str(site.end_column)
+    elif site.end_row > site.row:  # the runner drops columns of what spans several lines
+        yield "endLine", str(site.end_row)
+    else:
+        yield "col", str(site.column)

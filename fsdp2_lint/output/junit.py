@@ -1,0 +1,44 @@
+"""JUnit XML: each finding is a test that fails. Without findings there is one test, which passes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from xml.etree import ElementTree
+
+from fsdp2_lint.output.words import story
+from fsdp2_lint.source import Sources, display_path, place
+from fsdp2_lint.vocab.finding import Finding
+
+# What XML 1.0 has no way to write, not even as a reference.
+_NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def render(findings: Sequence[Finding], sources: Sources, *, color: bool = False) -> str:
+    suites = ElementTree.Element("testsuites", name="fsdp2-lint")
+    suite = ElementTree.SubElement(suites, "testsuite", name="fsdp2-lint")
+    for finding in findings:
+        _case(suite, finding)
+    if not findings:
+        ElementTree.SubElement(suite, "testcase", classname="fsdp2-lint", name="no findings")
+    for element in (suites, suite):
+        counts = {"tests": len(suite), "failures": len(findings), "errors": 0, "skipped": 0}
+        element.attrib.update({key: str(number) for key, number in counts.items()})
+    ElementTree.indent(suites)
+    # ASCII: other characters become references, so the declaration is true on every stream.
+    data: bytes = ElementTree.tostring(suites, encoding="us-ascii", xml_declaration=True)
+    return data.decode() + "\n"
+
+
+def _case(suite: ElementTree.Element, finding: Finding) -> None:
+    path = _text(display_path(finding.primary.site.path))
+    name = _text(f"{finding.code} {finding.name} at {place(finding.primary.site)}")
+    case = ElementTree.SubElement(suite, "testcase", classname=path, name=name, file=path)
+    if not finding.primary.site.cell:
+        case.set("line", str(finding.primary.site.row))
+    failure = ElementTree.SubElement(case, "failure", type=finding.severity.value, message=_text(finding.message))
+    failure.text = _text(story(finding))
+
+
+def _text(text: str) -> str:
+    return _NOT_XML.sub("", text)
