@@ -16,8 +16,9 @@ import click
 
 from fsdp2_lint import __version__
 from fsdp2_lint.cli.streams import ABNORMAL, close_quietly, complain
+from fsdp2_lint.vocab.target import NEWEST, OLDEST, in_digits
 
-COMMANDS = ("check", "contract", "explain", "report", "rules", "run", "verify")
+COMMANDS = ("check", "contract", "explain", "mcp", "report", "rules", "run", "server", "verify")
 
 
 class Commands(click.Group):
@@ -34,7 +35,11 @@ class Commands(click.Group):
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
-@click.version_option(__version__, prog_name="fsdp2-lint", message="%(prog)s %(version)s")
+@click.version_option(
+    __version__,
+    prog_name="fsdp2-lint",
+    message=f"%(prog)s %(version)s (torch {in_digits(OLDEST)} to {in_digits(NEWEST)})",
+)
 def main() -> None:
     """Check PyTorch FSDP2 training code against its contract: its source, or a running job."""
 

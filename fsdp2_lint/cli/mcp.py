@@ -1,0 +1,21 @@
+"""``fsdp2-lint mcp``."""
+
+from __future__ import annotations
+
+import click
+
+from fsdp2_lint.cli.streams import CLEAN, Failure
+
+
+@click.command()
+def mcp() -> int:
+    """Serve check, explain and verify to coding agents over stdio (Model Context Protocol).
+
+    The tools read only. They check the folder in which the server was started.
+    """
+    try:
+        from fsdp2_lint.servers.mcp import server
+    except ImportError as error:
+        raise Failure(f"`mcp` needs the official SDK: pip install 'fsdp2-lint[mcp]' ({error})") from None
+    server().run("stdio")
+    return CLEAN

@@ -1,0 +1,1 @@
+"""Servers that keep running: for editors and for coding agents."""

@@ -1,0 +1,86 @@
+"""The checker as three tools of the Model Context Protocol. None of them writes a file or runs what it checks."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from mcp.server import MCPServer
+from mcp.server.mcpserver.exceptions import ToolError
+from mcp.types import ToolAnnotations
+
+from fsdp2_lint import __version__, pages
+from fsdp2_lint.errors import Refusal
+from fsdp2_lint.lint import Asked, Report, lint
+from fsdp2_lint.output import comparison, render
+
+if TYPE_CHECKING:
+    from fsdp2_lint.vocab.finding import Finding
+
+MOST = 50  # findings in one answer: agents cut long ones
+_ONE_AT_A_TIME = threading.Lock()  # the SDK calls tools from threads; the engine sets the limits of recursion
+_READS = ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False)
+_INSTRUCTIONS = """\
+Checks training code that uses PyTorch FSDP2 (fully_shard) against FSDP2's contract, from its source alone.
+The loop: check, explain the codes that you do not know, edit, verify. A finding that is silenced or whose code is
+deleted counts as not fixed."""
+
+
+def server() -> MCPServer:
+    """Serves the folder in which it is started."""
+    seen: dict[tuple[str, ...], list[Finding]] = {}  # the first findings of each set of paths, for verify
+    made = MCPServer("fsdp2-lint", instructions=_INSTRUCTIONS, version=__version__)
+
+    @made.tool(annotations=_READS)
+    def check(paths: list[str] | None = None, select: list[str] | None = None) -> str:
+        """Check files and folders (default: the current folder). One line per finding: place, code, what is wrong,
+        the related places, the fix. `select` takes codes or prefixes such as FSDP6."""
+        report = _lint(paths, Asked(select=tuple(select or ())))
+        seen.setdefault(_key(paths), [*report.findings])
+        return _told(report)
+
+    @made.tool(annotations=_READS)
+    def explain(code: str) -> str:
+        """The page of a clause (FSDP601, or its name): what is checked, why, what happens, how to fix it, wrong fixes,
+        what does not count, and programs that show it."""
+        try:
+            return pages.page_of(code)
+        except Refusal as refusal:
+            raise ToolError(str(refusal)) from None
+
+    @made.tool(annotations=_READS)
+    def verify(paths: list[str] | None = None) -> str:
+        """Compare with the first `check` of the same paths: fixed (and whether the clause is now proved), remaining,
+        silenced instead of fixed, removed with the sharding, new."""
+        from fsdp2_lint.verify import compare
+
+        before = seen.get(_key(paths))
+        if before is None:
+            raise ToolError("call check with the same paths first")
+        compared = compare(before, paths or ["."], Asked(), _lint)
+        return comparison.render("text", compared) + comparison.summary(compared)
+
+    return made
+
+
+def _key(paths: list[str] | None) -> tuple[str, ...]:
+    return tuple(sorted(os.path.realpath(path) for path in paths or ["."]))
+
+
+def _lint(paths: Sequence[str] | None, asked: Asked) -> Report:
+    try:
+        with _ONE_AT_A_TIME:
+            return lint(paths or ["."], asked)
+    except Refusal as refusal:
+        raise ToolError(str(refusal)) from None
+
+
+def _told(report: Report) -> str:
+    """Findings in the format for agents, and what else has to be known."""
+    lines = render("agent", report.findings[:MOST], report.sources)
+    left = len(report.findings) - MOST
+    more = f"{left} more are not shown: check fewer paths, or select codes\n" if left > 0 else ""
+    failures = "".join(f"not checked: {each}\n" for each in report.failures)
+    return f"{lines}{more}{failures}{len(report.files)} files, {report.candidates} with FSDP2"

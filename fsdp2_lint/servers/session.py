@@ -1,0 +1,114 @@
+"""What a language server knows of its editor: what is open, what was found, and what the editor was told."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from lsprotocol import types
+from pygls.capabilities import get_capability
+from pygls.lsp.server import LanguageServer
+
+from fsdp2_lint import __version__
+from fsdp2_lint.lint import Report
+from fsdp2_lint.servers.actions import Told
+from fsdp2_lint.servers.checks import Checks, Input
+from fsdp2_lint.servers.conversion import Conversion
+from fsdp2_lint.servers.documents import Documents, path_of
+
+
+@dataclass(slots=True)
+class Answer:
+    """What the editor was told of a project last."""
+
+    report: Report = field(default_factory=Report)
+    told: dict[str, list[Told]] = field(default_factory=dict)  # by the path of the file
+    uris: set[str] = field(default_factory=set)
+    said: str = ""
+
+
+class Server(LanguageServer):
+    def __init__(self) -> None:
+        # pygls applies parts of a text by lines as str.splitlines has them, which also splits at form feeds: so the
+        # editor sends the whole text. One thread is enough, for reading stdin.
+        super().__init__("fsdp2-lint", __version__, types.TextDocumentSyncKind.Full, max_workers=1)
+        self.asked_to_stop = False
+        self.checks = Checks(self._look, self._tell)
+        self._answers: dict[str, Answer] = {}
+
+    @property
+    def documents(self) -> Documents:
+        return Documents(self.workspace)
+
+    def check(self, uri: str, delay: float = 0.0) -> None:
+        """Check the project of a document."""
+        if (path := path_of(uri)) is not None:
+            self.checks.request(self.documents.project(path), delay)
+
+    def check_all(self, delay: float = 0.0) -> None:
+        documents = self.documents
+        for project in {*self._answers, *map(documents.project, documents.opened)}:
+            self.checks.request(project, delay)
+
+    def _look(self, project: str) -> Input:
+        documents = self.documents
+        return documents.paths(project), {path: documents.contents(path) for path in documents.of(project)}
+
+    def _tell(self, project: str, said: Report | str) -> None:
+        before = self._answers.get(project, Answer())
+        after = Answer(Report() if isinstance(said, str) else said)
+        documents = self.documents
+        conversion = self._conversion(after.report, documents)
+        for finding in after.report.findings:
+            told = (finding, conversion.diagnostic(finding))
+            after.told.setdefault(finding.primary.site.path, []).append(told)
+        paths = {documents.uri(path): path for path in {*after.told, *documents.of(project)}}
+        after.uris = {*paths}
+        for uri in sorted(before.uris | after.uris):
+            path = paths.get(uri, "")
+            shown = [diagnostic for _, diagnostic in after.told.get(path, ())]
+            self.text_document_publish_diagnostics(
+                types.PublishDiagnosticsParams(uri, shown, version=documents.version(path))
+            )
+        self._answers[project] = after
+        after.said = said if isinstance(said, str) else "\n".join([*said.failures, *said.notes])
+        if after.said and after.said != before.said:  # else it would come again with each letter that is typed
+            self._say(after.said, aloud=isinstance(said, str))
+
+    def _say(self, text: str, *, aloud: bool) -> None:
+        if aloud:
+            self.window_show_message(types.ShowMessageParams(types.MessageType.Error, f"fsdp2-lint: {text}"))
+        kind = types.MessageType.Error if aloud else types.MessageType.Warning
+        self.window_log_message(types.LogMessageParams(kind, text))
+
+    def told(self, uri: str, at: types.Range) -> tuple[Report, str, list[Told]] | None:
+        """The last report, the document's path, and the findings that touch a range. None if the text has changed."""
+        documents, path = self.documents, path_of(uri)
+        answer = self._answers.get(documents.project(path)) if path is not None else None
+        if path is None or answer is None or answer.report.sources.data(path) != documents.contents(path):
+            return None
+        here = [each for each in answer.told.get(path, ()) if _touch(each[1].range, at)]
+        return answer.report, path, here
+
+    def edit(self, report: Report, changed: Mapping[str, bytes]) -> types.WorkspaceEdit | None:
+        documents = self.documents
+        conversion = self._conversion(report, documents)
+        if not changed or any(report.sources.data(path) != documents.contents(path) for path in changed):
+            return None
+        edits = {path: conversion.edits(report.sources.data(path), data) for path, data in changed.items()}
+        if not get_capability(self.client_capabilities, "workspace.workspace_edit.document_changes", False):
+            return types.WorkspaceEdit(changes={documents.uri(path): each for path, each in edits.items()})
+        named = types.OptionalVersionedTextDocumentIdentifier
+        return types.WorkspaceEdit(
+            document_changes=[
+                types.TextDocumentEdit(named(documents.uri(path), documents.version(path)), each)
+                for path, each in edits.items()
+            ]
+        )
+
+    def _conversion(self, report: Report, documents: Documents) -> Conversion:
+        return Conversion(report.sources, self.workspace.position_codec, documents.uri)
+
+
+def _touch(one: types.Range, other: types.Range) -> bool:
+    return one.start <= other.end and other.start <= one.end

@@ -1,0 +1,27 @@
+"""The command, where its extra is missing, and the others, which never need it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+PRIVATE = "from torch.distributed._composable.fsdp import fully_shard\n"
+
+
+def python(code: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, timeout=60)
+
+
+def test_without_the_extra_it_says_what_to_install(tmp_path: Path) -> None:
+    start = "import sys; sys.modules['pygls'] = None; from fsdp2_lint.cli import invoke; sys.exit(invoke(['server']))"
+    ran = python(start, tmp_path)
+    assert ran.returncode == 2
+    assert "error: `server` needs pygls: pip install 'fsdp2-lint[lsp]'" in ran.stderr
+
+
+def test_a_check_loads_nothing_of_it(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(PRIVATE)
+    ran = python("import sys; from fsdp2_lint.cli import invoke; invoke(['check']); print(*sys.modules)", tmp_path)
+    assert "FSDP901" in ran.stdout
+    assert not {"pygls", "lsprotocol", "asyncio", "fsdp2_lint.servers"} & {*ran.stdout.split()}
