@@ -20,6 +20,7 @@ class Text:
     """One file's text, by the rows and columns of findings: from 1, in characters."""
 
     def __init__(self, data: bytes) -> None:
+        self._data = data
         self._bom = data.startswith(b"\xef\xbb\xbf")
         self.text = decode(data).removeprefix("\ufeff")
         self.encoding = _encoding(data)
@@ -41,10 +42,15 @@ class Text:
         return self.offset(site.row, site.column), self.offset(site.end_row, site.end_column)
 
     def edited(self, edits: Iterable[Edit]) -> bytes:
-        """The file with all edits, which must not overlap. ValueError if its encoding cannot write them."""
+        """The file with all edits, which must not overlap. ValueError if its encoding cannot write it like this."""
+        if self._bytes(self.text) != self._data:
+            raise ValueError("the rest of the file would not stay as it is")  # some encodings write a text in many ways
         text = self.text
         for (start, end), new in sorted(((self.span(edit.site), edit.text) for edit in edits), reverse=True):
             text = text[:start] + new.replace("\n", self.newline) + text[end:]
+        return self._bytes(text)
+
+    def _bytes(self, text: str) -> bytes:
         data = text.encode(self.encoding)  # UnicodeEncodeError is a ValueError
         return b"\xef\xbb\xbf" + data if self._bom else data
 
@@ -60,7 +66,7 @@ def _encoding(data: bytes) -> str:
 def overlap(spans: Sequence[Span], taken: Iterable[Span]) -> bool:
     """Does any of the spans touch text that is taken? Two insertions at one place do, since their order is not said."""
     return any(
-        start < end and other_start < end and start < other_end or start == other_start
+        other_start < end and start < other_end or start == other_start
         for start, end in spans
         for other_start, other_end in taken
     )

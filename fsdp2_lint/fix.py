@@ -31,8 +31,12 @@ def mend(check: Callable[[Mapping[str, bytes]], Report], *, unsafe: bool) -> Men
     mended = Mended(check({}))
     for _ in range(MAX_ROUNDS):
         report = mended.report
-        chosen = _together([each for each in report.findings if each.fix and (each.fix.safe or unsafe)], report.sources)
+        wanted = [*report.mendable(safe=True), *(report.mendable(safe=False) if unsafe else ())]
+        chosen = _together(wanted, report.sources)
         changed = _edited(chosen, report.sources)
+        if None in changed.values():  # whose edits spoil a file must not cost the others
+            chosen = [each for each in chosen if None not in _edited([each], report.sources).values()]
+            changed = _edited(chosen, report.sources)
         while spoilt := {path for path, data in changed.items() if data is None}:
             chosen = [each for each in chosen if not spoilt & {edit.site.path for edit in _edits(each)}]
             changed = _edited(chosen, report.sources)

@@ -29,4 +29,5 @@ class DirectForward(Rule):
                 f"{event.model.label}.forward() bypasses FSDP2's hooks: the parameters are not gathered",
                 "forward is called directly here",
                 (sharded.what, "the module is sharded here"),
+                fix=event.fix,
             )

@@ -27,4 +27,5 @@ class Fsdp1Clip(Rule):
                 f"{event.model.label} has no clip_grad_norm_() under FSDP2: this raises an AttributeError",
                 "a method of FSDP1's wrapper",
                 (lacking.what.when, lacking.what.words),
+                fix=event.fix,
             )

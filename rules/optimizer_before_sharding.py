@@ -28,4 +28,5 @@ class OptimizerBeforeSharding(Rule):
                 (stale.replaced, "fully_shard replaces them here"),
                 f"the optimizer is built before fully_shard replaces the parameters of {stale.label}: they never train",
                 blame="late" if stale.given else "early",
+                fix=stale.fix,
             )

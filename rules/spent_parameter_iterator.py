@@ -25,4 +25,5 @@ class SpentParameterIterator(Rule):
                 f"{event.by} reads a generator of {event.model.label}'s parameters that is empty by now",
                 "nothing is left in the generator here",
                 (spent.what.when, spent.what.words),
+                fix=spent.what.fix,
             )

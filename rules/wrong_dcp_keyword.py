@@ -27,6 +27,7 @@ class WrongDcpKeyword(Rule):
         for keyword in strange:
             yield self.found(
                 keyword.when,
-                f"{event.helper.name}() has no keyword {keyword.words!r}: the call raises TypeError",
+                f"{event.helper.name}() has no keyword {keyword.name!r}: the call raises TypeError",
                 "not a keyword of this helper",
+                fix=keyword.fix,
             )

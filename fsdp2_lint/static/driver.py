@@ -70,7 +70,7 @@ class Driver:
                     self.court.hear(event)
         for event in wrapped_events(self.project) if self.court.hears(Fsdp1Wrapped) else ():
             self.court.hear(event)
-        self.notes.extend(f"entry-points: {name} is not in the files that are checked" for name in plan.absent)
+        self.notes.extend(f"entry-points: {name} was not found" for name in plan.absent)
         for entry in plan.stated:
             self.reached.add(entry.node)
             self.run_entry(entry)

@@ -175,7 +175,7 @@ def find_entries(project: Project, explicit: frozenset[str]) -> Plan:
     base = os.path.commonpath([os.path.dirname(path) for path in project.files])
 
     def checked(path: str) -> bool:
-        return path in explicit or not _is_test(os.path.relpath(path, base))
+        return path in explicit or not is_test(os.path.relpath(path, base))
 
     plan.reaching = [each for each in plan.reaching if checked(each.path)]
     plan.sharding = [each for each in plan.sharding if each.name and checked(each.path)]
@@ -222,7 +222,8 @@ def _is_script(module: Module) -> bool:
     return False
 
 
-def _is_test(path: str) -> bool:
+def is_test(path: str) -> bool:
+    """Is it a test by its name? Those are no entries unless they are named one by one."""
     parts = path.split(os.sep)
     name = parts[-1]
     return (

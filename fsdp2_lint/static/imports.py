@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from astroid import nodes
 
+from ..source import Sources
 from ..vocab.events.migration import ApiUsed, Imported
 from ..vocab.finding import Edit, Fix, Moment, Site
 from .handles.api import ImportedName
@@ -55,8 +56,8 @@ def _public_path(module: Module, project: Project, node: nodes.NodeNG) -> Fix | 
     """Only the path changes, where all names that are imported by it are public."""
     if not isinstance(node, nodes.ImportFrom) or any(name not in PUBLIC for name, _ in node.names):
         return None
-    line = project.data(module.path).splitlines()[node.lineno - 1]
-    start = line.find(node.modname.encode(), node.col_offset)
+    line = Sources({module.path: project.data(module.path)}).line(module.path, node.lineno) or ""
+    start = line.encode().find(node.modname.encode(), node.col_offset)  # columns count bytes of UTF-8
     if start < 0:
         return None
     site = Site(module.path, node.lineno, start + 1, node.lineno, start + len(node.modname) + 1)

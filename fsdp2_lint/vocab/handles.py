@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from .answers import Answer, Many
-from .finding import Moment
+from .finding import Fix, Moment
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +25,7 @@ class Stale:
     replaced: Moment
     label: str
     given: bool = False
+    fix: Fix | None = None
 
 
 class Unit(Protocol):

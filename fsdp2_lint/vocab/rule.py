@@ -89,13 +89,19 @@ class Rule:
         )
 
     def found_order(
-        self, early: tuple[Moment, str], late: tuple[Moment, str], message: str, *, blame: Literal["early", "late"]
+        self,
+        early: tuple[Moment, str],
+        late: tuple[Moment, str],
+        message: str,
+        *,
+        blame: Literal["early", "late"],
+        fix: Fix | None = None,
     ) -> Finding:
         """A fault of order. The primary place is where the two call chains part."""
         here, there = part(early[0], late[0])
         if blame == "late":
             here, there, early, late = there, here, late, early
-        return self.found(here, message, early[1], (early[0], early[1]), (there, late[1]), (late[0], late[1]))
+        return self.found(here, message, early[1], (early[0], early[1]), (there, late[1]), (late[0], late[1]), fix=fix)
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,8 @@ from hypothesis import strategies as st
 from fsdp2_lint.vocab import events
 from fsdp2_lint.vocab.answers import Answer, Many, many, no, unknown, yes
 from fsdp2_lint.vocab.events.base import Event
+from fsdp2_lint.vocab.events.generators import Spent
+from fsdp2_lint.vocab.events.state_dicts import StrangeKeyword
 from fsdp2_lint.vocab.finding import Finding, Fix, Moment, Place, Site
 from fsdp2_lint.vocab.handles import Stale
 from fsdp2_lint.vocab.live import Leftover, Memory
@@ -50,6 +52,8 @@ STALE = st.builds(Stale, MOMENTS, MOMENTS, st.just("model"))
 PROOFS: dict[str, st.SearchStrategy[Any]] = {
     "inside": MOMENTS,
     "repeated": MOMENTS,
+    "spent": st.builds(Spent, MOMENTS, st.just("what happens there")),
+    "strange_keywords": st.builds(StrangeKeyword, MOMENTS, st.just("optimizer")),
     "container_without_forward": st.just("ModuleList"),
     "units": MOMENTS,
     "inner_units": MOMENTS,
@@ -265,6 +269,8 @@ FIXED: dict[str, Any] = {
     "unsynchronised": ("Net", EARLY),
     "memory": Memory(EARLY, 2**30, 2**30, 2, "layers.0", 2**20, 2**30),
     "receives_nothing": "an empty dict",
+    "spent": Spent(EARLY, "what happens there"),
+    "strange_keywords": StrangeKeyword(EARLY, "optimizer"),
     "launch_mismatch": "rank 0 of 2, and rank 0 of 1",
     "partial": "Partial(sum)",
 }

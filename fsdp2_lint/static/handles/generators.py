@@ -7,10 +7,14 @@ from dataclasses import dataclass
 from astroid import nodes
 
 from ...vocab.answers import Answer, no, yes
-from ...vocab.finding import Place
+from ...vocab.events.generators import Spent
+from ...vocab.finding import Edit, Fix, Moment, Site
+from ..relations import Relation
 from ..trace import Step
 from .loops import Loop, loops_around
+from .mentions import said
 from .program import Program
+from .written import is_global, value_at
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,11 +29,14 @@ class StaticGenerator:
             if not earlier["whole"] or earlier.same_call(self.step):
                 continue
             if earlier["generator"] == self.step["generator"]:
-                return yes(Place(earlier.when, f"{earlier['by']} reads it to its end"))
+                return self._spent(earlier.when, f"{earlier['by']} reads it to its end")
         made = self._made()
         if made is None or not self._again(made):
             return no()
-        return yes(Place(made.when, "it is made once, before the loop, and empty from the second round on"))
+        return self._spent(made.when, "it is made once, before the loop, and empty from the second round on")
+
+    def _spent(self, when: Moment, words: str) -> Answer:
+        return yes(Spent(when, words, _kept_in_list(self.program, self._made())))
 
     def _yields(self, loop: Loop) -> bool:
         """May the generator be an element of what the loop goes through, another one in each round?"""
@@ -63,3 +70,53 @@ class StaticGenerator:
 
 def _key(made: Step) -> tuple[str, int]:
     return ("list", made["made"]) if "made" in made.detail else ("step", made.index)
+
+
+def _kept_in_list(program: Program, made: Step | None) -> Fix | None:
+    """``list(...)`` around what is read twice, where nothing shards its model any more.
+
+    A list that is made earlier holds what fully_shard replaces (FSDP601). It is not safe: what the second reader has to
+    do was not done so far, such as clipping, and the numbers of the job change with it.
+    """
+    if made is None:
+        return None
+    site = made.when.at
+    alike = [step for step in program.trace.of("generator") if step.when.at == site]
+    if not all(_sharded_by_then(program, step) for step in alike):
+        return None
+    value = value_at(program, site, nodes.Assign, nodes.Return)
+    module = program.machine.project.module(site.path)
+    if value is None or module is None or "list" in module.bindings or not is_global("list", value):
+        return None
+    names = _kept_as(program, value.parent)
+    if "" in names or _stepped_through(program, names):
+        return None
+    start = Site(site.path, site.row, site.column, site.row, site.column)
+    end = Site(site.path, site.end_row, site.end_column, site.end_row, site.end_column)
+    if isinstance(value, nodes.GeneratorExp):
+        return Fix((Edit(start, "list"),), safe=False)  # its own parentheses do
+    return Fix((Edit(start, "list("), Edit(end, ")")), safe=False)
+
+
+def _sharded_by_then(program: Program, made: Step) -> bool:
+    """Has all happened, when a generator is made, that shards anything of its model?"""
+    assert made.subject is not None
+    related = (relation for relation in Relation if relation is not Relation.NONE)
+    return all(step.driven_before(made) for step, _ in program.units(made.subject, *related))
+
+
+def _kept_as(program: Program, statement: nodes.NodeNG) -> set[str]:
+    """The names under which others get what a statement assigns or returns; "" is one that has none."""
+    if isinstance(statement, nodes.Assign):
+        return {said(target) for target in statement.targets}
+    function = getattr(statement.scope(), "name", "")
+    assigned = (each for part in program.machine.reached for each in part.nodes_of_class(nodes.Assign))
+    calls = (each for each in assigned if isinstance(each.value, nodes.Call) and said(each.value.func) == function)
+    return {function, *(said(target) for each in calls for target in each.targets)}
+
+
+def _stepped_through(program: Program, names: set[str]) -> bool:
+    """Is there a ``next(name)``, which a list does not allow?"""
+    calls = [call for part in program.machine.reached for call in part.nodes_of_class(nodes.Call)]
+    args = (arg for call in calls if said(call.func) == "next" for arg in call.args[:1])
+    return any(said(arg.func if isinstance(arg, nodes.Call) else arg) in names for arg in args)

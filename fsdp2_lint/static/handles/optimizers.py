@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ...vocab.answers import Answer, Many, many, no, unknown, yes
 from ...vocab.finding import Place
@@ -13,6 +13,7 @@ from ..relations import Relation
 from ..torch_model.optim import Held
 from ..trace import Step
 from ..values import Const, Ext, Obj
+from .moves import moved_behind
 from .program import RELATED, Program
 
 
@@ -53,6 +54,7 @@ class StaticOptimizer:
 
     def replaced(self) -> Many[Stale]:
         found: dict[Step, Stale] = {}
+        replacing: dict[Step, list[Step]] = {}
         why, may = self._followed(), ""
         for created, held in self.creations():
             for sharding, part in self.program.units(held.model, *RELATED, Relation.MAY):
@@ -78,7 +80,13 @@ class StaticOptimizer:
                     created.when, sharding.when, self.program.label(held.model), created.detail.get("given", False)
                 )
                 found[created] = found[created] if stale.given and created in found else stale
-        return many((), why) if why else many(found.values(), may)
+                replacing.setdefault(created, []).append(sharding)
+        if why:
+            return many((), why)
+        return many([self._with_fix(stale, created, replacing[created]) for created, stale in found.items()], may)
+
+    def _with_fix(self, stale: Stale, created: Step, replacing: list[Step]) -> Stale:
+        return stale if stale.given else replace(stale, fix=moved_behind(self.program, created, replacing))
 
     def _followed(self) -> str:
         for step in self.program.trace.of("optimizer"):

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from astroid import nodes
+
 from ...vocab.answers import Answer, Many, many, no, unknown, yes
-from ...vocab.finding import Moment, Place, Site
+from ...vocab.events.state_dicts import StrangeKeyword
+from ...vocab.finding import Fix, Moment, Place, Site
 from ..formulas import atoms, is_fork
 from ..guards import Guard
 from ..interp.conditions import mentions_rank
@@ -16,7 +19,14 @@ from ..trace import Step
 from ..values import Const, Ext, Obj, Value, is_each
 from .program import RELATED, Program
 from .structure import size
+from .written import renamed
 
+# Names that are mixed up: what they can mean, and by which position that can be given as well.
+MISSPELT = {
+    "optimizer": {"optimizers": 1},
+    "optimizer_state_dict": {"optim_state_dict": 2},
+    "state_dict": {"model_state_dict": 1, "optim_state_dict": 2},
+}
 SMALL = 2**28  # parameters: one GiB in 32 bits
 
 
@@ -29,16 +39,31 @@ class StaticHelper:
     def name(self) -> str:
         return str(self.step["helper"])
 
-    def strange_keywords(self) -> Many[Place]:
+    def strange_keywords(self) -> Many[StrangeKeyword]:
         why = "the call is an attempt, and its error is caught" if self.step["tried"] else self.step["open_why"]
         known = KEYWORDS[self.name]
         when = self.step.when
         found = [
-            Place(Moment(_place(when, node), when.stack), keyword)
+            StrangeKeyword(Moment(_place(when, node), when.stack), keyword, self._right_name(keyword, node))
             for keyword, node in self.step["keywords"].items()
             if keyword not in known
         ]
         return many((), why) if self.step["tried"] else many(found, why)
+
+    def _right_name(self, keyword: str, value: nodes.NodeNG) -> Fix | None:
+        """The one parameter that it can mean, if nothing else is given for that."""
+        known = KEYWORDS[self.name]
+        meant = [(name, position) for name, position in MISSPELT.get(keyword, {}).items() if name in known]
+        call = value.parent.parent if isinstance(value.parent, nodes.Keyword) else None
+        if len(meant) != 1 or not isinstance(call, nodes.Call):
+            return None
+        ((name, position),) = meant
+        rivals = {name, *(other for other, names in MISSPELT.items() if name in names)} - {keyword}
+        given = {each.arg for each in call.keywords}
+        if None in given or rivals & given or len(call.args) > position or _starred(call):
+            return None
+        edit = renamed(self.step.when.at.path, value, keyword, name)
+        return Fix((edit,)) if edit is not None else None
 
     def kept_on_gpu(self) -> Answer:
         model = self.step.subject
@@ -123,6 +148,10 @@ class StaticHelper:
 
     def broadcasts_shards(self) -> Answer:
         return self._chosen({"broadcast_from_rank0": True, "full_state_dict": False})
+
+
+def _starred(call: nodes.Call) -> bool:
+    return any(isinstance(arg, nodes.Starred) for arg in call.args)
 
 
 def _place(when: Moment, node: object) -> Site:

@@ -27,7 +27,7 @@ FALL, RETURN, BREAK, CONTINUE, RAISE = 1, 2, 4, 8, 16
 MAX_DEPTH = 40
 MAX_STEPS = 200_000
 MAX_UNSHARDED = 60_000  # most entries that have not sharded anything by then never do
-MAX_SECONDS = 10
+MAX_SECONDS = 20
 OWN_STEPS = 8_000  # of one function's own statements, over all its calls
 SHORT = 100  # a call within these steps is never cut for what earlier calls took
 

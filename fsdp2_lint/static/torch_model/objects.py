@@ -157,7 +157,8 @@ class Objects(Escapes):
             frame.func is not None and frame.func.name == "forward" and frame.receiver is obj
             for frame in self.frames  # forward that calls itself: how the first call came in was said there
         ):
-            self.emit("called", call.node, obj, method=name, hooked=False, **uses.circumstances(self))
+            found = uses.circumstances(self)
+            self.emit("called", call.node, obj, method=name, hooked=False, written=call.node, **found)
         return False
 
     def met(self: Interpreter, node: nodes.NodeNG, op: str, left: Value, right: Value) -> None:

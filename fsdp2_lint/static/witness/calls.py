@@ -8,6 +8,7 @@ from ...vocab.events.base import Event
 from ...vocab.events.forward import Called
 from ..handles import Program, StaticModel
 from ..trace import Step
+from .fixes import called_itself
 from .process import collective
 from .producers import on
 
@@ -20,4 +21,7 @@ def called(program: Program, step: Step) -> Iterator[Event]:
     if step["hooked"]:
         yield from collective(program, step)
     else:
-        yield Called(when=step.when, model=StaticModel(program, step.subject, step), method=step["method"])
+        model, method = StaticModel(program, step.subject, step), step["method"]
+        bypassed = method == "forward" and model.sharded().surely and model.hooks_bypassed(method).surely
+        fix = called_itself(program, step) if bypassed else None
+        yield Called(when=step.when, model=model, method=method, fix=fix)

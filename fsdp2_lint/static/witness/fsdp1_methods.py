@@ -9,12 +9,16 @@ from ...vocab.events.fsdp1_methods import ClipAsked, NoSyncAsked
 from ..handles import Program
 from ..handles.fsdp1_methods import StaticAsked
 from ..trace import Step
+from .fixes import clipped_by_torch
 from .producers import on
-
-_EVENTS = {"no_sync": NoSyncAsked, "clip_grad_norm_": ClipAsked}
 
 
 @on("fsdp1_method")
 def asked(program: Program, step: Step) -> Iterator[Event]:
     if step.subject is not None and program.concerned(step.subject):
-        yield _EVENTS[step["name"]](when=step.when, model=StaticAsked(program, step, step.subject))
+        model = StaticAsked(program, step, step.subject)
+        if step["name"] == "no_sync":
+            yield NoSyncAsked(when=step.when, model=model)
+        else:
+            lacking = model.lacks_it().surely and not step["goes_on"]
+            yield ClipAsked(when=step.when, model=model, fix=clipped_by_torch(program, step) if lacking else None)

@@ -21,10 +21,9 @@ from ..handles import Program
 from ..handles.api import StaticUse
 from ..handles.converted import ModuleOfFsdp2, RenamedClass, StaticConverted, StaticGathering
 from ..handles.fsdp1_tests import StaticTested
+from ..handles.written import replaced
 from ..trace import Step
 from .producers import on
-
-_ATTRIBUTE = ".module"
 
 
 @on("module_read")
@@ -36,12 +35,9 @@ def module_read(program: Program, step: Step) -> Iterator[Event]:
 
 def _without_attribute(program: Program, step: Step) -> Fix | None:
     """Drop ``.module``, where it is written right behind its owner."""
-    node: nodes.Attribute = step["written"]
-    row, start, end = node.end_lineno, node.expr.end_col_offset, node.end_col_offset
-    if node.expr.end_lineno != row or end - start != len(_ATTRIBUTE):
-        return None
+    edit = replaced(program, step.when.at.path, step["written"], "")
     wrapped = any(True for _ in program.trace.of("wrapped"))  # then other runs may need it
-    return Fix((Edit(Site(step.when.at.path, row, start + 1, row, end + 1), ""),), safe=not wrapped)
+    return Fix((edit,), safe=not wrapped) if edit is not None else None
 
 
 @on("class_compared")

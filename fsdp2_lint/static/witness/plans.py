@@ -27,7 +27,7 @@ def sharded(program: Program, step: Step) -> Iterator[Event]:
         if (path := offloaded(program, step)) is not None:
             yield Offloaded(when=when, offload=StaticOffload(program, path, step), unit=unit)
         for keyword, node in step["keywords"].items():
-            fix = keyword_fix(step, keyword, when)
+            fix = keyword_fix(program, step, keyword, when)
             yield KeywordPassed(when=Moment(_site(when, node), when.stack), keyword=keyword, unit=unit, fix=fix)
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from ..answers import Answer, Many
-from ..finding import Moment
+from ..finding import Fix, Moment
 from ..handles import Model
 from ..live import Leftover
 from .base import Event, LiveModelEvent, LiveUnitEvent
@@ -59,6 +59,7 @@ class Part(Protocol):
 class Called(Event):  # a method of a model is called from outside; S R P
     model: Model
     method: str
+    fix: Fix | None = None
 
     @property
     def subject(self) -> Model:

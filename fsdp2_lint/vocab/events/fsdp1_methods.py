@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from ..answers import Answer
+from ..finding import Fix
 from .base import Event
 
 
@@ -38,4 +39,4 @@ class NoSyncAsked(MethodAsked):  # model.no_sync, or whether there is one; S R
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClipAsked(MethodAsked):  # model.clip_grad_norm_; S
-    pass
+    fix: Fix | None

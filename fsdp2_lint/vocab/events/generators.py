@@ -6,15 +6,25 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from ..answers import Answer
+from ..finding import Fix, Moment
 from ..handles import Model
 from .base import Event
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """Where a generator was read to its end, or made too early, and the edit that makes a list of it."""
+
+    when: Moment
+    words: str
+    fix: Fix | None = None
 
 
 class Generator(Protocol):
     """What one call of ``model.parameters()`` returned."""
 
     def spent(self) -> Answer:
-        """Has it been read to its end before? yes: Place."""
+        """Has it been read to its end before? yes: Spent."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

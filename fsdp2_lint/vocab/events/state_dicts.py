@@ -6,17 +6,26 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from ..answers import Answer, Many
-from ..finding import Place
+from ..finding import Fix, Moment
 from ..handles import Model
 from .base import Event
+
+
+@dataclass(frozen=True, slots=True)
+class StrangeKeyword:
+    """A keyword that a helper does not have, and the edit that gives it the name that it must have."""
+
+    when: Moment
+    name: str
+    fix: Fix | None = None
 
 
 class HelperCall(Protocol):
     @property
     def name(self) -> str: ...
 
-    def strange_keywords(self) -> Many[Place]:
-        """Keywords that the helper does not have. Each a Place: the keyword, and its name."""
+    def strange_keywords(self) -> Many[StrangeKeyword]:
+        """Keywords that the helper does not have."""
 
 
 class Gathering(Protocol):
