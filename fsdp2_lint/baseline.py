@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable
+from dataclasses import asdict, dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,44 +19,72 @@ DEFAULT = "fsdp2-lint-baseline.json"
 VERSION = 1
 
 
-@dataclass(frozen=True, slots=True)
-class Baseline:
-    """``file`` need not exist before it is written."""
+@dataclass(frozen=True, slots=True, order=True)
+class Entry:
+    """The fingerprint decides; the rest is for whoever reviews the file. ``path`` is relative to its folder."""
 
+    path: str
+    code: str
+    message: str
+    fingerprint: str
+
+    @classmethod
+    def of(cls, finding: Finding, folder: Path) -> Entry:
+        path = Path(os.path.relpath(finding.primary.site.path, folder)).as_posix()
+        return cls(path, finding.code, finding.message, finding.fingerprint)
+
+
+@dataclass(frozen=True)
+class Baseline:
     file: Path
-    fingerprints: frozenset[str] = frozenset()
+    entries: tuple[Entry, ...] = ()
 
     @classmethod
     def read(cls, file: Path) -> Baseline:
-        """BadSetting if the file is not there or was not written by :func:`write`."""
+        """BadSetting if the file is not there or does not hold what :func:`as_text` makes."""
         try:
             held = json.loads(file.read_text(encoding="utf-8"))
             if held["version"] != VERSION:
                 raise BadSetting(f"{file}: is of version {held['version']}, and this tool reads {VERSION}")
-            return cls(file, frozenset(each["fingerprint"] for each in held["findings"]))
+            entries = tuple(Entry(**{key: str(value) for key, value in each.items()}) for each in held["findings"])
+        except FileNotFoundError:
+            raise BadSetting(f"{file}: there is no such baseline; --update-baseline writes it") from None
         except OSError as error:
             raise BadSetting(f"{file}: the baseline cannot be read: {error.strerror or error}") from None
         except (ValueError, LookupError, TypeError, AttributeError):
-            raise BadSetting(f"{file}: is no baseline; --update-baseline writes one") from None
+            raise BadSetting(f"{file}: is no baseline; without this file, --update-baseline writes one") from None
+        return cls(file, entries)
+
+    @cached_property
+    def _fingerprints(self) -> frozenset[str]:
+        return frozenset(entry.fingerprint for entry in self.entries)
 
     def knows(self, finding: Finding) -> bool:
-        return finding.fingerprint in self.fingerprints
+        return finding.fingerprint in self._fingerprints
 
-    def gone(self, found: Iterable[Finding]) -> int:
-        """How many entries fit nothing that was found."""
-        return len(self.fingerprints - {finding.fingerprint for finding in found})
+    def gone(self, found: Iterable[Finding], judged: Collection[str], root: str) -> list[Entry]:
+        """Entries of a project, of codes that were judged, that fit nothing of what was found in all of it."""
+        there = {finding.fingerprint for finding in found}
+        return [
+            entry
+            for entry in self.entries
+            if entry.code in judged and entry.fingerprint not in there
+            if self._path(entry).startswith(root.rstrip(os.sep) + os.sep)
+        ]
+
+    def not_looked_at(self, files: Collection[str], judged: Collection[str]) -> list[Entry]:
+        """Entries that a run over ``files`` says nothing of: of files that are there, or of codes it did not judge."""
+        return [
+            entry
+            for entry in self.entries
+            if os.path.exists(path := self._path(entry)) and (path not in files or entry.code not in judged)
+        ]
+
+    def _path(self, entry: Entry) -> str:
+        return os.path.realpath(self.file.parent / entry.path)
 
 
-def as_text(findings: Iterable[Finding], folder: Path) -> str:
-    """What :meth:`Baseline.read` reads, in the same order each time, with what a reviewer wants to see."""
-    entries = [
-        {
-            "code": finding.code,
-            "path": Path(os.path.relpath(finding.primary.site.path, folder)).as_posix(),
-            "message": finding.message,
-            "fingerprint": finding.fingerprint,
-        }
-        for finding in findings
-    ]
-    entries.sort(key=lambda entry: (entry["path"], entry["code"], entry["message"], entry["fingerprint"]))
-    return json.dumps({"version": VERSION, "findings": entries}, indent=2) + "\n"
+def as_text(entries: Iterable[Entry]) -> str:
+    """What :meth:`Baseline.read` reads, in the same order each time."""
+    held = {"version": VERSION, "findings": [asdict(entry) for entry in sorted({*entries})]}
+    return json.dumps(held, indent=2) + "\n"

@@ -18,6 +18,7 @@ from fsdp2_lint.settings.patterns import Exclusion
 WORDS = (b"fully_shard", b"FSDPModule")
 SKIPPED_FOLDERS = frozenset({"venv", "node_modules", "__pycache__", "__pypackages__", "build", "dist", "site-packages"})
 ROOT_MARKERS = (".git", "pyproject.toml")
+ENVIRONMENT = "pyvenv.cfg"
 
 
 @dataclass(slots=True)
@@ -60,7 +61,7 @@ def discover(
         if force_exclude and _excluded(path, root, exclusion):
             continue
         if os.path.isdir(path):
-            _walk(path, found, seen, exclusion)
+            _walk(path, found, seen, exclusion.inside(path))
         elif path not in seen:
             seen.add(path)
             _read_explicit(given, path, found)
@@ -69,12 +70,12 @@ def discover(
 
 def _excluded(path: str, root: str, exclusion: Exclusion) -> bool:
     """Would a walk of the project leave it out: it, or a folder above?"""
+    folder = os.path.isdir(path)
     while path not in (root, os.path.dirname(path)):
         parent, name = os.path.split(path)
-        folder = os.path.isdir(path)
-        if exclusion.skips(path + os.sep * folder) or folder and _left_out(name):
+        if exclusion.skips(path + os.sep * folder) or folder and (_left_out(name) or _is_environment(path)):
             return True
-        path = parent
+        path, folder = parent, True
     return False
 
 
@@ -82,8 +83,12 @@ def _left_out(folder: str) -> bool:
     return folder[0] == "." or folder in SKIPPED_FOLDERS
 
 
+def _is_environment(folder: str) -> bool:
+    """A virtual environment, whatever its folder is called."""
+    return os.path.exists(os.path.join(folder, ENVIRONMENT))
+
+
 def _walk(top: str, found: Discovered, seen: set[str], exclusion: Exclusion) -> None:
-    exclusion.enter(top)
     folders = [top]
     while folders:
         folder = folders.pop()
@@ -93,8 +98,8 @@ def _walk(top: str, found: Discovered, seen: set[str], exclusion: Exclusion) -> 
         except OSError as error:
             found.errors.append((folder, f"cannot be read: {_reason(error)}"))
             continue
-        if folder != top and any(entry.name == "pyvenv.cfg" for entry in entries):
-            continue  # a virtual environment, whatever its folder is called
+        if folder != top and any(entry.name == ENVIRONMENT for entry in entries):
+            continue
         inner = []
         for entry in entries:
             name = entry.name
@@ -102,7 +107,8 @@ def _walk(top: str, found: Discovered, seen: set[str], exclusion: Exclusion) -> 
                 if name.endswith((".py", SUFFIX)):
                     if entry.is_file():  # not a folder, a pipe or a dangling link
                         path = os.path.realpath(entry.path) if entry.is_symlink() else entry.path
-                        if path not in seen and not exclusion.skips(path):
+                        skipped = exclusion.skips(entry.path) or path != entry.path and exclusion.holds(path)
+                        if path not in seen and not skipped:
                             seen.add(path)
                             _read_walked(path, found)
                 elif not _left_out(name) and entry.is_dir(follow_symlinks=False):
@@ -194,12 +200,7 @@ def _reason(error: OSError | ValueError) -> str:
 
 def project_root(paths: Iterable[str]) -> str:
     """The project around all given paths: imports are followed inside it and nowhere else."""
-    places = [real if os.path.isdir(real := os.path.realpath(path)) else os.path.dirname(real) for path in paths]
-    try:
-        common = os.path.commonpath(places)
-    except ValueError:  # none, or on two drives
-        return places[0] if places else os.getcwd()
-    folder = common
+    common = folder = common_folder(paths)
     while True:
         if any(os.path.exists(os.path.join(folder, marker)) for marker in ROOT_MARKERS):
             return folder
@@ -207,3 +208,12 @@ def project_root(paths: Iterable[str]) -> str:
         if parent == folder:
             return common
         folder = parent
+
+
+def common_folder(paths: Iterable[str]) -> str:
+    """The innermost folder that holds all given paths."""
+    places = [real if os.path.isdir(real := os.path.realpath(path)) else os.path.dirname(real) for path in paths]
+    try:
+        return os.path.commonpath(places)
+    except ValueError:  # none, or on two drives
+        return places[0] if places else os.getcwd()

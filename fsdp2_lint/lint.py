@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+import os
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fsdp2_lint import syntax
-from fsdp2_lint.discovery import Discovered, discover, project_root
+from fsdp2_lint.discovery import Discovered, common_folder, discover, project_root
 from fsdp2_lint.errors import BadSetting, NothingToCheck
+from fsdp2_lint.fingerprints import base_of, with_fingerprints
 from fsdp2_lint.settings import Settings, settings
-from fsdp2_lint.settings.patterns import Exclusion, Patterns
+from fsdp2_lint.settings.patterns import Exclusion
 from fsdp2_lint.source import Sources, display_path
 from fsdp2_lint.vocab.target import NEWEST, Version
 
@@ -57,14 +59,16 @@ class Asked:
 class Report:
     """What a run says. ``failures`` are about the run itself, each one line: they make it abnormal.
 
-    ``hidden`` are findings that a comment (``silenced``), the baseline (``known``) or per-file-ignores
-    (``set_aside``) keep from being reported.
+    A comment (``silenced``), the baseline (``known``) or per-file-ignores (``set_aside``) keep findings from being
+    reported. ``gone`` counts the entries of the baseline that fit nothing any more. ``base`` is what the paths in
+    fingerprints are relative to.
     """
 
     findings: list[Finding] = field(default_factory=list)
     silenced: list[Finding] = field(default_factory=list)
     known: list[Finding] = field(default_factory=list)
     set_aside: list[Finding] = field(default_factory=list)
+    gone: int = 0
     models: list[ModelVerdicts] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
@@ -72,35 +76,54 @@ class Report:
     files: list[str] = field(default_factory=list)
     candidates: int = 0
     root: str = ""
+    base: str = ""
     settings: Settings = field(default_factory=Settings)
     target: Version = NEWEST
     sources: Sources = field(default_factory=Sources)
+
+    def mendable(self, *, safe: bool) -> list[Finding]:
+        """Findings with a fix, of one kind. Files that were not asked for, such as imported ones, stay as they are.
+
+        So do notebooks, whose text is not the program that was checked.
+        """
+        return [
+            finding
+            for finding in self.findings
+            if finding.fix is not None and finding.fix.safe is safe
+            if all(edit.site.path in self.files and not edit.site.cell for edit in finding.fix.edits)
+        ]
 
 
 def found_files(
     paths: Sequence[str], asked: Asked, overlay: Mapping[str, bytes] | None = None
 ) -> tuple[Discovered, Settings]:
     """The files that a run would check, and the settings that hold for them."""
-    root = project_root(paths)
-    given = asked.settings if asked.settings is not None else settings(root)
-    for key, named in (("source-roots", given.source_roots), ("entry-points", given.entry_points)):
-        for path in named:
-            if not given.path(path.partition(".py:")[0] + ".py" * (".py:" in path)).exists():
-                raise BadSetting(f"{given.file}: {key}: there is no {path}")
+    given = asked.settings if asked.settings is not None else settings(common_folder(paths))
+    for path in given.source_roots:
+        if not given.path(path).is_dir():
+            raise BadSetting(f"{given.file}: source-roots: there is no folder {path}")
+    for path in given.entry_points:
+        if not given.path(file_of(path)).is_file():
+            raise BadSetting(f"{given.file}: entry-points: there is no file {file_of(path)}")
     words: set[str] = set()
     if asked.select or asked.extend_select or asked.ignore or given.select or given.extend_select:
         chosen, _ = asked.selection(given)  # a misspelt code is an error even where there is nothing to find
         words.update(word for rule in chosen for word in rule.words)
-    exclude = Patterns(str(given.path(".")), given.exclude) if given.exclude else None
     found = discover(
         paths,
-        root=root,
+        root=project_root(paths),
         overlay=overlay,
         words=sorted(words),
-        exclusion=Exclusion(exclude, gitignore=given.respect_gitignore),
+        exclusion=Exclusion(str(given.path(".")), given.exclude, gitignore=given.respect_gitignore),
         force_exclude=asked.force_exclude,
     )
     return found, given
+
+
+def file_of(entry_point: str) -> str:
+    """Of ``train.py:main`` the file."""
+    file, colon, _ = entry_point.partition(".py:")
+    return f"{file}.py" if colon else file
 
 
 def lint(
@@ -119,7 +142,7 @@ def lint(
     report = Report(
         files=found.files, candidates=len(found.candidates), sources=Sources(found.overlay, found.notebooks)
     )
-    report.root, report.settings = found.root, given
+    report.root, report.settings, report.base = found.root, given, base_of(found.root, given)
     report.failures = [f"{display_path(path)}: {reason}" for path, reason in found.errors]
     if not found.files and not found.errors and not asked.force_exclude:
         raise NothingToCheck(f"no Python files in {', '.join(paths)}")
@@ -137,7 +160,6 @@ def lint(
 def _run_engine(report: Report, found: Discovered, asked: Asked, progress: Callable[[str], None] | None) -> None:
     # A tree without FSDP2 never comes here, and so never pays for these imports.
     from fsdp2_lint import registry
-    from fsdp2_lint.fingerprints import with_fingerprints
     from fsdp2_lint.static.check import check
     from fsdp2_lint.static.pins import pinned_torch
     from fsdp2_lint.suppress import Comments
@@ -148,6 +170,8 @@ def _run_engine(report: Report, found: Discovered, asked: Asked, progress: Calla
     rules, selection = asked.selection(given)
     report.target = stated or pinned_torch(Path(found.root)) or NEWEST
     judged = [rule for rule in rules if "S" in rule.witnesses]
+    asked_for = set(found.files)
+    entries = [str(given.path(each)) for each in given.entry_points]
     result: Result = check(
         found.files,
         root=found.root,
@@ -156,23 +180,25 @@ def _run_engine(report: Report, found: Discovered, asked: Asked, progress: Calla
         rules=registry.for_target(judged, report.target),
         target=stated,
         source_roots=[str(given.path(each)) for each in given.source_roots],
-        entry_points=[str(given.path(each)) for each in given.entry_points],
+        # Of a part of the project, such as the changed files, nobody expects that programs begin in it.
+        entry_points=[each for each in entries if os.path.realpath(file_of(each)) in asked_for],
         dump_trace=asked.dump_trace,
         progress=progress,
     )
-    asked_for = set(found.files)
-    # Imports lead out of the files that were given: what lies wholly elsewhere was not asked for.
-    of_interest = [
-        finding.with_sites(report.sources.in_characters)
-        for finding in result.findings
-        if any(site.path in asked_for for site in finding.sites)
-    ]
     comments = Comments(report.sources)
-    told = triage(
-        with_fingerprints(of_interest, found.root, report.sources), selection, given, asked.baseline, comments
+
+    def sort_in(findings: Iterable[Finding]) -> None:
+        told = triage(findings, selection, given, asked.baseline, comments)
+        report.findings += told.shown
+        report.silenced += told.silenced
+        report.known += told.known
+        report.set_aside += told.set_aside
+
+    named = with_fingerprints(
+        (finding.with_sites(report.sources.in_characters) for finding in result.findings), report.base, report.sources
     )
-    report.silenced, report.known, report.set_aside = told.silenced, told.known, told.set_aside
-    report.findings.extend(told.shown)
+    # Imports lead out of the files that were given: what lies wholly elsewhere was not asked for.
+    sort_in(finding for finding in named if any(site.path in asked_for for site in finding.sites))
     report.models = [_told_in_cells(model, report.sources) for model in result.models if model.site.path in asked_for]
     report.traces = list(result.traces)
     report.failures.extend(f"internal error in {what}: {error}" for what, error in result.broken)
@@ -185,17 +211,35 @@ def _run_engine(report: Report, found: Discovered, asked: Asked, progress: Calla
             report.notes.append(f"not followed: {display_path(problem.path)}:{problem.row}: {problem.message}")
     if not report.notes and not report.failures and not result.problems:
         codes = {rule.code for rule in judged}
-        idle = [each for each in _unused(found, comments, codes) if selection.shows(each)]
-        # A fault may begin in a file that was left out and need the comment in this one.
-        if idle and set(discover([found.root], root=found.root, exclusion=found.exclusion).candidates) <= asked_for:
-            report.findings.extend(with_fingerprints(idle, found.root, report.sources))
+        idle = _unused(found, comments, codes)
+        gone = asked.baseline.gone(named, codes, found.root) if asked.baseline is not None else ()
+        if (idle or gone) and _is_whole(found):
+            sort_in(with_fingerprints(idle, report.base, report.sources))
+            report.gone = len(gone)
+
+
+def _is_whole(found: Discovered) -> bool:
+    """Were all files with FSDP2 checked? A fault may begin in one that was left out, and be told in another."""
+    words = [word.decode() for word in found.words]
+    return set(discover([found.root], root=found.root, words=words, exclusion=found.exclusion).candidates) <= {
+        *found.files
+    }
 
 
 def _unused(found: Discovered, comments: Comments, judged: Collection[str]) -> list[Finding]:
+    """What is said of comments, in files that Python can parse. Of tests only those that were named are followed."""
     from fsdp2_lint import registry
+    from fsdp2_lint.static.entries import is_test
     from fsdp2_lint.unused import PREFIX, unused
 
-    named = [path for path in found.files if PREFIX.encode() in comments.sources.data(path)]
+    base = os.path.commonpath([os.path.dirname(path) for path in found.files])
+    named = [
+        path
+        for path in found.files
+        if PREFIX.lower().encode() in (data := comments.sources.data(path)).lower()
+        and (path in found.explicit or not is_test(os.path.relpath(path, base)))
+        and syntax.problem(path, data) is None
+    ]
     return list(unused(named, comments, judged, {*registry.OWN_CODES, *(rule.code for rule in registry.rules())}))
 
 
@@ -214,7 +258,8 @@ def _told_in_cells(model: ModelVerdicts, sources: Sources) -> ModelVerdicts:
 
 def _report_problem(report: Report, path: str, row: int, column: int, message: str) -> None:
     if syntax.is_syntax_error(message):
-        report.findings.append(syntax.finding(path, row, column, message))
+        found = syntax.finding(path, row, column, message)
+        report.findings += with_fingerprints([found], report.base, report.sources)
     else:
         report.failures.append(f"{display_path(path)}: {message}")
 

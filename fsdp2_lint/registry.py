@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -98,6 +98,10 @@ class Selection:
 
     def shows(self, finding: Finding) -> bool:
         return self.includes(finding.code, finding.severity)
+
+    def graded(self, finding: Finding) -> Finding:
+        """With the severity that the project gives it."""
+        return replace(finding, severity=self.severity(finding.code, finding.severity))
 
 
 def select(

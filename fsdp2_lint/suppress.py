@@ -3,6 +3,7 @@
 ``# noqa`` and ``# noqa: FSDP601`` follow flake8. ``# fsdp2-lint: ignore[FSDP601] reason``
 names one or several codes; alone on a line it covers the next statement. A comment covers
 the whole logical line that it stands on, and a finding is silenced on any of its spans.
+``# fsdp2-lint: ignore-file[FSDP601] reason`` covers the findings whose first place is in the file.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ _CODES = r"[A-Za-z]+[0-9]+(?:[,\s]+[A-Za-z]+[0-9]+)*"
 # A colon that no code follows is a mistake, and a mistake must not silence everything.
 _NOQA = re.compile(rf"#\s*noqa(?:\s*:\s*(?P<codes>{_CODES})|(?!\w|\s*:))[^#]*", re.IGNORECASE)
 _IGNORE = re.compile(rf"#\s*fsdp2-lint:\s*ignore\[\s*(?P<codes>{_CODES})[,\s]*\][^#]*")
-_OUTSIDE_STATEMENTS = frozenset(
+_IGNORE_FILE = re.compile(_IGNORE.pattern.replace("ignore", "ignore-file", 1))
+OUTSIDE_STATEMENTS = frozenset(
     {tokenize.ENCODING, tokenize.NL, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER, tokenize.COMMENT}
 )
 
@@ -43,7 +45,7 @@ class Comment:
 
 @dataclass(frozen=True, slots=True)
 class Suppression:
-    """Rows ``first`` to ``last`` are silent for the codes of ``comment``."""
+    """Rows ``first`` to ``last`` are silent for the codes of ``comment``; ``last`` 0 means the whole file."""
 
     first: int
     last: int
@@ -53,8 +55,10 @@ class Suppression:
     def codes(self) -> frozenset[str] | None:
         return self.comment.codes
 
-    def silences(self, code: str, row: int) -> bool:
-        return self.first <= row <= self.last and (self.codes is None or code in self.codes)
+    def silences(self, code: str, row: int, *, primary: bool = True) -> bool:
+        """``primary``: is the row that of a finding's first place? For others the file's own wishes do not count."""
+        covers = self.first <= row <= self.last if self.last else primary
+        return covers and (self.codes is None or code in self.codes)
 
 
 def suppressions(data: bytes) -> list[Suppression]:
@@ -65,25 +69,31 @@ def suppressions(data: bytes) -> list[Suppression]:
     inside: list[Comment] = []  # comments on the statement that is being read
     ahead: list[Comment] = []  # own-line comments that wait for the next statement
     first = row = 0
-    try:
-        # Python counts rows the same way whatever ends a line; tokenize does not.
-        lines = io.BytesIO(data.replace(b"\r\n", b"\n").replace(b"\r", b"\n"))
-        for token in tokenize.tokenize(lines.readline):
-            row = token.start[0]
-            if token.type == tokenize.COMMENT:
-                if first or token.line[: token.start[1]].strip():
-                    inside.extend(_comments(token, _NOQA, _IGNORE))
-                else:
-                    ahead.extend(_comments(token, _IGNORE))
-            elif token.type == tokenize.NEWLINE:
-                found.extend(Suppression(first, row, comment) for comment in (*ahead, *inside))
-                inside, ahead, first = [], [], 0
-            elif token.type not in _OUTSIDE_STATEMENTS and not first:
-                first = row
-    except (tokenize.TokenError, SyntaxError):
-        pass  # the parser reports the file; what was read so far still counts
+    for token in tokens(data):
+        row = token.start[0]
+        if token.type == tokenize.COMMENT:
+            found.extend(Suppression(1, 0, comment) for comment in _comments(token, _IGNORE_FILE))
+            if first or token.line[: token.start[1]].strip():
+                inside.extend(_comments(token, _NOQA, _IGNORE))
+            else:
+                ahead.extend(_comments(token, _IGNORE))
+        elif token.type == tokenize.NEWLINE:
+            found.extend(Suppression(first, row, comment) for comment in (*ahead, *inside))
+            inside, ahead, first = [], [], 0
+        elif token.type not in OUTSIDE_STATEMENTS and not first:
+            first = row
     found.extend(Suppression(first or row, row, comment) for comment in inside)
     return found
+
+
+def tokens(data: bytes) -> Iterator[tokenize.TokenInfo]:
+    """As many as there are: the parser reports a file that is no Python, and what was read before still counts."""
+    # Python counts rows the same way whatever ends a line; tokenize does not.
+    lines = io.BytesIO(data.replace(b"\r\n", b"\n").replace(b"\r", b"\n"))
+    try:
+        yield from tokenize.tokenize(lines.readline)
+    except (tokenize.TokenError, SyntaxError, ValueError, LookupError):  # the last two are of the encoding
+        return
 
 
 def _comments(token: tokenize.TokenInfo, *patterns: re.Pattern[str]) -> Iterator[Comment]:
@@ -118,9 +128,9 @@ class Comments:
 
     def silence(self, finding: Finding) -> bool:
         silent = False
-        for site in finding.sites:
+        for number, site in enumerate(finding.sites):
             for suppression in self.of(site.path):
-                if suppression.silences(finding.code, site.row):
+                if suppression.silences(finding.code, site.row, primary=not number):
                     self.used.setdefault((site.path, suppression.comment), set()).add(finding.code)
                     silent = True
         return silent

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from fsdp2_lint.baseline import Baseline
 from fsdp2_lint.registry import Selection
@@ -34,11 +34,12 @@ def triage(
     told = Triaged()
     per_file = PerFile(settings.path("."), settings.per_file_ignores)
     for finding in findings:
-        finding = replace(finding, severity=selection.severity(finding.code, finding.severity))
+        finding = selection.graded(finding)
+        silent = comments.silence(finding)  # asked of every finding, so that a comment that is needed counts as used
         if not selection.shows(finding):
             continue
         told.found.append(finding)
-        if comments.silence(finding):  # asked of every finding, so that a comment that is needed counts as used
+        if silent:
             told.silenced.append(finding)
         elif per_file.ignores(finding.code, finding.primary.site.path):
             told.set_aside.append(finding)

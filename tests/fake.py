@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
 
 from fsdp2_lint import registry
-from fsdp2_lint.vocab.finding import Confidence, Finding, Label, Severity, Site
+from fsdp2_lint.vocab.finding import Confidence, Edit, Finding, Fix, Label, Severity, Site
 from fsdp2_lint.vocab.rule import Rule
 
 
@@ -66,6 +66,10 @@ def finding(
 ) -> Finding:
     labels = tuple(Label(*each) for each in related)
     return Finding(code, name, severity, message, Label(at, label), help, labels, confidence)
+
+
+def with_fix(given: Finding, at: Site, text: str, *, safe: bool = True) -> Finding:
+    return replace(given, fix=Fix((Edit(at, text),), safe))
 
 
 def problem(path: object, message: str, row: int = 1, column: int = 1) -> SimpleNamespace:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fsdp2_lint.discovery import discover
+from fsdp2_lint.discovery import common_folder, discover
 
 FSDP2 = "fully_shard(model)\n"
 
@@ -119,3 +119,41 @@ def test_without_a_project_the_root_is_the_common_folder(tmp_path: Path, monkeyp
     monkeypatch.setattr("fsdp2_lint.discovery.ROOT_MARKERS", ("no-such-marker",))
     a, b = write(tmp_path / "x" / "a.py"), write(tmp_path / "x" / "y" / "b.py")
     assert discover([str(a), str(b)]).root == str(tmp_path / "x")
+
+
+def test_the_innermost_folder_of_all_paths(tmp_path: Path) -> None:
+    a, b = write(tmp_path / "x" / "y" / "a.py"), write(tmp_path / "x" / "z" / "b.py")
+    (tmp_path / "link").symlink_to(b.parent)
+    assert common_folder([str(a)]) == str(a.parent) == common_folder([str(a.parent)])
+    assert common_folder([str(a), str(b)]) == str(tmp_path / "x")
+    assert common_folder([str(tmp_path / "link")]) == str(b.parent)
+    assert common_folder([]) == os.getcwd()
+
+
+def test_other_words_make_a_file_a_candidate_too(tmp_path: Path) -> None:
+    write(tmp_path / "a.py", "FullyShardedDataParallel(model)\n")
+    assert discover([str(tmp_path)]).candidates == []
+    found = discover([str(tmp_path)], words=["FullyShardedDataParallel"])
+    assert found.candidates == found.files == [str(tmp_path / "a.py")]
+
+
+def test_an_overlay_stands_in_for_what_is_on_disk(tmp_path: Path) -> None:
+    a, b, c = (str(write(tmp_path / name, "x = 1\n")) for name in ("a.py", "b.py", "c.py"))
+    overlay = {a: FSDP2.encode(), b: b""}
+    for paths in ([str(tmp_path)], [a, b, c]):
+        found = discover(paths, overlay=overlay)
+        assert (found.files, found.candidates) == ([a, b, c], [a])
+
+
+def test_a_file_that_goes_away_while_it_is_listed_is_passed_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = write(tmp_path / "a.py")
+
+    def gone(path: str) -> bytes:
+        raise FileNotFoundError(2, "No such file or directory", path)
+
+    monkeypatch.setattr("fsdp2_lint.discovery._read", gone)
+    walked, named = discover([str(tmp_path)]), discover([str(file)])
+    assert (walked.files, walked.errors) == ([], []), "nobody asked for it"
+    assert named.errors == [(str(file), "cannot be read: No such file or directory")]

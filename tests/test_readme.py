@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from fsdp2_lint.cli import invoke
+from fsdp2_lint.settings import settings_in
+from fsdp2_lint.settings.keys import KEYS
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -18,7 +20,8 @@ def test_two_set_up_commands_and_ci_runs_the_second() -> None:
     set_up = README.split("\n## Set up\n")[1].split("\n## ")[0]
     first, second = re.findall(r"```sh\n(.*?)\n```", set_up, re.DOTALL)
     assert first.endswith("fsdp2-lint check examples") and "\n" not in first + second
-    assert second == (ROOT / ".ci" / "run").read_text().splitlines()[-1]
+    *_, tests, slow = (ROOT / ".ci" / "run").read_text().splitlines()
+    assert second == tests and slow == f"{tests.rpartition(' && ')[2]} -m slow"
 
 
 def test_the_sample_is_real(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
@@ -40,3 +43,11 @@ def test_relative_links_lead_somewhere() -> None:
     for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md"):
         for target in re.findall(r"\]\((?!https?:)([^)#]+)", (ROOT / name).read_text(encoding="utf-8")):
             assert (ROOT / target).exists(), f"{name}: {target}"
+
+
+def test_the_sample_of_settings_has_every_key_and_is_accepted(tmp_path: Path) -> None:
+    section = README.split("\n## Settings\n")[1].split("\n## ")[0]
+    (sample,) = re.findall(r"```toml\n(.*?)```", section, re.DOTALL)
+    (tmp_path / "pyproject.toml").write_text(sample, encoding="utf-8")
+    read = settings_in(tmp_path / "pyproject.toml")
+    assert [key for key in KEYS if getattr(read, key.replace("-", "_")) in ((), None, False)] == []

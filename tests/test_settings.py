@@ -9,7 +9,7 @@ import pytest
 from fsdp2_lint.cli import invoke
 from fsdp2_lint.errors import BadSetting
 from fsdp2_lint.lint import Asked, lint
-from fsdp2_lint.settings import Settings, settings
+from fsdp2_lint.settings import Settings, settings, settings_in
 from fsdp2_lint.static.pins import pinned_torch
 from fsdp2_lint.vocab.target import NEWEST, about_root, parse
 
@@ -55,23 +55,102 @@ def test_the_nearest_folder_counts_alone(project: Path) -> None:
         ("target-torch = 2.10\n", 'target-torch: has to be text, such as "2.8", and is 2.1'),
         ('target-torch = "newest"\n', "target-torch: 'newest' is no version of torch, such as 2.8"),
         ("target-torch = \n", "Invalid value"),
+        ("exclude = 'legacy'\n", "exclude: has to be a list of text, and is 'legacy'"),
+        (
+            "exclude = ['legacy\\*']\n",
+            r"exclude: has to be a pattern as in .gitignore files, below this folder and with /",
+        ),
+        ("select = ['FSDP699']\n", "select: unknown code or prefix 'FSDP699'; did you mean "),
+        ("extend-select = ['F']\n", "extend-select: unknown code or prefix 'F'"),
+        ("ignore = ['fsdp601']\n", "ignore: unknown code or prefix 'fsdp601'; did you mean FSDP601?"),
+        ("severity = { FSDP699 = 'error' }\n", "severity: unknown code or prefix 'FSDP699'"),
+        ("severity.FSDP601 = 'fatal'\n", "severity: 'FSDP601': has to be one of error, warning, info, and is 'fatal'"),
+        ("per-file-ignores = { 'a/*' = ['FSDP699'] }\n", "per-file-ignores: 'a/*': unknown code or prefix 'FSDP699'"),
+        ("per-file-ignores = ['FSDP6']\n", 'per-file-ignores: has to be a table of patterns, such as "legacy/*"'),
+        (
+            "entry-points = ['train:main']\n",
+            "entry-points: has to hold files, or functions in them, such as train.py:main",
+        ),
+        ("entry-points = ['gone.py:main']\n", "entry-points: there is no file gone.py"),
+        ("source-roots = ['train.py']\n", "source-roots: there is no folder train.py"),
+        ("baseline = 'gone.json'\n", "gone.json: there is no such baseline; --update-baseline writes it"),
     ],
 )
-def test_what_is_wrong_is_said(project: Path, text: str, words: str, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("program", [PROGRAM, "x = 1\n"])
+def test_what_is_wrong_is_one_line_and_exit_code_2(
+    project: Path, text: str, words: str, program: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     (project / "fsdp2-lint.toml").write_text(text)
-    with pytest.raises(BadSetting) as raised:
+    (project / "train.py").write_text(program)
+    assert invoke(["check", "--exit-zero", str(project)]) == 2, "also where there is nothing to find"
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.startswith(f"error: {project}") and said.err.count("\n") == 1
+    assert words in said.err
+
+
+def test_a_file_that_may_not_be_read_is_not_passed_over(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def closed(path: Path, **options: object) -> str:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "read_text", closed)  # whoever runs the tests may be root, who may read everything
+    with pytest.raises(BadSetting, match="pyproject.toml: cannot be read: Permission denied"):
         settings(str(project))
-    assert words in str(raised.value)
-    assert invoke(["check", str(project)]) == 2
-    assert f"error: {project / 'fsdp2-lint.toml'}: " in capsys.readouterr().err
+    (project / "pyproject.toml").unlink()
+    assert settings(str(project)) == Settings(), "there is none, and only the folder may not be looked into"
+
+
+def test_a_byte_order_mark_and_line_ends_of_windows_do_no_harm(project: Path) -> None:
+    (project / "fsdp2-lint.toml").write_bytes(b'\xef\xbb\xbfselect = ["FSDP6"]\r\nzero2 = true\r\n')
+    assert settings(str(project)) == Settings(select=("FSDP6",), zero2=True)
 
 
 def test_the_tables_of_other_tools_are_their_affair(project: Path) -> None:
     (project / "pyproject.toml").write_text("[tool.ruff\n")
     assert settings(str(project)) == Settings()
+    (project / "pyproject.toml").write_text('tool = "fsdp2-lint"\n')
+    assert settings(str(project)) == Settings()
     (project / "pyproject.toml").write_text("[tool]\nfsdp2-lint = 1\n")
     with pytest.raises(BadSetting, match=r"tool.fsdp2-lint has to be a table"):
         settings(str(project))
+
+
+def test_patterns_may_begin_as_paths_do(project: Path) -> None:
+    (project / "legacy").mkdir()
+    (project / "legacy" / "train.py").write_text(PROGRAM)
+    (project / "fsdp2-lint.toml").write_text('exclude = ["./legacy"]\nper-file-ignores = {"./train.py" = ["FSDP9"]}\n')
+    report = lint([str(project)])
+    assert (report.files, report.findings) == ([str(project / "train.py")], [])
+    assert len(report.set_aside) == 1
+
+
+def test_the_own_file_goes_before_the_shared_one(project: Path) -> None:
+    (project / "pyproject.toml").write_text("[tool.fsdp2-lint]\nzero2 = true\n")
+    (project / "fsdp2-lint.toml").write_text("")
+    assert settings(str(project)) == Settings()
+
+
+def test_settings_below_the_project_hold_for_what_is_below_them(project: Path) -> None:
+    inner = project / "examples"
+    inner.mkdir()
+    (inner / "old.py").write_text(PROGRAM)
+    (inner / "fsdp2-lint.toml").write_text('ignore = ["FSDP901"]\n')
+    assert lint([str(inner)]).settings.ignore == ("FSDP901",)
+    assert lint([str(inner / "old.py")]).findings == []
+    assert lint([str(inner), str(project / "train.py")]).settings == Settings(), "they do not hold for all of it"
+
+
+def test_a_file_that_is_named_counts_where_it_is_named(project: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    shared = tmp_path_factory.mktemp("elsewhere") / "strict.toml"
+    shared.write_text('exclude = ["legacy"]\n')
+    (project / "legacy").mkdir()
+    (project / "legacy" / "old.py").touch()
+    (project / "lint.toml").symlink_to(shared)
+    link = shared.parent / "link"
+    link.symlink_to(project)
+    for name in (project / "lint.toml", link / "lint.toml", link / "legacy" / ".." / "lint.toml"):
+        found = lint([str(project)], Asked(settings=settings_in(name)))
+        assert found.files == [str(project / "train.py")], name
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -82,6 +84,16 @@ def test_an_own_line_comment_covers_the_next_statement() -> None:
     assert silent("if x:\n    a()\n    # fsdp2-lint: ignore[FSDP601]\nb()\n") == [4]
 
 
+def test_a_file_can_be_silent_for_a_code() -> None:
+    comment = "# fsdp2-lint: ignore-file[FSDP601, FSDP303] generated"
+    assert silent(f"a()\n{comment}\nb()\n") == [1, 2, 3, 4, 5]
+    assert silent(f"a()  {comment}\nb()\n", "FSDP602") == []
+    overlay = {"/a.py": b"a()\n", "/b.py": f"b()\n{comment}\n".encode()}
+    a, b = fake.site("/a.py", 1), fake.site("/b.py", 1)
+    passing, here = fake.finding(a, (b, "too")), fake.finding(b)
+    assert partition([passing, here], Sources(overlay)) == ([passing], [here]), "only where the story begins"
+
+
 def test_an_own_line_noqa_covers_nothing() -> None:
     assert silent("# noqa\nb()\n") == []
 
@@ -109,14 +121,66 @@ def test_what_can_be_read_counts(source: bytes) -> None:
     assert silent(source)
 
 
-@pytest.mark.parametrize("source", [b"\xff\xfe # noqa", b"# coding: klingon\na()  # noqa\n", b"a()  # noqa\0"])
-def test_what_cannot_be_read_silences_little_and_breaks_nothing(source: bytes) -> None:
-    suppressions(source)
+@pytest.mark.parametrize(
+    "source",
+    [
+        b"\xff\xfe # noqa",
+        b"# coding: klingon\na()  # noqa\n",
+        b"# coding: rot13\na()  # noqa\n",
+        b"# coding: utf-16\na()  # noqa\n",
+        b"# \xe9\na()  # noqa\n",
+        b"   a()\n  b()  # noqa\n",
+    ],
+)
+def test_what_cannot_be_read_silences_nothing_and_breaks_nothing(source: bytes) -> None:
+    assert silent(source) == []
 
 
-@given(st.text(alphabet="ab()[]'\"#\n\r\\ \t:,", max_size=60), st.sampled_from(["# noqa", "# fsdp2-lint: ignore[F1]"]))
+def test_what_was_read_before_bytes_that_are_no_text_still_counts() -> None:
+    assert 1 in silent(b"a()  # noqa\nb()\n\n# \xe9 is no UTF-8\nc()  # noqa\n")
+
+
+@given(
+    st.text(alphabet="ab()[]'\"#\n\r\\ \t:,\f\0é", max_size=60), st.sampled_from(["# noqa", "# fsdp2-lint: ignore[F1]"])
+)
+@pytest.mark.filterwarnings("ignore::SyntaxWarning", "ignore::DeprecationWarning")
 def test_any_text(before: str, comment: str) -> None:
-    suppressions(f"{before}{comment}\n{before}".encode())
+    """Whatever stands around it, a comment of a statement of its own is found, unless the file breaks off before."""
+    text = f"{before}\na()  {comment}\n"
+    found = suppressions(text.encode())
+    try:
+        compile(text, "any", "exec")
+    except (SyntaxError, ValueError):
+        return
+    row = len(re.split(r"\r\n|\r|\n", text)) - 1
+    assert any(each.first <= row <= each.last and each.comment.row == row for each in found)
+
+
+@given(
+    st.binary(max_size=40), st.sampled_from([b"# noqa\n", b"# fsdp2-lint: ignore[FSDP601]\n"]), st.binary(max_size=40)
+)
+def test_any_bytes(before: bytes, comment: bytes, after: bytes) -> None:
+    data = before + comment + after
+    for each in suppressions(data):
+        assert 1 <= each.comment.row <= data.count(b"\n") + data.count(b"\r") + 1
+        assert 1 <= each.comment.column < each.comment.end_column
+
+
+@pytest.mark.parametrize(
+    ("line", "written", "codes"),
+    [
+        ("a()  # noqa: FSDP601", "# noqa: FSDP601", "FSDP601"),
+        ("a()  # noqa: E501,FSDP601  # why", "# noqa: E501,FSDP601", "E501,FSDP601"),
+        ("é()  # fsdp2-lint: ignore[ FSDP601 ] è", "# fsdp2-lint: ignore[ FSDP601 ] è", "FSDP601"),
+        ("# fsdp2-lint: ignore[FSDP601,FSDP602]  ", "# fsdp2-lint: ignore[FSDP601,FSDP602]", "FSDP601,FSDP602"),
+    ],
+)
+def test_a_comment_knows_where_it_and_its_codes_are_written(line: str, written: str, codes: str) -> None:
+    (found,) = suppressions(f"{line}\nb()\n".encode())
+    comment = found.comment
+    assert line[comment.column - 1 : comment.end_column - 1] == written
+    assert line[comment.codes_column - 1 : comment.codes_end_column - 1] == codes
+    assert comment.alone is line.startswith("#")
 
 
 def test_any_span_of_a_finding() -> None:

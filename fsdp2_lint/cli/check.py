@@ -14,7 +14,13 @@ if TYPE_CHECKING:
     from fsdp2_lint.lint import Report
 
 
-@click.command()
+class _Check(click.Command):
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        # The reason follows after an =, or not at all: what comes next may be a path.
+        return super().parse_args(ctx, [f"{each}=" if each == "--add-ignore" else each for each in args])
+
+
+@click.command(cls=_Check)
 @shared
 @click.option("--confirm", type=click.Path(file_okay=False), help="Compare with the report of a job (see `run`).")
 @click.option("--output-format", type=click.Choice(FORMATS), default="full", show_default=True)
@@ -23,10 +29,8 @@ if TYPE_CHECKING:
 @click.option("--diff", is_flag=True, help="Show what --fix would change, and change nothing.")
 @click.option(
     "--add-ignore",
-    metavar="REASON",
-    is_flag=False,
-    flag_value="",
-    help="Write a comment that silences it above each finding. --add-ignore=REASON adds the reason.",
+    metavar="[=REASON]",
+    help="Write a comment that silences it above each finding, with the reason.",
 )
 @click.option("--baseline", metavar="FILE", type=click.Path(dir_okay=False), help="Known findings not to report again.")
 @click.option("--update-baseline", is_flag=True, help="Write the findings of this run to the baseline.")
@@ -57,15 +61,30 @@ def check(
     from fsdp2_lint.cli import changes, known, show
 
     options = Options(**given)
+    actions = {
+        "--fix": fix and not diff,
+        "--diff": diff,
+        "--add-ignore": add_ignore is not None,
+        "--update-baseline": update_baseline,
+        "--show-files": show_files,
+        "--show-settings": show_settings,
+    }
+    chosen = [name for name, asked_for in actions.items() if asked_for]
+    if chosen and (others := [*chosen[1:], *["--confirm"] * (confirm is not None), *["--statistics"] * statistics]):
+        raise click.UsageError(f"{chosen[0]} and {others[0]} exclude each other")
+    if add_ignore is not None and options.stdin is not None:
+        raise click.UsageError("--add-ignore writes into files, and stdin is none")
+    if unsafe_fixes and not (fix or diff):
+        raise click.UsageError("--unsafe-fixes needs --fix or --diff")
     if show_settings:
         return show.settings(options)
     if show_files:
         return show.files(options)
     asked = known.with_baseline(options, baseline, update=update_baseline)
     if fix or diff:
-        return changes.fix(options, asked, write=fix and not diff, unsafe=unsafe_fixes, output_format=output_format)
-    if unsafe_fixes:
-        raise click.UsageError("--unsafe-fixes needs --fix or --diff")
+        return changes.fix(
+            options, asked, write=not diff, unsafe=unsafe_fixes, output_format=output_format, most=max_findings
+        )
     report = analyse(options, asked)
     say_problems(report)
     if add_ignore is not None:
@@ -79,6 +98,7 @@ def check(
         report.findings = compare(report.findings, job_report(confirm, options))
     if statistics:
         deliver(show.statistics(report), options.output_file)
+        note(summary(report))
     else:
         tell(options, report, output_format, max_findings)
     return options.exit_code(report, found=bool(report.findings))
@@ -106,8 +126,9 @@ def summary(report: Report) -> str:
     ):
         if hidden:
             said += f" {len(hidden)} {why}."
-    safe = sum(finding.fix is not None and finding.fix.safe for finding in report.findings)
-    unsafe = sum(finding.fix is not None and not finding.fix.safe for finding in report.findings)
+    if report.gone:
+        said += f" {report.gone} of the baseline are gone (--update-baseline drops them)."
+    safe, unsafe = (len(report.mendable(safe=safe)) for safe in (True, False))
     if safe or unsafe:
         said += f" {safe} can be mended by --fix{f', {unsafe} more with --unsafe-fixes' if unsafe else ''}."
     return said

@@ -40,6 +40,7 @@ def job_options(command: Command) -> Command:
 class JobOptions:
     select: tuple[str, ...]
     ignore: tuple[str, ...]
+    severities: tuple[tuple[str, str], ...]
     output_format: str
     output_file: str | None
     exit_zero: bool
@@ -55,7 +56,7 @@ class JobOptions:
         with refused():
             _, selection = asked.selection(settings(os.getcwd()))
         rest = {name: given.pop(name) for name in ("output_format", "output_file", "exit_zero", "color")}
-        return cls(selection.select, selection.ignore, **rest)
+        return cls(selection.select, selection.ignore, selection.severities, **rest)
 
 
 def read_report(folder: Path, *, since: float = 0.0) -> JobReport:
@@ -82,7 +83,7 @@ def present(report: JobReport, options: JobOptions) -> int:
     from fsdp2_lint import registry
     from fsdp2_lint.report.view import view
 
-    _, selection = registry.select(registry.rules(), options.select, options.ignore)
+    _, selection = registry.select(registry.rules(), options.select, options.ignore, options.severities)
     shown = view(report, selection)
     color = options.color == "always" if options.output_file else use_color(options.color, sys.stdout)
     if shown.findings or options.output_format in EMPTY_IS_TEXT or options.output_file is not None:

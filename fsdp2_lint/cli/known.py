@@ -6,10 +6,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fsdp2_lint.baseline import DEFAULT, Baseline, as_text
+from fsdp2_lint import syntax, unused
+from fsdp2_lint.baseline import DEFAULT, Baseline, Entry, as_text
 from fsdp2_lint.cli.options import Options, refused
 from fsdp2_lint.cli.streams import CLEAN, Failure, deliver, note
 from fsdp2_lint.output import plural
+from fsdp2_lint.source import display_path
 
 if TYPE_CHECKING:
     from fsdp2_lint.lint import Asked, Report
@@ -25,12 +27,24 @@ def with_baseline(options: Options, given: str | None, *, update: bool) -> Asked
 
 
 def update(options: Options, report: Report, given: str | None) -> int:
-    """Write all findings of this run, and so drop those that are gone."""
-    if report.failures:
+    """Write the findings of this run in place of those that it would have found again.
+
+    Entries of files and codes that it did not look at stay. A file that is not Python hides more than one finding.
+    """
+    if report.failures or any(finding.code == syntax.CODE for finding in report.findings):
         raise Failure("the baseline is not written, since not everything could be checked")
     file = _file(options, given) or options.settings.path(DEFAULT)
-    deliver(as_text(report.findings, file.parent), str(file))
-    note(f"{file}: {plural(len(report.findings), 'finding')}")
+    kept: list[Entry] = []
+    if file.exists():
+        with refused():
+            judged, _ = options.asked.selection(options.settings)
+            kept = Baseline.read(file).not_looked_at({*report.files}, {rule.code for rule in judged})
+    written = [finding for finding in report.findings if finding.code != unused.CODE]
+    entries = {*kept, *(Entry.of(finding, file.parent) for finding in written)}
+    deliver(as_text(entries), str(file))
+    note(f"{display_path(str(file))}: {plural(len(entries), 'finding')}")
+    if left := len(report.findings) - len(written):
+        note(f"not written: {plural(left, 'finding')} about comments, which --fix removes")
     if options.settings.baseline is None and given is None:
         note(f'set `baseline = "{DEFAULT}"` in the settings, or pass --baseline {file.name}, to use it')
     return CLEAN

@@ -121,7 +121,7 @@ class Options:
     @cached_property
     def settings(self) -> Settings:
         """Those of the project, or what --config and --isolated say."""
-        from fsdp2_lint.discovery import project_root
+        from fsdp2_lint.discovery import common_folder
         from fsdp2_lint.settings import Settings, settings, settings_in
 
         if self.isolated and self.config is not None:
@@ -129,7 +129,7 @@ class Options:
         if self.isolated:
             return Settings()
         with refused():
-            return settings_in(Path(self.config)) if self.config is not None else settings(project_root(self.named))
+            return settings_in(Path(self.config)) if self.config is not None else settings(common_folder(self.named))
 
     @property
     def asked(self) -> Asked:

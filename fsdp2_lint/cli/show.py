@@ -8,11 +8,12 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from fsdp2_lint.cli.options import Options, refused
-from fsdp2_lint.cli.streams import CLEAN, complain, deliver
+from fsdp2_lint.cli.streams import ABNORMAL, CLEAN, complain, deliver
 from fsdp2_lint.source import display_path
 
 if TYPE_CHECKING:
     from fsdp2_lint.lint import Report
+    from fsdp2_lint.settings import Settings
 
 
 def settings(options: Options) -> int:
@@ -20,12 +21,22 @@ def settings(options: Options) -> int:
     given = options.settings
     with refused():
         options.asked.selection(given)  # codes that do not exist are said here too
-    lines = [f"# {given.file}" if given.file is not None else "# no settings were found: these are the defaults"]
-    for field in fields(given):
-        if field.name != "file":
-            lines.append(f"{field.name.replace('_', '-')} = {_toml(field.name, getattr(given, field.name))}")
-    deliver("\n".join(lines) + "\n", options.output_file)
+    read = f"# {given.file}" if given.file is not None else "# no settings were found: these are the defaults"
+    deliver(f"{read}\n{as_toml(given)}", options.output_file)
     return CLEAN
+
+
+def as_toml(given: Settings) -> str:
+    lines = []
+    for field in fields(given):
+        key, value = field.name.replace("_", "-"), getattr(given, field.name)
+        if key == "file":
+            continue
+        if value is None:
+            lines.append(f"# {key} is not set")
+        else:
+            lines.append(f"{key} = {_toml(field.name, value)}")
+    return "".join(f"{line}\n" for line in lines)
 
 
 def files(options: Options) -> int:
@@ -36,7 +47,7 @@ def files(options: Options) -> int:
     for path, reason in found.errors:
         complain(f"{display_path(path)}: {reason}")
     deliver("".join(f"{display_path(path)}\n" for path in found.files), options.output_file)
-    return CLEAN
+    return ABNORMAL if found.errors else CLEAN
 
 
 def statistics(report: Report) -> str:
@@ -49,8 +60,9 @@ def statistics(report: Report) -> str:
 
 def _toml(name: str, value: Any) -> str:
     if name == "target_torch":
-        return f'"{value[0]}.{value[1]}"' if value else '""  # what the project pins, else the newest'
+        return f'"{value[0]}.{value[1]}"'
     if name in ("severity", "per_file_ignores"):
         held = ", ".join(f"{json.dumps(key)} = {_toml('', each)}" for key, each in value)
         return f"{{ {held} }}" if held else "{}"
-    return json.dumps(list(value) if isinstance(value, tuple) else value if value is not None else "")
+    # TOML writes texts as JSON does, but for pairs of surrogates, and the last control character.
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

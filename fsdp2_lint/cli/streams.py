@@ -32,17 +32,17 @@ def note(message: str) -> None:
         pass  # nobody reads stderr, and there is no other place to say so
 
 
-def deliver(text: str, output_file: str | None) -> None:
+def deliver(result: str | bytes, output_file: str | None) -> None:
     """Write results. A reader who has seen enough (``| head``) is no error."""
     if output_file is not None:
         try:
-            with open(output_file, "w", encoding="utf-8", errors="backslashreplace", newline="\n") as file:
-                file.write(text)
+            with open(output_file, "wb") as file:
+                file.write(_encoded(result, "utf-8"))
         except OSError as error:
             raise Failure(f"{output_file}: cannot be written: {error.strerror or error}") from error
         return
     try:
-        data = text.encode(getattr(sys.stdout, "encoding", None) or "utf-8", errors="backslashreplace")
+        data = _encoded(result, getattr(sys.stdout, "encoding", None) or "utf-8")
         sys.stdout.flush()
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()
@@ -51,6 +51,10 @@ def deliver(text: str, output_file: str | None) -> None:
     except OSError as error:
         close_quietly()
         raise Failure(f"stdout: cannot be written: {error.strerror or error}") from error
+
+
+def _encoded(result: str | bytes, encoding: str) -> bytes:
+    return result if isinstance(result, bytes) else result.encode(encoding, errors="backslashreplace")
 
 
 def close_quietly() -> None:

@@ -41,6 +41,7 @@ class View:
 
 def view(report: JobReport, selection: Selection) -> View:
     sources = Sources()
-    wanted = [each.with_sites(sources.in_characters) for each in report.findings if selection.shows(each)]
+    graded = [selection.graded(each).with_sites(sources.in_characters) for each in report.findings]
+    wanted = [each for each in graded if selection.shows(each)]
     shown, silenced = partition(wanted, sources)
     return View(report, shown, silenced, sources)

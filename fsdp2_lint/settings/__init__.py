@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -42,9 +43,9 @@ class Settings:
         return (self.file.parent if self.file is not None else Path.cwd()) / given
 
 
-def settings(root: str) -> Settings:
-    """Those of the nearest folder, from ``root`` upward, that has any. What is wrong with them is a BadSetting."""
-    for folder in (Path(root), *Path(root).parents):
+def settings(start: str) -> Settings:
+    """Those of the nearest folder, from ``start`` upward, that has any. What is wrong with them is a BadSetting."""
+    for folder in (Path(start), *Path(start).parents):
         for name in (OWN_FILE, SHARED_FILE):
             found = _from(folder / name)
             if found is not None:
@@ -56,7 +57,8 @@ def settings_in(file: Path) -> Settings:
     """Those of a file that was named. That it is not there, or says nothing about this tool, is a BadSetting."""
     if not file.is_file():
         raise BadSetting(f"{file}: no such file")
-    found = _from(file.absolute())
+    # Paths of files that are checked are free of links; the file itself may be one, and counts where it is named.
+    found = _from(file.parent.resolve() / file.name)
     if found is None:
         raise BadSetting(f"{file}: has no table tool.{TABLE}")
     return found
@@ -65,8 +67,10 @@ def settings_in(file: Path) -> Settings:
 def _from(file: Path) -> Settings | None:
     """None if there is no such file, or it says nothing about this tool."""
     try:
-        text = file.read_text(encoding="utf-8", errors="replace")
-    except OSError:
+        text = file.read_text(encoding="utf-8-sig", errors="replace")
+    except OSError as error:
+        if os.path.isfile(file):
+            raise BadSetting(f"{file}: cannot be read: {error.strerror or error}") from None
         return None
     if file.name == SHARED_FILE and TABLE not in text:
         return None  # other tools complain about files that only they read
@@ -80,9 +84,10 @@ def _from(file: Path) -> Settings | None:
     except tomllib.TOMLDecodeError as error:
         raise BadSetting(f"{file}: {error}") from None
     if file.name == SHARED_FILE:
-        table = table.get("tool", {}).get(TABLE)
-        if table is None:
+        tools = table.get("tool")
+        if not isinstance(tools, dict) or TABLE not in tools:
             return None
+        table = tools[TABLE]
         if not isinstance(table, dict):
             raise BadSetting(f"{file}: tool.{TABLE} has to be a table")
     return _read(table, file)

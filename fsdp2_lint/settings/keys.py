@@ -1,15 +1,23 @@
-"""The keys of the settings: what each may hold, how it is read, and its part of the JSON Schema."""
+"""The keys of the settings: what each may hold, how it is read, and its part of the JSON Schema.
+
+The two say the same: where the schema has a pattern, reading applies that pattern.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from fsdp2_lint.errors import nearest
 from fsdp2_lint.vocab.target import parse
 
 LEVELS = ("error", "warning", "info")
-_CODE = r"^(FSDP[0-9]{0,3}|ALL)$"
+_VERSION = r"^[0-9]{1,3}\.[0-9]{1,3}([^0-9\n][^\n]*)?$"
+# No backslash but to escape what .gitignore files give a meaning: `legacy\*.py` would fit nothing, and say nothing.
+_PATTERN = r"^!?(?!\.\./)([^\\\s#!]|\\[#!])([^\\]|\\[#!\s\[\]])*$"
+_ENTRY = r"^.+\.(ipynb|py(:[^:.\s]+)?)$"
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,19 +30,46 @@ class Key:
 
 
 def _text(value: Any) -> str:
-    if not isinstance(value, str):
+    if not isinstance(value, str) or not value:
         raise ValueError(f"has to be text, and is {value!r}")
     return value
 
 
 def _texts(value: Any) -> tuple[str, ...]:
-    if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
+    if not isinstance(value, list) or not all(isinstance(each, str) and each for each in value):
         raise ValueError(f"has to be a list of text, and is {value!r}")
     return tuple(value)
 
 
+def _code(value: str) -> str:
+    from fsdp2_lint.settings.codes import selectable
+
+    if value not in selectable():
+        raise ValueError(f"unknown code or prefix {value!r}{nearest(value.upper(), selectable())}")
+    return value
+
+
 def _codes(value: Any) -> tuple[str, ...]:
-    return tuple(code.strip().upper() for code in _texts(value))
+    if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
+        raise ValueError(f"has to be a list of codes, and is {value!r}")
+    return tuple(map(_code, value))
+
+
+def _pattern(value: str) -> str:
+    if not re.search(_PATTERN, value):
+        raise ValueError(f"has to be a pattern as in .gitignore files, below this folder and with /, and is {value!r}")
+    return re.sub(r"^(!?)\./", r"\1/", value)  # which .gitignore files do not know, and people write
+
+
+def _patterns(value: Any) -> tuple[str, ...]:
+    return tuple(map(_pattern, _texts(value)))
+
+
+def _entries(value: Any) -> tuple[str, ...]:
+    for entry in _texts(value):
+        if not re.search(_ENTRY, entry):
+            raise ValueError(f"has to hold files, or functions in them, such as train.py:main, and holds {entry!r}")
+    return tuple(value)
 
 
 def _table(value: Any, what: str) -> Mapping[str, Any]:
@@ -48,9 +83,9 @@ def _codes_by_pattern(value: Any) -> tuple[tuple[str, tuple[str, ...]], ...]:
     found = []
     for pattern, codes in table.items():
         try:
-            found.append((pattern, _codes(codes)))
+            found.append((_pattern(pattern), _codes(codes)))
         except ValueError as error:
-            raise ValueError(f"{pattern}: {error}") from None
+            raise ValueError(f"{pattern!r}: {error}") from None
     return tuple(found)
 
 
@@ -58,13 +93,15 @@ def _levels(value: Any) -> tuple[tuple[str, str], ...]:
     table = _table(value, 'codes, such as FSDP206 = "error"')
     for code, level in table.items():
         if level not in LEVELS:
-            raise ValueError(f"{code}: has to be one of {', '.join(LEVELS)}, and is {level!r}")
-    return tuple((code.upper(), level) for code, level in table.items())
+            raise ValueError(f"{code!r}: has to be one of {', '.join(LEVELS)}, and is {level!r}")
+    return tuple((_code(code), level) for code, level in table.items())
 
 
 def _version(value: Any) -> tuple[int, int]:
     if not isinstance(value, str):  # 2.10 as a number would be 2.1
         raise ValueError(f'has to be text, such as "2.8", and is {value!r}')
+    if not re.search(_VERSION, value):
+        raise ValueError(f"{value!r} is no version of torch, such as 2.8")
     return parse(value)
 
 
@@ -74,8 +111,8 @@ def _switch(value: Any) -> bool:
     return value
 
 
-_CODES = {"type": "array", "items": {"type": "string", "pattern": _CODE}}
-_TEXTS = {"type": "array", "items": {"type": "string"}}
+_CODE_SCHEMA = {"$ref": "#/$defs/code"}
+_CODES = {"type": "array", "items": _CODE_SCHEMA}
 _SWITCH = {"type": "boolean"}
 
 KEYS: Mapping[str, Key] = {
@@ -84,27 +121,36 @@ KEYS: Mapping[str, Key] = {
     "ignore": Key(_codes, _CODES, "Codes or prefixes to leave out. The longer prefix wins."),
     "per-file-ignores": Key(
         _codes_by_pattern,
-        {"type": "object", "additionalProperties": _CODES},
-        "Codes to leave out where a finding's first place lies in a file that fits the pattern.",
+        {"type": "object", "propertyNames": {"pattern": _PATTERN}, "additionalProperties": _CODES},
+        "Codes to leave out where a finding's first place lies in a file that fits the pattern. With ! before it: in"
+        " all other files.",
     ),
     "severity": Key(
         _levels,
-        {
-            "type": "object",
-            "propertyNames": {"pattern": _CODE},
-            "additionalProperties": {"enum": list(LEVELS)},
-        },
+        {"type": "object", "propertyNames": _CODE_SCHEMA, "additionalProperties": {"enum": list(LEVELS)}},
         "Another severity for findings of a code or prefix. Info is off unless it is selected.",
     ),
-    "exclude": Key(_texts, _TEXTS, "Files and folders not to walk into, as patterns of .gitignore."),
+    "exclude": Key(
+        _patterns,
+        {"type": "array", "items": {"type": "string", "pattern": _PATTERN}},
+        "Files and folders not to walk into, as patterns of .gitignore.",
+    ),
     "respect-gitignore": Key(_switch, _SWITCH, "Leave out what .gitignore files name. True unless set."),
-    "source-roots": Key(_texts, _TEXTS, "Folders in which absolute imports are looked up first, such as src."),
+    "source-roots": Key(
+        _texts,
+        {"type": "array", "items": {"type": "string", "minLength": 1}},
+        "Folders in which absolute imports are looked up first, such as src.",
+    ),
     "entry-points": Key(
-        _texts, _TEXTS, "Where programs begin: files (train.py), or functions in them (train.py:main). They come first."
+        _entries,
+        {"type": "array", "items": {"type": "string", "pattern": _ENTRY}},
+        "Where programs begin: files (train.py), or functions in them (train.py:main). They come first.",
     ),
     "target-torch": Key(
-        _version, {"type": "string", "pattern": r"^[0-9]+\.[0-9]+"}, "The torch that the code runs on, such as 2.8."
+        _version, {"type": "string", "pattern": _VERSION}, "The torch that the code runs on, such as 2.8."
     ),
-    "baseline": Key(_text, {"type": "string"}, "A file of known findings, which are not reported again."),
+    "baseline": Key(
+        _text, {"type": "string", "minLength": 1}, "A file of known findings, which are not reported again."
+    ),
     "zero2": Key(_switch, _SWITCH, "reshard_after_forward=False everywhere is meant (FSDP312)."),
 }

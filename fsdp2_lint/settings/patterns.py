@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from pathspec import GitIgnoreSpec
+from fsdp2_lint.settings.gitignore import Lines
 
 GITIGNORE = ".gitignore"
 
@@ -19,40 +17,59 @@ class Patterns:
 
     def __init__(self, folder: str, lines: Iterable[str]) -> None:
         self._prefix = folder.rstrip(os.sep) + os.sep
-        self._spec = _compiled(tuple(lines))
+        self._lines = _compiled(tuple(lines))
 
     def says(self, path: str) -> bool | None:
-        """Does the path fit? None if no pattern speaks of it. A folder ends with a separator."""
-        if self._spec is None or not path.startswith(self._prefix):
+        """Does the path itself fit? None if no pattern speaks of it. A folder ends with a separator."""
+        if not path.startswith(self._prefix):
             return None
-        return self._spec.check_file(path[len(self._prefix) :].replace(os.sep, "/")).include
+        inner = path[len(self._prefix) :].replace(os.sep, "/")
+        return self._lines.say(inner.rstrip("/"), folder=inner.endswith("/"))
+
+    def hold(self, path: str) -> bool:
+        """Does a file fit, or a folder above it?"""
+        return any(self.says(each) for each in _with_folders(path))
 
 
-@cache
-def _compiled(lines: tuple[str, ...]) -> GitIgnoreSpec | None:
-    if not any(line.strip() and not line.startswith("#") for line in lines):
-        return None
-    from pathspec import GitIgnoreSpec
+def _with_folders(path: str) -> Iterator[str]:
+    """A file and all folders above it."""
+    yield path
+    while (folder := os.path.dirname(path)) != path:
+        yield folder.rstrip(os.sep) + os.sep
+        path = folder
 
-    return GitIgnoreSpec.from_lines(lines)
+
+_compiled = cache(Lines)
 
 
 class Exclusion:
-    """What is not to be walked into: the setting ``exclude``, and what git ignores."""
+    """What is not to be walked into: the setting ``exclude``, as lines below a folder, and what git ignores."""
 
-    def __init__(self, exclude: Patterns | None = None, *, gitignore: bool = False) -> None:
-        self._exclude = exclude
+    def __init__(self, folder: str = "", exclude: Sequence[str] = (), *, gitignore: bool = False) -> None:
+        self._folder = folder
+        self._lines = tuple(exclude)
+        self._exclude = Patterns(folder, self._lines) if self._lines else None
         self._gitignore = gitignore
         self._scopes: dict[str, tuple[Patterns, ...] | None] = {}  # by folder, the nearest first
 
-    def enter(self, top: str) -> None:
-        """A folder that the user named is walked, whatever git says of it or of a folder above."""
-        if self._gitignored(top + os.sep):
-            self._scopes[top] = _own(top)
+    def inside(self, top: str) -> Exclusion:
+        """For a walk of a folder that the user named: what leaves out all of it does not count."""
+        path = top + os.sep
+        if not self.skips(path):
+            return self
+        kept = [line for line in self._lines if not Patterns(self._folder, (line,)).says(path)]
+        inner = Exclusion(self._folder, kept, gitignore=self._gitignore)
+        if self._gitignored(path):
+            inner._scopes[top] = _own(top)
+        return inner
 
     def skips(self, path: str) -> bool:
         """Is a file, or a folder with a separator at its end, left out?"""
         return bool(self._exclude is not None and self._exclude.says(path)) or self._gitignored(path)
+
+    def holds(self, path: str) -> bool:
+        """Is a file left out, or a folder above it?"""
+        return any(self.skips(each) for each in _with_folders(path))
 
     def _gitignored(self, path: str) -> bool:
         scope = self._scope(os.path.dirname(path.rstrip(os.sep))) if self._gitignore else None
@@ -78,20 +95,23 @@ def _own(folder: str) -> tuple[Patterns, ...]:
 
 def _lines(path: str) -> tuple[str, ...]:
     try:
-        with open(path, encoding="utf-8", errors="replace") as file:
-            return tuple(file.read().splitlines())
+        with open(path, encoding="utf-8-sig", errors="replace") as file:
+            return tuple(file.read().split("\n"))
     except OSError:
         return ()
 
 
 class PerFile:
-    """The setting ``per-file-ignores``."""
+    """The setting ``per-file-ignores``. A pattern that begins with ``!`` speaks of all other files."""
 
     def __init__(self, folder: Path, table: Iterable[tuple[str, tuple[str, ...]]]) -> None:
-        self._table = [(Patterns(str(folder), (pattern,)), codes) for pattern, codes in table]
+        self._table = [
+            (Patterns(str(folder), (pattern.removeprefix("!"),)), pattern.startswith("!"), codes)
+            for pattern, codes in table
+        ]
 
     def ignores(self, code: str, path: str) -> bool:
         return any(
-            patterns.says(path) and any(code.startswith(prefix) or prefix == "ALL" for prefix in codes)
-            for patterns, codes in self._table
+            patterns.hold(path) != others and any(code.startswith(prefix) or prefix == "ALL" for prefix in codes)
+            for patterns, others, codes in self._table
         )

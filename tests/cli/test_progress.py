@@ -47,7 +47,7 @@ def test_short_runs_and_logs_stay_quiet(monkeypatch: pytest.MonkeyPatch) -> None
 @pytest.mark.skipif(not hasattr(os, "openpty"), reason="needs a terminal")
 def test_on_a_real_terminal_findings_are_whole(tmp_path: Path) -> None:
     ours, theirs = os.openpty()
-    code = "import sys; from fsdp2_lint.cli import progress, invoke; progress.PATIENCE = -1; sys.exit(invoke(sys.argv[1:]))"
+    code = "import sys; from fsdp2_lint.cli import invoke, progress as p; p.PATIENCE = 0; exit(invoke(sys.argv[1:]))"
     ran = subprocess.run(
         [sys.executable, "-c", code, "check", "--output-format", "concise", str(EXAMPLE)],
         stdout=subprocess.PIPE,

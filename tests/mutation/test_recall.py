@@ -6,9 +6,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 
 
+@pytest.mark.slow
 def test_recall_does_not_sink() -> None:
     """In a process of its own: the runner keeps what it parsed, for all its programs."""
     command = [sys.executable, "-m", "tests.mutation.run", "--at-least", "0.97"]

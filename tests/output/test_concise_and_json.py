@@ -65,6 +65,8 @@ def test_json(story: Finding, tmp_path: Path) -> None:
             "Build the optimizer after the last `fully_shard` call. Build parameter groups there too. If a framework"
             " builds the optimizer for you, call the framework's method that shards first, or use the one that takes"
             " the model and the optimizer together.",
+            "`fsdp2-lint check --fix --unsafe-fixes` moves the optimizer's statement behind the last one that shards,"
+            " if both are in the same block and nothing in between needs the optimizer.",
         ],
         "do_not": [
             "Do not call `optimizer.add_param_group` with the new parameters: the dead ones stay in the optimizer.",

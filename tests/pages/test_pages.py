@@ -16,7 +16,14 @@ PROGRAMS = [
     for rule in RULES
     for number, program in enumerate(programs(registry.page(rule)), start=1)
 ]
-HEADINGS = ("What it checks", "Why it matters", "What happens if you ignore it", "How to fix", "Wrong fixes", "Examples")
+HEADINGS = (
+    "What it checks",
+    "Why it matters",
+    "What happens if you ignore it",
+    "How to fix",
+    "Wrong fixes",
+    "Examples",
+)
 
 
 @pytest.mark.parametrize(("rule", "program"), PROGRAMS)

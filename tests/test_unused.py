@@ -1,0 +1,193 @@
+"""FSDP001: comments that silence nothing, and their removal."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fsdp2_lint.edits import Text
+from fsdp2_lint.fix import mend
+from fsdp2_lint.lint import Asked, Report, lint
+from fsdp2_lint.settings import Settings
+from fsdp2_lint.source import Sources
+from fsdp2_lint.suppress import Comments
+from fsdp2_lint.unused import CODE, unused
+from fsdp2_lint.vocab.finding import Finding
+from tests import fake
+
+PATH = "/project/train.py"
+KNOWN = {"FSDP000", "FSDP001", "FSDP601", "FSDP602", "FSDP907"}
+JUDGED = {"FSDP601", "FSDP602"}
+
+
+def told(data: bytes, *found: Finding) -> list[Finding]:
+    comments = Comments(Sources({PATH: data}))
+    for finding in found:
+        comments.silence(finding)
+    return [*unused([PATH], comments, JUDGED, KNOWN)]
+
+
+def mended(data: bytes, *found: Finding) -> bytes:
+    edits = [edit for finding in told(data, *found) if finding.fix for edit in finding.fix.edits]
+    return Text(data).edited(edits)
+
+
+@pytest.mark.parametrize(
+    ("line", "left"),
+    [
+        ("f()  # fsdp2-lint: ignore[FSDP601]", "f()"),
+        ("f()  # fsdp2-lint: ignore[FSDP601] because of this", "f()"),
+        ("f()  # fsdp2-lint: ignore[FSDP601, FSDP602]", "f()"),
+        ("f()  # fsdp2-lint: ignore[FSDP601, FSDP907] why", "f()  # fsdp2-lint: ignore[FSDP907] why"),
+        ("f()  # fsdp2-lint: ignore[fsdp601, fsdp907]", "f()  # fsdp2-lint: ignore[fsdp907]"),
+        ("f()  # noqa: FSDP601", "f()"),
+        ("f()  # noqa: E501,FSDP601", "f()  # noqa: E501"),
+        ("f()  # noqa: FSDP601, E501  # type: ignore", "f()  # noqa: E501  # type: ignore"),
+        ("f()  # type: ignore  # noqa: FSDP601", "f()  # type: ignore"),
+        ("f()  # noqa: FSDP601 # type: ignore", "f() # type: ignore"),
+        ("f()  # fsdp2-lint: ignore[FSDP601]  # fsdp2-lint: ignore[FSDP602]", "f()"),
+        ("f('é')  # fsdp2-lint: ignore[FSDP601] é", "f('é')"),
+        ("f()  # noqa: FSDP699", "f()"),
+    ],
+)
+def test_what_is_removed(line: str, left: str) -> None:
+    assert mended(f"a()\n{line}\nb()\n".encode()).decode() == f"a()\n{left}\nb()\n"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "f()  # noqa",
+        "f()  # noqa: E501",
+        "f()  # noqa: FSDP907",
+        "f()  # fsdp2-lint: ignore[FSDP907]",
+        "f()  # fsdp2-lint: ignore[FSDP001]",
+        "f('# fsdp2-lint: ignore[FSDP601]')",
+        "# noqa: FSDP601",
+    ],
+)
+def test_what_is_left_alone(line: str) -> None:
+    assert told(f"{line}\nb()\n".encode()) == []
+
+
+@pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
+def test_a_comment_of_its_own_goes_with_its_line(end: bytes) -> None:
+    lines = [b"if x:", b"    # fsdp2-lint: ignore[FSDP601] why", b"    f()", b""]
+    assert mended(end.join(lines)) == end.join([lines[0], *lines[2:]])
+
+
+def test_a_comment_that_is_used_is_not_told() -> None:
+    data = b"# fsdp2-lint: ignore[FSDP601, FSDP602]\nf(\n    a,\n)\n"
+    here = fake.finding(fake.site(PATH, 3))
+    (partly,) = told(data, here)
+    assert partly.message == "the comment silences FSDP602, and nothing is found here that it silences"
+    assert partly.help == "remove FSDP602 from the comment"
+    assert told(data, here, fake.finding(fake.site(PATH, 2), code="FSDP602")) == []
+    assert mended(data, here) == b"# fsdp2-lint: ignore[FSDP601]\nf(\n    a,\n)\n"
+
+
+def test_a_code_that_does_not_exist_is_told() -> None:
+    (finding,) = told(b"f()  # fsdp2-lint: ignore[FSDP907, FSDP699]\n")
+    assert finding.message == "the comment silences FSDP699, and there is no code FSDP699"
+
+
+CODES = st.lists(st.sampled_from(["FSDP601", "FSDP602", "FSDP907", "E501"]), min_size=1, max_size=3, unique=True)
+LINES = st.sampled_from(
+    ["x = 1", "if x:\n    y = 2", "f(\n    'a',\n)", "s = '''\n# noqa: FSDP601\n'''", "é = 'ü'", ""]
+)
+FORMS = st.sampled_from(
+    ["# noqa: {}", "# fsdp2-lint: ignore[{}]", "# fsdp2-lint: ignore[{}] why", "# type: ignore  # noqa:{}"]
+)
+
+
+@given(st.lists(st.tuples(LINES, FORMS, CODES, st.booleans()), max_size=5), st.sampled_from(["\n", "\r\n"]))
+def test_removal_changes_nothing_else_and_leaves_none(parts: list[tuple[str, str, list[str], bool]], end: str) -> None:
+    lines = []
+    for statement, form, codes, alone in parts:
+        comment = form.format(", ".join(codes))
+        lines += [comment, statement] if alone else [f"{statement}  {comment}"]
+    text = "\n".join([*lines, "z = 0", ""])
+    before = text.replace("\n", end).encode()
+    after = mended(before)
+    assert ast.dump(ast.parse(after)) == ast.dump(ast.parse(before))
+    assert told(after) == []
+    assert mended(after) == after
+    # Whatever stood there for others is there still.
+    assert after.count(b"E501") == before.count(b"E501") and after.count(b"type: ignore") == before.count(
+        b"type: ignore"
+    )
+    assert after.count(end.encode()) == after.count(b"\n")
+
+
+PRIVATE = "from torch.distributed._composable.fsdp import fully_shard"
+IDLE = "x = 1  # fsdp2-lint: ignore[FSDP601]\n"
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    (tmp_path / "train.py").write_text(f"{PRIVATE}  # fsdp2-lint: ignore[FSDP901]\n")
+    (tmp_path / "helper.py").write_text(IDLE)
+    (tmp_path / "pyproject.toml").touch()
+    return tmp_path
+
+
+def found(report: Report) -> list[tuple[str, str]]:
+    return [(finding.code, Path(finding.primary.site.path).name) for finding in report.findings]
+
+
+def test_in_a_project_only_what_is_not_needed_is_told(project: Path) -> None:
+    assert found(lint([str(project)])) == [(CODE, "helper.py")]
+    (project / "train.py").write_text(f"{PRIVATE.replace('_composable.', '')}  # fsdp2-lint: ignore[FSDP901]\n")
+    assert found(lint([str(project)])) == [(CODE, "helper.py"), (CODE, "train.py")]
+
+
+def test_nothing_is_told_unless_all_could_be_judged(project: Path) -> None:
+    (project / "other.py").write_text(f"{PRIVATE.replace('_composable.', '')}\n{IDLE}")
+    assert found(lint([str(project / "other.py")])) == [], "the fault may begin in a file that was left out"
+    (project / "other.py").unlink()
+    assert found(lint([str(project)], Asked(select=["FSDP601"]))) == [], "nobody asked for this code"
+    assert found(lint([str(project)], Asked(ignore=[CODE]))) == []
+    assert found(lint([str(project)], Asked(ignore=["FSDP601"]))) == [], "the code was not judged"
+    (project / "bad.py").write_text("fully_shard(\n")
+    assert found(lint([str(project)])) == [("FSDP000", "bad.py")]
+
+
+def test_of_tests_only_those_that_are_named_are_followed_and_told(project: Path) -> None:
+    test = project / "test_helper.py"
+    (project / "helper.py").rename(test)
+    assert found(lint([str(project)])) == []
+    assert found(lint([str(project), str(test)])) == []
+    assert found(lint([str(test), str(project)])) == [(CODE, "test_helper.py")]
+
+
+def test_a_file_with_bytes_that_are_no_text_is_left_as_it_is(project: Path) -> None:
+    (project / "helper.py").write_bytes(IDLE.encode() + b"y = 1\n# \xe9 is no UTF-8\n")
+    assert mend(lambda overlay: lint([str(project)], overlay=overlay), unsafe=False).changed == {}
+
+
+@pytest.mark.parametrize("data", [b"y = (\n", b"y = '\0'\n", b"y = '\xe9'\n"])
+def test_of_files_that_are_not_python_nothing_is_told(project: Path, data: bytes) -> None:
+    (project / "helper.py").write_bytes(IDLE.encode() + data)
+    assert found(lint([str(project)])) == []
+
+
+def test_settings_hold_for_it_as_for_other_findings(project: Path) -> None:
+    def check(**values: object) -> Report:
+        settings = Settings(file=project / "pyproject.toml", **values)  # type: ignore[arg-type]
+        return lint([str(project)], Asked(settings=settings))
+
+    assert found(check(per_file_ignores=(("helper.py", (CODE,)),))) == []
+    assert [each.severity.value for each in check(severity=((CODE, "error"),)).findings] == ["error"]
+    (project / "helper.py").write_text(f"{IDLE.rstrip()}  # noqa\n")
+    assert found(check()) == [], "noqa without codes silences this too"
+
+
+def test_removal_in_a_project(project: Path) -> None:
+    (project / "helper.py").write_text(f"# one\n{IDLE}# fsdp2-lint: ignore[FSDP901, FSDP601] why\ny = 2\n")
+    result = mend(lambda overlay: lint([str(project)], overlay=overlay), unsafe=False)
+    assert result.changed == {str(project / "helper.py"): b"# one\nx = 1\ny = 2\n"}
+    assert found(result.report) == []
