@@ -128,6 +128,7 @@ def test_what_can_be_read_counts(source: bytes) -> None:
         b"# coding: klingon\na()  # noqa\n",
         b"# coding: rot13\na()  # noqa\n",
         b"# coding: utf-16\na()  # noqa\n",
+        b"a()  # noqa\n(\0\n",
         b"# \xe9\na()  # noqa\n",
         b"   a()\n  b()  # noqa\n",
     ],

@@ -7,9 +7,9 @@ import io
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from fsdp2_lint.cli.check import summary, tell
 from fsdp2_lint.cli.options import Options, analyse, say_problems
 from fsdp2_lint.cli.streams import ABNORMAL, CLEAN, FOUND, Failure, deliver, note
+from fsdp2_lint.cli.telling import summary, tell
 from fsdp2_lint.output import plural
 from fsdp2_lint.source import Sources, decode, display_path, place
 

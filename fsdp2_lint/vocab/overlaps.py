@@ -28,6 +28,7 @@ OWNERS: tuple[tuple[str, str, bool], ...] = (
     ("FSDP316", "FSDP203", True),
     ("FSDP301", "FSDP319", True),
     ("FSDP303", "FSDP319", True),
+    ("FSDP303", "FSDP301", False),  # each block that is sharded alone looks like a root of one group
     ("FSDP304", "FSDP611", True),
     ("FSDP401", "FSDP402", True),
     ("FSDP316", "FSDP802", True),

@@ -1,0 +1,42 @@
+"""The findings of a run, and the summary line below them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fsdp2_lint.cli.streams import deliver, note
+from fsdp2_lint.output import EMPTY_IS_TEXT, count, plural, render
+
+if TYPE_CHECKING:
+    from fsdp2_lint.cli.options import Options
+    from fsdp2_lint.lint import Report
+
+
+def tell(options: Options, report: Report, output_format: str, most: int | None = None) -> None:
+    """Print findings, and the summary on stderr."""
+    shown = report.findings[:most]
+    if shown or output_format in EMPTY_IS_TEXT or options.output_file is not None:
+        deliver(render(output_format, shown, report.sources, color=options.colored), options.output_file)
+    if len(shown) < len(report.findings):
+        note(f"{len(report.findings) - len(shown)} more are not shown (--max-findings {most})")
+    note(summary(report))
+
+
+def summary(report: Report) -> str:
+    files = plural(len(report.files), "file")
+    said = f"Found {count(report.findings)} in {files}."
+    if not report.findings:
+        said = f"No findings in {files}, {report.candidates or 'none'} with FSDP2."
+    for hidden, why in (
+        (report.silenced, "silenced by comments"),
+        (report.known, "in the baseline"),
+        (report.set_aside, "left out by per-file-ignores"),
+    ):
+        if hidden:
+            said += f" {len(hidden)} {why}."
+    if report.gone:
+        said += f" {report.gone} of the baseline are gone (--update-baseline drops them)."
+    safe, unsafe = (len(report.mendable(safe=safe)) for safe in (True, False))
+    if safe or unsafe:
+        said += f" {safe} can be mended by --fix{f', {unsafe} more with --unsafe-fixes' if unsafe else ''}."
+    return said
