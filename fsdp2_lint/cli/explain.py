@@ -9,7 +9,8 @@ from fsdp2_lint.cli.streams import CLEAN, Failure, deliver
 
 @click.command()
 @click.argument("code")
-def explain(code: str) -> int:
+@click.option("--short", is_flag=True, help="Without the examples.")
+def explain(code: str, short: bool) -> int:
     """Print the page of a clause, by its code or its name: what, why, how to fix, examples."""
     from fsdp2_lint.errors import UnknownCode
     from fsdp2_lint.pages import page_of
@@ -18,5 +19,7 @@ def explain(code: str) -> int:
         text = page_of(code)
     except UnknownCode as error:
         raise Failure(str(error)) from None
+    if short:
+        text = text.partition("\n## Examples\n")[0]
     deliver(text.rstrip("\n") + "\n", None)
     return CLEAN

@@ -58,8 +58,7 @@ def _because(word: str, each: Gone) -> Sequence[str]:
     if word == "fixed":
         if each.verdict == "unknown":
             return [f"not found any more, but not proved either: {'; '.join(each.reasons)}"]
-        nothing_left = "not found any more; nothing is left that the clause judges"
-        return ["the clause is upheld"] if each.verdict == "upheld" else [nothing_left]
+        return ["the clause is upheld"] if each.verdict == "upheld" else ["not found any more"]
     return each.reasons if word in ("silenced", "removed") else ()
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from fsdp2_lint.output.catalogue import clause_as_json
@@ -14,6 +15,7 @@ from fsdp2_lint.vocab.target import in_digits
 
 if TYPE_CHECKING:
     from fsdp2_lint.static.check import ClauseVerdict, ModelVerdicts
+    from fsdp2_lint.vocab.finding import Finding, Label
     from fsdp2_lint.vocab.rule import Rule
     from fsdp2_lint.vocab.target import Version
 
@@ -21,15 +23,42 @@ FORMATS = ("text", "json")
 _STYLES = {"violated": "error", "upheld": "bold", "unknown": "warning"}
 
 
-def render_text(models: Sequence[ModelVerdicts], names: Mapping[str, str], *, color: bool = False) -> str:
+@dataclass(frozen=True, slots=True)
+class Elsewhere:
+    """A clause that is violated at a place which belongs to no single model, such as a save or an import."""
+
+    code: str
+    evidence: tuple[Label, ...]
+    word: str = "violated"
+    reasons: tuple[str, ...] = ()
+    settled_by: str = ""
+
+
+def elsewhere(findings: Iterable[Finding], models: Iterable[ModelVerdicts]) -> list[Elsewhere]:
+    """What the verdicts of the models leave out: a contract with such a violation does not hold."""
+    told = {(clause.code, label.site) for model in models for clause in model.clauses for label in clause.evidence}
+    return [
+        Elsewhere(finding.code, (finding.primary, *finding.related))
+        for finding in findings
+        if (finding.code, finding.primary.site) not in told
+    ]
+
+
+def render_text(
+    models: Sequence[ModelVerdicts], others: Sequence[Elsewhere], names: Mapping[str, str], *, color: bool = False
+) -> str:
     paint = Paint(color)
-    return "".join("\n".join(_model(model, names, paint)) + "\n\n" for model in models)
+    parts: list[tuple[str, Sequence[ClauseVerdict | Elsewhere]]] = [
+        (f"{paint(clean(model.label), 'bold')} ({clean(place(model.site))})", model.clauses) for model in models
+    ]
+    if others:
+        parts.append((paint("Elsewhere in the program", "bold"), others))
+    return "".join("\n".join([head, *_clauses(clauses, names, paint)]) + "\n\n" for head, clauses in parts)
 
 
-def _model(model: ModelVerdicts, names: Mapping[str, str], paint: Paint) -> Iterator[str]:
-    yield f"{paint(clean(model.label), 'bold')} ({clean(place(model.site))})"
-    width = max((len(names.get(clause.code, "")) for clause in model.clauses), default=0)
-    for clause in model.clauses:
+def _clauses(clauses: Sequence[ClauseVerdict | Elsewhere], names: Mapping[str, str], paint: Paint) -> Iterator[str]:
+    width = max((len(names.get(clause.code, "")) for clause in clauses), default=0)
+    for clause in clauses:
         word = paint(f"{clause.word:<8}", _STYLES[clause.word])
         head = f"  {word} {clause.code} {names.get(clause.code, ''):<{width}}"
         first, *rest = [*_because(clause)] or [""]
@@ -38,7 +67,7 @@ def _model(model: ModelVerdicts, names: Mapping[str, str], paint: Paint) -> Iter
         yield from (f"{indent}{line}" for line in rest)
 
 
-def _because(clause: ClauseVerdict) -> Iterator[str]:
+def _because(clause: ClauseVerdict | Elsewhere) -> Iterator[str]:
     for label in clause.evidence:
         yield f"{clean(line_of(label.site))}: {clean(label.message)}"
     yield from (clean(reason) for reason in clause.reasons)
@@ -46,30 +75,32 @@ def _because(clause: ClauseVerdict) -> Iterator[str]:
         yield f"settled by: {clean(clause.settled_by)}"
 
 
-def render_json(models: Sequence[ModelVerdicts], rules: Sequence[Rule], target: Version) -> str:
-    """The clauses themselves, and what holds of each model."""
+def render_json(
+    models: Sequence[ModelVerdicts], others: Sequence[Elsewhere], rules: Sequence[Rule], target: Version
+) -> str:
+    """The clauses themselves, what holds of each model, and what is violated elsewhere in the program."""
     names = {rule.code: rule.name for rule in rules}
     told = {
         "target_torch": in_digits(target),
         "clauses": [clause_as_json(rule) for rule in rules],
-        "models": [_as_json(model, names) for model in models],
+        "models": [
+            {"model": model.label, **site_as_json(model.site), "clauses": _as_json(model.clauses, names)}
+            for model in models
+        ],
+        "elsewhere": _as_json(others, names),
     }
     return json.dumps(told, indent=2) + "\n"
 
 
-def _as_json(model: ModelVerdicts, names: Mapping[str, str]) -> dict[str, Any]:
-    return {
-        "model": model.label,
-        **site_as_json(model.site),
-        "clauses": [
-            {
-                "code": clause.code,
-                "name": names.get(clause.code, ""),
-                "verdict": clause.word,
-                "evidence": [label_as_json(label) for label in clause.evidence],
-                "reasons": list(clause.reasons),
-                "settled_by": clause.settled_by or None,
-            }
-            for clause in model.clauses
-        ],
-    }
+def _as_json(clauses: Sequence[ClauseVerdict | Elsewhere], names: Mapping[str, str]) -> list[dict[str, Any]]:
+    return [
+        {
+            "code": clause.code,
+            "name": names.get(clause.code, ""),
+            "verdict": clause.word,
+            "evidence": [label_as_json(label) for label in clause.evidence],
+            "reasons": list(clause.reasons),
+            "settled_by": clause.settled_by or None,
+        }
+        for clause in clauses
+    ]

@@ -111,10 +111,34 @@ def test_contract_json(cli: Cli, engine: fake.Engine, tree: Path) -> None:
     }
 
 
+def test_what_is_violated_elsewhere_is_part_of_the_contract(cli: Cli, engine: fake.Engine, tree: Path) -> None:
+    """A save belongs to no model's verdicts; and a comment silences the finding, not the contract."""
+    (tree / "train.py").write_text("save(model)  # noqa: FSDP602\nfully_shard(model)\n")
+    engine.result.models = [verdicts(tree)]
+    known = fake.finding(fake.site(tree / "train.py", 4), label="sharded here")
+    other = fake.finding(fake.site(tree / "train.py", 1), code="FSDP602", name="optimizer-after-forward")
+    engine.result.findings = [known, other]
+    ran = cli("contract", ".")
+    assert ran.code == 1
+    assert ran.out.splitlines()[-3:] == [
+        "Elsewhere in the program",
+        "  violated FSDP602 optimizer-after-forward  train.py:1: built here",
+        "",
+    ]
+    told = json.loads(cli("contract", ".", "--output-format", "json").out)
+    assert [(each["code"], each["verdict"]) for each in told["elsewhere"]] == [("FSDP602", "violated")]
+
+
+def test_explain_without_the_examples(cli: Cli) -> None:
+    whole, short = cli("explain", "FSDP601").out, cli("explain", "FSDP601", "--short").out
+    assert whole.startswith(short.rstrip("\n")) and "## Examples" in whole and "```" not in short
+    assert "## Wrong fixes" in short
+
+
 def test_contract_without_a_model_is_no_success(cli: Cli, engine: fake.Engine, tree: Path) -> None:
     ran = cli("contract", ".")
     assert (ran.code, ran.out) == (2, "")
-    assert "no model in 2 files is sharded with FSDP2" in ran.err
+    assert "the selected clauses judge no model that is sharded in 2 files" in ran.err
 
 
 def test_contract_leaves_out_models_of_files_that_were_not_given(cli: Cli, engine: fake.Engine, tree: Path) -> None:
