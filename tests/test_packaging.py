@@ -82,7 +82,8 @@ def check_installation(python: Path, cwd: Path) -> None:
     assert codes == [rule.code for rule in registry.rules()]
     for code in codes:
         assert run(script, "explain", code, cwd=cwd).startswith(f"# {code}: ")
-    assert run(python, "-m", "fsdp2_lint", "--version", cwd=cwd) == f"fsdp2-lint {fsdp2_lint.__version__}\n"
+    version = f"fsdp2-lint {fsdp2_lint.__version__} (torch 2.5 to 2.15)\n"
+    assert run(python, "-m", "fsdp2_lint", "--version", cwd=cwd) == version
     (cwd / "bad.py").write_text("def f(:\n")
     assert "FSDP000" in run(script, "check", "bad.py", cwd=cwd, code=1)
 
