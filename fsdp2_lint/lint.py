@@ -13,6 +13,7 @@ from fsdp2_lint.discovery import Discovered, common_folder, discover, project_ro
 from fsdp2_lint.errors import BadSetting, NothingToCheck
 from fsdp2_lint.fingerprints import base_of, with_fingerprints
 from fsdp2_lint.settings import Settings, settings
+from fsdp2_lint.settings.codes import OWN_CODES, PREFIX
 from fsdp2_lint.settings.patterns import Exclusion
 from fsdp2_lint.source import Sources, display_path
 from fsdp2_lint.vocab.target import NEWEST, Version
@@ -51,7 +52,7 @@ class Asked:
         if not select:
             select, extend, ignore = given.select, extend + given.extend_select, ignore + given.ignore
         if extend:
-            select = (*(select or (registry.PREFIX,)), *extend)
+            select = (*(select or (PREFIX,)), *extend)
         return registry.select(registry.rules(), select, (*ignore, *given.answered), given.severity)
 
 
@@ -230,17 +231,23 @@ def _unused(found: Discovered, comments: Comments, judged: Collection[str]) -> l
     """What is said of comments, in files that Python can parse. Of tests only those that were named are followed."""
     from fsdp2_lint import registry
     from fsdp2_lint.static.entries import is_test
-    from fsdp2_lint.unused import PREFIX, unused
+    from fsdp2_lint.unused import unused
 
     base = os.path.commonpath([os.path.dirname(path) for path in found.files])
     named = [
         path
         for path in found.files
-        if PREFIX.lower().encode() in (data := comments.sources.data(path)).lower()
+        if PREFIX.lower().encode() in comments.sources.data(path).lower()
         and (path in found.explicit or not is_test(os.path.relpath(path, base)))
-        and syntax.problem(path, data) is None
     ]
-    return list(unused(named, comments, judged, {*registry.OWN_CODES, *(rule.code for rule in registry.rules())}))
+    idle = list(unused(named, comments, judged, {*OWN_CODES, *(rule.code for rule in registry.rules())}))
+    # Parsed again only now: most files have no such comment.
+    spoilt = {
+        path
+        for path in {each.primary.site.path for each in idle}
+        if syntax.problem(path, comments.sources.data(path)) is not None
+    }
+    return [each for each in idle if each.primary.site.path not in spoilt]
 
 
 def _told_in_cells(model: ModelVerdicts, sources: Sources) -> ModelVerdicts:

@@ -10,16 +10,13 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from fsdp2_lint.errors import UnknownCode, nearest
+from fsdp2_lint.settings.codes import ALL, OWN_CODES, PREFIX
 from fsdp2_lint.vocab.finding import Severity
 from fsdp2_lint.vocab.rule import Rule
 from fsdp2_lint.vocab.target import Version
 
 if TYPE_CHECKING:
     from fsdp2_lint.vocab.finding import Finding
-
-PREFIX = "FSDP"
-OWN_CODES = ("FSDP000", "FSDP001")  # what the tool says of files and of its own comments
-ALL = "ALL"
 
 
 @cache

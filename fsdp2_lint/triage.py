@@ -15,9 +15,8 @@ from fsdp2_lint.vocab.finding import Finding
 
 @dataclass(slots=True)
 class Triaged:
-    """``found`` holds all that was selected; each of them is in one of the other lists."""
+    """Each finding that was selected is in one of these."""
 
-    found: list[Finding] = field(default_factory=list)
     shown: list[Finding] = field(default_factory=list)
     silenced: list[Finding] = field(default_factory=list)  # by a comment
     set_aside: list[Finding] = field(default_factory=list)  # by per-file-ignores
@@ -38,7 +37,6 @@ def triage(
         silent = comments.silence(finding)  # asked of every finding, so that a comment that is needed counts as used
         if not selection.shows(finding):
             continue
-        told.found.append(finding)
         if silent:
             told.silenced.append(finding)
         elif per_file.ignores(finding.code, finding.primary.site.path):

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 
+from fsdp2_lint.settings.codes import PREFIX
 from fsdp2_lint.source import Sources
 from fsdp2_lint.suppress import Comment, Comments
 from fsdp2_lint.vocab.finding import Edit, Finding, Fix, Label, Severity, Site
 
 CODE = "FSDP001"
 NAME = "unused-suppression"
-PREFIX = "FSDP"
 PAGE = f"""# {CODE}: {NAME}
 
 A comment silences a code of this tool, and nothing is found that it silences.

@@ -99,8 +99,10 @@ def test_nothing_is_lost_and_nothing_is_told_twice(
 ) -> None:
     findings = [found(LOUD, code) for code in codes]
     told = sort(findings, select=tuple(select), ignore=tuple(ignore), known=tuple(found(LOUD, code) for code in known))
-    assert [*told.shown, *told.known] == sorted(told.found, key=lambda each: each.code in known)
-    assert {each.code for each in told.found} == {code for code in codes if chosen(code, select, ignore)}
+    selected = [each for each in findings if chosen(each.code, select, ignore)]
+    assert told.shown == [each for each in selected if each.code not in known]
+    assert told.known == [each for each in selected if each.code in known]
+    assert not told.silenced and not told.set_aside
 
 
 def chosen(code: str, select: list[str], ignore: list[str]) -> bool:

@@ -26,6 +26,7 @@ def contract(output_format: str, confirm: str | None, **given: Any) -> int:
     from fsdp2_lint import registry
     from fsdp2_lint.output import contract as verdicts
     from fsdp2_lint.output import plural
+    from fsdp2_lint.settings.codes import OWN_CODES
 
     options = Options(**given)
     report = analyse(options)
@@ -34,7 +35,7 @@ def contract(output_format: str, confirm: str | None, **given: Any) -> int:
         from fsdp2_lint.report.confirm import settle
 
         report.models = settle(report.models, job_report(confirm, options))
-    found = [each for each in (*report.findings, *report.silenced) if each.code not in registry.OWN_CODES]
+    found = [each for each in (*report.findings, *report.silenced) if each.code not in OWN_CODES]
     others = verdicts.elsewhere(found, report.models)
     if output_format == "json":
         text = verdicts.render_json(report.models, others, registry.rules(), report.target)

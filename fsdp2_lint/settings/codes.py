@@ -7,13 +7,13 @@ import os
 from functools import cache
 
 PREFIX, ALL = "FSDP", "ALL"
-_OWN = ("FSDP000", "FSDP001")  # as registry.OWN_CODES
+OWN_CODES = ("FSDP000", "FSDP001")  # what the tool says of files and of its own comments
 
 
 @cache
 def selectable() -> tuple[str, ...]:
     """Every code, every prefix of one from ``FSDP`` on, and ``ALL``; sorted."""
-    codes = {*_OWN, *_of_pages()}
+    codes = {*OWN_CODES, *_of_pages()}
     prefixes = {code[:length] for code in codes for length in range(len(PREFIX), len(code))}
     return tuple(sorted(codes | prefixes | {ALL}))
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 
+from fsdp2_lint.settings.codes import ALL
 from fsdp2_lint.settings.gitignore import Lines
 
 GITIGNORE = ".gitignore"
@@ -112,6 +113,6 @@ class PerFile:
 
     def ignores(self, code: str, path: str) -> bool:
         return any(
-            patterns.hold(path) != others and any(code.startswith(prefix) or prefix == "ALL" for prefix in codes)
+            patterns.hold(path) != others and any(code.startswith(prefix) or prefix == ALL for prefix in codes)
             for patterns, others, codes in self._table
         )
