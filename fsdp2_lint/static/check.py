@@ -159,7 +159,7 @@ def _clause(verdict: Verdict, witnesses: str) -> ClauseVerdict:
     if verdict.word == "violated":
         evidence = tuple(label for finding in verdict.findings for label in (finding.primary, *finding.related))
     elif verdict.word == "upheld":
-        evidence = tuple(Label(site, "judged here") for site in verdict.judged)
+        evidence = tuple(Label(site, because) for site, because in verdict.judged.items())
     reasons = tuple(verdict.unknown) if verdict.word == "unknown" else ()
     settled = ", ".join(word for letter, word in _SETTLED_BY.items() if letter in witnesses)
     return ClauseVerdict(verdict.code, verdict.word, evidence, reasons, settled if verdict.word == "unknown" else "")

@@ -136,6 +136,7 @@ class Driver:
         if program.open_why and not program.trace.steps:
             return
         deadline, allowed = time.process_time() + MAX_SECONDS, Pool.made + MAX_CONDITIONS
+        self.court.incomplete = program.incomplete
         before = {key: len(verdict.findings) for key, verdict in self.court.verdicts.items()}
         for number, event in enumerate(witness(program)):
             self.court.hear(event)

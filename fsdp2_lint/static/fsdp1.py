@@ -6,9 +6,10 @@ import ast
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
-from ..vocab.answers import Answer, Many, many, no, yes
+from ..vocab.answers import Answer, Many, many, unknown, yes
 from ..vocab.events.migration import Fsdp1Wrapped
 from ..vocab.finding import Moment, Place, Site
+from .closure import excluded
 from .project import Project, Unreadable
 
 CLASS = "FullyShardedDataParallel"
@@ -33,12 +34,15 @@ class Fsdp1Call:
     fsdp2: str
 
     def alternative(self) -> Answer:
-        return yes(Place(Moment(Site(self.fsdp2, 1)), "FSDP2 is used here")) if self.fsdp2 else no()
+        if self.fsdp2:
+            return yes(Place(Moment(Site(self.fsdp2, 1)), "FSDP2 is used here"))
+        return excluded("no file of the program speaks of FSDP2")
 
     def arguments(self) -> Many[Place]:
         given = [*zip(_PARAMETERS, self.node.args), *((each.arg, each.value) for each in self.node.keywords)]
-        open_why = "" if all(name for name, _ in given) else "**keywords that were not followed"
-        return many((self._argument(name, value) for name, value in given if name not in (None, "module")), open_why)
+        whole = all(name for name, _ in given)
+        end = excluded("all its arguments are written here") if whole else unknown("**keywords that were not followed")
+        return many((self._argument(name, value) for name, value in given if name not in (None, "module")), end)
 
     def _argument(self, name: str | None, value: ast.expr) -> Place:
         literal = f"={value.attr}" if isinstance(value, ast.Attribute) else ""

@@ -96,6 +96,9 @@ class Trace:
                     continue
                 yield step
 
+    def count(self, kind: str) -> int:
+        return len(self._kinds.get(kind, ()))
+
     def __len__(self) -> int:
         return len(self.steps)
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from types import FunctionType
 from typing import ClassVar, Literal
 
-from .answers import CannotTell
+from .answers import CannotTell, Used, in_words, listening
 from .events.base import Event
 from .facts import Facts
-from .finding import Confidence, Finding, Fix, Label, Moment, Severity, Site, part, story
+from .finding import Confidence, Finding, Fix, Label, Moment, Place, Severity, Site, part, story
 from .target import NEWEST, Version
 
 
@@ -20,7 +20,7 @@ class _Judged:
 
 
 JUDGED = _Judged()
-"""Yielded by a handler once the clause applies: silence after it means *upheld*."""
+"""Yielded by a handler where the clause applies. Upheld follows from the answers that it used, never from silence."""
 
 Outcome = Finding | _Judged
 Witness = Literal["S", "R", "P"]
@@ -32,7 +32,9 @@ class Rule:
     A handler is a generator method whose parameter ``event`` is annotated with an event
     class; the annotation subscribes it. It yields :data:`JUDGED` where the clause applies
     and findings where it is violated. Asking an unknown answer for its truth leaves the
-    handler, and the verdict is *unknown* with that answer's reason.
+    handler, and the verdict is *unknown* with that answer's reason. Where a handler ends without
+    a finding, the clause is upheld by the closures and the evidence of the answers that it asked
+    for their truth; where there are none, or a listing that it went through may go on, it is unknown.
 
     ``self.target`` is the version of torch that the program runs on, for clauses whose truth depends on it.
 
@@ -114,12 +116,15 @@ class ModelKey:
 
 @dataclass(slots=True)
 class Verdict:
-    """What one witness found out about one clause on one subject."""
+    """What one analysis found out about one clause on one subject.
+
+    ``judged``: where it holds, and in words what that rests on; a job comes to each place again and again.
+    """
 
     code: str
     subject: object | None
     findings: list[Finding] = field(default_factory=list)
-    judged: dict[Site, None] = field(default_factory=dict)  # in order; a job comes to each place again and again
+    judged: dict[Site, str] = field(default_factory=dict)
     unknown: dict[str, Site] = field(default_factory=dict)
 
     @property
@@ -129,16 +134,26 @@ class Verdict:
         return "unknown" if self.unknown or not self.judged else "upheld"
 
 
+Incomplete = Callable[[Rule, Event], str]
+"""Why more may have been done to what an event is about than the analysis saw; empty where nothing can have been."""
+
+
+def _nothing_missing(rule: Rule, event: Event) -> str:
+    return ""
+
+
 class Court:
     """Puts each event before every rule that subscribed, and keeps the verdicts.
 
     A rule that breaks is recorded in :attr:`broken` and the run goes on: a defect of one
-    clause must not cost the findings of the others.
+    clause must not cost the findings of the others. ``incomplete`` is asked before a clause is called upheld: what was
+    not seen of an object may violate any clause about it, wherever the handlers looked.
     """
 
-    def __init__(self, rules: Iterable[Rule]) -> None:
+    def __init__(self, rules: Iterable[Rule], incomplete: Incomplete = _nothing_missing) -> None:
         self.verdicts: dict[tuple[str, object | None], Verdict] = {}
         self.broken: list[tuple[str, Exception]] = []
+        self.incomplete = incomplete
         self._subscribed: dict[type[Event], list[tuple[Rule, Callable[..., Iterator[Outcome]]]]] = {}
         for rule in rules:
             for event_type, method in rule.handlers.items():
@@ -156,13 +171,7 @@ class Court:
             verdict = self._verdict(rule, event)
             touched.append(verdict)
             try:
-                for outcome in handler(rule, event):
-                    if isinstance(outcome, Finding):
-                        if outcome not in verdict.findings:
-                            verdict.findings.append(outcome)
-                        found.append(outcome)
-                    else:
-                        verdict.judged[event.at] = None
+                self._judge(rule, handler, event, verdict, found)
             except CannotTell as why:
                 verdict.unknown.setdefault(str(why), event.at)
             except Exception as error:  # a defect of one rule costs that rule only
@@ -170,12 +179,52 @@ class Court:
                 verdict.unknown.setdefault("this clause broke down here", event.at)
         return found, touched
 
+    def _judge(
+        self,
+        rule: Rule,
+        handler: Callable[..., Iterator[Outcome]],
+        event: Event,
+        verdict: Verdict,
+        found: list[Finding],
+    ) -> None:
+        applies, before = False, len(found)
+        with listening() as used:
+            for outcome in handler(rule, event):
+                if isinstance(outcome, Finding):
+                    found.append(outcome)
+                    if outcome not in verdict.findings:
+                        verdict.findings.append(outcome)
+                applies = applies or outcome is JUDGED
+        if applies and len(found) == before and event.at not in verdict.judged:
+            why = next(iter(used.incomplete), "") or self.incomplete(rule, event)
+            if not why and not used.closures and not used.evidence:
+                why = "nothing that was asked settles it"
+            if why:
+                verdict.unknown.setdefault(why, event.at)
+            else:
+                verdict.judged[event.at] = _because(used)
+
     def _verdict(self, rule: Rule, event: Event) -> Verdict:
         subject = getattr(event.subject, "model_key", event.subject)
         key = (rule.code, subject)
         if key not in self.verdicts:
             self.verdicts[key] = Verdict(rule.code, subject)
         return self.verdicts[key]
+
+
+def _because(used: Used) -> str:
+    """What upholds a clause, in words."""
+    said = dict.fromkeys([in_words(used.closures), *map(_seen, used.evidence)])
+    return "; ".join(filter(None, said)) or "what was asked for was seen"
+
+
+def _seen(evidence: object) -> str:
+    """The evidence of a yes in words, as far as it has any."""
+    if isinstance(evidence, Place):
+        return f"{evidence.words or 'seen'} ({evidence.when.at})"
+    if isinstance(evidence, Moment):
+        return f"seen at {evidence.at}"
+    return evidence if isinstance(evidence, str) else ""
 
 
 def agree(rules: Iterable[Rule], facts: Facts) -> tuple[list[Finding], list[tuple[str, Exception]]]:

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 from astroid import nodes
 
-from ...vocab.answers import Answer, no, unknown, yes
+from ...vocab.answers import Answer, unknown, yes
 from ...vocab.finding import Moment, Place
-from ...vocab.target import Version
+from ...vocab.target import Version, in_words
+from ..closure import excluded
 from ..project import Module
 from ..relations import Relation
 from ..torch_api import History, absent
@@ -39,7 +40,7 @@ class ImportedName:
         words = absent(self.history, version)
         if words and (self.gated or _is_newer(self.oldest, version)):
             return unknown(_GATED if self.gated else _ELSEWHERE)
-        return yes(Place(self.when, words)) if words else no()
+        return yes(Place(self.when, words)) if words else _known(version)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +53,7 @@ class StaticUse:
     def absent(self, version: Version) -> Answer:
         words = absent(self.step["history"], version)
         if not words:
-            return no()
+            return _known(version)
         if _is_newer(self.program.machine.project.oldest_torch(self.step.when.at.path), version):
             return unknown(_ELSEWHERE)
         if self.step.subject is not None:
@@ -64,6 +65,10 @@ class StaticUse:
         if asked or any(path.blurred for path in paths) or any(map(_stands_gated, *zip(*self.step["written"]))):
             return unknown(_GATED)
         return yes(Place(self.step.when, words))
+
+
+def _known(version: Version) -> Answer:
+    return excluded(f"it is in {in_words(version)}")
 
 
 def _is_newer(oldest: Version | None, version: Version) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ...vocab.answers import Answer, no, unknown, yes
+from ...vocab.answers import Answer, unknown, yes
 from ...vocab.finding import Place
 from ..torch_model.async_saves import AWAITED, DROPPED, KEPT, OVERTAKEN
 from ..torch_model.device import device_kind
@@ -21,24 +21,31 @@ class StaticAsyncSave:
     def dropped(self) -> Answer:
         if self.step["fate"] == DROPPED:
             return yes(Place(self.step.when, "nothing keeps the future that it returns"))
-        return unknown("what becomes of the future was not followed") if self.step["fate"] == KEPT else no()
+        return self._other_fate()
+
+    def _other_fate(self) -> Answer:
+        if self.step["fate"] == KEPT:
+            return unknown("what becomes of the future was not followed")
+        return self.program.excluded("its future was followed to where it is waited for")
 
     def overtaken(self) -> Answer:
         if self.step["fate"] == OVERTAKEN:
             return yes(Place(self.step.when))
-        return unknown("what becomes of the future was not followed") if self.step["fate"] == KEPT else no()
+        return self._other_fate()
 
     def shares_group(self) -> Answer:
         """On a group of CPUs that the model, too, is sharded over."""
         if self.step["group"] != NONE or self.step["fate"] == AWAITED:
-            return no()
+            return self.program.excluded("it has a group of its own, or is waited for at once")
         trace = self.program.trace
         group = next((step for step in trace.of("process_group") if step["backend"] == Const("gloo")), None)
         kinds = [device_kind(self.program.machine, step["device"]) for step in trace.of("mesh")]
         if group is None or "other" not in kinds or set(kinds) != {"other"}:
-            return no() if "cuda" in kinds else unknown("which process group the training uses is not known")
+            if "cuda" in kinds:
+                return self.program.excluded("the model is sharded over GPUs, and the save goes over CPUs")
+            return unknown("which process group the training uses is not known")
         for step in trace.of("called", "backward"):
             goes_on = step.index > self.step.index or self.step["loops"] > 0
             if step.detail.get("hooked", True) and goes_on and step.together(self.step):
                 return yes(Place(step.when, "the training goes on here"))
-        return no()
+        return self.program.nowhere("called", "backward")

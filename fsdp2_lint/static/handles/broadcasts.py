@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from astroid import nodes
 
-from ...vocab.answers import Answer, no, unknown, yes
+from ...vocab.answers import Answer, unknown, yes
 from ...vocab.finding import Moment, Place
 from ..relevance import names_in
 from ..trace import Step
@@ -26,7 +26,7 @@ class StaticNames:
     def differ(self) -> Answer:
         loop = next(reversed(list(loops_around(self.program.machine.project, self.step))), None)
         if loop is None or not isinstance(loop.node, nodes.For):
-            return no()
+            return self.program.excluded("no loop is around it")
         here = Moment(loop.site, loop.calls)
         for uneven in self.program.trace.of("uneven"):
             row = uneven.when.at.row
@@ -37,7 +37,7 @@ class StaticNames:
         tensors = [leaf for _, leaf in self.program.machine.alternatives(self.step["tensor"])]
         if any(isinstance(leaf, Loaded) and leaf.per_rank for leaf in tensors):
             return unknown("each rank reads the names from a file of its own")
-        return no()
+        return self.program.excluded("what the loop goes through has one order on every rank")
 
 
 def _unordered(node: nodes.NodeNG, loop: Loop) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from ...vocab.answers import Answer, no, unknown, yes
+from ...vocab.answers import Answer, unknown, yes
 from ...vocab.finding import Moment, Place
 from ..formulas import Formula, atoms
 from ..guards import TOP
@@ -35,7 +35,7 @@ class StaticChoice(Handle):
         if self.program.partial or self.program.open_why:
             return unknown(self.program.open_why or "no script was seen that runs this")
         if self._runs_anyway():
-            return no()
+            return self.program.excluded("it runs on the other side of the condition too")
         if self.source is None:
             return yes(Place(self.asked, "the rank"))
         generator = generator_of(self.source)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ...vocab.answers import Answer, no, unknown, yes
+from ...vocab.answers import Answer, unknown, yes
 from ...vocab.finding import Place
 from ..relations import Relation
 from ..trace import Step
@@ -37,9 +37,11 @@ class StaticComposition(Handle):
                 may = f"whether {self.label} is sharded by {earlier.when.at} is not known"
             else:
                 return yes(Place(earlier.when))
-        return unknown(may) if may else no()
+        return unknown(may) if may else self.program.nothing(self.obj, "sharded", before=self.step)
 
     def outermost(self) -> Answer:
         """Of what is sharded: whoever holds it, a trainer or a module of a framework, gathers nothing."""
         inside = any(True for _ in self.program.units(self.obj, Relation.INSIDE))
-        return no() if inside else yes(Place(self.step.when))
+        if inside:
+            return self.program.excluded(f"{self.label} lies inside what is sharded")
+        return yes(Place(self.step.when))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ...vocab.answers import Answer, no, unknown, yes
+from ...vocab.answers import Answer, unknown, yes
 from ...vocab.finding import Place
 from ..guards import Guard
 from ..relations import Relation
@@ -44,7 +44,7 @@ class StaticPolicy(Handle):
                     left, right = _offloads(theirs), _offloads(mine)
                     if left is not None and right is not None and left != right and self._meet(there, here):
                         return yes(Place(block.when, "offloads" if left else "does not offload"))
-        return no()
+        return self._all_calls()
 
     def _blocks(self) -> Iterator[Step]:
         """Calls on the blocks, for the root: towers, heads and experts may be treated in a way of their own."""
@@ -70,7 +70,10 @@ class StaticPolicy(Handle):
                 for here, mine in given(self.step, "mesh"):
                     if _differ(theirs, mine) and self._meet(there, here):
                         return yes(Place(block.when))
-        return no()
+        return self._all_calls()
+
+    def _all_calls(self) -> Answer:
+        return self.program.nothing(self.root, "sharded")
 
     def _is_block(self, part: Obj) -> bool:
         """One of a stack of blocks; experts are in a stack of their own, further down, and have their own mesh."""
@@ -84,7 +87,7 @@ class StaticPolicy(Handle):
             name = self._forgotten(value) if isinstance(value, Obj) else ""
             if name and isinstance(value, Obj):
                 return yes(Place(StaticOptions(self.program, self.step, self.obj).made(value), repr(name)))
-        return no()
+        return self.program.nothing(self.root, "sharded", "mesh")
 
     def _forgotten(self, value: Obj) -> str:
         """The name of a dimension of replicas that the mesh has and this slice of it leaves out."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ...vocab.answers import Answer, Truth, no, unknown, yes
+from ...vocab.answers import Answer, Truth, unknown, yes
 from ...vocab.finding import Place
 from ..formulas import Formula, atoms, is_fork
 from ..guards import Guard, merged
@@ -44,7 +44,7 @@ class StaticConverted(Handle):
         """Does one of these surely come before: can no run that has the one lack the other?"""
         before = [(call, part) for call, part in calls if call.driven_before(self.step)]
         if not before:
-            return no()
+            return self.program.nothing(self.obj, "sharded", before=self.step)
         own_paths = {call.guard: self._without(call, part) for call, part in before}
         why = ""
         for path in merged(list(own_paths.values())):
@@ -119,7 +119,9 @@ class RenamedClass(StaticConverted):
         names = self.step["names"]
         model = self._below()
         if model is None:
-            return self.sharded_by(Relation.SAME) if self._class_of(self.obj) in names else no()
+            if self._class_of(self.obj) in names:
+                return self.sharded_by(Relation.SAME)
+            return self.program.excluded(f"{self.label} is of none of these classes")
         inside = self.program.sharded_parts.get(self.program.address(model)[0], ())
         calls = [(call, part) for call, part in inside if names & {self._class_of(part), *_filtered(call, part)}]
         related = (Relation.SAME, Relation.CONTAINS, Relation.MAY)
@@ -149,10 +151,10 @@ class StaticGathering(StaticConverted):
     def used_too_early(self) -> Answer:
         for step in self._following():
             if step.kind != "called" or step["hooked"]:
-                return no()  # the hooks wait, or the program does
+                return self.program.excluded(f"{step.when.at} comes first, which waits")
             if step["method"] == "forward":
                 return yes(Place(step.when, "forward runs on shards here: called directly, it waits for nothing"))
-        return no()
+        return self.program.nothing(self.obj, "called", after=self.step)
 
     def _following(self) -> list[Step]:
         """What is done with the module from here on, in order."""

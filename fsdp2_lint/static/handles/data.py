@@ -8,7 +8,7 @@ from typing import Any
 
 from astroid import nodes
 
-from ...vocab.answers import Answer, no, unknown, yes
+from ...vocab.answers import Answer, unknown, yes
 from ...vocab.finding import Place
 from ..relevance import names_in
 from ..trace import Step
@@ -59,15 +59,17 @@ class StaticEpochs:
     def same_order(self) -> Answer:
         sampler = self._sampler()
         if sampler is None or not self._trained() or not self._several_rounds(sampler.atom.facts["made"]):
-            return no()
+            return self.program.excluded("no model is trained on it in several rounds, as far as it was followed")
         shuffle = sampler.atom.facts["sampler"]
         if shuffle != Const(True):
-            return no() if shuffle == Const(False) else unknown("whether the sampler shuffles is decided elsewhere")
+            if shuffle == Const(False):
+                return self.program.excluded("the sampler does not shuffle")
+            return unknown("whether the sampler shuffles is decided elsewhere")
         if why := self.program.managed_by or self.program.open_why:
             return unknown(why)
         told = [step.subject for step in self.program.trace.of("epoch_set")]
         if sampler in told or self.step.subject in told:
-            return no()
+            return self.program.excluded("set_epoch is called on its sampler")
         if any(obj is not None and "sampler" not in obj.atom.facts for obj in told) or self._mentioned():
             return unknown("set_epoch() is called on something that was not followed")
         return yes(Place(sampler.atom.facts["made"].when, "its sampler is made here and shuffles"))
@@ -134,7 +136,7 @@ class StaticBatch:
         answer: Answer = unknown("where the batch comes from was not followed")
         for obj in inputs(self.program, self.step):
             if any(_of_rank(item) for item in obj.path):
-                return no()
+                return self.program.excluded("the rank picks its part of the batch")
             facts = obj.atom.facts
             if "loader" in facts:
                 answer = self._loader(obj.atom.root)

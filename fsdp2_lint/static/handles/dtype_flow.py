@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ...vocab.answers import Answer, no, unknown, yes
+from ...vocab.answers import Answer, unknown, yes
 from ...vocab.finding import Place
 from ..guards import Guard
 from ..interp.syntax import class_body
@@ -64,7 +64,7 @@ def clash(program: Program, step: Step, steps: tuple[Step, ...]) -> Answer:
     if steps not in program.dtypes:
         program.dtypes[steps] = {each.dtype for other in steps for each in _precisions(other)}
     if len(program.dtypes[steps]) < 2:
-        return no()
+        return _all_calls(program, step)
     if any(True for _ in program.trace.of("autocast")):
         return unknown("autocast may bring the dtypes together")
     for call in program.trace.of("called", after=step):
@@ -81,7 +81,13 @@ def clash(program: Program, step: Step, steps: tuple[Step, ...]) -> Answer:
                 if made.path.compatible(mine.path) and made.path.compatible(call.guard):
                     name = program.machine.parents.get(layer, (layer, "a layer"))[1]
                     return yes(Place(made.group.when, f"{name} gets {made.dtype} tensors and has {own} weights"))
-    return no()
+    return _all_calls(program, step, parts=True)
+
+
+def _all_calls(program: Program, step: Step, *, parts: bool = False) -> Answer:
+    if step["options_open"]:
+        return unknown("which keywords fully_shard gets is not known")
+    return program.nothing(step["group"][0], "sharded", parts=parts)
 
 
 def _precisions(step: Step) -> Iterator[Precision]:

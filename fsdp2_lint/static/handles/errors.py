@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from astroid import nodes
 
-from ...vocab.answers import Answer, no, unknown, yes
+from ...vocab.answers import Answer, unknown, yes
 from ...vocab.finding import Moment, Place, Site
 from ..interp.calls import EXITS
 from ..project import Project
@@ -58,10 +58,10 @@ class StaticHandler:
 
     def swallows(self) -> Answer:
         if not self._broad() or not self._in_a_loop():
-            return no()
+            return self.program.excluded("the handler is narrow, or in no loop")
         ways = ways_out(self.caught.handler.body)
         if not ways & {"continue", "fall", "return"}:
-            return no()
+            return self.program.excluded("the handler ends the loop or the job")
         if names_in(self.caught.handler) & _AGREEING:
             return unknown("the ranks may agree on what to do in the handler")
         if "break" in ways_out([*self.caught.attempt.body, *self.caught.attempt.orelse]):
@@ -96,7 +96,7 @@ class StaticHandler:
             harmless = isinstance(call, nodes.Call) and any(part in call.func.as_string().lower() for part in _HARMLESS)
             if not (isinstance(statement, nodes.Pass) or harmless or isinstance(call, nodes.Const)):
                 return unknown("what the handler notes may stop the loop")
-        return yes()
+        return yes(True)
 
     def _caller_goes_on(self) -> Answer:
         """A handler that returns: does the loop around the call go on, whatever comes back?"""
@@ -107,7 +107,7 @@ class StaticHandler:
         ]
         if not around or ways_out(around[-1].node.body) & {"break", "raise", "return"}:
             return unknown("the caller may stop for what the handler returns")
-        return yes()
+        return yes(True)
 
 
 def ways_out(body: list[nodes.NodeNG]) -> set[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from ...vocab.answers import Answer, no, unknown, yes
+from ...vocab.answers import Answer, unknown, yes
 from ...vocab.finding import Moment
 from ..guards import merged
 from ..relations import Relation, covers
@@ -80,7 +80,7 @@ def gathered(group: Group, step: Step) -> Answer:
     for running in step["inside"]:
         relation = program.relation(running, module)
         if relation is Relation.SAME:
-            return yes()
+            return yes(True)
         if relation is Relation.MAY:
             return unknown(f"whether {program.label(module)} runs here is not known")
         if relation is Relation.INSIDE and any(found is Relation.SAME for _, _, found in program.touching(running)):
@@ -88,7 +88,9 @@ def gathered(group: Group, step: Step) -> Answer:
     if why := program.managed(module) or program.escaped(module, before=step):
         return unknown(why)
     left = _left_by(group, step)
-    return unknown(f"{left.when.at} may have left it gathered") if left is not None else no()
+    if left is not None:
+        return unknown(f"{left.when.at} may have left it gathered")
+    return program.nothing(module, "unshard", "called", before=step)
 
 
 def _left_by(group: Group, step: Step) -> Step | None:
@@ -196,5 +198,8 @@ class PastHooks(StaticModel):
         for registered in self.program.trace.of("registered"):
             about = self.program.relation(registered.subject, self.obj) if registered.subject else Relation.NONE
             if about is not Relation.NONE and registered["method"] in (method, None):
-                return no()
-        return ~gathered(self.group, self.step)
+                return self.program.excluded(f"it is registered at {registered.when.at}")
+        held = gathered(self.group, self.step)
+        if not held.possibly:
+            return yes(self.group.sharding.when)
+        return unknown(held.why) if not held.surely else self.program.excluded("its parameters are gathered here")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from ...vocab.answers import Answer, Many, many, no, unknown, yes
+from ...vocab.answers import Answer, Many, many, unknown, yes
 from ...vocab.finding import Place
 from ..formulas import Formula, atoms, both, negate
 from ..guards import Guard
@@ -39,11 +39,18 @@ class StaticFresh(Handle):
 
     def uninitialised(self) -> Answer:
         if not self._owns_parameters():
-            return no()
+            return self.program.excluded(f"{self.label} has no parameters")
         if self.without(self.writes) is None:
-            return no()
+            return self.written_for_sure()
         why = self.not_followed()
         return unknown(why) if why else yes((self.begin.when, [f"the parameters of {self.label}"]))
+
+    def written_for_sure(self) -> Answer:
+        """No run was found that gets past all writes; those that may be none of this model do not count as proof."""
+        vague = next((step for step in self.writes if step.subject is None), None)
+        if vague is not None:
+            return unknown(f"whether {vague.when.at} writes the parameters of {self.label} is not known")
+        return self.program.nothing(self.obj, *WRITES, after=self.begin, before=self.call)
 
     def _owns_parameters(self) -> bool:
         """A module that was followed, and has none, needs no values."""
@@ -51,12 +58,12 @@ class StaticFresh(Handle):
 
     def written_in_other_runs(self) -> Many[Place]:
         words = "this writes them, but not every run and every rank comes here"
-        return many(Place(step.when, words) for step in self.writes)
+        return many((Place(step.when, words) for step in self.writes), self.program.among(*WRITES))
 
     def unrestored_buffers(self) -> Answer:
         names = [name for name, buffer in self._buffers() if not self._restored(buffer)]
         if not names:
-            return no()
+            return self.program.nothing(self.obj, "written", after=self.begin, before=self.call, parts=True)
         why = self.not_followed()
         return unknown(why) if why else yes((self.begin.when, names))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ...vocab.answers import Answer, no, unknown, yes
+from ...vocab.answers import Answer, unknown, yes
 from ...vocab.finding import Place
 from ..formulas import Formula, negate
 from ..relations import Relation
@@ -38,7 +38,7 @@ class StaticAsked(Handle):
                 return unknown(f"the program asks first what {self.label} is")
             why = self.program.managed(self.obj) or self._may_define()
             return unknown(why) if why else yes(Place(sharding.when, f"{self.label} is sharded by FSDP2 here"))
-        return unknown(may) if may else no()
+        return unknown(may) if may else self.program.nothing(self.obj, "sharded", before=self.step)
 
     def _may_define(self) -> str:
         """Why the class of the model may have the method all the same; empty if it cannot."""
@@ -56,7 +56,7 @@ class StaticAsked(Handle):
 
     def goes_on(self) -> Answer:
         if not self.step["goes_on"]:
-            return no()
+            return self.program.excluded("the program does not ask whether there is one")
         for switched in self.program.trace.of("sync"):
             if switched.subject and self.program.relation(self.obj, switched.subject) is not Relation.NONE:
                 return unknown(f"gradient synchronisation is switched at {switched.when.at}")

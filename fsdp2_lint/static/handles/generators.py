@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from astroid import nodes
 
-from ...vocab.answers import Answer, no, yes
+from ...vocab.answers import Answer, yes
 from ...vocab.events.generators import Spent
 from ...vocab.finding import Edit, Fix, Moment, Site
 from ..relations import Relation
@@ -32,7 +32,7 @@ class StaticGenerator:
                 return self._spent(earlier.when, f"{earlier['by']} reads it to its end")
         made = self._made()
         if made is None or not self._again(made):
-            return no()
+            return self.program.nowhere("consumed")
         return self._spent(made.when, "it is made once, before the loop, and empty from the second round on")
 
     def _spent(self, when: Moment, words: str) -> Answer:

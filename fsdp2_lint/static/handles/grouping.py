@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ...vocab.answers import Answer, Many, many, no, unknown, yes
+from ...vocab.answers import Answer, Many, many, unknown, yes
 from ...vocab.finding import Moment, Place
 from ..guards import Guard
 from ..relations import Relation
@@ -57,7 +57,7 @@ class StaticGrouping(Handle):
                     continue
                 if tie.precedes(theirs) and theirs.precedes(mine) and not (mine.guard.blurred or theirs.guard.blurred):
                     found[self._name(layer), theirs.when] = None
-        return many(found)
+        return many(found, self.program.nothing(self.obj, "tied", "sharded", parts=True))
 
     def _name(self, layer: Obj) -> str:
         adopted = self.program.machine.parents.get(layer)
@@ -113,7 +113,20 @@ class StaticGrouping(Handle):
                 said[leaf.value] = None
             elif isinstance(leaf, Text):
                 said["strings"] = None  # or numbers: no parameters in any case
-        return many(said)
+        return many(said, self._all_ignored())
+
+    def _all_ignored(self) -> Answer:
+        """Was all that the keyword holds followed?"""
+        value = self.step["options"].get("ignored_params")
+        if value is None:
+            open_why = self.step["options_open"]
+            return unknown(str(open_why)) if open_why else self.program.excluded("ignored_params is not given")
+        for _, leaf in self.program.machine.leaves(value):
+            if why := self.program.machine.more_inside(leaf):
+                return unknown(why)
+            if isinstance(leaf, Obj) and _owner(leaf) is None and leaf is value:
+                return unknown("what ignored_params holds is not known")
+        return self.program.excluded("all that ignored_params holds was followed")
 
     def _ignored(self) -> Iterator[tuple[Guard, Value]]:
         value = self.step["options"].get("ignored_params")
@@ -126,7 +139,7 @@ class StaticGrouping(Handle):
         sure = [leaf for path, leaf in self._ignored() if self.step.guard.implies(path)]
         owners = [owner for leaf in sure if (owner := _owner(leaf)) is not None]
         if not owners:
-            return no()
+            return self._all_ignored()
         for step in self.program.trace.of("collective"):
             if step["name"] in _REDUCING:
                 return unknown(f"whether {step.when.at} reduces these gradients is not known")
@@ -134,7 +147,7 @@ class StaticGrouping(Handle):
             trained = self._trainer(owner)
             if trained is not None:
                 return yes(Place(trained.when, self._name(owner).removesuffix(".weight")))
-        return no()
+        return self.program.nothing(self.obj, "optimizer")
 
     def _trainer(self, owner: Obj) -> Step | None:
         """The optimizer that trains it, where nothing else takes care of its gradients."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from ...vocab.answers import Answer, Many, many, no, unknown, yes
+from ...vocab.answers import Answer, Many, many, unknown, yes
 from ...vocab.finding import Moment, Place
 from ..formulas import Interned, atoms
 from ..relations import Relation
@@ -27,17 +27,20 @@ class StaticHollow(StaticFresh):
 
     def left_on_meta(self) -> Answer:
         if not self._owns_parameters() or self.without(self.writes) is None:
-            return no()
+            return self.written_for_sure()
         why = self.not_followed()
         return unknown(why) if why else yes(Place(self.begin.when))
 
     def sharded_at(self) -> Many[Place]:
         calls = [step for step, _ in self.program.units(self.obj, Relation.SAME) if step.together(self.call)]
-        return many(Place(step.when, "sharded here, still without memory") for step in calls[:1])
+        return many((Place(step.when, "sharded here, still without memory") for step in calls[:1]), self._followed())
 
     def written_in_other_runs(self) -> Many[Place]:
         words = "this gives it memory, but not every run and every rank comes here"
-        return many(Place(step.when, words) for step in self.writes)
+        return many((Place(step.when, words) for step in self.writes), self._followed())
+
+    def _followed(self) -> Answer:
+        return self.program.among("sharded", "emptied", "written", "loaded")
 
     @cached_property
     def writes(self) -> list[Step]:
@@ -71,7 +74,9 @@ class StaticInitialised(Handle):
         if any(_PUT_IN.search(machine.project.data(path)) for path in machine.project.files):
             return unknown("the program puts a method of this name into some class")
         if self.obj.parent is None and isinstance(cls, Ext):
-            return yes(Place(self.step.when)) if lacks_reset(cls.qname) else no()
+            if lacks_reset(cls.qname):
+                return yes(Place(self.step.when))
+            return self.program.excluded(f"{self.label} has it")
         if self.obj.parent is not None or not isinstance(cls, ClassV) or not machine.closed_class(cls):
             return unknown(f"the class of {self.label} is not known with all that it inherits")
         if machine.class_member(cls, "__getattr__") is not None or self.obj.atom.facts.get("filled before"):

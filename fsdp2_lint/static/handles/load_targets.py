@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ...vocab.answers import Answer, no, unknown, yes
+from ...vocab.answers import Answer, unknown, yes
 from ..trace import Step
 from .program import Program
 from .state_helpers import without_state
@@ -29,4 +29,4 @@ class StaticLoadTarget:
             if cold.surely:
                 return yes(f"{name}, the state of an optimizer that has not made a step")
             why = why or cold.why
-        return unknown(why) if why else no()
+        return unknown(why) if why else self.program.excluded("what it fills was followed, and is there")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from ...vocab.answers import Answer, no, unknown, yes
+from ...vocab.answers import Answer, unknown, yes
 from ...vocab.finding import Place
 from ..trace import Step
 from ..values import Obj
@@ -29,7 +29,7 @@ class StaticReduction:
             if self.step["group"] is not None:
                 return unknown("the loss is reduced over a group of its own")
             return yes(Place(backward.when, "the gradients are computed from the reduced tensor here"))
-        return no()
+        return self.program.nowhere("backward")
 
     def _calls(self, **when: Step) -> list[Step]:
         """Calls of models that are sharded."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ...vocab.answers import Answer, Many, many, no, unknown, yes
+from ...vocab.answers import Answer, Many, many, unknown, yes
 from ...vocab.finding import Moment
 from ..formulas import Formula, atoms
 from ..guards import TOP, Guard
@@ -25,13 +25,11 @@ class StaticModel(Handle):
     path: Guard = TOP
 
     def units(self) -> Many[Moment]:
-        return many(self._calls(Relation.SAME, Relation.CONTAINS), self.program.escaped(self.obj))
+        return many(self._calls(Relation.SAME, Relation.CONTAINS), self.program.nothing(self.obj, "sharded"))
 
     def touched(self) -> Many[Moment]:
-        return many(
-            self._calls(*RELATED),
-            "" if not self._calls(Relation.MAY) else f"whether {self.label} is sharded is not known",
-        )
+        why = f"whether {self.label} is sharded is not known" if self._calls(Relation.MAY) else ""
+        return many(self._calls(*RELATED), unknown(why) if why else self.program.nothing(self.obj, "sharded"))
 
     def _calls(self, *relations: Relation) -> list[Moment]:
         """Calls of ``fully_shard`` in these relations, up to this moment."""
@@ -51,7 +49,7 @@ class StaticModel(Handle):
         whole = next((step for step, _ in self.program.units(self.obj, Relation.SAME)), None)
         # who gets the model once it is sharded as a whole comes too late to shard its parts first
         why = self.program.escaped(self.obj, before=whole) or self._parts_unknown(before=whole)
-        return many(dict.fromkeys(found), why)
+        return many(dict.fromkeys(found), unknown(why) if why else self.program.among("sharded"))
 
     def _parts_unknown(self, before: Step | None = None) -> str:
         """Shardings of objects of unknown origin might be of parts of this model."""
@@ -84,7 +82,7 @@ class StaticModel(Handle):
             if self.program.relation(self.obj, part) is Relation.SAME and not step["filtered"]:
                 return yes(step.when)
             may = f"whether {self.label} is the module that {step.when.at} shards is not known"
-        return unknown(may) if may else no()
+        return unknown(may) if may else self.program.among("sharded")
 
     def one_group(self) -> Answer:
         """The sharding of the whole model in one group, if nothing shards its parts."""
@@ -99,7 +97,7 @@ class StaticModel(Handle):
         if optimizer := self._optimizer():
             return yes(optimizer.when)
         if self.frozen():
-            return no()
+            return self.program.excluded(f"{self.label} is frozen")
         step = self._trained_at()
         return yes(step.when) if step is not None else unknown(f"no step was seen that trains {self.label}")
 
@@ -119,7 +117,7 @@ class StaticModel(Handle):
                 relation = self.program.relation(self.obj, step.subject) if step.subject else Relation.NONE
                 if relation in (Relation.SAME, Relation.INSIDE):
                     return yes(step.when)
-        return no()
+        return self.program.among("frozen")
 
     def _optimizer(self) -> Step | None:
         """One that holds parameters of it."""
@@ -135,7 +133,7 @@ class StaticModel(Handle):
         if self._of_a_library():
             return yes("its transformer layers")
         if self.obj.parent is None and self.obj.atom.kind in ("instance", "external"):
-            return no()
+            return self.program.nothing(self.obj, "sharded", parts=True)
         return unknown(f"what {self.label} is made of is not known")
 
     def parameter_count(self) -> Answer:
@@ -154,11 +152,9 @@ class StaticModel(Handle):
         if not left:
             doubtful = [part for _, part in parts] + opaque_parts(self.program.machine, self.obj)
             open_ = next((part for part in doubtful if not self._covered(part)), None)
-            return (
-                no()
-                if open_ is None
-                else unknown(f"whether all of {self.program.label(open_)} is sharded is not known")
-            )
+            if open_ is not None:
+                return unknown(f"whether all of {self.program.label(open_)} is sharded is not known")
+            return self.program.excluded(f"all parameters of {self.label} are in a group")
         if why := self._changed_hands():
             return unknown(why)
         frozen = [step.subject for step in self.program.trace.of("frozen") if step.subject is not None]
@@ -170,7 +166,9 @@ class StaticModel(Handle):
             )
         ]
         if not live:
-            return no() if frozen else unknown("whether the rest is trained is not known")
+            if frozen:
+                return self.program.excluded("what is in no group is frozen")
+            return unknown("whether the rest is trained is not known")
         return self._held(live)
 
     def _changed_hands(self) -> str:
@@ -242,7 +240,7 @@ class StaticModel(Handle):
                 and self._trains(part, attached)
             ):
                 found.append((attached.when, str(attached["name"]), before[0].when))
-        return many(found)
+        return many(found, self.program.nothing(self.obj, "attached", parts=True))
 
     def _touches(self, step: Step, owner: Obj, part: Obj) -> bool:
         return any(
@@ -265,20 +263,20 @@ class StaticModel(Handle):
         assert self.step is not None
         trace = self.program.trace
         if self.obj in self.step["inside"]:  # its own forward runs already, behind its hooks
-            return no()
+            return self.program.excluded("it runs inside its own forward, behind its hooks")
         for registered in trace.of("registered"):
             if (
                 registered.subject
                 and registered["method"] in (method, None)
                 and self.program.relation(registered.subject, self.obj) is not Relation.NONE
             ):
-                return no()
+                return self.program.excluded(f"{method} is registered at {registered.when.at}")
         for gathered in trace.of("unshard", before=self.step):
             relation = self.program.relation(gathered.subject, self.obj) if gathered.subject else Relation.NONE
             if relation is Relation.MAY or relation is not Relation.NONE and self.step.guard.implies(gathered.guard):
-                return no()
+                return self.program.excluded(f"it is gathered at {gathered.when.at}")
         why = self.program.managed(self.obj)
-        return unknown(why) if why else yes()
+        return unknown(why) if why else yes(self.step.when)
 
     def wrapped(self) -> Answer:
         """Is an FSDP1 wrapper somewhere around or inside it, or did the program ask whether there is one?"""
@@ -290,7 +288,7 @@ class StaticModel(Handle):
             if step["by"].endswith("FullyShardedDataParallel") and step.subject:
                 if any(self.program.relation(self.obj, at) in RELATED for at in (step.subject, step["outer"])):
                     return yes(step.when)
-        return no()
+        return self.program.among("wrapped")
 
 
 def _asks_for_fsdp1(formula: Formula) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from ...vocab.answers import Answer, Many, many, no, unknown, yes
+from ...vocab.answers import Answer, Many, many, unknown, yes
 from ...vocab.finding import Place
 from ...vocab.handles import Stale
 from ...vocab.optimizers import on_shards
@@ -45,7 +45,13 @@ class StaticOptimizer:
                     if self._one_of_several(created):
                         return unknown("which optimizer it is, of several, is a setting")
                     return yes(Place(sharding.when, words))
-        return no()
+        return self._safe()
+
+    def _safe(self) -> Answer:
+        cls = self.obj.atom.cls
+        if isinstance(cls, Ext) and cls.qname.startswith("torch.optim."):
+            return self.program.nothing(self.obj, "optimizer")
+        return unknown(f"how {self.label} updates shards is not known")
 
     def _one_of_several(self, created: Step) -> bool:
         """Does the same call make optimizers of other classes, as a configuration says?"""
@@ -82,8 +88,9 @@ class StaticOptimizer:
                 found[created] = found[created] if stale.given and created in found else stale
                 replacing.setdefault(created, []).append(sharding)
         if why:
-            return many((), why)
-        return many([self._with_fix(stale, created, replacing[created]) for created, stale in found.items()], may)
+            return many((), unknown(why))
+        end = unknown(may) if may else self.program.nothing(self.obj, "sharded", "optimizer")
+        return many([self._with_fix(stale, created, replacing[created]) for created, stale in found.items()], end)
 
     def _with_fix(self, stale: Stale, created: Step, replacing: list[Step]) -> Stale:
         return stale if stale.given else replace(stale, fix=moved_behind(self.program, created, replacing))
@@ -150,7 +157,9 @@ class StaticOptimizer:
                     continue
                 why = why or self._changed_hands(created)
                 found[created] = Stale(created.when, call.when, self.program.label(root[1]))
-        return many((), why) if why else many(found.values())
+        if why:
+            return many((), unknown(why))
+        return many(found.values(), self.program.nothing(self.obj, "called", "optimizer"))
 
     def _unsharded_root(self, call: Step, held: Held) -> tuple[Step, Obj] | None:
         """The outermost sharded module that this call gathers and leaves gathered."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ...vocab.answers import Answer, no, unknown, yes
+from ...vocab.answers import Answer, unknown, yes
 from ...vocab.finding import Moment, Place
 from ..torch_model.meshes import Mesh, dimensions, possible
 from ..trace import Step
@@ -25,8 +25,10 @@ class StaticOptions(Handle):
         if "dp_mesh_dims" in self.step["options"] or self.step["options_open"]:
             return unknown("which dimensions the mesh has for fully_shard is not known")
         if wrong := self._why_refused():
-            return no() if any(each._why_refused() for each in self._earlier()) else yes(wrong)
-        return no() if self._all_known() else unknown("the dimensions of the mesh are not written in the source")
+            if any(each._why_refused() for each in self._earlier()):
+                return self.program.excluded("an earlier call is refused for it")
+            return yes(wrong)
+        return self._checked("the dimensions of the mesh are not written in the source")
 
     def _why_refused(self) -> Place | None:
         for value, mesh in self._meshes():
@@ -43,8 +45,13 @@ class StaticOptions(Handle):
         for value, mesh in self._meshes():
             if mesh.names is not None and len(mesh.names) == 2 and in_wrong_order(mesh.names):
                 told = any(value == other for each in self._earlier() for other, _ in each._meshes())
-                return no() if told else yes(Place(self.made(value), _said(mesh.names)))
-        return no() if self._all_known() else unknown("the names of the mesh's dimensions are not known")
+                if told:
+                    return self.program.excluded("it was told at the first call")
+                return yes(Place(self.made(value), _said(mesh.names)))
+        return self._checked("the names of the mesh's dimensions are not known")
+
+    def _checked(self, why: str) -> Answer:
+        return self.program.excluded("the mesh of this call is known") if self._all_known() else unknown(why)
 
     def _meshes(self) -> Iterator[tuple[Value, Mesh]]:
         for value in possible(self.step["options"].get("mesh"), self.step.guard):

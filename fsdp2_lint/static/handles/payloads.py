@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ...vocab.answers import Answer, Many, many, no, unknown, yes
+from ...vocab.answers import Answer, Many, many, unknown, yes
 from ...vocab.finding import Place
 from ..guards import Guard
 from ..relations import Relation
@@ -58,7 +58,16 @@ class StaticPayload:
                 continue
             if words:
                 found[words] = None
-        return many(found, why)
+        return many(found, unknown(why) if why else self._all_parts())
+
+    def _all_parts(self) -> Answer:
+        """Are these all parts of what is saved?"""
+        for _, leaf in self.leaves():
+            if why := self.program.machine.more_inside(leaf):
+                return unknown(why)
+            if isinstance(leaf, Obj) and leaf.atom.kind in ("opaque", "parameter"):
+                return unknown(f"what {self.program.label(leaf)} holds is not known")
+        return self.program.excluded("all parts of what is saved were followed")
 
     def _of(self, state: StateDict, guard: Guard) -> str:
         if any(
@@ -106,7 +115,7 @@ class StaticPayload:
         verdict = self.program.machine.per_rank(self.step["path"])
         if verdict is None:
             return unknown("whether each rank writes a file of its own is not known")
-        return yes() if verdict else no()
+        return yes(True) if verdict else self.program.excluded("the path is the same on every rank")
 
     def full_tensors(self) -> Answer:
         """Plain tensors, the same for all ranks: from a file, or gathered, or of an unsharded model."""
@@ -116,18 +125,20 @@ class StaticPayload:
                 return unknown("how each of its tensors is made is not known")  # most likely they are distributed
             if isinstance(leaf, Loaded):
                 answers.append(
-                    yes()
+                    yes(True)
                     if leaf.per_rank is False
                     else unknown("whether each rank reads a file of its own is not known")
                 )
             elif isinstance(leaf, StateDict):
                 if leaf.full is True:
-                    answers.append(yes())
+                    answers.append(yes(True))
                 elif leaf.full is None or self._of(leaf, guard):
-                    answers.append(no())
+                    answers.append(self.program.excluded("the state dict holds shards"))
                 else:
                     answers.append(
-                        yes() if self._known_plain(leaf) else unknown("where the state dict comes from is not known")
+                        yes(True)
+                        if self._known_plain(leaf)
+                        else unknown("where the state dict comes from is not known")
                     )
         if not answers:
             return unknown("where the state dict comes from is not known")
@@ -145,8 +156,11 @@ class StaticPayload:
 
 @dataclass(frozen=True, slots=True)
 class StaticKeys:
+    program: Program
     step: Step
 
     def prefixed(self) -> Answer:
         wrapped = self.step["wrapped"]
-        return yes(Place(wrapped[0], repr(PREFIX))) if wrapped else no()
+        if wrapped:
+            return yes(Place(wrapped[0], repr(PREFIX)))
+        return self.program.nowhere("wrapped")

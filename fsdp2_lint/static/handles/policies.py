@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from ...vocab.answers import Many, many
+from ...vocab.answers import Answer, Many, many, unknown
 from ...vocab.finding import Place
 from ..choices import options
 from ..guards import Guard
@@ -42,13 +42,13 @@ class StaticPolicies(Handle):
                     why = why or f"what {keyword} is at {self.step.when.at} is not known"
                 elif words != _INSTANCE:
                     found[keyword, words] = None
-        return many(found, why)
+        return many(found, self._all_policies(why))
 
     def reduced_low(self) -> Many[Place]:
         found: dict[Place, None] = {}
         why = str(self.step["options_open"])
         if StaticModel(self.program, self.obj).frozen():
-            return many(())
+            return many((), self.program.excluded(f"{self.label} is frozen, so nothing is reduced"))
         for path, leaf in self._given("mp_policy"):
             facts = leaf.atom.facts if isinstance(leaf, Obj) and leaf.parent is None else {}
             fields = facts.get("policy")
@@ -64,7 +64,10 @@ class StaticPolicies(Handle):
                     found[Place(facts["made at"], dtype_name(dtype))] = None
                 elif not dtype_name(dtype) and dtype != NONE:
                     why = why or f"which param_dtype the policy has at {self.step.when.at} is not known"
-        return many(found, why)
+        return many(found, self._all_policies(why))
+
+    def _all_policies(self, why: str) -> Answer:
+        return unknown(why) if why else self.program.excluded("the policies of this call were followed")
 
 
 def _unset(path: Guard, value: Value | None) -> bool:

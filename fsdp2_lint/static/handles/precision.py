@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ...vocab.answers import Answer, no, unknown, yes
+from ...vocab.answers import Answer, unknown, yes
 from ...vocab.finding import Place
 from ..choices import options
 from ..relations import Relation
@@ -28,7 +28,7 @@ class StaticMasters(Handle):
 
     def low_precision(self) -> Answer:
         if not self._sharded():
-            return no()
+            return self.program.nothing(self.held.model, "sharded")
         low = self._converted()
         if not low.surely:
             return low
@@ -62,7 +62,9 @@ class StaticMasters(Handle):
         last = casts[-1]
         if last["dtype"] not in LOW:
             some = any(step["dtype"] in LOW for step in casts)
-            return unknown(f"whether {last.when.at} converts all that is trained is not known") if some else no()
+            if some:
+                return unknown(f"whether {last.when.at} converts all that is trained is not known")
+            return self.program.nothing(self.held.model, "cast", before=self.step)
         assert last.subject is not None
         if self.program.relation(self.held.model, last.subject) is Relation.MAY:
             return unknown(f"what {last.when.at} converts is not known")
@@ -79,4 +81,6 @@ class StaticMasters(Handle):
         low = next((name for name in names if name in LOW), None)
         if low is not None:
             return yes(Place(facts["made at"], low))
-        return no() if all(names) else unknown(f"the dtype of {self.label} is not known")
+        if not all(names):
+            return unknown(f"the dtype of {self.label} is not known")
+        return self.program.nothing(self.held.model, "cast", before=self.step)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ...vocab.answers import Answer, no, unknown, yes
+from ...vocab.answers import Answer, unknown, yes
 from ...vocab.finding import Moment
 from ..formulas import Formula, atoms, both, either, intern, is_fork, negate
 from ..guards import TOP, Guard
@@ -30,20 +30,22 @@ class StaticProcess:
             return yes(self.program.managed_by)
         for who in self.program.machine.opaque:
             return unknown(f"{who}, which was not followed, may select the device")
-        return unknown(self.program.open_why) if self.program.open_why else no()
+        return self.program.nowhere("device_set")
 
     def current_device_used(self) -> Answer:
         """Only before a mesh: that selects LOCAL_RANK while CUDA is untouched."""
         step = next(self.program.trace.of("device_touch"), None)
         mesh = self.first_mesh()
         if step is None or mesh is not None and mesh.index < step.index:
-            return no()
+            return self.program.among("device_touch", "mesh")
         return yes((step.when, step["how"]))
 
     def mesh_made(self) -> Answer:
         bound = any(step["device_id"] not in (None, Const(None)) for step in self.program.trace.of("process_group"))
         mesh = self.first_mesh()
-        return no() if mesh is None or bound else yes(mesh.when)
+        if bound:
+            return self.program.excluded("the process group is bound to a device")
+        return yes(mesh.when) if mesh is not None else self.program.among("mesh")
 
     def first_mesh(self) -> Step | None:
         """The first mesh of GPUs: made by name, or by the first ``fully_shard`` of an NCCL job."""
@@ -72,31 +74,31 @@ class StaticDevice:
     def from_global_rank(self) -> Answer:
         index: Value | None = self.step["index"]
         if index is None or self.step.detail.get("told"):
-            return no()
+            return self.program.excluded("the device is told in another way")
         found = [leaf for guard, leaf in self.program.machine.alternatives(index) if self.step.guard.compatible(guard)]
         ranks = [leaf.kind for leaf in found if isinstance(leaf, Rank)]
         if ranks and len(ranks) == len(found) and set(ranks) == {"global"}:
-            return yes()
-        return (
-            no()
-            if ranks or all(isinstance(leaf, Const) for leaf in found)
-            else unknown("where the device index comes from is not known")
-        )
+            return yes(True)
+        if ranks or found and all(isinstance(leaf, Const) for leaf in found):
+            return self.program.excluded("the index is not the global rank")
+        return unknown("where the device index comes from is not known")
 
     def touched_before(self) -> Answer:
         if self.step.kind != "device_set" or self.step["scoped"]:
-            return no()
+            return self.program.excluded("the device is selected for a block only")
         mesh = StaticProcess(self.program).first_mesh()
         for touch in self.program.trace.of("device_touch", before=self.step):
             selected = any(step.index < touch.index for step in self.program.trace.of("device_set", before=self.step))
             if selected or mesh is not None and mesh.index < touch.index:
-                return no()
+                return self.program.excluded("the device is selected by then")
             if self.program.partial or self.program.open_why:
                 return unknown(self.program.open_why or "the code before was not seen")
             if not any(step.together(touch) for step in self.program.trace.of("sharded")):
                 return unknown("whether anything is sharded in this program is not known")
             return yes((touch.when, touch["how"]))
-        return no()
+        if self.program.partial:
+            return unknown("the code before was not seen")
+        return self.program.nowhere("device_touch")
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,9 +123,9 @@ class StaticCollection:
         gathering = (Relation.SAME, Relation.CONTAINS) if self.step.kind == "called" else RELATED
         for sharding, _part in self.program.units(subject, *gathering):
             if sharding.driven_before(self.step):
-                return yes()
+                return yes(True)
         may = any(True for _ in self.program.units(subject, Relation.MAY))
-        return unknown("whether the model is sharded is not known") if may else no()
+        return unknown("whether the model is sharded is not known") if may else self.program.nothing(subject, "sharded")
 
     def _called_last(self) -> Obj | None:
         """The model whose gradients a backward reduces: the last one that was called before it."""
@@ -145,16 +147,16 @@ class StaticCollection:
                 where = self._asked(formula)
                 return yes((where, _in_words(part)))
             unsure = "the condition on the rank may hold for all ranks of the group"
-        return unknown(unsure) if unsure else no()
+        return unknown(unsure) if unsure else self.program.excluded("no condition on the rank leads here")
 
     def _group_made(self) -> Answer:
         """The code asks whether a process group exists: did this program make one by then?"""
         question = intern(INITIALISED)
         asked = any(question in atoms(formula) for formula, _ in self.step.guard.literals)
         if not asked or self.program.partial:
-            return yes()
+            return yes(True)
         made = self.program.trace.of("process_group", "mesh", "sharded", before=self.step)
-        return yes() if any(True for _ in made) else unknown("whether a process group exists by then is not known")
+        return yes(True) if any(True for _ in made) else unknown("whether a process group exists by then is not known")
 
     def _asked(self, formula: Formula) -> Moment | None:
         sites = self.step.detail.get("asked", {})
@@ -180,7 +182,7 @@ class StaticCollection:
                 here, there = others.join(mine), rest.join(theirs)
                 if here is None or there is None or not here.compatible(there):
                     return yes(other.when)
-        return no()
+        return self.program.among("collective", "called", "backward")
 
 
 def _reduce(formula: Formula, guard: Guard = TOP) -> Formula:

@@ -5,14 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
+from ...vocab.answers import Answer
+from ...vocab.events.base import Event
 from ...vocab.finding import Site
-from ...vocab.rule import ModelKey
+from ...vocab.rule import ModelKey, Rule
+from ..closure import between, closed, excluded, origin_unseen
 from ..interp.interpreter import Interpreter
 from ..relations import Address, Relation, relation
 from ..torch_model.escapes import describe
 from ..trace import Step, Trace
 from ..values import EACH, Atom, ClassV, Ext, Obj, is_each
+from .structure import parts_unseen
 
 RELATED = frozenset({Relation.SAME, Relation.CONTAINS, Relation.INSIDE})
 
@@ -48,6 +53,7 @@ class Program:
     keys: dict[Obj, ModelKey] = field(default_factory=dict)
     touched: dict[Obj, list[tuple[Step, Obj, Relation]]] = field(default_factory=dict)
     dtypes: dict[tuple[Step, ...], set[str | None]] = field(default_factory=dict)  # that the calls on a model ask for
+    incompletes: dict[Obj, str] = field(default_factory=dict)
 
     @property
     def trace(self) -> Trace:
@@ -184,11 +190,64 @@ class Program:
     def escaped(self, obj: Obj, *, after: Step | None = None, before: Step | None = None) -> str:
         """Why something that was not understood may have changed ``obj``; empty if nothing may."""
         for step, part in self.escaped_parts.get(self.address(obj)[0], ()):
-            if after is not None and step.index < after.index or before is not None and before.driven_before(step):
+            if not between(step, after, before):
                 continue
             if self.relation(obj, part) is not Relation.NONE and not self._apart(obj, step):
                 return f"{self.label(obj)} is handed to {step['who']} ({step.when.at}), which was not followed"
         return self.open_why if before is None or before.index >= self.open_at else ""
+
+    # -- what closes the world --------------------------------------------------------
+
+    def nothing(
+        self, obj: Obj, *kinds: str, after: Step | None = None, before: Step | None = None, parts: bool = False
+    ) -> Answer[Any]:
+        """No such step concerns ``obj`` between two others; unknown where one may not have been seen.
+
+        ``kinds``: of which steps this speaks. ``parts``: it also rests on what the model is made of.
+        """
+        why = self.unseen(obj, after=after, before=before)
+        return closed(self.trace, why or (self.parts_unseen(obj) if parts else ""), *kinds)
+
+    def nowhere(self, *kinds: str) -> Answer[Any]:
+        """No such step is in the program, whatever it is about; unknown where the program was cut off."""
+        return closed(self.trace, self.open_why, *kinds)
+
+    def among(self, *kinds: str) -> Answer[Any]:
+        """No step of those that were followed. For questions whose callers ask apart who else may have done it."""
+        return closed(self.trace, "", *kinds)
+
+    def excluded(self, fact: str) -> Answer[Any]:
+        """No: what was seen says otherwise."""
+        return excluded(fact)
+
+    def unseen(self, obj: Obj, *, after: Step | None = None, before: Step | None = None) -> str:
+        """Why something that was not seen may have been done to ``obj``: before it came here, or in that stretch."""
+        return origin_unseen(self.machine, self.address(obj)[0], self.label(obj)) or self.escaped(
+            obj, after=after, before=before
+        )
+
+    def parts_unseen(self, obj: Obj) -> str:
+        top = self.top(obj)
+        return parts_unseen(self.machine, top, self.label(top))
+
+    def incomplete(self, rule: Rule, event: Event) -> str:
+        """Why a clause may be violated about the subject of an event where nobody looked."""
+        subject = event.subject
+        if self.open_why or not isinstance(subject, Handle):
+            return self.open_why
+        if self.partial:
+            return "no script was seen that runs this: its callers may do more"
+        return self._model_unseen(self.top(subject.obj))
+
+    def _model_unseen(self, model: Obj) -> str:
+        if model not in self.incompletes:
+            optimizers = (step.subject for step in self.trace.of("optimizer") if self._holds(step, model))
+            held = dict.fromkeys([model, *(each for each in optimizers if each is not None)])
+            self.incompletes[model] = next((why for each in held if (why := self.unseen(each))), "")
+        return self.incompletes[model]
+
+    def _holds(self, optimizer: Step, model: Obj) -> bool:
+        return any(self.top(held.model) is model for held in optimizer["held"])
 
     def managed(self, obj: Obj) -> str:
         """Why a framework may have put its own hooks around ``obj``; empty if none got hold of it."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from ...vocab.answers import Answer, no, unknown, yes
+from ...vocab.answers import Answer, unknown, yes
 from ...vocab.finding import Place
 from ..formulas import atoms
 from ..relations import Relation
@@ -35,11 +35,20 @@ class StaticReading:
         return yes(PLACEMENTS[value.how])
 
     def clipped(self) -> Answer:
-        return yes(Place(self.step.when, "the norm of the gradients")) if self.step["value"].how == "clip" else no()
+        return (
+            yes(Place(self.step.when, "the norm of the gradients"))
+            if self._is_clip()
+            else self.program.excluded("it is no norm of clipping")
+        )
 
     def sharding(self) -> Answer:
         step = self._sharding()
-        return yes(Place(step.when, "its parameters become DTensors here")) if step is not None else no()
+        if step is None:
+            return self._may()
+        return yes(Place(step.when, "its parameters become DTensors here"))
+
+    def _is_clip(self) -> bool:
+        return bool(self.step["value"].how == "clip")
 
     def _sharding(self) -> Step | None:
         """The call that sharded the model before the parameter was read."""
@@ -53,7 +62,9 @@ class StaticReading:
     def _may(self) -> Answer:
         assert self.step.subject is not None
         may = any(True for _ in self.program.units(self.step.subject, Relation.MAY))
-        return unknown("whether the model is sharded is not known") if may else no()
+        if may:
+            return unknown("whether the model is sharded is not known")
+        return self.program.nothing(self.step.subject, "sharded", before=self.step)
 
     def _checked(self, value: Computed) -> str:
         """Does the code ask whether this is a DTensor, or gather the parameters first?"""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ...vocab.answers import Answer, no, unknown, yes
+from ...vocab.answers import Answer, unknown, yes
 from ...vocab.finding import Place
 from ..trace import Step
 from ..values import Obj
@@ -21,7 +21,7 @@ class StaticReplacement(Handle):
         hooks = [step for step in self.program.trace.of("param_hook") if self._concerns(step)]
         early = next((step for step in hooks if self._is_first_after(step)), None)
         if early is None:
-            return no()
+            return self.program.nothing(self.obj, "param_hook", before=self.step)
         if any(step.index > self.step.index for step in hooks):
             return unknown("hooks are registered after sharding too")
         if not any(True for _ in self.program.trace.of("backward", after=self.step)):
@@ -39,7 +39,7 @@ class StaticReplacement(Handle):
                     if again:
                         return unknown(f"{mark['name']} is set again after sharding")
                     return yes(Place(asked.when, repr(mark["name"])))
-        return no()
+        return self.program.nothing(self.obj, "param_marked")
 
     def aliases_used(self) -> Answer:
         for used in self.program.trace.of("clipped", after=self.step):
@@ -47,7 +47,7 @@ class StaticReplacement(Handle):
                 concerned = self.program.relation(held.model, self.obj) in RELATED
                 if held.read < self.step.index and concerned and self._is_first(used, held.read):
                     return yes(Place(used.when, "gradient clipping"))
-        return no()
+        return self.program.nothing(self.obj, "clipped", after=self.step)
 
     def _concerns(self, step: Step) -> bool:
         return step.subject is not None and self.program.relation(step.subject, self.obj) in RELATED

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ...vocab.answers import Answer, no, unknown, yes
+from ...vocab.answers import Answer, unknown, yes
 from ...vocab.finding import Place
 from ..formulas import negate
 from ..guards import TOP, Guard
@@ -40,14 +40,15 @@ class StaticResharding(Handle):
     def never(self) -> Answer:
         inner = [step for step in self.steps if not self._is_whole(step)]
         if not inner or len(inner) == len(self.steps):
-            return no()  # one group alone keeps its parameters anyway, and a model without a root has other faults
+            # one group alone keeps its parameters anyway, and a model without a root has other faults
+            return self.program.nothing(self.obj, "sharded")
         for step in self.steps:
             said = [value for _, value in given(step, "reshard_after_forward")]
             if any(value is None for value in said) and step["options_open"]:
                 return unknown(f"whether {step.when.at} says reshard_after_forward is not known")
             kept = [value == Const(False) or value is None and self._is_whole(step) for value in said]
             if not all(kept):
-                return no()
+                return self.program.excluded(f"{step.when.at} lets its group be resharded")
         whole = next((step for step in self.steps if self._is_whole(step)), None)
         # once the model itself is sharded, nothing can shard its parts any more
         if why := self.program.escaped(self.obj, before=whole) or self._freed():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ...vocab.answers import Answer, no, unknown, yes
+from ...vocab.answers import Answer, unknown, yes
 from ...vocab.finding import Place
 from ..guards import Guard
 from ..relations import Relation
@@ -42,7 +42,7 @@ class StaticOffload:
                 if not isinstance(leaf, Const) or leaf.value is not None and not isinstance(leaf.value, str):
                     return unknown("the backend of the process group is a setting")
                 if leaf.value is None or set(leaf.value.lower().split(",")) - {"nccl", "cuda:nccl"}:
-                    return no()
+                    return self.program.excluded("the process group has a backend for CPU tensors")
         return yes(Place(made[0].when, "NCCL"))
 
     def _clipped(self) -> bool:
@@ -100,7 +100,7 @@ class StaticResident(Handle):
                 if any(self.program.relation(self.obj, hollow) is not Relation.NONE for hollow in self._on_meta()):
                     return unknown(f"whether {self.label} has memory at all is not known")
                 return yes(Place(moved.when, "all of it is moved to the GPU here"))
-        return no()
+        return self.program.nothing(self.obj, "moved", before=self.step)
 
     def _on_meta(self) -> list[Obj]:
         steps = self.program.trace.of("meta", "emptied")
@@ -116,4 +116,6 @@ class StaticResident(Handle):
 
     def known_small(self) -> Answer:
         total = size(self.program.machine, self.obj, repeats=MOST_LAYERS)
-        return yes() if total is not None and total * BYTES < GIB else no()
+        if total is not None and total * BYTES < GIB:
+            return yes(f"its {total} parameters take less than a GiB")
+        return self.program.excluded("its size is not known to be small")

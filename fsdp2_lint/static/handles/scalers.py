@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ...vocab.answers import Answer, no, unknown, yes
+from ...vocab.answers import Answer, unknown, yes
 from ...vocab.finding import Moment, Place
 from ..choices import options
 from ..guards import Guard
@@ -27,12 +27,12 @@ class StaticScaler(Handle):
 
     def of_fsdp1(self) -> Answer:
         if self.step["scaler"].cls != Ext(FSDP1) or self.step["scaler"].facts["off"]:
-            return no()
+            return self.program.excluded("it is no scaler of FSDP1, or is switched off")
         if not self.step["scaler"].facts["on"]:
             return unknown("whether this scaler is enabled is a setting")
         for wrapped in self.program.trace.of("wrapped"):
             if wrapped["by"].endswith("FullyShardedDataParallel") and wrapped.together(self.step):
-                return no()
+                return self.program.excluded(f"FSDP1 wraps the model at {wrapped.when.at}")
         shardings = self._shardings()
         if not shardings:
             return unknown(f"whether {self.label} is sharded by FSDP2 whenever this scaler is used is not known")
@@ -49,14 +49,14 @@ class StaticScaler(Handle):
 
     def for_bfloat16(self) -> Answer:
         if not self.step["scaler"].facts["on"] or self.step["scaler"].cls == Ext(FSDP1):
-            return no()
+            return self.program.excluded("it is switched off, or a scaler of FSDP1")
         shardings = self._shardings()
         chosen = [*(choice for each in shardings for choice in self._policy(each)), *self._autocasts()]
         dtypes = {dtype for dtype, _ in chosen}
         if not shardings or "" in dtypes:
             return unknown(f"in which dtype {self.label} computes is not known")
         if dtypes - {"float32"} != {"bfloat16"}:
-            return no()
+            return self.program.excluded("the groups do not compute in bfloat16")
         why = self.program.managed(self.obj)
         place = next(when for dtype, when in chosen if dtype == "bfloat16")
         return unknown(why) if why else yes(Place(place, "bf16 is chosen here"))

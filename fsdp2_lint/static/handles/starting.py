@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ...vocab.answers import Answer, no, unknown, yes
+from ...vocab.answers import Answer, unknown, yes
 from ...vocab.finding import Place
 from ..relations import Relation
 from ..torch_model.meshes import dimensions
@@ -29,7 +29,7 @@ class StaticStarting(Handle):
 
     def loaded_by_some(self) -> Answer:
         if StaticCollection(self.program, self.sharding).excluded_ranks().possibly:
-            return no()  # the others do not shard it either
+            return self.program.excluded("the ranks that do not load it do not shard it either")
         for load in self.program.trace.of("loaded", before=self.sharding):
             if not self._is_this(load):
                 continue
@@ -43,26 +43,30 @@ class StaticStarting(Handle):
             if why:
                 return unknown(why)
             return yes(Place(load.when, f"loaded where {some.what[1]} only"))
-        return no()
+        return self.program.nothing(self.obj, "loaded", before=self.call)
 
     def seeded_by_rank(self) -> Answer:
         built = self.obj.atom.facts.get("built")
         if built is None or self.obj.parent is not None or not has_parameters(self.program.machine, self.obj):
-            return no()
+            return unknown(f"where {self.label} is built was not seen")
         seeds = [step for step in self.program.trace.of("seeded", before=self.sharding) if step.index < built]
         if not seeds or not seeds[-1]["by_rank"] or not self.sharding.guard.implies(seeds[-1].guard):
-            return no()
+            return self.program.nothing(self.obj, "seeded", before=self.call)
         if self._filled(since=built) or any(step.kind == "loaded" for step in self._filled(since=seeds[-1].index)):
-            return no()
+            return self.program.excluded(f"{self.label} gets other weights afterwards")
         why = self._not_followed(seeds[-1])
         return unknown(why) if why else yes(Place(seeds[-1].when, "each rank sets a seed of its own here"))
 
     def replicated(self) -> Answer:
         mesh = self.sharding["options"].get("mesh")
         if mesh is None:
-            return unknown("the mesh was not seen") if self.sharding["options_open"] else no()
+            if self.sharding["options_open"]:
+                return unknown("the mesh was not seen")
+            return self.program.excluded("the mesh has one dimension")
         known = dimensions(mesh)
-        return {1: no(), 2: yes()}.get(len(known.sizes) if known else 0, unknown("the shape of the mesh is not known"))
+        if known is None or len(known.sizes) not in (1, 2):
+            return unknown("the shape of the mesh is not known")
+        return yes(True) if len(known.sizes) == 2 else self.program.excluded("the mesh has one dimension")
 
     def _is_this(self, step: Step) -> bool:
         return step.subject is not None and self.program.relation(self.obj, step.subject) is not Relation.NONE

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from astroid import nodes
 
-from ...vocab.answers import Answer, Many, many, no, unknown, yes
+from ...vocab.answers import Answer, Many, many, unknown, yes
 from ...vocab.events.state_dicts import StrangeKeyword
 from ...vocab.finding import Fix, Moment, Place, Site
 from ..formulas import atoms, is_fork
@@ -48,7 +48,10 @@ class StaticHelper:
             for keyword, node in self.step["keywords"].items()
             if keyword not in known
         ]
-        return many((), why) if self.step["tried"] else many(found, why)
+        return many(() if self.step["tried"] else found, self._all_keywords(str(why or "")))
+
+    def _all_keywords(self, why: str) -> Answer:
+        return unknown(why) if why else self.program.excluded("all keywords of this call were seen")
 
     def _right_name(self, keyword: str, value: nodes.NodeNG) -> Fix | None:
         """The one parameter that it can mean, if nothing else is given for that."""
@@ -70,10 +73,10 @@ class StaticHelper:
         if model is None:
             return unknown("which model is gathered is not known")
         if self._on_cpu():
-            return no()
+            return self.program.excluded("the job runs on CPUs")
         total = size(self.program.machine, model)
         if total is not None and total < SMALL:
-            return no()
+            return self.program.excluded("the model is small")
         return self._chosen({"full_state_dict": True, "cpu_offload": False}, model)
 
     def _on_cpu(self) -> bool:
@@ -94,7 +97,9 @@ class StaticHelper:
                 why = why or "which options it is given is not known"
             elif model is None or self._sharded(model, path):
                 return yes(Place(_made(leaf) or self.step.when))
-        return unknown(why) if why else no()
+        if not why and not self.step["options"]:
+            why = "which options it is given is not known"
+        return unknown(why) if why else self.program.excluded("the options of this call were followed")
 
     def _sharded(self, model: Obj, path: Guard) -> bool:
         return any(
@@ -106,12 +111,14 @@ class StaticHelper:
         answers = [self._cold_with_gradients(each) for each in self.step["optimizers"]]
         if self.step.subject is None or not answers:
             return unknown("which optimizer is read is not known")
-        return next((answer for answer in answers if answer.surely), next((a for a in answers if a.possibly), no()))
+        return next(
+            (answer for answer in answers if answer.surely), next((a for a in answers if a.possibly), answers[0])
+        )
 
     def _cold_with_gradients(self, optimizer: Obj) -> Answer:
         cold = without_state(self.program, optimizer, self.step)
         if not cold.possibly:
-            return no()
+            return cold
         backward = self._live_backward(optimizer)
         if not backward.surely or not cold.surely:
             return backward if not backward.surely else cold
@@ -123,14 +130,16 @@ class StaticHelper:
         assert model is not None
         backward = next(iter([*self.program.trace.of("backward", before=self.step)][::-1]), None)
         if backward is None:
-            return no()
+            return self.program.nothing(model, "backward", before=self.step)
         calls = [step.subject for step in self.program.trace.of("called", before=backward) if not step["inside"]]
         models = [each for each in calls if each is not None and not _is_loss(each)]
         if not models or any(self.program.relation(each, model) not in RELATED for each in models):
             return unknown("through which model the gradients flow is not known")
         for step in self.program.trace.of("zeroed", "stepped"):
             if backward.index < step.index < self.step.index and step.guard.compatible(self.step.guard):
-                return no() if step.subject is not None else unknown("whether the gradients are cleared is not known")
+                if step.subject is None:
+                    return unknown("whether the gradients are cleared is not known")
+                return self.program.excluded(f"the gradients are cleared at {step.when.at}")
         if not self.step.guard.implies(backward.guard) and not backward.guard.implies(self.step.guard):
             return unknown("whether both happen in one run is not known")
         why = self.program.escaped(model, after=backward, before=self.step)
@@ -144,7 +153,7 @@ class StaticHelper:
             if _of_ranks(self.step.guard):
                 return unknown("the call itself depends on the rank")
             return self._chosen({"full_state_dict": True, "broadcast_from_rank0": False})
-        return no()
+        return self.program.excluded("no part of the state dict is missing on some ranks, as far as it was followed")
 
     def broadcasts_shards(self) -> Answer:
         return self._chosen({"broadcast_from_rank0": True, "full_state_dict": False})
@@ -178,11 +187,15 @@ def without_state(program: Program, optimizer: Obj, at: Step) -> Answer:
         return unknown("where the optimizer comes from is not known")
     stateless = optimizer.atom.facts["stateless"]
     if stateless or not made.driven_before(at):
-        return no() if stateless else unknown("whether the optimizer is made before that is not known")
+        if stateless:
+            return program.excluded("this optimizer keeps no state")
+        return unknown("whether the optimizer is made before that is not known")
     for step in _filling(program, optimizer):
         earlier = step.index < at.index
         if step is not at and (not _avoided(step, at) if earlier else at["loops"] and _comes_and_goes(at, step)):
-            return no() if step.together(at) else unknown("whether the optimizer has made a step is not known")
+            if not step.together(at):
+                return unknown("whether the optimizer has made a step is not known")
+            return program.excluded(f"the optimizer has a state since {step.when.at}")
     why = program.escaped(optimizer, after=made, before=at)
     if not why and stateless is None:
         why = "whether the optimizer keeps a state is not known"

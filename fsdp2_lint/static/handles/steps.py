@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ...vocab.answers import Answer, Many, many, no, unknown, yes
+from ...vocab.answers import Answer, Many, many, unknown, yes
 from ...vocab.finding import Moment, Place
 from ..formulas import Formula
 from ..guards import TOP
@@ -33,24 +33,26 @@ class StaticStep(Handle):
         ]
         backward = self._last_backward() if switches else None
         if backward is None:
-            return many(())
+            return many((), self.program.nothing(self.obj, "sync"))
         before = [each for each in switches if each[0].driven_before(backward)]
         if all(each["off"] for each, _ in switches):  # then what an earlier round switched off stays so
             before = before or [each for each in switches if _shared_loop(each[0], backward) is not None]
         if not before or not before[-1][0]["off"]:
-            return many(())
+            return many((), self.program.nothing(self.obj, "sync"))
         off, relation = before[-1]
         if not self._in_one_run(off):
-            return many(())
+            return many((), self.program.excluded(f"{off.when.at} and this step exclude each other"))
         if relation not in RELATED:
-            return many((), f"which groups {off.when.at} switches is not known")
+            return many((), unknown(f"which groups {off.when.at} switches is not known"))
         why = (
             self.program.managed(self.obj)
             or self._switched_elsewhere(off, backward)
             or next((why for each, _ in switches if (why := self._may_win(each, off, backward))), "")
         )
         label = self.program.label(off.subject) if off.subject else self.label
-        return many((), why) if why else many([(label, off.when)])
+        if why:
+            return many((), unknown(why))
+        return many([(label, off.when)], self.program.nothing(self.obj, "sync"))
 
     def _last_backward(self) -> Step | None:
         found = [each for each in self.program.trace.of("backward") if each.driven_before(self.step)]
@@ -122,12 +124,10 @@ class StaticClip(Handle):
         optimizers = list(self._optimizers())
         steps = [each for each in self.program.trace.of("stepped") if each.subject in optimizers]
         if not steps:
-            return no()
+            return self.program.nothing(self.obj, "stepped", before=self.step)
         last = [each for each in steps if each.precedes(self.step)]
-        if not last or self._backward_between(last[-1], self.step):
-            return no()
-        if self._later_step():
-            return no()
+        if not last or self._backward_between(last[-1], self.step) or self._later_step():
+            return self.program.nothing(self.obj, "backward", "stepped", before=self.step)
         if why := self.program.managed(self.obj):
             return unknown(why)
         return yes(Place(last[-1].when, f"this step uses the gradients of {self.label}"))

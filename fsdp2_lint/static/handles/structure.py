@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..interp.interpreter import Interpreter
 from ..torch_model.module_tree import CONTAINERS, FREE, PARAMETRIC, contents
-from ..values import Ext, Obj, is_each
+from ..values import ClassV, Ext, Obj, is_each
 
 
 def stack_of_blocks(machine: Interpreter, obj: Obj, depth: int = 0) -> str:
@@ -81,6 +81,19 @@ def opaque_parts(machine: Interpreter, obj: Obj, depth: int = 0) -> list[Obj]:
         elif child.atom.facts.get("module") or not machine.plain_field(child):
             found.append(child)
     return found
+
+
+def parts_unseen(machine: Interpreter, model: Obj, label: str) -> str:
+    """Why nobody knows what a model is made of; empty where all of it was built in code that was followed."""
+    cls = model.atom.cls
+    unseen = f"what {label} is made of is not known"
+    if model.parent is not None or model.atom.kind not in ("instance", "external"):
+        return unseen
+    if isinstance(cls, Ext) and not cls.qname.startswith("torch.nn."):
+        return unseen
+    if isinstance(cls, ClassV) and not machine.closed_class(cls):
+        return f"a base class of {label} was not seen"
+    return unseen if opaque_parts(machine, model) else ""
 
 
 def owns_parameters(obj: Obj) -> bool:

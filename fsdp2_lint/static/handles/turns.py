@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ...vocab.answers import Answer, Many, many, no, unknown, yes
+from ...vocab.answers import Answer, Many, many, unknown, yes
 from ...vocab.finding import Place
 from ...vocab.live import Leftover
 from ..relations import Relation
@@ -34,11 +34,15 @@ class StaticPart(Handle):
             relations = [self.program.relation(outer, called.subject) for outer in self.around if called.subject]
             if called.index < self.step.index and called.together(self.step):
                 if any(found in (Relation.SAME, Relation.INSIDE, Relation.MAY) for found in relations):
-                    return no()
+                    return self.program.excluded(f"its root is called before, at {called.when.at}")
             elif Relation.SAME in relations and called["hooked"]:
                 if self.step.precedes(called):
                     later = later or called
-        return yes(Place(later.when, "its root is called here, later")) if later is not None else no()
+        return (
+            yes(Place(later.when, "its root is called here, later"))
+            if later is not None
+            else self.program.nothing(self.obj, "called")
+        )
 
 
 def around(program: Program, step: Step) -> tuple[Obj, ...]:
@@ -72,15 +76,16 @@ class StaticKeeper(Handle):
         program, module = self.program, self.group.module
         stays = self.group.stays_gathered()
         if stays is False or any(concerns(program, each, module) for each in self._between("reshard")):
-            return many(())
+            return many((), self.program.excluded(f"{self.label} is resharded"))
         if why := program.managed(module) or program.escaped(module):
-            return many((), why)
+            return many((), unknown(why))
         if stays is None:
-            return many((), f"whether {self.label} stays gathered is not known")
+            return many((), unknown(f"whether {self.label} stays gathered is not known"))
         own = [leaf for _, leaf in leaves(program.machine, module) if self._is_own(leaf)]
         if not own and not self._has_embeddings():
-            return many((), f"which parameters {self.label} holds itself is not known")
-        return many([Leftover(self.label, self.forward.when, self.stepped.when)])
+            return many((), unknown(f"which parameters {self.label} holds itself is not known"))
+        left = Leftover(self.label, self.forward.when, self.stepped.when)
+        return many([left], self.program.nothing(module, "called", "reshard"))
 
     def _has_embeddings(self) -> bool:
         """A transformer of a library, of which only blocks are groups of their own."""

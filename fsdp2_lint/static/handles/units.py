@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ...vocab.answers import Answer, no, unknown, yes
+from ...vocab.answers import Answer, unknown, yes
 from ..relations import Relation, covers
 from ..trace import Step
 from ..values import BELOW, SLICE, ClassV, Ext, Obj
@@ -33,7 +33,7 @@ class StaticUnit(Handle):
                 may = f"whether {self.label} is part of what {earlier.when.at} shards is not known"
         if self.obj.item == BELOW:
             return self._each_below()
-        return unknown(may) if may else no()
+        return unknown(may) if may else self.program.nothing(self.obj, "sharded")
 
     def _from_one_call(self, earlier: Step) -> bool:
         return earlier.place == self.step.place or earlier.same_call(self.step)
@@ -62,11 +62,11 @@ class StaticUnit(Handle):
                 return yes(earlier.when)
             if relation in (Relation.MAY, Relation.SAME):
                 may = f"whether {self.label} is the module that {earlier.when.at} shards is not known"
-        return unknown(may) if may else no()
+        return unknown(may) if may else self.program.nothing(self.obj, "sharded")
 
     def container_without_forward(self) -> Answer:
         if self.step["listed"]:
-            return no()
+            return self.program.excluded("it is given a list of modules")
         if self.step.guard.blurred:
             return unknown("which modules pass the filter is not known")
         cls = self.program.machine.class_of(self.obj)
@@ -74,16 +74,16 @@ class StaticUnit(Handle):
             bases = [base.qname for base in self.program.machine.mro(cls) if isinstance(base, Ext)]
             container = next((base for base in bases if base in ("torch.nn.ModuleList", "torch.nn.ModuleDict")), None)
             defined = self.program.machine.class_member(cls, "forward") is not None
-            return yes(cls.name) if container and not defined else no()
+            if container and not defined:
+                return yes(cls.name)
+            return self.program.excluded(f"{cls.name} is no bare container")
         own = self.obj.atom.cls
         if self.obj.parent is not None and self.obj.path != (SLICE,):  # a slice of a container is one too
             return unknown(f"the class of {self.label} is not known")
         if isinstance(own, Ext):
-            return (
-                yes(own.qname.rsplit(".", 1)[-1])
-                if own.qname in ("torch.nn.ModuleList", "torch.nn.ModuleDict")
-                else no()
-            )
+            name = own.qname.rsplit(".", 1)[-1]
+            bare = own.qname in ("torch.nn.ModuleList", "torch.nn.ModuleDict")
+            return yes(name) if bare else self.program.excluded(f"{name} is no bare container")
         return unknown(f"the class of {self.label} is not known")
 
 

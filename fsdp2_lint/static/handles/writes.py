@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ...vocab.answers import Answer, no, unknown, yes
+from ...vocab.answers import Answer, unknown, yes
 from ...vocab.finding import Place
 from ..relations import Relation
 from ..trace import Step
@@ -21,7 +21,7 @@ class StaticWrite(Handle):
     def lost(self) -> Answer:
         for formula, truth in self.step.guard.literals:
             if not truth and formula[0] == "truth" and isinstance(formula[1], tuple) and formula[1][0] == "dtensor":
-                return no()  # the program asked, and writes to what is no DTensor
+                return self.program.excluded("the program asked, and writes to what is no DTensor")
         for sharding, _ in self.program.units(self.obj, Relation.SAME, Relation.INSIDE):
             if not sharding.precedes(self.step):
                 continue
@@ -31,7 +31,9 @@ class StaticWrite(Handle):
                 return unknown("whether it is sharded at this moment is not known")
             return yes(Place(sharding.when, "sharded here"))
         may = any(step.index < self.step.index for step, _ in self.program.units(self.obj, *RELATED, Relation.MAY))
-        return unknown("whether this very parameter is sharded by then is not known") if may else no()
+        if may:
+            return unknown("whether this very parameter is sharded by then is not known")
+        return self.program.nothing(self.obj, "sharded", before=self.step)
 
     def _gathered(self) -> bool:
         return any(

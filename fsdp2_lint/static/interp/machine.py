@@ -234,6 +234,12 @@ class Machine:
         found = self.store.get(value.id)
         return found if isinstance(found, Entries) else Entries((), "a dict that was not followed")
 
+    def more_inside(self: Interpreter, leaf: Value) -> str:
+        """Why a list or dict may hold more than was seen; empty for all other values."""
+        if isinstance(leaf, ListV):
+            return self.items(leaf).open_why
+        return self.entries(leaf).open_why if isinstance(leaf, DictV) else ""
+
     def leaves(self: Interpreter, value: Value) -> Iterator[tuple[Guard, Value]]:
         """All values inside lists, tuples and dicts, each with its path; cycles are cut."""
         stack: list[tuple[Guard, Value]] = [(self.guard, value)]

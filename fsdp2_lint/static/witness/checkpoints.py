@@ -38,7 +38,7 @@ def async_saved(program: Program, step: Step) -> Iterator[Event]:
 @on("keys_written")
 def keys_written(program: Program, step: Step) -> Iterator[Event]:
     if program.machine.any_sharded:
-        yield KeysWritten(when=step.when, keys=StaticKeys(step), by=step["by"])
+        yield KeysWritten(when=step.when, keys=StaticKeys(program, step), by=step["by"])
 
 
 @on("fsdp1_context")
