@@ -22,7 +22,7 @@ class Receiver:
     label: str
     entered: Moment
 
-    def converted(self) -> Answer:
+    def converted(self) -> Answer[Place]:
         return yes(Place(self.entered, "the handle is entered by hand here"))
 
 

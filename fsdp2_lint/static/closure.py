@@ -11,9 +11,9 @@ and only where all of these hold, as far as the question needs them:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from ..vocab.answers import Answer, Closed, no, unknown
+from ..vocab.answers import Closed, No, Unknown, no, unknown
 from .trace import Step, Trace
 from .values import Atom
 
@@ -61,12 +61,12 @@ def followed(trace: Trace, *kinds: str) -> Closed:
     return Closed(tuple((KINDS[kind], trace.count(kind)) for kind in kinds))
 
 
-def excluded(fact: str) -> Answer[Any]:
+def excluded(fact: str) -> No:
     """No: what was seen says otherwise."""
     return no(Closed(fact=fact))
 
 
-def closed(trace: Trace, why: str, *kinds: str) -> Answer[Any]:
+def closed(trace: Trace, why: str, *kinds: str) -> No | Unknown:
     """No, unless something that was not seen may have done it: then ``why``."""
     return unknown(why) if why else no(followed(trace, *kinds))
 

@@ -33,7 +33,7 @@ class Fsdp1Call:
     node: ast.Call
     fsdp2: str
 
-    def alternative(self) -> Answer:
+    def alternative(self) -> Answer[Place]:
         if self.fsdp2:
             return yes(Place(Moment(Site(self.fsdp2, 1)), "FSDP2 is used here"))
         return excluded("no file of the program speaks of FSDP2")

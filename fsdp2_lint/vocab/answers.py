@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Generic, NoReturn, TypeVar, final
 
-T = TypeVar("T")
+T = TypeVar("T", covariant=True)
 S = TypeVar("S")
 
 
@@ -89,6 +89,12 @@ class Answer(Generic[T]):
         """The reason of an unknown; empty for the others."""
         return ""
 
+    def denied(self) -> No | Unknown:
+        """The same answer, which must be no yes: what a question that rests on this one can pass on."""
+        if isinstance(self, (No, Unknown)):
+            return self
+        raise ValueError(f"{self!r} is a yes")
+
     @property
     def surely(self) -> bool:
         """Is it a yes? To tell an unknown from a no, for the words of a finding or for more questions."""
@@ -99,10 +105,10 @@ class Answer(Generic[T]):
         return self.truth is not Truth.NO
 
     def __and__(self, other: Answer[S]) -> Answer[T] | Answer[S]:
-        return _first_of(Truth.NO, self, other, otherwise=Truth.YES)
+        return _first_of(Truth.NO, self, other)
 
     def __or__(self, other: Answer[S]) -> Answer[T] | Answer[S]:
-        return _first_of(Truth.YES, self, other, otherwise=Truth.NO)
+        return _first_of(Truth.YES, self, other)
 
 
 @final
@@ -147,7 +153,7 @@ class Unknown(Answer[NoReturn]):
         return self.reason
 
 
-def _first_of(deciding: Truth, left: Answer[T], right: Answer[S], *, otherwise: Truth) -> Answer[T] | Answer[S]:
+def _first_of(deciding: Truth, left: Answer[T], right: Answer[S]) -> Answer[T] | Answer[S]:
     """Kleene: one deciding side settles it, else one unknown side keeps it open. Two that agree rest on both."""
     for truth in (deciding, Truth.UNKNOWN):
         for side in (left, right):
@@ -163,15 +169,15 @@ def _both(one: Closed, other: Closed) -> Closed:
     return Closed(tuple(dict.fromkeys((*one.followed, *other.followed))), "; ".join(facts))
 
 
-def yes(evidence: T) -> Answer[T]:
+def yes(evidence: S) -> Yes[S]:
     return Yes(evidence)
 
 
-def no(closed: Closed) -> Answer[Any]:
+def no(closed: Closed) -> No:
     return No(closed)
 
 
-def unknown(reason: str) -> Answer[Any]:
+def unknown(reason: str) -> Unknown:
     return Unknown(reason)
 
 
@@ -211,7 +217,7 @@ class Many(Generic[T]):
             used.incomplete[self.incomplete] = None
 
 
-def many(items: Iterable[T], end: Answer[Any]) -> Many[T]:
+def many(items: Iterable[S], end: Answer[object]) -> Many[S]:
     """``end`` says whether these are all: a no (there are no more) closes the listing, an unknown leaves it open."""
     if isinstance(end, No):
         return Many(tuple(items), end.closed)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from .answers import Answer, Many
-from .finding import Fix, Moment
+from .finding import Fix, Moment, Place
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,13 +34,13 @@ class Unit(Protocol):
     @property
     def label(self) -> str: ...
 
-    def inside(self) -> Answer:
+    def inside(self) -> Answer[Moment]:
         """Is it part of a module that is sharded already? yes: Moment of the outer call."""
 
-    def repeated(self) -> Answer:
+    def repeated(self) -> Answer[Moment]:
         """Was the same module sharded before? yes: Moment of the earlier call."""
 
-    def container_without_forward(self) -> Answer:
+    def container_without_forward(self) -> Answer[str]:
         """Is it a ModuleList or ModuleDict without a forward? yes: the class name."""
 
 
@@ -59,34 +59,34 @@ class Model(Protocol):
     def inner_units(self) -> Many[Moment]:
         """Those on parts of it only."""
 
-    def sharded(self) -> Answer:
+    def sharded(self) -> Answer[Moment]:
         """Is this very module sharded? yes: Moment of the call."""
 
-    def one_group(self) -> Answer:
+    def one_group(self) -> Answer[Moment]:
         """Is it gathered as one group (root alone, or one list of all blocks)? yes: Moment."""
 
-    def trained(self) -> Answer:
+    def trained(self) -> Answer[object]:
         """Does the program train it (backward or an optimizer's step)?"""
 
-    def frozen(self) -> Answer:
+    def frozen(self) -> Answer[object]:
         """Does the program freeze it, as it does with a reference model? yes: Moment."""
 
-    def repeats(self) -> Answer:
+    def repeats(self) -> Answer[str]:
         """Has it a stack of blocks that could be sharded one by one? yes: its name."""
 
-    def parameter_count(self) -> Answer:
+    def parameter_count(self) -> Answer[int]:
         """How many parameters? yes: the number."""
 
-    def outside(self) -> Answer:
+    def outside(self) -> Answer[list[str]]:
         """Do trainable parameters lie in no group? yes: their names."""
 
     def added_late(self) -> Many[tuple[Moment, str, Moment]]:
         """What was attached after sharding: (when, name, the call that had sharded the owner)."""
 
-    def hooks_bypassed(self, method: str) -> Answer:
+    def hooks_bypassed(self, method: str) -> Answer[object]:
         """Would this method, called directly, run without FSDP2's hooks?"""
 
-    def wrapped(self) -> Answer:
+    def wrapped(self) -> Answer[object]:
         """Do FSDP1's own class methods see an FSDP1 model here?"""
 
 
@@ -100,7 +100,7 @@ class Optimizer(Protocol):
     def temporary(self) -> Many[Stale]:
         """Gathered parameters that it read after a forward left the root unsharded."""
 
-    def unsafe_on_shards(self) -> Answer:
+    def unsafe_on_shards(self) -> Answer[Place]:
         """Does it fail on sharded parameters? yes: Place where they were sharded, and what it does, in words."""
 
 
@@ -110,10 +110,10 @@ class Payload(Protocol):
     def shards(self) -> Many[str]:
         """The parts of it that hold only this rank's shard, in words."""
 
-    def path_per_rank(self) -> Answer:
+    def path_per_rank(self) -> Answer[object]:
         """Does every rank use a file of its own?"""
 
-    def full_tensors(self) -> Answer:
+    def full_tensors(self) -> Answer[object]:
         """Does it hold plain, full tensors? yes: Moment at which they were read."""
 
 
@@ -123,13 +123,13 @@ class Collection(Protocol):
     @property
     def name(self) -> str: ...
 
-    def needs_model(self) -> Answer:
+    def needs_model(self) -> Answer[object]:
         """Is it a collective at all? A forward is one only on a sharded model."""
 
-    def excluded_ranks(self) -> Answer:
+    def excluded_ranks(self) -> Answer[tuple[Moment | None, str]]:
         """Is it reached by some ranks only? yes: (Moment, words) of the deciding condition."""
 
-    def matched(self) -> Answer:
+    def matched(self) -> Answer[Moment]:
         """Do the other ranks issue their counterpart elsewhere?"""
 
 
@@ -137,21 +137,21 @@ class Device(Protocol):
     @property
     def name(self) -> str: ...
 
-    def from_global_rank(self) -> Answer:
+    def from_global_rank(self) -> Answer[object]:
         """Is the index the rank in the whole job?"""
 
-    def touched_before(self) -> Answer:
+    def touched_before(self) -> Answer[tuple[Moment, str]]:
         """Was CUDA used before this selection? yes: (Moment, words) of that use."""
 
 
 class Process(Protocol):
     """One rank's process, as the program defines it."""
 
-    def device_selected(self) -> Answer:
+    def device_selected(self) -> Answer[object]:
         """Does any reachable code select this rank's GPU?"""
 
-    def current_device_used(self) -> Answer:
+    def current_device_used(self) -> Answer[tuple[Moment, str]]:
         """Is "the current CUDA device" used? yes: (Moment, words) of the first use."""
 
-    def mesh_made(self) -> Answer:
+    def mesh_made(self) -> Answer[Moment]:
         """Is a CUDA mesh made, or a model sharded? yes: Moment of the first."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from .answers import Answer, Many
-from .finding import Moment
+from .finding import Moment, Place
 from .handles import Model, Process, Unit
 
 
@@ -40,10 +40,10 @@ class Memory:
 
 
 class LiveUnit(Unit, Protocol):
-    def made(self) -> Answer:
+    def made(self) -> Answer[Moment]:
         """Where was it sharded? yes: Moment."""
 
-    def left_gathered(self) -> Answer:
+    def left_gathered(self) -> Answer[str]:
         """Is it gathered, or its memory not freed, where it should be sharded? yes: the state, in words."""
 
 
@@ -51,15 +51,15 @@ class LiveModel(Model, Protocol):
     def strays(self) -> Many[tuple[Moment, str, str]]:
         """Parameters that are not the DTensors that were planned: (the call that sharded, name, what they are)."""
 
-    def without_optimizer(self) -> Answer:
+    def without_optimizer(self) -> Answer[tuple[Moment, list[str]]]:
         """Are there trainable parameters that no optimizer holds? yes: (Moment of an optimizer, names)."""
 
-    def memory(self) -> Answer:
+    def memory(self) -> Answer[Memory]:
         """How much memory does this rank hold of it? yes: Memory."""
 
 
 class LiveProcess(Process, Protocol):
-    def launch_mismatch(self) -> Answer:
+    def launch_mismatch(self) -> Answer[str]:
         """Do the launcher's variables disagree with the process group? yes: how, in words."""
 
 
@@ -69,11 +69,11 @@ class Reading(Protocol):
     @property
     def name(self) -> str: ...
 
-    def partial(self) -> Answer:
+    def partial(self) -> Answer[str]:
         """Is it this rank's part of the value only? yes: the placement, in words."""
 
-    def clipped(self) -> Answer:
+    def clipped(self) -> Answer[Place]:
         """Is it the norm that ``clip_grad_norm_`` returned, and nothing more is known of it? yes: Place."""
 
-    def sharding(self) -> Answer:
+    def sharding(self) -> Answer[Place]:
         """Where was the model sharded that it comes from? yes: Place."""

@@ -34,7 +34,8 @@ class Rule:
     and findings where it is violated. Asking an unknown answer for its truth leaves the
     handler, and the verdict is *unknown* with that answer's reason. Where a handler ends without
     a finding, the clause is upheld by the closures and the evidence of the answers that it asked
-    for their truth; where there are none, or a listing that it went through may go on, it is unknown.
+    for their truth (or by the event itself, which is a fact); where a listing that it went through
+    may go on, it is unknown.
 
     ``self.target`` is the version of torch that the program runs on, for clauses whose truth depends on it.
 
@@ -197,8 +198,6 @@ class Court:
                 applies = applies or outcome is JUDGED
         if applies and len(found) == before and event.at not in verdict.judged:
             why = next(iter(used.incomplete), "") or self.incomplete(rule, event)
-            if not why and not used.closures and not used.evidence:
-                why = "nothing that was asked settles it"
             if why:
                 verdict.unknown.setdefault(why, event.at)
             else:
@@ -215,7 +214,7 @@ class Court:
 def _because(used: Used) -> str:
     """What upholds a clause, in words."""
     said = dict.fromkeys([in_words(used.closures), *map(_seen, used.evidence)])
-    return "; ".join(filter(None, said)) or "what was asked for was seen"
+    return "; ".join(filter(None, said)) or "it is right as it is written here"  # nothing had to be asked
 
 
 def _seen(evidence: object) -> str:

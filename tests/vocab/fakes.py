@@ -20,7 +20,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from fsdp2_lint.vocab import events
-from fsdp2_lint.vocab.answers import Answer, Many, many, no, unknown, yes
+from fsdp2_lint.vocab.answers import Answer, Closed, Many, many, no, unknown, yes
 from fsdp2_lint.vocab.events.base import Event
 from fsdp2_lint.vocab.events.generators import Spent
 from fsdp2_lint.vocab.events.state_dicts import StrangeKeyword
@@ -30,6 +30,8 @@ from fsdp2_lint.vocab.live import Leftover, Memory
 from fsdp2_lint.vocab.rule import Court, Rule
 
 WHY = "nobody knows"
+ALL = no(Closed(fact="all of it was seen"))
+OPEN = unknown(WHY)
 for topic in pkgutil.iter_modules(events.__path__, f"{events.__name__}."):
     importlib.import_module(topic.name)
 
@@ -169,9 +171,9 @@ def answer_to(question: str, kind: type) -> st.SearchStrategy[Any]:
     """Anything that a witness may say, an unknown included."""
     proof = PROOFS.get(question.rpartition(".")[2], PLACES)
     if kind is Many:
-        return st.builds(many, st.lists(proof, max_size=2), st.sampled_from(["", WHY]))
+        return st.builds(many, st.lists(proof, max_size=2), st.sampled_from([ALL, OPEN]))
     assert kind is Answer, f"{question} returns {kind}"
-    return st.one_of(proof.map(yes), st.just(no()), st.just(unknown(WHY)))
+    return st.one_of(proof.map(yes), st.just(ALL), st.just(unknown(WHY)))
 
 
 @cache
@@ -180,12 +182,12 @@ def assignments(event: type[Event]) -> st.SearchStrategy[Assignment]:
 
 
 def nothing_known(event: type[Event]) -> Assignment:
-    return {name: many((), WHY) if kind is Many else unknown(WHY) for name, kind in all_questions(event).items()}
+    return {name: many((), OPEN) if kind is Many else unknown(WHY) for name, kind in all_questions(event).items()}
 
 
 def less_known(base: Assignment, forget: Callable[[str], bool]) -> Assignment:
     """Some answers become unknown; a listing forgets its items and is open."""
-    gone = {name: many((), WHY) if isinstance(known, Many) else unknown(WHY) for name, known in base.items()}
+    gone = {name: many((), OPEN) if isinstance(known, Many) else unknown(WHY) for name, known in base.items()}
     return {name: gone[name] if forget(name) else known for name, known in base.items()}
 
 
@@ -226,8 +228,8 @@ def options(event: type[Event], question: str) -> list[Any]:
     """One answer of each kind, with a proof of the right shape."""
     proof = FIXED.get(question.rpartition(".")[2], Place(EARLY, "what happens there"))
     if all_questions(event)[question] is Many:
-        return [many(()), many([proof]), many((), WHY), many([proof], WHY)]
-    return [*map(yes, [proof, *FURTHER.get(question.rpartition(".")[2], ())]), no(), unknown(WHY)]
+        return [many((), ALL), many([proof], ALL), many((), OPEN), many([proof], OPEN)]
+    return [*map(yes, [proof, *FURTHER.get(question.rpartition(".")[2], ())]), ALL, OPEN]
 
 
 def explore(

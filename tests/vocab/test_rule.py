@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from fsdp2_lint.vocab.answers import unknown, yes
+from fsdp2_lint.vocab.answers import Closed, many, no, unknown, yes
 from fsdp2_lint.vocab.events.forward import Called
 from fsdp2_lint.vocab.events.migration import Imported
 from fsdp2_lint.vocab.events.plans import PlanSettled
@@ -14,6 +14,7 @@ from fsdp2_lint.vocab.rule import JUDGED, Court, Outcome, Rule
 
 WHEN = Moment(Site("train.py", 3))
 LATER = Moment(Site("train.py", 9))
+ALL_FOLLOWED = no(Closed((("sharding call", 5),)))
 
 
 class Named(Rule):
@@ -114,8 +115,41 @@ def test_violated_upheld_and_never_judged() -> None:
     court.hear(imported(gated=False, when=LATER))
     assert only(court).word == "violated" and len(only(court).findings) == 1
     silent = Court([Asks()])
-    silent.hear(settled(answer=False))
+    silent.hear(settled(ALL_FOLLOWED))
     assert only(silent).word == "unknown", "silence is not upheld: the clause was never judged"
+
+
+def test_upheld_says_what_it_rests_on() -> None:
+    court = Court([JudgesThenAsks()])
+    court.hear(settled(ALL_FOLLOWED))
+    assert only(court).word == "upheld"
+    assert only(court).judged == {WHEN.at: "all 5 sharding calls were followed"}
+
+
+def test_what_was_not_seen_of_the_object_is_asked_before_anything_is_upheld() -> None:
+    court = Court([JudgesThenAsks()], incomplete=lambda rule, event: f"{rule.code}: Net is handed to mystery()")
+    court.hear(settled(ALL_FOLLOWED))
+    assert only(court).word == "unknown" and list(only(court).unknown) == ["FSDP999: Net is handed to mystery()"]
+    court.hear(settled(yes("sharded"), key="other"))
+    assert "violated" in {verdict.word for verdict in court.verdicts.values()}, "a proof needs no closed world"
+
+
+class GoesThrough(Named):
+    def settled(self, event: PlanSettled) -> Iterator[Outcome]:
+        yield JUDGED
+        for item in event.model.sharded():  # type: ignore[attr-defined]
+            if item == "wrong":
+                yield self.found(event.when, "message", "label")
+
+
+def test_a_listing_that_may_go_on_upholds_nothing() -> None:
+    for end, word in ((ALL_FOLLOWED, "upheld"), (unknown("a list that was not followed"), "unknown")):
+        court = Court([GoesThrough()])
+        court.hear(settled(many(["right"], end)))
+        assert only(court).word == word
+    court = Court([GoesThrough()])
+    court.hear(settled(many(["right", "wrong"], unknown("a list that was not followed"))))
+    assert only(court).word == "violated", "what is in it is proven"
 
 
 def test_an_unknown_answer_is_the_verdict_with_its_reason() -> None:
@@ -128,7 +162,7 @@ def test_an_unknown_answer_is_the_verdict_with_its_reason() -> None:
 
 def test_one_unknown_spoils_upheld_but_not_violated() -> None:
     court = Court([Asks()])
-    court.hear(settled(yes(), key="actor"))
+    court.hear(settled(yes("seen"), key="actor"))
     court.hear(settled(unknown("later on"), key="actor"))
     assert only(court).word == "violated"
 
@@ -143,7 +177,7 @@ class JudgesThenAsks(Named):
 def test_what_was_judged_is_not_upheld_while_an_answer_is_unknown() -> None:
     court = Court([JudgesThenAsks()])
     court.hear(settled(unknown("nobody knows")))
-    assert only(court).judged and only(court).word == "unknown"
+    assert not only(court).judged and only(court).word == "unknown"
 
 
 def test_a_broken_rule_costs_only_itself() -> None:
@@ -163,8 +197,8 @@ def test_a_broken_rule_does_not_count_as_upheld() -> None:
 
 def test_verdicts_are_kept_by_clause_and_model() -> None:
     court = Court([Asks()])
-    court.hear(settled(yes(), key="actor"))
-    court.hear(settled(False, key="critic"))
+    court.hear(settled(yes("seen"), key="actor"))
+    court.hear(settled(ALL_FOLLOWED, key="critic"))
     assert {subject: verdict.word for (_, subject), verdict in court.verdicts.items()} == {
         "actor": "violated",
         "critic": "unknown",
@@ -173,6 +207,6 @@ def test_verdicts_are_kept_by_clause_and_model() -> None:
 
 def test_two_handles_of_one_model_share_a_verdict() -> None:
     court = Court([Asks()])
-    court.hear(settled(yes(), key="actor"))
-    court.hear(settled(yes(), key="actor"))
+    court.hear(settled(yes("seen"), key="actor"))
+    court.hear(settled(yes("seen"), key="actor"))
     assert len(only(court).findings) == 1, "and what is found again is the same finding"

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ...vocab.answers import Answer, no, yes
+from ...vocab.answers import Answer, yes
 from ...vocab.finding import Place
+from ..closure import looked
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,15 +17,15 @@ class RuntimeAsyncSave:
     next_save: Place | None = None
     training: Place | None = None
 
-    def dropped(self) -> Answer:
+    def dropped(self) -> Answer[Place]:
         return _answer(self.never_awaited)
 
-    def overtaken(self) -> Answer:
+    def overtaken(self) -> Answer[Place]:
         return _answer(self.next_save)
 
-    def shares_group(self) -> Answer:
+    def shares_group(self) -> Answer[Place]:
         return _answer(self.training)
 
 
-def _answer(place: Place | None) -> Answer:
-    return no() if place is None else yes(place)
+def _answer(place: Place | None) -> Answer[Place]:
+    return looked("the future of the save was watched") if place is None else yes(place)

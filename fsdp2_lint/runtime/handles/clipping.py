@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ...vocab.answers import Answer, no, yes
+from ...vocab.answers import Answer, yes
 from ...vocab.finding import Place
 from ...vocab.rule import ModelKey
+from ..closure import looked
 from ..ledger import Ledger, Sharding
 from .units import RuntimeUnit
 
@@ -25,7 +26,7 @@ class RuntimeClip:
     def model_key(self) -> ModelKey:
         return RuntimeUnit(self.ledger, self.sharding).model_key
 
-    def used_before(self) -> Answer:
+    def used_before(self) -> Answer[Place]:
         holders = [
             built
             for built in self.ledger.optimizers
@@ -33,5 +34,5 @@ class RuntimeClip:
         ]
         steps = [built.stepped for built in holders if built.stepped is not None]
         if not steps or len(steps) < len(holders):
-            return no()
+            return looked("no step used these gradients before")
         return yes(Place(steps[-1], f"this step uses the gradients of {self.label}"))

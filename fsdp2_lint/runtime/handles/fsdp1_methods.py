@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 from torch import nn
 
-from ...vocab.answers import Answer, no, unknown, yes
+from ...vocab.answers import Answer, unknown, yes
 from ...vocab.finding import Place
 from ...vocab.rule import ModelKey
+from ..closure import looked
 from ..ledger import Asked, Ledger
 from .models import RuntimeModel
 
@@ -31,13 +32,17 @@ class RuntimeAsked:
     def _model(self) -> RuntimeModel:
         return RuntimeModel(self.ledger, self.module)
 
-    def lacks_it(self) -> Answer:
+    def lacks_it(self) -> Answer[Place]:
         sharded = self._model.sharded()
-        return yes(Place(sharded.what, f"{self.label} is sharded by FSDP2 here")) if sharded else no()
+        return (
+            yes(Place(sharded.what, f"{self.label} is sharded by FSDP2 here"))
+            if sharded
+            else looked("it is sharded by nobody")
+        )
 
-    def goes_on(self) -> Answer:
+    def goes_on(self) -> Answer[Place]:
         if self.asked.insists:
-            return no()
+            return looked("the program does not ask whether there is one")
         if any(each.sync_switched for each in self.ledger.inside(self.module)):
             return unknown(f"set_requires_gradient_sync is called on {self.label}")
         return yes(Place(self.asked.when, "the program asks whether there is one"))

@@ -9,11 +9,12 @@ import torch
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
-from ...vocab.answers import Answer, Many, many, no, unknown, yes
+from ...vocab.answers import Answer, Many, many, unknown, yes
 from ...vocab.finding import Moment, Place, Site
-from ...vocab.live import Leftover
+from ...vocab.live import Leftover, Memory
 from ...vocab.rule import ModelKey
 from .. import adapter
+from ..closure import looked
 from ..digests import digest, is_all_zero
 from ..ledger import Built, Emptied, Ledger, Sharding, label_of
 from .memory import memory_of
@@ -41,24 +42,29 @@ class RuntimeModel:
         return ModelKey(self.label, first.when.at if first else Site("<unknown>", 1))
 
     def units(self) -> Many[Moment]:
-        return many(each.when for each in self.ledger.inside(self.module))
+        return many(
+            (each.when for each in self.ledger.inside(self.module)), looked("all calls of fully_shard were seen")
+        )
 
     def touched(self) -> Many[Moment]:
         around = self.ledger.below.get(self.module)
-        return many([*self.units(), *([around.when] if around is not None else [])])
+        return many(
+            [*self.units(), *([around.when] if around is not None else [])],
+            looked("all calls of fully_shard were seen"),
+        )
 
     def inner_units(self) -> Many[Moment]:
         listed = self._listed()
         own = self.ledger.of_module(self.module)
-        return many(
+        return many((
             each.when for each in self.ledger.inside(self.module) if each is not own and each not in listed
-        )  # fmt: skip
+), looked("all calls of fully_shard were seen"))  # fmt: skip
 
-    def sharded(self) -> Answer:
+    def sharded(self) -> Answer[Moment]:
         own = self.ledger.of_module(self.module)
-        return yes(own.when) if own is not None else no()
+        return yes(own.when) if own is not None else looked("all calls of fully_shard were seen")
 
-    def one_group(self) -> Answer:
+    def one_group(self) -> Answer[Moment]:
         listed = self._listed()
         return yes(listed[0].when) if listed else self.sharded()
 
@@ -87,29 +93,33 @@ class RuntimeModel:
                     found.append((name.rpartition(".")[2] or self.label, blocks))
         return found
 
-    def trained(self) -> Answer:
+    def trained(self) -> Answer[object]:
         model = self.ledger.model_of(self.module)
         if model is not None and model.trained:
-            return yes()
+            return yes(True)
         return unknown(f"no backward pass through {self.label} was seen")
 
-    def frozen(self) -> Answer:
-        return no() if any(each.requires_grad for each in self.module.parameters()) else yes()
+    def frozen(self) -> Answer[object]:
+        return (
+            looked("one of its parameters requires a gradient")
+            if any(each.requires_grad for each in self.module.parameters())
+            else yes(True)
+        )
 
-    def repeats(self) -> Answer:
+    def repeats(self) -> Answer[str]:
         stacks = self._stacks()
-        return yes(stacks[0][0]) if stacks else no()
+        return yes(stacks[0][0]) if stacks else looked("its containers were looked at")
 
-    def parameter_count(self) -> Answer:
+    def parameter_count(self) -> Answer[int]:
         return yes(sum(each.numel() for each in self.module.parameters()))
 
-    def outside(self) -> Answer:
+    def outside(self) -> Answer[list[str]]:
         ignored = {each for sharding in self.ledger.inside(self.module) for each in sharding.ignored}
         late = {id(value) for _, values in self._late() for value in values}
         names = [
             name for name, parameter in self._unmanaged() if id(parameter) not in ignored and id(parameter) not in late
         ]
-        return yes(names) if names else no()
+        return yes(names) if names else looked("each of its parameters is in a group")
 
     def _unmanaged(self) -> list[tuple[str, nn.Parameter]]:
         """Trainable parameters that no group holds and nothing else has distributed."""
@@ -133,7 +143,9 @@ class RuntimeModel:
         ]
 
     def added_late(self) -> Many[tuple[Moment, str, Moment]]:
-        return many(late for late, _ in self._late())
+        return many(
+            (late for late, _ in self._late()), looked("all attributes that were set after sharding were looked at")
+        )
 
     def _late(self) -> list[tuple[tuple[Moment, str, Moment], list[torch.Tensor]]]:
         outside = {id(parameter): parameter for _, parameter in self._unmanaged()}
@@ -150,13 +162,13 @@ class RuntimeModel:
                 found.append(((attached.when, name, attached.sharding.when), own))
         return found
 
-    def hooks_bypassed(self, method: str) -> Answer:
-        return yes() if self.bypassed else no()
+    def hooks_bypassed(self, method: str) -> Answer[object]:
+        return yes(True) if self.bypassed else looked("the hooks ran")
 
-    def wrapped(self) -> Answer:
-        return no()
+    def wrapped(self) -> Answer[object]:
+        return looked("it is no wrapper")
 
-    def uninitialised(self) -> Answer:
+    def uninitialised(self) -> Answer[tuple[Moment, list[str]]]:
         """Zeros may have been written without a trace, through ``.data``: alone they prove nothing."""
         for when, tensors in self._emptied(buffers=False):
             untouched = [each for each in tensors if _is_untouched(*each)]
@@ -164,16 +176,16 @@ class RuntimeModel:
                 untouched = [(each, current) for each, current in untouched if not is_all_zero(current)]
             if untouched:
                 return yes((when, [each.fqn for each, _ in untouched]))
-        return no()
+        return looked("nothing is left as to_empty allocated it")
 
     def written_in_other_runs(self) -> Many[Place]:
-        return many(())  # a job sees its own run only
+        return many((), looked("a job sees its own run only"))
 
-    def unrestored_buffers(self) -> Answer:
+    def unrestored_buffers(self) -> Answer[tuple[Moment, list[str]]]:
         for when, tensors in self._emptied(buffers=True):
             if names := [each.fqn for each, current in tensors if _is_untouched(each, current)]:
                 return yes((when, names))
-        return no()
+        return looked("nothing is left as to_empty allocated it")
 
     def _emptied(self, *, buffers: bool) -> Iterator[tuple[Moment, list[tuple[Emptied, torch.Tensor]]]]:
         """What ``to_empty`` allocated in this model, with what is there now; the last call first."""
@@ -193,23 +205,32 @@ class RuntimeModel:
     def strays(self) -> Many[tuple[Moment, str, str]]:
         first = adapter.is_root(adapter.state_of(self.module)) is None
         return many(
-            (sharding.when, name, what)
-            for sharding in self.ledger.inside(self.module)
-            for name, what in strays(sharding, first)
+            (
+                (sharding.when, name, what)
+                for sharding in self.ledger.inside(self.module)
+                for name, what in strays(sharding, first)
+            ),
+            looked("all parameters of its groups were looked at"),
         )
 
     def stale(self) -> Many[Leftover]:
         return many(
-            Leftover(each.label, *each.outlived)
-            for each in self.ledger.inside(self.module)
-            if each.outlived is not None and any(group.is_gathered for group in each.groups())
+            (
+                Leftover(each.label, *each.outlived)
+                for each in self.ledger.inside(self.module)
+                if each.outlived is not None and any(group.is_gathered for group in each.groups())
+            ),
+            looked("all its groups were asked what they hold"),
         )
 
     def unsynchronised(self) -> Many[tuple[str, Moment]]:
         return many(
-            (each.label, each.sync_off_at)
-            for each in self.ledger.inside(self.module)
-            if each.reduced is False and each.sync_off_at is not None and self._is_stepped(each)
+            (
+                (each.label, each.sync_off_at)
+                for each in self.ledger.inside(self.module)
+                if each.reduced is False and each.sync_off_at is not None and self._is_stepped(each)
+            ),
+            looked("all its groups were asked whether they reduce"),
         )
 
     def _is_stepped(self, sharding: Sharding) -> bool:
@@ -217,7 +238,7 @@ class RuntimeModel:
         held = {id(parameter) for parameter in self.optimizer.held()} if self.optimizer is not None else set()
         return any(id(param.sharded) in held for group in sharding.groups() for param in group.params)
 
-    def without_optimizer(self) -> Answer:
+    def without_optimizer(self) -> Answer[tuple[Moment, list[str]]]:
         held = {id(parameter) for built in self.ledger.optimizers for parameter in built.held()}
         managed = self.ledger.managed(self.ledger.inside(self.module))
         trainable = {
@@ -230,9 +251,9 @@ class RuntimeModel:
             return unknown(f"no optimizer of torch.optim holds parameters of {self.label}")
         wanted = {id(param.sharded) for _, param in managed.values() if param.sharded.grad is not None}
         names = [name for key, name in trainable.items() if key not in held and key in wanted]
-        return yes((mine[0].when, names)) if names else no()
+        return yes((mine[0].when, names)) if names else looked("each of its parameters is held by an optimizer")
 
-    def memory(self) -> Answer:
+    def memory(self) -> Answer[Memory]:
         shardings = self.ledger.inside(self.module)
         if not shardings:
             return unknown(f"{self.label} is not sharded")

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from ...vocab.answers import Answer, no, yes
+from ...vocab.answers import Answer, yes
 from ...vocab.finding import Moment, Place
 from ...vocab.rule import ModelKey
+from ..closure import looked
 
 SHARDS, REPLICAS = ("shard", "fsdp"), ("replic", "ddp")
 
@@ -23,14 +24,14 @@ class RuntimeOptions:
     def model_key(self) -> ModelKey:
         return ModelKey(self.label, self.when.at)
 
-    def refused(self) -> Answer:
-        return yes(Place(self.when, self.refusal)) if self.refusal else no()
+    def refused(self) -> Answer[Place]:
+        return yes(Place(self.when, self.refusal)) if self.refusal else looked("torch took the mesh")
 
-    def swapped(self) -> Answer:
+    def swapped(self) -> Answer[Place]:
         names: tuple[str, ...] = getattr(self.mesh, "mesh_dim_names", None) or ()
         if len(names) == 2 and _is(names[0], SHARDS, REPLICAS) and _is(names[1], REPLICAS, SHARDS):
             return yes(Place(self.when, f"{names[0]!r} comes before {names[1]!r}"))
-        return no()
+        return looked("the names of the mesh were read")
 
 
 def _is(name: str, these: tuple[str, ...], others: tuple[str, ...]) -> bool:

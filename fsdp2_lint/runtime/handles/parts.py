@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ...vocab.answers import Answer, no, yes
+from ...vocab.answers import Answer, yes
 from ...vocab.finding import Moment, Place
+from ..closure import looked
 from ..ledger import Sharding
 
 
@@ -16,7 +17,7 @@ class RuntimePart:
     label: str
     refused: Moment
 
-    def ran_first(self) -> Answer:
+    def ran_first(self) -> Answer[Place]:
         return yes(Place(self.refused, "its root is called here, later"))
 
 
@@ -27,8 +28,8 @@ class RuntimeWeight:
     label: str
     sharding: Sharding
 
-    def sharded(self) -> Answer:
+    def sharded(self) -> Answer[Moment]:
         return yes(self.sharding.when)
 
-    def gathered(self) -> Answer:
-        return no()
+    def gathered(self) -> Answer[object]:
+        return looked("its parameters lie in shards")

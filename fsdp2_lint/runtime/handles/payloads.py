@@ -13,9 +13,10 @@ import torch
 from torch import nn
 from torch.optim import Optimizer
 
-from ...vocab.answers import Answer, Many, many, no, unknown, yes
+from ...vocab.answers import Answer, Many, many, unknown, yes
 from ...vocab.finding import Moment, Place
 from .. import adapter
+from ..closure import looked
 
 _DEPTH, _ITEMS = 8, 100_000
 WRAPPERS = ("_orig_mod", "_checkpoint_wrapped_module")  # in the names of parameters
@@ -52,9 +53,12 @@ class RuntimePayload:
             for each in tensors_in(self.value)
             if isinstance(each, adapter.DTensor) and any(not placement.is_replicate() for placement in each.placements)
         ]
-        return many([f"{len(held)} sharded tensor{'s' if len(held) > 1 else ''}"] if held else [])
+        return many(
+            [f"{len(held)} sharded tensor{'s' if len(held) > 1 else ''}"] if held else [],
+            looked("all tensors of what is saved were looked at"),
+        )
 
-    def path_per_rank(self) -> Answer:
+    def path_per_rank(self) -> Answer[object]:
         """The file's name holds this rank's number. Where that could be chance, the other ranks' names tell."""
         if not self.path:
             return unknown("where it is written to is not known")
@@ -63,9 +67,9 @@ class RuntimePayload:
         said = re.search(rf"rank\D{{0,3}}0*{rank}(?!\d)", self.path, re.IGNORECASE)
         numbered = rank > 0 and re.search(rf"(?<!\d)0*{rank}(?!\d)", name)
         folder = str(rank) in self.path.split(os.sep)[:-1]
-        return yes() if said or numbered or folder else no()
+        return yes(True) if said or numbered or folder else looked("the path does not name the rank")
 
-    def full_tensors(self) -> Answer:
+    def full_tensors(self) -> Answer[object]:
         if self.target is None or not isinstance(self.value, Mapping):
             return unknown("what is loaded is not a state dict")
         parameters = dict(self.target.named_parameters())
@@ -76,9 +80,9 @@ class RuntimePayload:
             and not isinstance(value, adapter.DTensor)
             and isinstance(parameters.get(name), adapter.DTensor)
         ]
-        return yes(self.read_at) if plain else no()
+        return yes(self.read_at) if plain else looked("the tensors are DTensors")
 
-    def receives_nothing(self) -> Answer:
+    def receives_nothing(self) -> Answer[str]:
         if not isinstance(self.value, Mapping):
             return unknown("what is loaded into is not a dict")
         if self.planned:
@@ -89,7 +93,7 @@ class RuntimePayload:
         for name, value in (whole or {f"{key!r}": value for key, value in self.value.items()}).items():
             if _is_cold(value):
                 return yes(f"{name}, the state of an optimizer that has not made a step")
-        return no()
+        return looked("there is something to load into")
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,9 +101,9 @@ class RuntimeKeys:
     value: Any
     when: Moment
 
-    def prefixed(self) -> Answer:
+    def prefixed(self) -> Answer[Place]:
         key = next(_prefixed_keys(self.value), None)
-        return no() if key is None else yes(Place(self.when, repr(key)))
+        return looked("the keys were looked at") if key is None else yes(Place(self.when, repr(key)))
 
 
 def _prefixed_keys(value: Any, depth: int = 4) -> Iterator[str]:
@@ -130,12 +134,12 @@ class RuntimeReading:
     tensor: Any
     name: str
 
-    def partial(self) -> Answer:
+    def partial(self) -> Answer[str]:
         placements = [each for each in self.tensor.placements if each.is_partial()]
-        return yes(str(placements[0])) if placements else no()
+        return yes(str(placements[0])) if placements else looked("the tensor is whole on each rank")
 
-    def clipped(self) -> Answer:
-        return no()  # its placement says all
+    def clipped(self) -> Answer[Place]:
+        return looked("its placement says all")  # its placement says all
 
-    def sharding(self) -> Answer:
+    def sharding(self) -> Answer[Place]:
         return unknown("a tensor does not know of which model it is")

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from torch import nn
 from torch.distributed.fsdp import CPUOffloadPolicy
 
-from ...vocab.answers import Answer, no, yes
+from ...vocab.answers import Answer, yes
 from ...vocab.finding import Moment, Place
 from ...vocab.rule import ModelKey
 from .. import adapter
+from ..closure import looked
 from ..ledger import Ledger, Sharding, label_of
 from .models import RuntimeModel
 
@@ -20,15 +21,15 @@ _REPLICAS = ("replic", "ddp")
 
 @dataclass(frozen=True, slots=True)
 class RuntimeResharding(RuntimeModel):
-    def never(self) -> Answer:
+    def never(self) -> Answer[Place]:
         shardings = self.ledger.inside(self.module)
         own = self.ledger.of_module(self.module)
         if own is None or len(shardings) < 2 or any(each.switched for each in shardings):
-            return no()
+            return looked("the groups were asked whether they are resharded")
         groups = [group for each in shardings for group in each.groups()]
         if all(group.stays_gathered and group.shards > 1 for group in groups):
             return yes(Place(next(each for each in shardings if each is not own).when))
-        return no()
+        return looked("the groups were asked whether they are resharded")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,18 +50,22 @@ class RuntimePolicy:
         model = self.ledger.model_of(self.root)
         return model.key if model is not None else ModelKey(label_of(self.root), self.sharding.when.at)
 
-    def other_precision(self) -> Answer:
-        return yes(Place(self.failed[1], self.failed[0])) if self.failed is not None else no()
+    def other_precision(self) -> Answer[Place]:
+        return (
+            yes(Place(self.failed[1], self.failed[0]))
+            if self.failed is not None
+            else looked("the dtypes of the groups were compared")
+        )
 
-    def other_offloading(self) -> Answer:
+    def other_offloading(self) -> Answer[Place]:
         mine = _offloads(self.sharding)
         for block in self._blocks():
             theirs = _offloads(block)
             if mine is not None and theirs is not None and mine != theirs:
                 return yes(Place(block.when, "offloads" if theirs else "does not offload"))
-        return no()
+        return looked("the groups of the model were compared")
 
-    def other_mesh(self) -> Answer:
+    def other_mesh(self) -> Answer[Place]:
         mesh = _mesh(self.sharding)
         for block in self._blocks():
             theirs = _mesh(block)
@@ -68,7 +73,7 @@ class RuntimePolicy:
                 continue
             if theirs.ndim != mesh.ndim or adapter.ranks_of(theirs) != adapter.ranks_of(mesh):
                 return yes(Place(block.when))
-        return no()
+        return looked("the meshes of the groups were compared")
 
     def _blocks(self) -> Iterator[Sharding]:
         """Calls on the blocks, for the root: towers, heads and experts may be treated in a way of their own."""
@@ -80,18 +85,18 @@ class RuntimePolicy:
             if all(_is_block(name) for name in names):
                 yield block
 
-    def replicas_forgotten(self) -> Answer:
+    def replicas_forgotten(self) -> Answer[Place]:
         mesh = _mesh(self.sharding)
         if mesh is None or self.ledger.inside(self.root)[0] is not self.sharding:
-            return no()
+            return looked("the mesh of the group was looked at")
         own, whole = adapter.names_of(mesh), adapter.whole_of(mesh)
         others = [name for name in adapter.names_of(whole) if any(word in name.lower() for word in _REPLICAS)]
         if len(own) != 1 or len(others) != 1 or others[0] in own or others[0] in self.ledger.mesh_uses:
-            return no()
+            return looked("the mesh of the group was looked at")
         size = whole.size(adapter.names_of(whole).index(others[0]))
         if size > 1 and len(adapter.ranks_of(mesh)) * size <= len(adapter.ranks_of(whole)):
             return yes(Place(self.sharding.when, repr(others[0])))
-        return no()
+        return looked("the mesh of the group was looked at")
 
 
 def _mesh(sharding: Sharding) -> adapter.Mesh | None:

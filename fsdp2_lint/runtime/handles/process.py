@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import torch
 import torch.distributed as dist
 
-from ...vocab.answers import Answer, no, unknown, yes
+from ...vocab.answers import Answer, unknown, yes
 from ...vocab.finding import Moment
+from ..closure import looked
 
 
 @dataclass(slots=True)
@@ -35,18 +36,18 @@ class RuntimeDevice:
     index: int | None
     name: str
 
-    def from_global_rank(self) -> Answer:
+    def from_global_rank(self) -> Answer[object]:
         rank, local = _number("RANK"), _number("LOCAL_RANK")
         if rank is None or local is None or rank == local:
             return unknown("on the first node the global rank and LOCAL_RANK are the same")
-        return yes() if self.index == rank else no()
+        return yes(True) if self.index == rank else looked("the device index is not the rank")
 
-    def touched_before(self) -> Answer:
+    def touched_before(self) -> Answer[tuple[Moment, str]]:
         if self.use.first is None or self.use.selected is not None or not torch.cuda.is_initialized():
-            return no()  # once selected, a rank may visit other devices
+            return looked("CUDA was asked whether it was in use")  # once selected, a rank may visit other devices
         before = torch.cuda.current_device()
         if self.index is None or self.index < 0 or self.index == before or not torch.cuda.memory_allocated(before):
-            return no()
+            return looked("CUDA was asked whether it was in use")
         return yes((self.use.first, f"memory is taken on cuda:{before}"))
 
 
@@ -54,18 +55,18 @@ class RuntimeDevice:
 class RuntimeProcess:
     use: CudaUse
 
-    def device_selected(self) -> Answer:
+    def device_selected(self) -> Answer[object]:
         if self.use.selected is not None:
             return yes(self.use.selected)
-        return no() if self._on_the_wrong_device() else yes()
+        return looked("the devices of its tensors were read") if self._on_the_wrong_device() else yes(True)
 
-    def current_device_used(self) -> Answer:
+    def current_device_used(self) -> Answer[tuple[Moment, str]]:
         if self.use.first is not None and self.use.sharded is not None and self._on_the_wrong_device():
             return yes((self.use.first, "the first use of CUDA"))
-        return no()
+        return looked("the uses of the device were looked at")
 
-    def mesh_made(self) -> Answer:
-        return yes(self.use.sharded) if self.use.sharded is not None else no()
+    def mesh_made(self) -> Answer[Moment]:
+        return yes(self.use.sharded) if self.use.sharded is not None else looked("nothing is sharded on this rank")
 
     def _on_the_wrong_device(self) -> bool:
         local = _number("LOCAL_RANK")
@@ -74,13 +75,13 @@ class RuntimeProcess:
         index = self.use.index if self.use.index is not None else torch.cuda.current_device()
         return torch.cuda.device_count() > 1 and index != local
 
-    def launch_mismatch(self) -> Answer:
+    def launch_mismatch(self) -> Answer[str]:
         said = _number("RANK"), _number("WORLD_SIZE")
         if None in said or not dist.is_initialized():
-            return no()
+            return looked("the environment was compared with the process group")
         real = dist.get_rank(), dist.get_world_size()
         if said == real:
-            return no()
+            return looked("the environment was compared with the process group")
         return yes(
             f"the launcher started rank {said[0]} of {said[1]}, and the process group says rank {real[0]} of {real[1]}"
         )

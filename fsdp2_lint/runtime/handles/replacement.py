@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ...vocab.answers import Answer, no, unknown, yes
+from ...vocab.answers import Answer, unknown, yes
 from ...vocab.finding import Moment, Place
 from ...vocab.rule import ModelKey
+from ..closure import looked
 from ..ledger import Ledger, Sharding
 
 _HOOKS = {"_backward_hooks": "register_hook()", "_post_accumulate_grad_hooks": "register_post_accumulate_grad_hook()"}
@@ -30,7 +31,7 @@ class RuntimeReplacement:
         model = self.ledger.model_of(modules[0]) if modules else None
         return model.key if model is not None else ModelKey(self.label, self.sharding.when.at)
 
-    def hooks_lost(self) -> Answer:
+    def hooks_lost(self) -> Answer[Place]:
         registered_again = any(
             getattr(param.sharded, slot, None)
             for group in self.sharding.groups()
@@ -38,11 +39,15 @@ class RuntimeReplacement:
             for slot in _HOOKS
         )
         if not self.sharding.hooks or registered_again:
-            return no()
+            return looked("no hook was registered before")
         return yes(Place(self.sharding.when, _HOOKS[self.sharding.hooks[0]]))
 
-    def attributes_lost(self) -> Answer:
-        return yes(Place(self.asked[1], repr(self.asked[0]))) if self.asked is not None else no()
+    def attributes_lost(self) -> Answer[Place]:
+        return (
+            yes(Place(self.asked[1], repr(self.asked[0])))
+            if self.asked is not None
+            else looked("no attribute was asked for in vain")
+        )
 
-    def aliases_used(self) -> Answer:
+    def aliases_used(self) -> Answer[Place]:
         return unknown("who reads a tensor is not watched")

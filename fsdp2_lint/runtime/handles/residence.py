@@ -9,10 +9,11 @@ import torch.distributed as dist
 from torch import nn
 from torch.distributed.fsdp import CPUOffloadPolicy
 
-from ...vocab.answers import Answer, no, unknown, yes
+from ...vocab.answers import Answer, unknown, yes
 from ...vocab.finding import Moment, Place
 from ...vocab.rule import ModelKey
 from .. import adapter
+from ..closure import looked
 from ..ledger import Ledger, Sharding, label_of
 
 GIB = 2**30
@@ -38,12 +39,12 @@ class RuntimeOffload:
     sharding: Sharding
     launched: Moment | None
 
-    def without_cpu_backend(self) -> Answer:
+    def without_cpu_backend(self) -> Answer[Place]:
         served = backends()
         if served is None:
             return unknown("which backends the process group has cannot be asked")
         if "cpu" in served:
-            return no()
+            return looked("the backends of the process group were asked for")
         return yes(Place(self.launched or self.sharding.when, " and ".join(sorted(set(served.values())))))
 
 
@@ -74,14 +75,18 @@ class RuntimeResident:
         model = self.ledger.model_of(self.module)
         return model.key if model is not None else ModelKey(self.label, self.shardings[0].when.at)
 
-    def moved_whole(self) -> Answer:
+    def moved_whole(self) -> Answer[Place]:
         """All parameters came in on the GPU, and it held as much when the first of them was cut."""
         on_gpu = sum(sharding.arrived[0] for sharding in self.shardings)
         elsewhere = sum(sharding.arrived[1] for sharding in self.shardings)
         if not on_gpu or elsewhere or self.shardings[0].arrived[2] < on_gpu:
-            return no()
+            return looked("the devices of its parameters were read")
         words = f"its parameters take {on_gpu / GIB:.1f} GiB, and each rank had all of them on its GPU"
         return yes(Place(self.shardings[0].when, words))
 
-    def known_small(self) -> Answer:
-        return yes() if sum(sharding.arrived[0] for sharding in self.shardings) < GIB else no()
+    def known_small(self) -> Answer[object]:
+        return (
+            yes(True)
+            if sum(sharding.arrived[0] for sharding in self.shardings) < GIB
+            else looked("its parameters were counted")
+        )

@@ -8,8 +8,9 @@ from typing import Any
 
 from torch.optim import SGD, Optimizer
 
-from ...vocab.answers import Answer, no, yes
+from ...vocab.answers import Answer, yes
 from ...vocab.finding import Moment, Place
+from ..closure import looked
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,21 +24,23 @@ class RuntimeHelper:
     states: tuple[Any, ...] = ()
     backward_at: Moment | None = None
 
-    def cold_with_gradients(self) -> Answer:
+    def cold_with_gradients(self) -> Answer[Place]:
         for optimizer in self.optimizers:
             if not optimizer.state and keeps_state(optimizer) and _has_gradients(optimizer):
                 return yes(Place(self.backward_at or self.when, type(optimizer).__name__))
-        return no()
+        return looked("the state of the optimizer was looked at")
 
-    def empty_here(self) -> Answer:
+    def empty_here(self) -> Answer[Place]:
         if not self._set("full_state_dict") or self._set("broadcast_from_rank0"):
-            return no()
+            return looked("the state dict has something in it on this rank")
         empty = any(isinstance(state, Mapping) and not state for state in self.states)
-        return yes(Place(self.when, "this rank")) if empty else no()
+        return (
+            yes(Place(self.when, "this rank")) if empty else looked("the state dict has something in it on this rank")
+        )
 
-    def broadcasts_shards(self) -> Answer:
+    def broadcasts_shards(self) -> Answer[Place]:
         alone = self._set("broadcast_from_rank0") and not self._set("full_state_dict")
-        return yes(Place(self.when)) if alone else no()
+        return yes(Place(self.when)) if alone else looked("the options were looked at")
 
     def _set(self, option: str) -> bool:
         return bool(getattr(self.options, option, False))

@@ -8,10 +8,11 @@ from typing import Any
 import torch
 from torch.distributed.fsdp import MixedPrecisionPolicy, OffloadPolicy
 
-from ...vocab.answers import Answer, Many, many, no, unknown, yes
+from ...vocab.answers import Answer, Many, many, unknown, yes
 from ...vocab.finding import Moment, Place
 from ...vocab.rule import ModelKey
 from .. import adapter
+from ..closure import looked
 from ..ledger import Ledger, Sharding
 from .optimizers import LOW
 
@@ -41,28 +42,32 @@ class RuntimeUnit:
     def fqn(self) -> str:
         return next((group.fqn for group in self.sharding.groups()), "")
 
-    def made(self) -> Answer:
+    def made(self) -> Answer[Moment]:
         return yes(self.sharding.when)
 
-    def inside(self) -> Answer:
-        return yes(self.sharding.outer) if self.sharding.outer is not None else no()
+    def inside(self) -> Answer[Moment]:
+        return (
+            yes(self.sharding.outer)
+            if self.sharding.outer is not None
+            else looked("no group around it was made before")
+        )
 
-    def repeated(self) -> Answer:
-        return yes(self.twice) if self.twice is not None else no()
+    def repeated(self) -> Answer[Moment]:
+        return yes(self.twice) if self.twice is not None else looked("it had no group before")
 
-    def container_without_forward(self) -> Answer:
+    def container_without_forward(self) -> Answer[str]:
         return unknown("fully_shard itself refuses containers at run time")
 
     def tied_elsewhere(self) -> Many[tuple[str, Moment]]:
-        return many(self.sharding.tied)
+        return many(self.sharding.tied, looked("the parameters of all groups were compared"))
 
     def ignored_names(self) -> Many[str]:
-        return many(self.sharding.ignored_names)
+        return many(self.sharding.ignored_names, looked("ignored_params was looked at"))
 
-    def ignored_trained(self) -> Answer:
-        return no()  # the ranks' gradients are compared instead
+    def ignored_trained(self) -> Answer[Place]:
+        return looked("the gradients of the ranks are compared instead")  # the ranks' gradients are compared instead
 
-    def empty_shards(self) -> Answer:
+    def empty_shards(self) -> Answer[Place]:
         modules = self.sharding.live_modules()
         model = self.ledger.model_of(modules[0]) if modules else None
         top = model.module() if model is not None else None
@@ -73,7 +78,11 @@ class RuntimeUnit:
             for param in group.params
             if (empty := _without_rows(param, group.shards)) and _matters(param, whole)
         ]
-        return yes(Place(self.sharding.when, "; ".join(words[:MOST_NAMES]))) if words else no()
+        return (
+            yes(Place(self.sharding.when, "; ".join(words[:MOST_NAMES])))
+            if words
+            else looked("the chunks of its parameters were counted")
+        )
 
     def wrong_policies(self) -> Many[tuple[str, str]]:
         wanted = {"mp_policy": MixedPrecisionPolicy, "offload_policy": OffloadPolicy}
@@ -83,7 +92,7 @@ class RuntimeUnit:
             for keyword, value in group.policies.items()
             if not isinstance(value, wanted[keyword])
         }
-        return many(wrong.items())
+        return many(wrong.items(), looked("the policies of the group were looked at"))
 
     def reduced_low(self) -> Many[Place]:
         found: dict[Place, None] = {}
@@ -97,9 +106,9 @@ class RuntimeUnit:
             ):
                 made = self.ledger.made(policy) or self.sharding.when
                 found[Place(made, _short(policy.param_dtype))] = None
-        return many(found)
+        return many(found, looked("the policy of the group was looked at"))
 
-    def mixed_dtypes(self) -> Answer:
+    def mixed_dtypes(self) -> Answer[str]:
         for group in self.sharding.groups():
             first: dict[torch.dtype, str] = {}
             for param in group.params:
@@ -107,11 +116,13 @@ class RuntimeUnit:
                     first.setdefault(param.sharded.dtype, f"{_short(param.sharded.dtype)} ({param.name})")
             if len(first) > 1:
                 return yes(" and ".join(first.values()))
-        return no()
+        return looked("the dtypes of its parameters were read")
 
-    def left_gathered(self) -> Answer:
+    def left_gathered(self) -> Answer[str]:
         if self.sharding.unsharded_by_user or self.sharding.switched or len(self.sharding.modules) > 1:
-            return no()  # of several modules some may be yet to run, as in a loss by chunks
+            return looked(
+                "some of its modules are yet to run"
+            )  # of several modules some may be yet to run, as in a loss by chunks
         for group in self.sharding.groups():
             if group.has_just_gathered or (
                 not group.reshards_after_backward if self.after_backward else group.stays_gathered
@@ -122,7 +133,7 @@ class RuntimeUnit:
                 return yes(f"it is gathered still, with {_size(held)}")
             if held:
                 return yes(f"it is sharded again, but {_size(held)} of its gathered copy are not freed")
-        return no()
+        return looked("its storage was looked at")
 
 
 def _matters(param: adapter.Param, whole: int) -> bool:

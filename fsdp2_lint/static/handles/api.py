@@ -36,7 +36,7 @@ class ImportedName:
     gated: bool
     oldest: Version | None  # that the file has to run on
 
-    def absent(self, version: Version) -> Answer:
+    def absent(self, version: Version) -> Answer[Place]:
         words = absent(self.history, version)
         if words and (self.gated or _is_newer(self.oldest, version)):
             return unknown(_GATED if self.gated else _ELSEWHERE)
@@ -50,7 +50,7 @@ class StaticUse:
     program: Program
     step: Step
 
-    def absent(self, version: Version) -> Answer:
+    def absent(self, version: Version) -> Answer[Place]:
         words = absent(self.step["history"], version)
         if not words:
             return _known(version)
@@ -67,7 +67,7 @@ class StaticUse:
         return yes(Place(self.step.when, words))
 
 
-def _known(version: Version) -> Answer:
+def _known(version: Version) -> Answer[Place]:
     return excluded(f"it is in {in_words(version)}")
 
 

@@ -18,22 +18,22 @@ class StaticAsyncSave:
     program: Program
     step: Step
 
-    def dropped(self) -> Answer:
+    def dropped(self) -> Answer[Place]:
         if self.step["fate"] == DROPPED:
             return yes(Place(self.step.when, "nothing keeps the future that it returns"))
         return self._other_fate()
 
-    def _other_fate(self) -> Answer:
+    def _other_fate(self) -> Answer[Place]:
         if self.step["fate"] == KEPT:
             return unknown("what becomes of the future was not followed")
         return self.program.excluded("its future was followed to where it is waited for")
 
-    def overtaken(self) -> Answer:
+    def overtaken(self) -> Answer[Place]:
         if self.step["fate"] == OVERTAKEN:
             return yes(Place(self.step.when))
         return self._other_fate()
 
-    def shares_group(self) -> Answer:
+    def shares_group(self) -> Answer[Place]:
         """On a group of CPUs that the model, too, is sharded over."""
         if self.step["group"] != NONE or self.step["fate"] == AWAITED:
             return self.program.excluded("it has a group of its own, or is waited for at once")

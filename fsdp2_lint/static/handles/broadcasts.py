@@ -23,7 +23,7 @@ class StaticNames:
     program: Program
     step: Step
 
-    def differ(self) -> Answer:
+    def differ(self) -> Answer[Place]:
         loop = next(reversed(list(loops_around(self.program.machine.project, self.step))), None)
         if loop is None or not isinstance(loop.node, nodes.For):
             return self.program.excluded("no loop is around it")

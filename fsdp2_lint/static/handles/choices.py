@@ -31,7 +31,7 @@ class StaticChoice(Handle):
     asked: Moment
     source: Obj | None
 
-    def differs(self) -> Answer:
+    def differs(self) -> Answer[Place]:
         if self.program.partial or self.program.open_why:
             return unknown(self.program.open_why or "no script was seen that runs this")
         if self._runs_anyway():
@@ -52,7 +52,7 @@ class StaticChoice(Handle):
                     return True
         return False
 
-    def _drawn(self, generator: str) -> Answer:
+    def _drawn(self, generator: str) -> Answer[Place]:
         seeds = [step for step in self.program.trace.of("seeded") if generator in step["generators"]]
         before = [step for step in seeds if step.index < self.step.index]
         if before and before[-1]["differs"] and before[-1].precedes(self.step):
@@ -64,7 +64,7 @@ class StaticChoice(Handle):
                 return unknown(f"{who} may seed the random numbers")
         return yes(Place(self.asked, "a random number, of a generator that nobody seeds"))
 
-    def _read(self) -> Answer:
+    def _read(self) -> Answer[Place]:
         assert self.source is not None
         for step in self.program.trace.of("collective"):
             for value in step.detail.get("given", ()):

@@ -22,7 +22,7 @@ class StaticComposition(Handle):
     around: tuple[Relation, ...] = (Relation.SAME, Relation.CONTAINS)  # how it stands to what is sharded
     read: int | None = None  # since when the parameters are held
 
-    def sharded_before(self) -> Answer:
+    def sharded_before(self) -> Answer[Place]:
         if self.obj in self.program.machine.store.fields and _LEFT_ALONE in self.program.machine.store.fields[self.obj]:
             return unknown(f"{_LEFT_ALONE} leaves some parameters of {self.label} alone")
         may = ""
@@ -39,7 +39,7 @@ class StaticComposition(Handle):
                 return yes(Place(earlier.when))
         return unknown(may) if may else self.program.nothing(self.obj, "sharded", before=self.step)
 
-    def outermost(self) -> Answer:
+    def outermost(self) -> Answer[Place]:
         """Of what is sharded: whoever holds it, a trainer or a module of a framework, gathers nothing."""
         inside = any(True for _ in self.program.units(self.obj, Relation.INSIDE))
         if inside:

@@ -28,12 +28,12 @@ class StaticPolicy(Handle):
     root: Obj
     steps: tuple[Step, ...]  # all calls on the model
 
-    def other_precision(self) -> Answer:
+    def other_precision(self) -> Answer[Place]:
         return clash(self.program, self.step, self.steps)
 
     # -- offloading -----------------------------------------------------------------
 
-    def other_offloading(self) -> Answer:
+    def other_offloading(self) -> Answer[Place]:
         for block in self._blocks():
             if block["options_open"] or self.step["options_open"]:
                 return unknown("which keywords fully_shard gets is not known")
@@ -60,7 +60,7 @@ class StaticPolicy(Handle):
 
     # -- meshes -----------------------------------------------------------------------
 
-    def other_mesh(self) -> Answer:
+    def other_mesh(self) -> Answer[Place]:
         for block in self._blocks():
             if block["options_open"] or self.step["options_open"]:
                 return unknown("which keywords fully_shard gets is not known")
@@ -72,7 +72,7 @@ class StaticPolicy(Handle):
                         return yes(Place(block.when))
         return self._all_calls()
 
-    def _all_calls(self) -> Answer:
+    def _all_calls(self) -> Answer[Place]:
         return self.program.nothing(self.root, "sharded")
 
     def _is_block(self, part: Obj) -> bool:
@@ -82,7 +82,7 @@ class StaticPolicy(Handle):
         words = " ".join(str(item) for item in path).lower()
         return len(indices) == 1 and is_each(path[-1]) and "expert" not in words and "moe" not in words
 
-    def replicas_forgotten(self) -> Answer:
+    def replicas_forgotten(self) -> Answer[Place]:
         for _, value in given(self.step, "mesh"):
             name = self._forgotten(value) if isinstance(value, Obj) else ""
             if name and isinstance(value, Obj):

@@ -25,10 +25,10 @@ class StaticConverted(Handle):
     obj: Obj
     step: Step
 
-    def converted(self) -> Answer:
+    def converted(self) -> Answer[Place]:
         return self.sharded_by(Relation.SAME)
 
-    def sharded_by(self, *relations: Relation) -> Answer:
+    def sharded_by(self, *relations: Relation) -> Answer[Place]:
         address = self.program.machine.address
         calls = [
             (call, part)
@@ -40,7 +40,7 @@ class StaticConverted(Handle):
             return unknown(f"whether {self.label} is sharded is not known")
         return answer
 
-    def among(self, calls: list[tuple[Step, Obj]]) -> Answer:
+    def among(self, calls: list[tuple[Step, Obj]]) -> Answer[Place]:
         """Does one of these surely come before: can no run that has the one lack the other?"""
         before = [(call, part) for call, part in calls if call.driven_before(self.step)]
         if not before:
@@ -90,7 +90,7 @@ class ModuleOfFsdp2(StaticConverted):
 
     __slots__ = ()
 
-    def converted(self) -> Answer:
+    def converted(self) -> Answer[Place]:
         answer = self.sharded_by(Relation.SAME)
         if why := self.program.managed(self.obj):
             return unknown(why)  # its own wrapper may come between
@@ -115,7 +115,7 @@ class RenamedClass(StaticConverted):
 
     __slots__ = ()
 
-    def converted(self) -> Answer:
+    def converted(self) -> Answer[Place]:
         names = self.step["names"]
         model = self._below()
         if model is None:
@@ -148,7 +148,7 @@ class StaticGathering(StaticConverted):
 
     __slots__ = ()
 
-    def used_too_early(self) -> Answer:
+    def used_too_early(self) -> Answer[Place]:
         for step in self._following():
             if step.kind != "called" or step["hooked"]:
                 return self.program.excluded(f"{step.when.at} comes first, which waits")

@@ -56,7 +56,7 @@ class StaticEpochs:
     program: Program
     step: Step
 
-    def same_order(self) -> Answer:
+    def same_order(self) -> Answer[Place]:
         sampler = self._sampler()
         if sampler is None or not self._trained() or not self._several_rounds(sampler.atom.facts["made"]):
             return self.program.excluded("no model is trained on it in several rounds, as far as it was followed")
@@ -130,10 +130,10 @@ class StaticBatch:
     program: Program
     step: Step
 
-    def same_on_every_rank(self) -> Answer:
+    def same_on_every_rank(self) -> Answer[Place]:
         if why := self._not_followed():
             return unknown(why)
-        answer: Answer = unknown("where the batch comes from was not followed")
+        answer: Answer[Place] = unknown("where the batch comes from was not followed")
         for obj in inputs(self.program, self.step):
             if any(_of_rank(item) for item in obj.path):
                 return self.program.excluded("the rank picks its part of the batch")
@@ -164,7 +164,7 @@ class StaticBatch:
     def _site(self, obj: Obj) -> Any:
         return next((step.when for step in self.program.trace.of("loader") if step.subject is obj), self.step.when)
 
-    def _loader(self, loader: Obj) -> Answer:
+    def _loader(self, loader: Obj) -> Answer[Place]:
         facts = loader.atom.facts
         if facts["sampler"] != NONE or facts["batch_sampler"] != NONE or facts["open"]:
             return unknown("the loader has a sampler of its own")

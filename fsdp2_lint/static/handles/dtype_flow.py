@@ -60,7 +60,7 @@ class Made:
     path: Guard
 
 
-def clash(program: Program, step: Step, steps: tuple[Step, ...]) -> Answer:
+def clash(program: Program, step: Step, steps: tuple[Step, ...]) -> Answer[Place]:
     if steps not in program.dtypes:
         program.dtypes[steps] = {each.dtype for other in steps for each in _precisions(other)}
     if len(program.dtypes[steps]) < 2:
@@ -84,7 +84,7 @@ def clash(program: Program, step: Step, steps: tuple[Step, ...]) -> Answer:
     return _all_calls(program, step, parts=True)
 
 
-def _all_calls(program: Program, step: Step, *, parts: bool = False) -> Answer:
+def _all_calls(program: Program, step: Step, *, parts: bool = False) -> Answer[Place]:
     if step["options_open"]:
         return unknown("which keywords fully_shard gets is not known")
     return program.nothing(step["group"][0], "sharded", parts=parts)

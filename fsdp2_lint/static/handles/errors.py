@@ -56,7 +56,7 @@ class StaticHandler:
         site = Site(self.caught.path, handler.lineno, handler.col_offset + 1, handler.lineno, (column or 0) + 1)
         return Moment(site, self.step.when.chain[: self.caught.depth])
 
-    def swallows(self) -> Answer:
+    def swallows(self) -> Answer[Place]:
         if not self._broad() or not self._in_a_loop():
             return self.program.excluded("the handler is narrow, or in no loop")
         ways = ways_out(self.caught.handler.body)
@@ -72,7 +72,7 @@ class StaticHandler:
         what = "backward" if self.step.kind == "backward" else "forward"
         if goes_on.surely:
             return yes(Place(self.step.when, f"this {what} fails on one rank, and the others wait for it"))
-        return goes_on
+        return goes_on.denied()
 
     def _broad(self) -> bool:
         """Does it catch what a kernel or an allocation raises?"""
@@ -90,7 +90,7 @@ class StaticHandler:
                 return True
         return False
 
-    def _falls_through(self) -> Answer:
+    def _falls_through(self) -> Answer[object]:
         for statement in self.caught.handler.body:
             call = statement.value if isinstance(statement, nodes.Expr) else None
             harmless = isinstance(call, nodes.Call) and any(part in call.func.as_string().lower() for part in _HARMLESS)
@@ -98,7 +98,7 @@ class StaticHandler:
                 return unknown("what the handler notes may stop the loop")
         return yes(True)
 
-    def _caller_goes_on(self) -> Answer:
+    def _caller_goes_on(self) -> Answer[object]:
         """A handler that returns: does the loop around the call go on, whatever comes back?"""
         around = [
             loop

@@ -74,7 +74,7 @@ def is_sharded_as(program: Program, obj: Obj, part: Obj) -> bool:
     return relation is Relation.SAME or covers(program.address(part), program.address(obj))
 
 
-def gathered(group: Group, step: Step) -> Answer:
+def gathered(group: Group, step: Step) -> Answer[object]:
     """May the parameters of the group be gathered at ``step``? A yes where nothing proves that they are not."""
     program, module = group.program, group.module
     for running in step["inside"]:
@@ -180,10 +180,10 @@ class StaticWeight(Handle):
         owner = name if name.isidentifier() and self.name else self.program.label(self.obj)
         return f"{owner}.{self.name}" if self.name else f"a parameter of {owner}"
 
-    def sharded(self) -> Answer:
+    def sharded(self) -> Answer[Moment]:
         return yes(self.group.sharding.when)
 
-    def gathered(self) -> Answer:
+    def gathered(self) -> Answer[object]:
         return gathered(self.group, self.step)
 
 
@@ -193,7 +193,7 @@ class PastHooks(StaticModel):
 
     group: Group | None = None
 
-    def hooks_bypassed(self, method: str) -> Answer:
+    def hooks_bypassed(self, method: str) -> Answer[object]:
         assert self.group is not None and self.step is not None
         for registered in self.program.trace.of("registered"):
             about = self.program.relation(registered.subject, self.obj) if registered.subject else Relation.NONE

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from ...vocab.answers import Answer, Many, many, unknown, yes
-from ...vocab.finding import Place
+from ...vocab.answers import Answer, Many, No, Unknown, many, unknown, yes
+from ...vocab.finding import Moment, Place
 from ..formulas import Formula, atoms, both, negate
 from ..guards import Guard
 from ..relations import Relation
@@ -37,7 +37,7 @@ class StaticFresh(Handle):
     call: Step
     end: Step
 
-    def uninitialised(self) -> Answer:
+    def uninitialised(self) -> Answer[tuple[Moment, list[str]]]:
         if not self._owns_parameters():
             return self.program.excluded(f"{self.label} has no parameters")
         if self.without(self.writes) is None:
@@ -45,7 +45,7 @@ class StaticFresh(Handle):
         why = self.not_followed()
         return unknown(why) if why else yes((self.begin.when, [f"the parameters of {self.label}"]))
 
-    def written_for_sure(self) -> Answer:
+    def written_for_sure(self) -> No | Unknown:
         """No run was found that gets past all writes; those that may be none of this model do not count as proof."""
         vague = next((step for step in self.writes if step.subject is None), None)
         if vague is not None:
@@ -60,7 +60,7 @@ class StaticFresh(Handle):
         words = "this writes them, but not every run and every rank comes here"
         return many((Place(step.when, words) for step in self.writes), self.program.among(*WRITES))
 
-    def unrestored_buffers(self) -> Answer:
+    def unrestored_buffers(self) -> Answer[tuple[Moment, list[str]]]:
         names = [name for name, buffer in self._buffers() if not self._restored(buffer)]
         if not names:
             return self.program.nothing(self.obj, "written", after=self.begin, before=self.call, parts=True)

@@ -20,7 +20,7 @@ class StaticAsked(Handle):
     step: Step
     obj: Obj
 
-    def lacks_it(self) -> Answer:
+    def lacks_it(self) -> Answer[Place]:
         """Only where each run that comes here has sharded it: another branch may hold a DDP or FSDP1 model."""
         left = self.step.guard.undriven  # the runs in which nothing has sharded it yet
         may = ""
@@ -54,7 +54,7 @@ class StaticAsked(Handle):
             return f"a class of the project defines {name}()"
         return ""
 
-    def goes_on(self) -> Answer:
+    def goes_on(self) -> Answer[Place]:
         if not self.step["goes_on"]:
             return self.program.excluded("the program does not ask whether there is one")
         for switched in self.program.trace.of("sync"):

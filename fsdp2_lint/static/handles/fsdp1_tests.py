@@ -31,14 +31,14 @@ Statements = Sequence[nodes.NodeNG]
 class StaticTested(StaticConverted):
     """At ``isinstance(model, FullyShardedDataParallel)``."""
 
-    def converted(self) -> Answer:
+    def converted(self) -> Answer[Place]:
         model = self._below()
         if model is None:
             return self.sharded_by(Relation.SAME)
         whole = StaticConverted(self.program, model, self.step)
         return whole.sharded_by(*RELATED)
 
-    def neglected(self) -> Answer:
+    def neglected(self) -> Answer[Place]:
         project = self.program.machine.project
         files = sorted(files_around(project, self.step.when.at.path))
         if wraps_with_fsdp1(project, files):

@@ -24,7 +24,7 @@ class StaticGenerator:
     program: Program
     step: Step
 
-    def spent(self) -> Answer:
+    def spent(self) -> Answer[Spent]:
         for earlier in self.program.trace.of("consumed", before=self.step):
             if not earlier["whole"] or earlier.same_call(self.step):
                 continue
@@ -35,7 +35,7 @@ class StaticGenerator:
             return self.program.nowhere("consumed")
         return self._spent(made.when, "it is made once, before the loop, and empty from the second round on")
 
-    def _spent(self, when: Moment, words: str) -> Answer:
+    def _spent(self, when: Moment, words: str) -> Answer[Spent]:
         return yes(Spent(when, words, _kept_in_list(self.program, self._made())))
 
     def _yields(self, loop: Loop) -> bool:

@@ -39,10 +39,10 @@ class StaticGrouping(Handle):
     step: Step
     obj: Obj
 
-    def made(self) -> Answer:
+    def made(self) -> Answer[Moment]:
         return yes(self.step.when)
 
-    def empty_shards(self) -> Answer:
+    def empty_shards(self) -> Answer[Place]:
         return unknown("the number of ranks is not known in the source")
 
     # -- shared parameters --------------------------------------------------------
@@ -65,7 +65,7 @@ class StaticGrouping(Handle):
 
     # -- dtypes -------------------------------------------------------------------
 
-    def mixed_dtypes(self) -> Answer:
+    def mixed_dtypes(self) -> Answer[str]:
         if self.step["listed"] or self.step.guard.blurred:
             return unknown(f"what belongs to the group of {self.label} is not known")
         first: dict[str, str] = {}
@@ -115,7 +115,7 @@ class StaticGrouping(Handle):
                 said["strings"] = None  # or numbers: no parameters in any case
         return many(said, self._all_ignored())
 
-    def _all_ignored(self) -> Answer:
+    def _all_ignored(self) -> Answer[Place]:
         """Was all that the keyword holds followed?"""
         value = self.step["options"].get("ignored_params")
         if value is None:
@@ -134,7 +134,7 @@ class StaticGrouping(Handle):
             if not isinstance(leaf, (ListV, TupleV)):
                 yield path, leaf
 
-    def ignored_trained(self) -> Answer:
+    def ignored_trained(self) -> Answer[Place]:
         # what a filter lets through may be just what is frozen
         sure = [leaf for path, leaf in self._ignored() if self.step.guard.implies(path)]
         owners = [owner for leaf in sure if (owner := _owner(leaf)) is not None]

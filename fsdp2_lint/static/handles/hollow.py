@@ -25,7 +25,7 @@ _PUT_IN = re.compile(rb"\.reset_parameters\s*=[^=]|setattr\([^)]*reset_parameter
 class StaticHollow(StaticFresh):
     """A model that was made on the meta device; ``call`` runs it."""
 
-    def left_on_meta(self) -> Answer:
+    def left_on_meta(self) -> Answer[Place]:
         if not self._owns_parameters() or self.without(self.writes) is None:
             return self.written_for_sure()
         why = self.not_followed()
@@ -39,7 +39,7 @@ class StaticHollow(StaticFresh):
         words = "this gives it memory, but not every run and every rank comes here"
         return many((Place(step.when, words) for step in self.writes), self._followed())
 
-    def _followed(self) -> Answer:
+    def _followed(self) -> Answer[Place]:
         return self.program.among("sharded", "emptied", "written", "loaded")
 
     @cached_property
@@ -66,7 +66,7 @@ class StaticInitialised(Handle):
     step: Step
     obj: Obj
 
-    def without_reset_parameters(self) -> Answer:
+    def without_reset_parameters(self) -> Answer[Place]:
         machine, cls = self.program.machine, self.obj.atom.cls
         asked = any(_NAME in str(leaf) or _is_property(leaf) for leaf in self._asked())
         if self.step["caught"] or asked or self.step.guard.blurred or machine.store.get((self.obj, SOME)) is not None:

@@ -15,7 +15,7 @@ class StaticLoadTarget:
     program: Program
     step: Step
 
-    def receives_nothing(self) -> Answer:
+    def receives_nothing(self) -> Answer[str]:
         if self.step["planned"]:
             return unknown("a planner of its own may put in what is missing")
         for path, words in self.step["nothing"]:

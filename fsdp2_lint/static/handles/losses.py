@@ -17,7 +17,7 @@ class StaticReduction:
     program: Program
     step: Step
 
-    def differentiated(self) -> Answer:
+    def differentiated(self) -> Answer[Place]:
         tensors = [leaf for _, leaf in self.program.machine.alternatives(self.step["tensor"]) if isinstance(leaf, Obj)]
         for backward in self.program.trace.of("backward", after=self.step):
             if backward.subject is None or not any(made_of(backward.subject, tensor) for tensor in tensors):

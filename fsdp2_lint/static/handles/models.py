@@ -74,7 +74,7 @@ class StaticModel(Handle):
         paths = [self.program.address(part)[1] for part in step["group"]]
         return bool(step["listed"]) and any(path and is_each(path[-1]) and SLICE not in path for path in paths)
 
-    def sharded(self) -> Answer:
+    def sharded(self) -> Answer[Moment]:
         may = ""
         for step, part in self.program.units(self.obj, Relation.SAME, Relation.MAY):
             if self.step is not None and not step.driven_before(self.step) or not step.guard.compatible(self.path):
@@ -84,7 +84,7 @@ class StaticModel(Handle):
             may = f"whether {self.label} is the module that {step.when.at} shards is not known"
         return unknown(may) if may else self.program.among("sharded")
 
-    def one_group(self) -> Answer:
+    def one_group(self) -> Answer[Moment]:
         """The sharding of the whole model in one group, if nothing shards its parts."""
         listed = [step for step, _ in self.program.units(self.obj, Relation.CONTAINS) if step["listed"]]
         if any(step["looped"] for step in listed):
@@ -93,7 +93,7 @@ class StaticModel(Handle):
             return yes(listed[0].when)
         return self.sharded()
 
-    def trained(self) -> Answer:
+    def trained(self) -> Answer[object]:
         if optimizer := self._optimizer():
             return yes(optimizer.when)
         if self.frozen():
@@ -111,7 +111,7 @@ class StaticModel(Handle):
         backward = self.program.trace.of("backward")
         return next((step for step in backward if any(call.precedes(step) for call in called)), None)
 
-    def frozen(self) -> Answer:
+    def frozen(self) -> Answer[object]:
         if not self._optimizer():
             for step in self.program.trace.of("frozen", "evaluated"):
                 relation = self.program.relation(self.obj, step.subject) if step.subject else Relation.NONE
@@ -126,7 +126,7 @@ class StaticModel(Handle):
                 return step
         return None
 
-    def repeats(self) -> Answer:
+    def repeats(self) -> Answer[str]:
         found = stack_of_blocks(self.program.machine, self.obj)
         if found:
             return yes(found)
@@ -136,11 +136,11 @@ class StaticModel(Handle):
             return self.program.nothing(self.obj, "sharded", parts=True)
         return unknown(f"what {self.label} is made of is not known")
 
-    def parameter_count(self) -> Answer:
+    def parameter_count(self) -> Answer[int]:
         total = size(self.program.machine, self.obj)
         return yes(total) if total is not None else unknown("the model's size is not written in the source")
 
-    def outside(self) -> Answer:
+    def outside(self) -> Answer[list[str]]:
         if self._of_a_library():
             return self._outside_blocks()
         if self.program.partial and self.obj.atom.kind != "instance":
@@ -179,7 +179,7 @@ class StaticModel(Handle):
         """A transformer of Hugging Face: a stack of blocks between embeddings and a last norm."""
         return from_a_library(self.obj)
 
-    def _outside_blocks(self) -> Answer:
+    def _outside_blocks(self) -> Answer[list[str]]:
         parts = [part for step, part in self.program.units(self.obj, Relation.CONTAINS, Relation.MAY)]
         if not all(is_each(part.item) for part in parts):
             return unknown(f"what {self.label} is made of is not known")
@@ -192,7 +192,7 @@ class StaticModel(Handle):
             return unknown(why or "whether the rest is trained is not known")
         return yes(["its embeddings and last norm"])
 
-    def _held(self, live: list[tuple[str, Obj]]) -> Answer:
+    def _held(self, live: list[tuple[str, Obj]]) -> Answer[list[str]]:
         """Those that an optimizer trains; all of them where none is known."""
         optimizers = list(self.program.trace.of("optimizer"))
         if not all(step["complete"] for step in optimizers) and not any(step["held"] for step in optimizers):
@@ -259,7 +259,7 @@ class StaticModel(Handle):
             for step in self.program.trace.of("frozen")
         )
 
-    def hooks_bypassed(self, method: str) -> Answer:
+    def hooks_bypassed(self, method: str) -> Answer[object]:
         assert self.step is not None
         trace = self.program.trace
         if self.obj in self.step["inside"]:  # its own forward runs already, behind its hooks
@@ -278,7 +278,7 @@ class StaticModel(Handle):
         why = self.program.managed(self.obj)
         return unknown(why) if why else yes(self.step.when)
 
-    def wrapped(self) -> Answer:
+    def wrapped(self) -> Answer[object]:
         """Is an FSDP1 wrapper somewhere around or inside it, or did the program ask whether there is one?"""
         if self.step is not None and any(_asks_for_fsdp1(formula) for formula, _ in self.step.guard.literals):
             return yes(self.step.when)

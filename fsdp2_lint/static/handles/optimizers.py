@@ -36,7 +36,7 @@ class StaticOptimizer:
                     if self.program.top(held.model) is self.model and step.guard.compatible(held.guard):
                         yield step, held
 
-    def unsafe_on_shards(self) -> Answer:
+    def unsafe_on_shards(self) -> Answer[Place]:
         cls = self.obj.atom.cls
         words = on_shards(cls.qname) if isinstance(cls, Ext) and self.obj.parent is None else ""
         for created, held in self.creations() if words else ():
@@ -47,7 +47,7 @@ class StaticOptimizer:
                     return yes(Place(sharding.when, words))
         return self._safe()
 
-    def _safe(self) -> Answer:
+    def _safe(self) -> Answer[Place]:
         cls = self.obj.atom.cls
         if isinstance(cls, Ext) and cls.qname.startswith("torch.optim."):
             return self.program.nothing(self.obj, "optimizer")

@@ -21,7 +21,7 @@ class StaticOptions(Handle):
     step: Step
     obj: Obj
 
-    def refused(self) -> Answer:
+    def refused(self) -> Answer[Place]:
         if "dp_mesh_dims" in self.step["options"] or self.step["options_open"]:
             return unknown("which dimensions the mesh has for fully_shard is not known")
         if wrong := self._why_refused():
@@ -41,7 +41,7 @@ class StaticOptions(Handle):
         for step in self.program.trace.of("sharded", before=self.step):
             yield StaticOptions(self.program, step, self.obj)
 
-    def swapped(self) -> Answer:
+    def swapped(self) -> Answer[Place]:
         for value, mesh in self._meshes():
             if mesh.names is not None and len(mesh.names) == 2 and in_wrong_order(mesh.names):
                 told = any(value == other for each in self._earlier() for other, _ in each._meshes())
@@ -50,7 +50,7 @@ class StaticOptions(Handle):
                 return yes(Place(self.made(value), _said(mesh.names)))
         return self._checked("the names of the mesh's dimensions are not known")
 
-    def _checked(self, why: str) -> Answer:
+    def _checked(self, why: str) -> Answer[Place]:
         return self.program.excluded("the mesh of this call is known") if self._all_known() else unknown(why)
 
     def _meshes(self) -> Iterator[tuple[Value, Mesh]]:

@@ -60,7 +60,7 @@ class StaticPayload:
                 found[words] = None
         return many(found, unknown(why) if why else self._all_parts())
 
-    def _all_parts(self) -> Answer:
+    def _all_parts(self) -> Answer[Place]:
         """Are these all parts of what is saved?"""
         for _, leaf in self.leaves():
             if why := self.program.machine.more_inside(leaf):
@@ -111,15 +111,15 @@ class StaticPayload:
                         return True
         return False
 
-    def path_per_rank(self) -> Answer:
+    def path_per_rank(self) -> Answer[object]:
         verdict = self.program.machine.per_rank(self.step["path"])
         if verdict is None:
             return unknown("whether each rank writes a file of its own is not known")
         return yes(True) if verdict else self.program.excluded("the path is the same on every rank")
 
-    def full_tensors(self) -> Answer:
+    def full_tensors(self) -> Answer[object]:
         """Plain tensors, the same for all ranks: from a file, or gathered, or of an unsharded model."""
-        answers = []
+        answers: list[Answer[object]] = []
         for guard, leaf in self.leaves():
             if isinstance(leaf, Obj):
                 return unknown("how each of its tensors is made is not known")  # most likely they are distributed
@@ -159,7 +159,7 @@ class StaticKeys:
     program: Program
     step: Step
 
-    def prefixed(self) -> Answer:
+    def prefixed(self) -> Answer[Place]:
         wrapped = self.step["wrapped"]
         if wrapped:
             return yes(Place(wrapped[0], repr(PREFIX)))

@@ -66,7 +66,7 @@ class StaticPolicies(Handle):
                     why = why or f"which param_dtype the policy has at {self.step.when.at} is not known"
         return many(found, self._all_policies(why))
 
-    def _all_policies(self, why: str) -> Answer:
+    def _all_policies(self, why: str) -> Answer[Place]:
         return unknown(why) if why else self.program.excluded("the policies of this call were followed")
 
 

@@ -26,7 +26,7 @@ class StaticMasters(Handle):
     obj: Obj
     held: Held
 
-    def low_precision(self) -> Answer:
+    def low_precision(self) -> Answer[Place]:
         if not self._sharded():
             return self.program.nothing(self.held.model, "sharded")
         low = self._converted()
@@ -46,7 +46,7 @@ class StaticMasters(Handle):
         units = self.program.units(self.held.model, *RELATED)
         return any(step.guard.compatible(self.step.guard) for step, _ in units)
 
-    def _converted(self) -> Answer:
+    def _converted(self) -> Answer[Place]:
         """The last conversion on some path. One that only some later path makes leaves it open."""
         casts = [
             step
@@ -70,7 +70,7 @@ class StaticMasters(Handle):
             return unknown(f"what {last.when.at} converts is not known")
         return yes(Place(last.when, last["dtype"]))
 
-    def _made(self) -> Answer:
+    def _made(self) -> Answer[Place]:
         facts = self.program.address(self.held.model)[0].facts
         path = self.step.guard.join(self.held.guard)
         names = [

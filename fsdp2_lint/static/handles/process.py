@@ -23,7 +23,7 @@ _WORDS = {"global": "rank", "local": "local rank"}
 class StaticProcess:
     program: Program
 
-    def device_selected(self) -> Answer:
+    def device_selected(self) -> Answer[object]:
         if (step := next(self.program.trace.of("device_set"), None)) is not None:
             return yes(step.when)
         if self.program.managed_by:
@@ -32,7 +32,7 @@ class StaticProcess:
             return unknown(f"{who}, which was not followed, may select the device")
         return self.program.nowhere("device_set")
 
-    def current_device_used(self) -> Answer:
+    def current_device_used(self) -> Answer[tuple[Moment, str]]:
         """Only before a mesh: that selects LOCAL_RANK while CUDA is untouched."""
         step = next(self.program.trace.of("device_touch"), None)
         mesh = self.first_mesh()
@@ -40,7 +40,7 @@ class StaticProcess:
             return self.program.among("device_touch", "mesh")
         return yes((step.when, step["how"]))
 
-    def mesh_made(self) -> Answer:
+    def mesh_made(self) -> Answer[Moment]:
         bound = any(step["device_id"] not in (None, Const(None)) for step in self.program.trace.of("process_group"))
         mesh = self.first_mesh()
         if bound:
@@ -71,7 +71,7 @@ class StaticDevice:
     def name(self) -> str:
         return str(self.step.detail.get("name", "the device"))
 
-    def from_global_rank(self) -> Answer:
+    def from_global_rank(self) -> Answer[object]:
         index: Value | None = self.step["index"]
         if index is None or self.step.detail.get("told"):
             return self.program.excluded("the device is told in another way")
@@ -83,7 +83,7 @@ class StaticDevice:
             return self.program.excluded("the index is not the global rank")
         return unknown("where the device index comes from is not known")
 
-    def touched_before(self) -> Answer:
+    def touched_before(self) -> Answer[tuple[Moment, str]]:
         if self.step.kind != "device_set" or self.step["scoped"]:
             return self.program.excluded("the device is selected for a block only")
         mesh = StaticProcess(self.program).first_mesh()
@@ -110,7 +110,7 @@ class StaticCollection:
     def name(self) -> str:
         return str(self.step.detail.get("name") or "the model's call")
 
-    def needs_model(self) -> Answer:
+    def needs_model(self) -> Answer[object]:
         """Collectives on a model are some only once it is sharded."""
         if self.step.kind == "collective" and self.step.subject is None:
             return self._group_made()
@@ -136,7 +136,7 @@ class StaticCollection:
         ]
         return called[-1].subject if called else None
 
-    def excluded_ranks(self) -> Answer:
+    def excluded_ranks(self) -> Answer[tuple[Moment | None, str]]:
         unsure = ""
         for formula, truth in self.step.guard.literals:
             part = _reduce(formula if truth else negate(formula), self.step.guard)
@@ -149,7 +149,7 @@ class StaticCollection:
             unsure = "the condition on the rank may hold for all ranks of the group"
         return unknown(unsure) if unsure else self.program.excluded("no condition on the rank leads here")
 
-    def _group_made(self) -> Answer:
+    def _group_made(self) -> Answer[object]:
         """The code asks whether a process group exists: did this program make one by then?"""
         question = intern(INITIALISED)
         asked = any(question in atoms(formula) for formula, _ in self.step.guard.literals)
@@ -162,7 +162,7 @@ class StaticCollection:
         sites = self.step.detail.get("asked", {})
         return next((sites[atom] for atom in atoms(formula) if atom in sites), None)
 
-    def matched(self) -> Answer:
+    def matched(self) -> Answer[Moment]:
         if self.step.detail.get("group") is not None:
             return unknown("it runs on a group of its own")
         if not self.step.detail.get("sure", True):

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
-from ...vocab.answers import Answer
+from ...vocab.answers import No, Unknown
 from ...vocab.events.base import Event
 from ...vocab.finding import Site
 from ...vocab.rule import ModelKey, Rule
@@ -200,7 +199,7 @@ class Program:
 
     def nothing(
         self, obj: Obj, *kinds: str, after: Step | None = None, before: Step | None = None, parts: bool = False
-    ) -> Answer[Any]:
+    ) -> No | Unknown:
         """No such step concerns ``obj`` between two others; unknown where one may not have been seen.
 
         ``kinds``: of which steps this speaks. ``parts``: it also rests on what the model is made of.
@@ -208,15 +207,15 @@ class Program:
         why = self.unseen(obj, after=after, before=before)
         return closed(self.trace, why or (self.parts_unseen(obj) if parts else ""), *kinds)
 
-    def nowhere(self, *kinds: str) -> Answer[Any]:
+    def nowhere(self, *kinds: str) -> No | Unknown:
         """No such step is in the program, whatever it is about; unknown where the program was cut off."""
         return closed(self.trace, self.open_why, *kinds)
 
-    def among(self, *kinds: str) -> Answer[Any]:
+    def among(self, *kinds: str) -> No | Unknown:
         """No step of those that were followed. For questions whose callers ask apart who else may have done it."""
         return closed(self.trace, "", *kinds)
 
-    def excluded(self, fact: str) -> Answer[Any]:
+    def excluded(self, fact: str) -> No:
         """No: what was seen says otherwise."""
         return excluded(fact)
 

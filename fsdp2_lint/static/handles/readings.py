@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from ...vocab.answers import Answer, unknown, yes
+from ...vocab.answers import Answer, No, Unknown, unknown, yes
 from ...vocab.finding import Place
 from ..formulas import atoms
 from ..relations import Relation
@@ -24,7 +24,7 @@ class StaticReading:
     def name(self) -> str:
         return str(self.step["by"])
 
-    def partial(self) -> Answer:
+    def partial(self) -> Answer[str]:
         value: Computed = self.step["value"]
         sharded = self._sharding()
         if sharded is None:
@@ -34,14 +34,14 @@ class StaticReading:
             return unknown(why)
         return yes(PLACEMENTS[value.how])
 
-    def clipped(self) -> Answer:
+    def clipped(self) -> Answer[Place]:
         return (
             yes(Place(self.step.when, "the norm of the gradients"))
             if self._is_clip()
             else self.program.excluded("it is no norm of clipping")
         )
 
-    def sharding(self) -> Answer:
+    def sharding(self) -> Answer[Place]:
         step = self._sharding()
         if step is None:
             return self._may()
@@ -59,7 +59,7 @@ class StaticReading:
                 return step
         return None
 
-    def _may(self) -> Answer:
+    def _may(self) -> No | Unknown:
         assert self.step.subject is not None
         may = any(True for _ in self.program.units(self.step.subject, Relation.MAY))
         if may:

@@ -17,7 +17,7 @@ class StaticReplacement(Handle):
     step: Step
     obj: Obj
 
-    def hooks_lost(self) -> Answer:
+    def hooks_lost(self) -> Answer[Place]:
         hooks = [step for step in self.program.trace.of("param_hook") if self._concerns(step)]
         early = next((step for step in hooks if self._is_first_after(step)), None)
         if early is None:
@@ -28,7 +28,7 @@ class StaticReplacement(Handle):
             return unknown(f"no backward pass through {self.label} was seen")
         return yes(Place(early.when, f"{early['name']}()"))
 
-    def attributes_lost(self) -> Answer:
+    def attributes_lost(self) -> Answer[Place]:
         marks = [step for step in self.program.trace.of("param_marked") if self._concerns(step)]
         for mark in marks:
             if not self._is_first_after(mark):
@@ -41,7 +41,7 @@ class StaticReplacement(Handle):
                     return yes(Place(asked.when, repr(mark["name"])))
         return self.program.nothing(self.obj, "param_marked")
 
-    def aliases_used(self) -> Answer:
+    def aliases_used(self) -> Answer[Place]:
         for used in self.program.trace.of("clipped", after=self.step):
             for held in used["held"]:
                 concerned = self.program.relation(held.model, self.obj) in RELATED

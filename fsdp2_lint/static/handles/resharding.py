@@ -37,7 +37,7 @@ class StaticResharding(Handle):
     obj: Obj
     steps: tuple[Step, ...]  # all calls on the model and its parts
 
-    def never(self) -> Answer:
+    def never(self) -> Answer[Place]:
         inner = [step for step in self.steps if not self._is_whole(step)]
         if not inner or len(inner) == len(self.steps):
             # one group alone keeps its parameters anyway, and a model without a root has other faults

@@ -27,7 +27,7 @@ class StaticOffload:
     path: Guard
     step: Step
 
-    def without_cpu_backend(self) -> Answer:
+    def without_cpu_backend(self) -> Answer[Place]:
         made = [
             step
             for step in self.program.trace.of("process_group")
@@ -93,7 +93,7 @@ class StaticResident(Handle):
     step: Step
     obj: Obj
 
-    def moved_whole(self) -> Answer:
+    def moved_whole(self) -> Answer[Place]:
         for moved in self.program.trace.of("moved", before=self.step):
             same = moved.subject is not None and self.program.relation(moved.subject, self.obj) is Relation.SAME
             if same and moved["to"] == "cuda" and not self._moved_back(moved):
@@ -114,7 +114,7 @@ class StaticResident(Handle):
             for step in self.program.trace.of("moved", before=self.step, after=moved)
         )
 
-    def known_small(self) -> Answer:
+    def known_small(self) -> Answer[object]:
         total = size(self.program.machine, self.obj, repeats=MOST_LAYERS)
         if total is not None and total * BYTES < GIB:
             return yes(f"its {total} parameters take less than a GiB")

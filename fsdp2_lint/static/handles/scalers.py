@@ -25,7 +25,7 @@ class StaticScaler(Handle):
     obj: Obj
     path: Guard
 
-    def of_fsdp1(self) -> Answer:
+    def of_fsdp1(self) -> Answer[Place]:
         if self.step["scaler"].cls != Ext(FSDP1) or self.step["scaler"].facts["off"]:
             return self.program.excluded("it is no scaler of FSDP1, or is switched off")
         if not self.step["scaler"].facts["on"]:
@@ -47,7 +47,7 @@ class StaticScaler(Handle):
             if step.driven_before(self.step) and self.path.undriven.implies(step.guard.undriven)
         ]
 
-    def for_bfloat16(self) -> Answer:
+    def for_bfloat16(self) -> Answer[Place]:
         if not self.step["scaler"].facts["on"] or self.step["scaler"].cls == Ext(FSDP1):
             return self.program.excluded("it is switched off, or a scaler of FSDP1")
         shardings = self._shardings()

@@ -27,7 +27,7 @@ class StaticStarting(Handle):
     sharding: Step
     call: Step
 
-    def loaded_by_some(self) -> Answer:
+    def loaded_by_some(self) -> Answer[Place]:
         if StaticCollection(self.program, self.sharding).excluded_ranks().possibly:
             return self.program.excluded("the ranks that do not load it do not shard it either")
         for load in self.program.trace.of("loaded", before=self.sharding):
@@ -45,7 +45,7 @@ class StaticStarting(Handle):
             return yes(Place(load.when, f"loaded where {some.what[1]} only"))
         return self.program.nothing(self.obj, "loaded", before=self.call)
 
-    def seeded_by_rank(self) -> Answer:
+    def seeded_by_rank(self) -> Answer[Place]:
         built = self.obj.atom.facts.get("built")
         if built is None or self.obj.parent is not None or not has_parameters(self.program.machine, self.obj):
             return unknown(f"where {self.label} is built was not seen")
@@ -57,7 +57,7 @@ class StaticStarting(Handle):
         why = self._not_followed(seeds[-1])
         return unknown(why) if why else yes(Place(seeds[-1].when, "each rank sets a seed of its own here"))
 
-    def replicated(self) -> Answer:
+    def replicated(self) -> Answer[object]:
         mesh = self.sharding["options"].get("mesh")
         if mesh is None:
             if self.sharding["options_open"]:

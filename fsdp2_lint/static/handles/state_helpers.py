@@ -50,7 +50,7 @@ class StaticHelper:
         ]
         return many(() if self.step["tried"] else found, self._all_keywords(str(why or "")))
 
-    def _all_keywords(self, why: str) -> Answer:
+    def _all_keywords(self, why: str) -> Answer[Place]:
         return unknown(why) if why else self.program.excluded("all keywords of this call were seen")
 
     def _right_name(self, keyword: str, value: nodes.NodeNG) -> Fix | None:
@@ -68,7 +68,7 @@ class StaticHelper:
         edit = renamed(self.step.when.at.path, value, keyword, name)
         return Fix((edit,)) if edit is not None else None
 
-    def kept_on_gpu(self) -> Answer:
+    def kept_on_gpu(self) -> Answer[Place]:
         model = self.step.subject
         if model is None:
             return unknown("which model is gathered is not known")
@@ -86,7 +86,7 @@ class StaticHelper:
         devices = [step["device"] for step in trace.of("mesh")]
         return Const("gloo") in backends or any(device_kind(machine, device) == "other" for device in devices)
 
-    def _chosen(self, wanted: dict[str, bool], model: Obj | None = None) -> Answer:
+    def _chosen(self, wanted: dict[str, bool], model: Obj | None = None) -> Answer[Place]:
         """Are the options set like this, on a path on which the model is sharded? yes: Place where they are made."""
         why = ""
         for path, leaf in self.step["options"]:
@@ -107,7 +107,7 @@ class StaticHelper:
             for step, _ in self.program.units(model, *RELATED)
         )
 
-    def cold_with_gradients(self) -> Answer:
+    def cold_with_gradients(self) -> Answer[Place]:
         answers = [self._cold_with_gradients(each) for each in self.step["optimizers"]]
         if self.step.subject is None or not answers:
             return unknown("which optimizer is read is not known")
@@ -115,16 +115,16 @@ class StaticHelper:
             (answer for answer in answers if answer.surely), next((a for a in answers if a.possibly), answers[0])
         )
 
-    def _cold_with_gradients(self, optimizer: Obj) -> Answer:
+    def _cold_with_gradients(self, optimizer: Obj) -> Answer[Place]:
         cold = without_state(self.program, optimizer, self.step)
         if not cold.possibly:
-            return cold
+            return cold.denied()
         backward = self._live_backward(optimizer)
         if not backward.surely or not cold.surely:
-            return backward if not backward.surely else cold
+            return (backward if not backward.surely else cold).denied()
         return yes(Place(backward.what.when, self.program.label(optimizer)))
 
-    def _live_backward(self, optimizer: Obj) -> Answer:
+    def _live_backward(self, optimizer: Obj) -> Answer[Step]:
         """A backward through the model whose gradients nothing has cleared. yes: Step."""
         model = self.step.subject
         assert model is not None
@@ -145,7 +145,7 @@ class StaticHelper:
         why = self.program.escaped(model, after=backward, before=self.step)
         return unknown(why) if why else yes(backward)
 
-    def empty_here(self) -> Answer:
+    def empty_here(self) -> Answer[Place]:
         """A full dict that some ranks have nothing in, without the option that sends it to them."""
         for path, of_rank0 in self.step["missing_on"]:
             if not of_rank0 and not _of_ranks(path):
@@ -155,7 +155,7 @@ class StaticHelper:
             return self._chosen({"full_state_dict": True, "broadcast_from_rank0": False})
         return self.program.excluded("no part of the state dict is missing on some ranks, as far as it was followed")
 
-    def broadcasts_shards(self) -> Answer:
+    def broadcasts_shards(self) -> Answer[Place]:
         return self._chosen({"broadcast_from_rank0": True, "full_state_dict": False})
 
 
@@ -180,7 +180,7 @@ def _made(leaf: Value) -> Moment | None:
     return leaf.atom.facts.get("made") if isinstance(leaf, Obj) else None
 
 
-def without_state(program: Program, optimizer: Obj, at: Step) -> Answer:
+def without_state(program: Program, optimizer: Obj, at: Step) -> Answer[Moment]:
     """Has this optimizer, at this moment, surely no state? yes: Moment at which it is made."""
     made = next((step for step in program.trace.of("optimizer") if step.subject is optimizer), None)
     if made is None or not made["proven"] or "stateless" not in optimizer.atom.facts:

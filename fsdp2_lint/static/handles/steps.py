@@ -119,7 +119,7 @@ class StaticClip(Handle):
     step: Step
     obj: Obj
 
-    def used_before(self) -> Answer:
+    def used_before(self) -> Answer[Place]:
         """All its optimizers must have made their step, and none makes one before the next backward."""
         optimizers = list(self._optimizers())
         steps = [each for each in self.program.trace.of("stepped") if each.subject in optimizers]

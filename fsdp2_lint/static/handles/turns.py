@@ -25,7 +25,7 @@ class StaticPart(Handle):
     step: Step
     around: tuple[Obj, ...]
 
-    def ran_first(self) -> Answer:
+    def ran_first(self) -> Answer[Place]:
         for outer in self.around:
             if why := self.program.managed(outer) or self.program.escaped(outer, before=self.step):
                 return unknown(why)

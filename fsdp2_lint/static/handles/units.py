@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ...vocab.answers import Answer, unknown, yes
+from ...vocab.finding import Moment
 from ..relations import Relation, covers
 from ..trace import Step
 from ..values import BELOW, SLICE, ClassV, Ext, Obj
@@ -19,7 +20,7 @@ class StaticUnit(Handle):
     step: Step
     obj: Obj
 
-    def inside(self) -> Answer:
+    def inside(self) -> Answer[Moment]:
         may = ""
         whole = self.obj.parent if str(self.obj.item).startswith(BELOW) else None  # of "each module below"
         for earlier, outer, relation in self.program.touching(self.obj):
@@ -38,14 +39,14 @@ class StaticUnit(Handle):
     def _from_one_call(self, earlier: Step) -> bool:
         return earlier.place == self.step.place or earlier.same_call(self.step)
 
-    def _each_below(self) -> Answer:
+    def _each_below(self) -> Answer[Moment]:
         """``for m in model.modules()`` visits the model itself first, then its parts."""
         asked = self.step.guard.blurred or [
             formula for formula, _ in self.step.guard.literals if speaks_of(formula, self.obj)
         ]
         return unknown("the filter over modules() may match nested modules") if asked else yes(self.step.when)
 
-    def repeated(self) -> Answer:
+    def repeated(self) -> Answer[Moment]:
         may = ""
         address = self.program.machine.address
         for earlier, other, relation in self.program.touching(self.obj):
@@ -64,7 +65,7 @@ class StaticUnit(Handle):
                 may = f"whether {self.label} is the module that {earlier.when.at} shards is not known"
         return unknown(may) if may else self.program.nothing(self.obj, "sharded")
 
-    def container_without_forward(self) -> Answer:
+    def container_without_forward(self) -> Answer[str]:
         if self.step["listed"]:
             return self.program.excluded("it is given a list of modules")
         if self.step.guard.blurred:

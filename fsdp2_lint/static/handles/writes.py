@@ -18,7 +18,7 @@ class StaticWrite(Handle):
     step: Step
     obj: Obj
 
-    def lost(self) -> Answer:
+    def lost(self) -> Answer[Place]:
         for formula, truth in self.step.guard.literals:
             if not truth and formula[0] == "truth" and isinstance(formula[1], tuple) and formula[1][0] == "dtensor":
                 return self.program.excluded("the program asked, and writes to what is no DTensor")

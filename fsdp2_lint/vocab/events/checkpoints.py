@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from ..answers import Answer
+from ..finding import Place
 from ..handles import Model, Payload
 from .base import Event
 
@@ -13,7 +14,7 @@ from .base import Event
 class LoadTarget(Protocol):
     """What a load of DCP is to fill."""
 
-    def receives_nothing(self) -> Answer:
+    def receives_nothing(self) -> Answer[str]:
         """Is there nothing in it that a load could fill? yes: what it is, in words."""
 
 
@@ -51,13 +52,13 @@ class Fsdp1ContextUsed(Event):  # a class method of FSDP1 is applied to a model;
 class AsyncSave(Protocol):
     """A save that goes on in the background."""
 
-    def dropped(self) -> Answer:
+    def dropped(self) -> Answer[Place]:
         """Does nothing ever wait for its end? yes: Place, what becomes of the future."""
 
-    def overtaken(self) -> Answer:
+    def overtaken(self) -> Answer[Place]:
         """Does the next save start before anything waited for this one? yes: Place of the next save."""
 
-    def shares_group(self) -> Answer:
+    def shares_group(self) -> Answer[Place]:
         """Does training go on, meanwhile, through the process group that it uses? yes: Place of the training."""
 
 
@@ -69,7 +70,7 @@ class AsyncSaved(Event):  # dcp.async_save, once it is known what becomes of it;
 class Keys(Protocol):
     """The keys of what is written."""
 
-    def prefixed(self) -> Answer:
+    def prefixed(self) -> Answer[Place]:
         """Is the name of a wrapper in them? yes: Place where it is put on, the name or such a key."""
 
 
@@ -82,7 +83,7 @@ class KeysWritten(Event):  # a state dict is written, by torch.save or DCP; S R
 class RoundTrip(Protocol):
     """A checkpoint that this job has written and reads again."""
 
-    def changed(self) -> Answer:
+    def changed(self) -> Answer[Place]:
         """Do this rank's values come back changed? yes: Place of the save, which values and how."""
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from ..answers import Answer
+from ..finding import Place
 from .base import Event
 
 
@@ -15,10 +16,10 @@ class Composition(Protocol):
     @property
     def label(self) -> str: ...
 
-    def sharded_before(self) -> Answer:
+    def sharded_before(self) -> Answer[Place]:
         """Was it, or a part of it, sharded before? yes: that call."""
 
-    def outermost(self) -> Answer:
+    def outermost(self) -> Answer[Place]:
         """Is it the whole model, and not one block of it? yes: where it is."""
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from ..answers import Answer
+from ..finding import Place
 from ..handles import Model
 from .base import Event
 
@@ -13,7 +14,7 @@ from .base import Event
 class Batch(Protocol):
     """The input of a forward that a backward follows."""
 
-    def same_on_every_rank(self) -> Answer:
+    def same_on_every_rank(self) -> Answer[Place]:
         """Does each rank of one data-parallel mesh get this very batch? yes: Place where it comes from."""
 
 
@@ -30,7 +31,7 @@ class BatchTrained(Event):  # a sharded model is called with a batch that it is 
 class Epochs(Protocol):
     """How often a loader of training data is gone through."""
 
-    def same_order(self) -> Answer:
+    def same_order(self) -> Answer[Place]:
         """Does its DistributedSampler shuffle alike in each of several epochs? yes: Place where it is made."""
 
 

@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from ..answers import Answer
+from ..finding import Place
 from .base import Event
 
 
 class Handler(Protocol):
     """An ``except`` around a forward or backward."""
 
-    def swallows(self) -> Answer:
+    def swallows(self) -> Answer[Place]:
         """Does it take an error of one rank, and does the loop go on? yes: Place of what it stands around."""
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from ..answers import Answer, Many
-from ..finding import Fix, Moment
+from ..finding import Fix, Moment, Place
 from ..handles import Model
 from ..live import Leftover
 from .base import Event, LiveModelEvent, LiveUnitEvent
@@ -18,10 +18,10 @@ class Weight(Protocol):
     @property
     def label(self) -> str: ...
 
-    def sharded(self) -> Answer:
+    def sharded(self) -> Answer[Moment]:
         """Does it belong to a group? yes: Moment of the call that made it."""
 
-    def gathered(self) -> Answer:
+    def gathered(self) -> Answer[object]:
         """Is its group gathered at that moment?"""
 
 
@@ -41,7 +41,7 @@ class Choice(Protocol):
     @property
     def label(self) -> str: ...
 
-    def differs(self) -> Answer:
+    def differs(self) -> Answer[Place]:
         """Do ranks decide it differently? yes: Place of the condition, with what it depends on."""
 
 
@@ -51,7 +51,7 @@ class Part(Protocol):
     @property
     def label(self) -> str: ...
 
-    def ran_first(self) -> Answer:
+    def ran_first(self) -> Answer[Place]:
         """Did it run before its root ever had, which runs later? yes: Place of that call of the root."""
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from ..answers import Answer
-from ..finding import Fix
+from ..finding import Fix, Place
 from .base import Event
 
 
@@ -16,10 +16,10 @@ class AskedModel(Protocol):
     @property
     def label(self) -> str: ...
 
-    def lacks_it(self) -> Answer:
+    def lacks_it(self) -> Answer[Place]:
         """Is it always sharded by FSDP2 here, and without this method? yes: Place of the call that sharded it."""
 
-    def goes_on(self) -> Answer:
+    def goes_on(self) -> Answer[Place]:
         """Does the program go on without the method, as with hasattr and getattr? yes: Place of the question."""
 
 

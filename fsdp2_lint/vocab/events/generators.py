@@ -23,7 +23,7 @@ class Spent:
 class Generator(Protocol):
     """What one call of ``model.parameters()`` returned."""
 
-    def spent(self) -> Answer:
+    def spent(self) -> Answer[Spent]:
         """Has it been read to its end before? yes: Spent."""
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from ..answers import Answer, Many
-from ..finding import Moment
+from ..finding import Moment, Place
 from .base import Event
 
 
@@ -16,22 +16,22 @@ class Grouping(Protocol):
     @property
     def label(self) -> str: ...
 
-    def made(self) -> Answer:
+    def made(self) -> Answer[Moment]:
         """Where was it sharded? yes: Moment."""
 
     def tied_elsewhere(self) -> Many[tuple[str, Moment]]:
         """Its parameters that another group has taken already: (name, that earlier call)."""
 
-    def mixed_dtypes(self) -> Answer:
+    def mixed_dtypes(self) -> Answer[str]:
         """Do its trainable parameters differ in dtype? yes: the dtypes, in words."""
 
     def ignored_names(self) -> Many[str]:
         """Strings in ``ignored_params``, where only parameters count."""
 
-    def ignored_trained(self) -> Answer:
+    def ignored_trained(self) -> Answer[Place]:
         """Are parameters in ``ignored_params`` trained, and nothing reduces their gradients? yes: the optimizer."""
 
-    def empty_shards(self) -> Answer:
+    def empty_shards(self) -> Answer[Place]:
         """Do some ranks hold nothing of a parameter that matters? yes: the call, and which parameters."""
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from ..answers import Answer, Many
-from ..finding import Place
+from ..finding import Moment, Place
 from .base import Event
 
 
@@ -16,13 +16,13 @@ class Fresh(Protocol):
     @property
     def label(self) -> str: ...
 
-    def uninitialised(self) -> Answer:
+    def uninitialised(self) -> Answer[tuple[Moment, list[str]]]:
         """Did ``to_empty`` allocate parameters that nothing has written since? yes: (Moment, names)."""
 
     def written_in_other_runs(self) -> Many[Place]:
         """Where other runs of the program write the parameters, and this one does not."""
 
-    def unrestored_buffers(self) -> Answer:
+    def unrestored_buffers(self) -> Answer[tuple[Moment, list[str]]]:
         """The same for buffers. yes: (Moment, names)."""
 
 
@@ -51,7 +51,7 @@ class Hollow(Protocol):
     @property
     def label(self) -> str: ...
 
-    def left_on_meta(self) -> Answer:
+    def left_on_meta(self) -> Answer[Place]:
         """Does nothing give it memory before it runs? yes: Place of its making."""
 
     def sharded_at(self) -> Many[Place]:
@@ -76,7 +76,7 @@ class Initialised(Protocol):
     @property
     def label(self) -> str: ...
 
-    def without_reset_parameters(self) -> Answer:
+    def without_reset_parameters(self) -> Answer[Place]:
         """Does its class not have that method? yes: Place of the class, where that is known."""
 
 
@@ -92,7 +92,7 @@ class ResetCalled(Event):  # reset_parameters is called on a sharded model, or o
 class Write(Protocol):
     """A write to a parameter through a slice of it, or through its ``data``."""
 
-    def lost(self) -> Answer:
+    def lost(self) -> Answer[Place]:
         """Is the parameter sharded by then, so that nothing reaches it? yes: Place of the sharding."""
 
 
@@ -112,13 +112,13 @@ class Starting(Protocol):
     @property
     def label(self) -> str: ...
 
-    def loaded_by_some(self) -> Answer:
+    def loaded_by_some(self) -> Answer[Place]:
         """Have only some ranks loaded it, and do the others never get these weights? yes: Place of the load."""
 
-    def seeded_by_rank(self) -> Answer:
+    def seeded_by_rank(self) -> Answer[Place]:
         """Has each rank drawn other weights, which nothing replaces? yes: Place of the seed."""
 
-    def replicated(self) -> Answer:
+    def replicated(self) -> Answer[object]:
         """Is it sharded on a mesh with replicas (HSDP)?"""
 
 

@@ -17,35 +17,35 @@ class Converted(Protocol):
     @property
     def label(self) -> str: ...
 
-    def converted(self) -> Answer:
+    def converted(self) -> Answer[Place]:
         """Is it a module of FSDP2 in the runs that come here? yes: Place of the call."""
 
 
 class Tested(Converted, Protocol):
     """A module of which the program asks whether FSDP1 wraps it."""
 
-    def neglected(self) -> Answer:
+    def neglected(self) -> Answer[Place]:
         """Does the answer keep from it what a module of FSDP2 needs? yes: Place, and what in words."""
 
 
 class Gathering(Converted, Protocol):
     """A module whose parameters begin to be gathered, while nobody keeps the handle to wait for them."""
 
-    def used_too_early(self) -> Answer:
+    def used_too_early(self) -> Answer[Place]:
         """Does something use them before the hooks wait? yes: Place of that."""
 
 
 class Use(Protocol):
     """A name, a keyword or a method of torch at a place that needs it."""
 
-    def absent(self, version: Version) -> Answer:
+    def absent(self, version: Version) -> Answer[Place]:
         """Does this version lack it? yes: Place, and since when it is there (or no more) in words."""
 
 
 class Wrapper(Protocol):
     """A call of FSDP1's class."""
 
-    def alternative(self) -> Answer:
+    def alternative(self) -> Answer[Place]:
         """Does the program know how to shard with FSDP2 instead? yes: Place."""
 
     def arguments(self) -> Many[Place]:

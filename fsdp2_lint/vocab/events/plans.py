@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from ..answers import Answer
-from ..finding import Fix
+from ..finding import Fix, Place
 from ..handles import Model, Unit
 from .base import Event, LiveUnitEvent
 
@@ -48,7 +48,7 @@ class UnitReady(LiveUnitEvent):  # the first forward of its model begins, and no
 class Offload(Protocol):
     """Parameters on the CPU, and the process group that reduces them."""
 
-    def without_cpu_backend(self) -> Answer:
+    def without_cpu_backend(self) -> Answer[Place]:
         """Is there no backend for CPU tensors? yes: Place of the group's making, and the backend that there is."""
 
 
@@ -68,10 +68,10 @@ class Resident(Protocol):
     @property
     def label(self) -> str: ...
 
-    def moved_whole(self) -> Answer:
+    def moved_whole(self) -> Answer[Place]:
         """Do all of its parameters lie on a GPU, not cut? yes: Place of the move, and how, in words."""
 
-    def known_small(self) -> Answer:
+    def known_small(self) -> Answer[object]:
         """Are they known to take less than a GiB? What the witness cannot count is not."""
 
 

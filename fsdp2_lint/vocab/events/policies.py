@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from ..answers import Answer
+from ..finding import Place
 from .base import Event
 
 
@@ -15,10 +16,10 @@ class Options(Protocol):
     @property
     def label(self) -> str: ...
 
-    def refused(self) -> Answer:
+    def refused(self) -> Answer[Place]:
         """Does ``fully_shard`` refuse the mesh or the number of ranks? yes: where that is made, and why."""
 
-    def swapped(self) -> Answer:
+    def swapped(self) -> Answer[Place]:
         """Are the dimensions of an HSDP mesh named in the order (shard, replicate)? yes: where it is made."""
 
 
@@ -28,16 +29,16 @@ class Policy(Protocol):
     @property
     def label(self) -> str: ...
 
-    def other_precision(self) -> Answer:
+    def other_precision(self) -> Answer[Place]:
         """Do its layers get tensors of another dtype than its parameters have? yes: the call that makes them so."""
 
-    def other_offloading(self) -> Answer:
+    def other_offloading(self) -> Answer[Place]:
         """Do calls before it have another ``offload_policy``? yes: the first of them."""
 
-    def other_mesh(self) -> Answer:
+    def other_mesh(self) -> Answer[Place]:
         """Have the blocks of its model another mesh? yes: the first call on them."""
 
-    def replicas_forgotten(self) -> Answer:
+    def replicas_forgotten(self) -> Answer[Place]:
         """Has its mesh a dimension of replicas that nothing uses? yes: where it is made, and the dimension."""
 
 
@@ -47,7 +48,7 @@ class Resharding(Protocol):
     @property
     def label(self) -> str: ...
 
-    def never(self) -> Answer:
+    def never(self) -> Answer[Place]:
         """Does every group keep them after forward, by the source's own word? yes: the last such call."""
 
 

@@ -30,7 +30,7 @@ class MasterWeights(Protocol):
     @property
     def label(self) -> str: ...
 
-    def low_precision(self) -> Answer:
+    def low_precision(self) -> Answer[Place]:
         """Are these weights and its own states of 16 bits? yes: Place where the weights are, the dtype."""
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from ..answers import Answer
+from ..finding import Place
 from .base import Event
 
 
@@ -15,13 +16,13 @@ class Replacement(Protocol):
     @property
     def label(self) -> str: ...
 
-    def hooks_lost(self) -> Answer:
+    def hooks_lost(self) -> Answer[Place]:
         """Were gradient hooks registered on the old ones, and is the model trained? yes: where, and which."""
 
-    def attributes_lost(self) -> Answer:
+    def attributes_lost(self) -> Answer[Place]:
         """Is an attribute read that was set on the old ones? yes: where it is read, and its name."""
 
-    def aliases_used(self) -> Answer:
+    def aliases_used(self) -> Answer[Place]:
         """Are the old ones used, as those of the model? yes: where, and for what."""
 
 

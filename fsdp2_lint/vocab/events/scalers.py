@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from ..answers import Answer
-from ..finding import Moment
+from ..finding import Moment, Place
 from .base import Event
 
 
@@ -16,10 +16,10 @@ class Scaler(Protocol):
     @property
     def label(self) -> str: ...
 
-    def of_fsdp1(self) -> Answer:
+    def of_fsdp1(self) -> Answer[Place]:
         """Is it FSDP1's, on weights that FSDP2 shards? yes: Place of the call that shards."""
 
-    def for_bfloat16(self) -> Answer:
+    def for_bfloat16(self) -> Answer[Place]:
         """Is all computed in bf16, and the scaler on? yes: Place where bf16 is chosen."""
 
 

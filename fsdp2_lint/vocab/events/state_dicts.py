@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from ..answers import Answer, Many
-from ..finding import Fix, Moment
+from ..finding import Fix, Moment, Place
 from ..handles import Model
 from .base import Event
 
@@ -34,7 +34,7 @@ class Gathering(Protocol):
     @property
     def name(self) -> str: ...
 
-    def kept_on_gpu(self) -> Answer:
+    def kept_on_gpu(self) -> Answer[Place]:
         """Do the full tensors stay on the GPU? yes: Place where the options are made."""
 
 
@@ -44,7 +44,7 @@ class OptimizerReading(Protocol):
     @property
     def name(self) -> str: ...
 
-    def cold_with_gradients(self) -> Answer:
+    def cold_with_gradients(self) -> Answer[Place]:
         """Has an optimizer no state, and its parameters gradients? yes: Place of the backward, the optimizer."""
 
 
@@ -54,10 +54,10 @@ class Setting(Protocol):
     @property
     def name(self) -> str: ...
 
-    def empty_here(self) -> Answer:
+    def empty_here(self) -> Answer[Place]:
         """Is a full state dict missing on some ranks that nothing sends it to? yes: Place, the ranks in words."""
 
-    def broadcasts_shards(self) -> Answer:
+    def broadcasts_shards(self) -> Answer[Place]:
         """Does it broadcast from rank 0 what is not asked for as a full state dict? yes: Place of the options."""
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from ..answers import Answer, Many
-from ..finding import Moment
+from ..finding import Moment, Place
 from .base import Event
 
 
@@ -26,7 +26,7 @@ class Clipped(Protocol):
     @property
     def label(self) -> str: ...
 
-    def used_before(self) -> Answer:
+    def used_before(self) -> Answer[Place]:
         """Have its optimizers made their step since the last backward? yes: Place of the step."""
 
 

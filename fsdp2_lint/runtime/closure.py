@@ -1,0 +1,15 @@
+"""The one place of the runtime monitor that closes the world.
+
+A job is one run, and its hooks and live objects show all of it on this rank: what they were looked at for and did not
+show was not there. Each closure says what was looked at. What a missing hook could have seen is unknown, and the
+session says so when it starts.
+"""
+
+from __future__ import annotations
+
+from ..vocab.answers import Closed, No, no
+
+
+def looked(fact: str) -> No:
+    """No: ``fact`` says what was seen on this rank instead."""
+    return no(Closed(fact=fact))
