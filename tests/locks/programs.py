@@ -41,7 +41,7 @@ class Program:
     name: str
     clause: str
     good: bool
-    files: Mapping[str, str] = field(repr=False)
+    files: Mapping[str, str] = field(repr=False, hash=False)
     target: Version | None = None
 
     def __str__(self) -> str:
