@@ -45,6 +45,13 @@ class Containers(Names):
         key = self.eval(node.slice)
         return self.over(container, lambda leaf: self.get_item(leaf, key, node))
 
+    def eval_Slice(self: Interpreter, node: nodes.Slice) -> Value:
+        """One of several indices in a row, as in ``x[:, 1:]``."""
+        for part in (node.lower, node.upper, node.step):
+            if part is not None:
+                self.eval(part)
+        return unknown("a slice")
+
     def sliced(self: Interpreter, leaf: Value, node: nodes.Slice) -> Value:
         whole = node.lower is None and node.upper is None and node.step is None
         backwards = isinstance(node.step, nodes.UnaryOp) and node.lower is None and node.upper is None

@@ -49,7 +49,7 @@ class Expressions(Containers):
     def eval(self: Interpreter, node: nodes.NodeNG) -> Value:
         self.tick()
         method = getattr(self, f"eval_{type(node).__name__}", None)
-        return method(node) if method else unknown(type(node).__name__.lower())
+        return method(node) if method else self.havoc(node)
 
     def eval_Const(self: Interpreter, node: nodes.Const) -> Value:
         return Const(node.value)

@@ -11,14 +11,15 @@ from ..choices import choose
 from ..guards import TOP
 from ..store import Entries, Items
 from ..values import EACH, Const, DictV, ListV, Obj, ParamV, TupleV, Value, unknown
-from .machine import Machine
+from .call import Call
+from .havoc import Havoc
 from .registries import counters
 
 if TYPE_CHECKING:
     from .interpreter import Interpreter
 
 
-class Targets(Machine):
+class Targets(Havoc):
     def bind_local(self: Interpreter, name: str, value: Value) -> None:
         frame = self.frame
         if frame.func is None or name in self.outer_names(frame):
@@ -64,6 +65,8 @@ class Targets(Machine):
             self.unpack(target, value)
         elif isinstance(target, nodes.Starred):
             self.assign(target.value, value)
+        else:
+            self.havoc(target)
 
     def rest(self: Interpreter, guard: Any, old: Value) -> list[Any]:
         """The old value, on the paths where ``guard`` does not hold."""
@@ -193,7 +196,26 @@ class Targets(Machine):
         if isinstance(target, nodes.Subscript):
             container, key = self.eval(target.value), self.eval(target.slice)
             for _, leaf in self.alternatives(container):
-                if isinstance(leaf, DictV):
-                    entries = self.entries(leaf)
-                    kept = tuple(entry for entry in entries.entries if entry[0] != key)
-                    self.store.put(leaf.id, replace(entries, entries=kept))
+                self.delete_item(leaf, key, target)
+        elif isinstance(target, nodes.DelName):
+            self.bind_local(target.name, unknown(f"{target.name}, which is deleted"))
+        elif isinstance(target, (nodes.Tuple, nodes.List)):
+            for part in target.elts:
+                self.delete(part)
+        else:  # an attribute: a module without that part is another one
+            self.havoc(target)
+
+    def delete_item(self: Interpreter, leaf: Value, key: Value, node: nodes.NodeNG) -> None:
+        if isinstance(leaf, DictV):
+            entries = self.entries(leaf)
+            kept = tuple(entry for entry in entries.entries if entry[0] != key)
+            self.store.put(leaf.id, replace(entries, entries=kept))
+        elif isinstance(leaf, ListV):
+            held = self.items(leaf)
+            known = held.exact and isinstance(key, Const) and isinstance(key.value, int)
+            items = list(held.items)
+            if known and isinstance(key, Const) and -len(items) <= key.value < len(items):
+                del items[key.value]
+            self.store.put(leaf.id, replace(held, items=tuple(items), exact=known))
+        elif isinstance(leaf, Obj):
+            self.opened("del", Call(self, node, [leaf]))
