@@ -57,6 +57,8 @@ class Conditions(Expressions):
             parts = []
             for op, right_node in node.ops:
                 right = self.eval(right_node)
+                if op not in ("is", "is not"):
+                    self.operated(node, op, left, right)
                 parts.append(self.compared(op, left, right))
                 left = right
             return both(parts)

@@ -22,6 +22,7 @@ from ..values import (
     Ext,
     ListV,
     Loaded,
+    ModRef,
     Obj,
     StateDict,
     StateTensor,
@@ -88,6 +89,8 @@ class Containers(Names):
             return self.list_item(self.listing(leaf), key)
         if isinstance(leaf, DictV):
             return self.dict_item(leaf, key)
+        if isinstance(leaf, ModRef):
+            return self.member(leaf.module, key.value) if isinstance(key, Const) else unknown("a global", kind="opaque")
         if isinstance(leaf, Ext) and leaf.qname == "os.environ":
             return self.environment(key)
         if isinstance(leaf, StateDict):

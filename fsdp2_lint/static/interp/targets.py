@@ -10,7 +10,7 @@ from astroid import nodes
 from ..choices import choose
 from ..guards import TOP
 from ..store import Entries, Items
-from ..values import EACH, Const, DictV, ListV, Obj, ParamV, TupleV, Value, unknown
+from ..values import EACH, ClassV, Const, DictV, Ext, ListV, ModRef, Obj, ParamV, TupleV, Value, unknown
 from .call import Call
 from .havoc import Havoc
 from .registries import counters
@@ -59,6 +59,8 @@ class Targets(Havoc):
                         self.emit("zeroed", target, model if isinstance(model, Obj) else None)
                 elif isinstance(leaf, ParamV):
                     self.overwritten(leaf, target, target.attrname)
+                else:
+                    self.patch(leaf, target.attrname, value, target, guard)
         elif isinstance(target, nodes.Subscript):
             self.set_item(self.eval(target.value), self.eval(target.slice), value, target)
         elif isinstance(target, (nodes.Tuple, nodes.List)):
@@ -67,6 +69,20 @@ class Targets(Havoc):
             self.assign(target.value, value)
         else:
             self.havoc(target)
+
+    def patch(self: Interpreter, leaf: Value, name: str, value: Value, node: nodes.NodeNG, path: Any = TOP) -> None:
+        """An attribute of a file, a class or another package is set; what the latter keeps is in its hands."""
+        if isinstance(leaf, ModRef):
+            new = value if path is TOP else choose([(path, value), *self.rest(path, self.member(leaf.module, name))])
+            self.store.put((leaf.module, name), self.begun(f".{name}", new))
+        elif isinstance(leaf, ClassV):
+            self.patched.add(name)
+            self.store.put((leaf, name), value)
+        elif isinstance(leaf, Ext):
+            self.patched.add(name)
+            self.store.put((leaf, name), value)
+            if not self.harmless(leaf.qname):
+                self.keep(leaf.qname, value, node)
 
     def rest(self: Interpreter, guard: Any, old: Value) -> list[Any]:
         """The old value, on the paths where ``guard`` does not hold."""
@@ -128,6 +144,10 @@ class Targets(Havoc):
                     self.store.put(leaf.id, replace(held, items=replaced))
             elif isinstance(leaf, Obj):
                 self.stored_item(leaf, key, value, node)
+            elif isinstance(leaf, ModRef) and isinstance(key, Const):
+                self.patch(leaf, str(key.value), value, node, guard)
+            elif isinstance(leaf, (ModRef, Ext)):
+                self.keep("what keeps an item", value, node)
             elif isinstance(leaf, ParamV):
                 self.overwritten(leaf, node)
 
