@@ -83,4 +83,4 @@ class Bounds(Iteration):
     def blur(self: Interpreter, func: Func, handed: list[Value]) -> None:
         """A function that is not run was handed these."""
         names = self.project.relevance.mentioned(func.module, func.node)
-        self.open_data(handed, f"{func.name}() may change it", names)
+        self.open_data(handed, f"{func.name}() may change", names)

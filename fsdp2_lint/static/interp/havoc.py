@@ -8,13 +8,12 @@ then on, whatever it binds is unknown, and whoever waits for what it returns or 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from astroid import nodes
 
 from ..store import Entries, Items
-from ..values import Bound, Const, DictV, Func, ListV, Obj, Partial, Value, unknown
+from ..values import Bound, Cond, Const, DictV, Func, ListV, Obj, Partial, Rank, Text, Value, unknown
 from .call import Call
 from .machine import FALL, RETURN, Machine
 
@@ -31,7 +30,6 @@ class Havoc(Machine):
         who = why or f"a {type(node).__name__} that is not understood"
         held = [self.lookup(name) for name in sorted(names_read(node))]
         self.opened(who, Call(self, node, [*held, *self.behind(held)]))
-        self.open_data(held, f"{who} may change it")
         for frame in (*self.frames, *self.suspended):
             self.unfinished.add(frame.id)
         self.rebound(node)
@@ -68,9 +66,11 @@ class Havoc(Machine):
     def open_up(self: Interpreter, held: ListV | DictV, why: str) -> None:
         contents = self.store.get(held.id)
         if isinstance(contents, Items) and not contents.open_why:
-            self.store.put(held.id, replace(contents, exact=False, open_why=why))
+            items = tuple((path, perhaps_other(item, why)) for path, item in contents.items)
+            self.store.put(held.id, Items(items, False, why))
         elif isinstance(contents, Entries) and not contents.open_why:
-            self.store.put(held.id, replace(contents, open_why=why))
+            entries = tuple((key, path, perhaps_other(item, why)) for key, path, item in contents.entries)
+            self.store.put(held.id, Entries(entries, why))
 
     def rebound(self: Interpreter, node: nodes.NodeNG) -> None:
         """What a piece of code binds: its names, and attributes and items of what its names hold."""
@@ -114,6 +114,11 @@ class Havoc(Machine):
             for key, value in list(self.store.state.items())
             if isinstance(key, tuple) and key[0] in scopes and (names is None or key[1] in names)
         ]
+
+
+def perhaps_other(item: Value, why: str) -> Value:
+    """A number or a text in a container may be another one now; which objects it holds is open anyway."""
+    return unknown(f"a value that {why}") if isinstance(item, (Const, Cond, Rank, Text)) else item
 
 
 def names_read(node: nodes.NodeNG) -> set[str]:

@@ -40,6 +40,7 @@ class Escapes(Membership):
         if self.asked():  # what stands here may be the other side of what only some ranks do
             self.emit("unseen", call.node, None, who=who)
         self.escape(call, who, receiver, names)
+        self.open_data([*call.all, *([receiver] if receiver is not None else [])], f"{who} may change", names)
 
     def keep(self: Interpreter, who: str, value: Value, node: nodes.NodeNG) -> None:
         """Code that is not seen keeps a value: it may change it now, and whenever such code runs again."""
