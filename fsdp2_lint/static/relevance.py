@@ -22,14 +22,14 @@ Part = tuple["Module", nodes.NodeNG]
 # Names that build a model or an optimizer, ask for a rank, or do what no reading can follow.
 _TELLING = frozenset(
     """optim dist distributed fully_shard environ getenv from_pretrained from_config instantiate setattr exec eval
-    import_module get_model build_model register_module add_module to_empty compile requires_grad requires_grad_
+    globals import_module get_model build_model register_module add_module to_empty compile requires_grad requires_grad_
     model models module layers layer blocks block transformer decoder encoder backbone modules named_modules children
     named_children parameters named_parameters state_dict load_state_dict
     set_device set_default_device init_device_mesh DeviceMesh init_process_group safetensors checkpoint
     DataLoader DistributedSampler set_epoch manual_seed""".split()
 )
 _TELLING_PARTS = ("get_rank", "local_rank", "global_rank", "optimizer", "fsdp", "world_size")
-_DYNAMIC = frozenset({"getattr", "setattr", "vars", "__dict__", "eval", "exec"})
+_DYNAMIC = frozenset({"getattr", "setattr", "vars", "__dict__", "eval", "exec", "globals"})
 _DEVICE = frozenset({"cuda", "device", "to_device"})  # these only matter as long as no device was used
 _TORCH_PARTS = ("torch.distributed", "torch.nn", "torch.optim", "torch.multiprocessing")
 _BUILDING = frozenset({"__init__", "__new__", "__post_init__"})

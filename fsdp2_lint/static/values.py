@@ -127,6 +127,7 @@ class Func:
     node: nodes.FunctionDef | nodes.Lambda
     closure: int = 0
     owner: ClassV | None = None
+    around: str = ""  # what wraps it, and was not followed
 
     @property
     def name(self) -> str:

@@ -206,26 +206,11 @@ exec("touch(it)")
 touch(vars(it))
 touch @ it
 it.register(touch) if False else touch << it""".splitlines()
-KEPT = "an attribute or item of foreign code keeps it"
-OPERATOR = "an operator of an unknown object gets it"
-NOT_YET = {
-    "touch(lambda: it)": "what a lambda closes over does not escape with it",
-    "mystery_lib.it = it": KEPT,
-    'mystery_lib.registry["it"] = it': KEPT,
-    "decorated(it)": "a decorator of another package is taken to keep the function",
-    "functools.reduce(lambda _, each: touch(each), [it], None)": "reduce() does not enter the lambda it is given",
-    'exec("touch(it)")': "exec and eval see every local",
-    "touch(vars(it))": "the dict of vars() is taken for unconnected with the object",
-    "touch @ it": OPERATOR,
-    "it.register(touch) if False else touch << it": OPERATOR,
-}
 
 
 @pytest.mark.parametrize(("code", "name"), [("FSDP303", "model"), ("FSDP601", "optimizer")])
 @pytest.mark.parametrize("form", HANDED)
-def test_however_it_is_handed_over(form: str, code: str, name: str, request: pytest.FixtureRequest) -> None:
-    if form in NOT_YET:
-        request.applymarker(pytest.mark.xfail(strict=True, reason=NOT_YET[form]))
+def test_however_it_is_handed_over(form: str, code: str, name: str) -> None:
     lines = [line.replace(name, "it") for line in FAULTY[code]]
     at = next(at for at, line in enumerate(lines) if line.startswith("it = ")) + 1
     seen = analyse(script("\n".join([*lines[:at], form, *lines[at:]]), HELPERS))
@@ -245,7 +230,6 @@ def test_a_part_of_the_model_is_enough(part: str) -> None:
     assert "FSDP301" not in seen.codes
 
 
-@pytest.mark.xfail(strict=True, reason="whoever has the groups can exchange the parameters")
 @pytest.mark.parametrize("form", ["touch(it.param_groups)", "for group in it.param_groups: touch(group)"])
 def test_the_groups_of_the_optimizer_are_enough(form: str) -> None:
     lines = [line.replace("optimizer", "it") for line in FAULTY["FSDP601"]]

@@ -16,7 +16,6 @@ import pytest
 from fsdp2_lint.lint import lint
 from fsdp2_lint.static.interp.interpreter import Interpreter
 from fsdp2_lint.static.torch_model.tables import EXTERNALS, METHODS
-from fsdp2_lint.static.values import unknown
 
 ROOT = Path(__file__).parents[2]
 SHAPES = ("modules_filter", "strategy_registry", "trainer_class", "helper_kwargs", "hf_lora")
@@ -31,16 +30,6 @@ HANDLERS = {
     f"{kind}:{function.__name__}": (table, [name for name, value in table.items() if value is function])
     for kind, table in (("external", EXTERNALS), ("method", METHODS))
     for function in dict.fromkeys(table.values())
-}
-NOT_YET = {
-    "exec_Expr": "301 and 101 in strategy_registry: a statement that is skipped opens nothing",
-    "exec_For": "301 everywhere but in modules_filter: a statement that is skipped opens nothing",
-    "exec_If": "301 in helper_kwargs and modules_filter: a statement that is skipped opens nothing",
-    "external:is_instance": "701 in trainer_class and hf_lora, 302 and 306 in modules_filter",
-    "external:collective": "801 in examples/good/project: broadcast_object_list() is taken for harmless",
-    "external:set_device": "101 in all of tests/projects: a function of torch is taken for harmless",
-    "method:to_empty": "202 in all that use it: a method of torch is taken for harmless",
-    "method:moved": "301 in trainer_class: model.to() no longer returns the model",
 }
 
 
@@ -59,30 +48,21 @@ def findings(programs: list[Path]) -> list[str]:
     return found
 
 
-def expect_xfail(request: pytest.FixtureRequest, name: str) -> None:
-    if name in NOT_YET:
-        request.applymarker(pytest.mark.xfail(strict=True, reason=NOT_YET[name], raises=AssertionError))
-
-
 def test_the_programs_are_clean_with_everything_in_place() -> None:
     assert findings(GOOD) == []
 
 
 @pytest.mark.parametrize("name", FEATURES)
-def test_a_feature_is_missing(name: str, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
+def test_a_feature_is_missing(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The interpreter's own way with a node of a kind that it does not know."""
-    expect_xfail(request, name)
     owner = next(cls for cls in Interpreter.__mro__ if name in vars(cls))
     monkeypatch.delattr(owner, name)
     assert findings(GOOD) == []
 
 
 @pytest.mark.parametrize("name", HANDLERS)
-def test_a_function_of_torch_is_missing(
-    name: str, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
-) -> None:
-    """It returns something of which nothing is known."""
-    expect_xfail(request, name)
+def test_a_function_of_torch_is_missing(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A call of it is one of which nothing is known."""
     table, names = HANDLERS[name]
     for each in names:
         monkeypatch.setitem(table, each, opaque())  # type: ignore[arg-type]
@@ -91,4 +71,8 @@ def test_a_function_of_torch_is_missing(
 
 
 def opaque() -> Callable[..., Any]:
-    return lambda *_: unknown("not there", kind="opaque")
+    def not_known(machine: Interpreter, *handed: Any) -> Any:
+        *receiver, call = handed
+        return machine.not_known(machine.called_name, call, *receiver)
+
+    return not_known

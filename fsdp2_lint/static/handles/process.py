@@ -170,6 +170,10 @@ class StaticCollection:
         if self.program.machine.unfinished.intersection(self.step.frames[-2:]):
             return unknown("the code behind it was not followed to its end")
         mine, others = _split(self.step.guard)
+        for unseen in self.program.trace.of("unseen"):  # on paths of other ranks alone
+            theirs, rest = _split(unseen.guard)
+            if mine and theirs and not mine.compatible(theirs) and others.compatible(rest):
+                return unknown(f"{unseen['who']} ({unseen.when.at}) was not followed")
         for other in self.program.trace.of("collective", "called", "backward"):
             if other is self.step or other.detail.get("name") != self.step.detail.get("name"):
                 continue

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ..store import Entries, Items
-from ..values import Const, DictV, Func, ListV, Obj, Value, unknown
+from ..values import Func, Obj, Value, unknown
 from .call import Call
 from .iteration import Iteration
 from .machine import SHORT, CallTooLong
@@ -83,23 +81,6 @@ class Bounds(Iteration):
             self.opened(who, call, receiver, names)
 
     def blur(self: Interpreter, func: Func, handed: list[Value]) -> None:
-        """Data that a function which is not run may fill or set: conditions on it are open from here on."""
+        """A function that is not run was handed these."""
         names = self.project.relevance.mentioned(func.module, func.node)
-        for value in handed:
-            for _, leaf in self.leaves(value):
-                if isinstance(leaf, (ListV, DictV)):
-                    self.open_up(leaf, func)
-                elif isinstance(leaf, Obj) and not leaf.atom.facts.get("module"):
-                    for name in self.store.fields.get(leaf, ()):
-                        held = self.store.get((leaf, name)) if names is None or name in names else None
-                        if isinstance(held, (ListV, DictV)):
-                            self.open_up(held, func)
-                        elif isinstance(held, Const):
-                            self.store.put((leaf, name), leaf.child(name))
-
-    def open_up(self: Interpreter, held: ListV | DictV, func: Func) -> None:
-        contents, why = self.store.get(held.id), f"{func.name}() may change it"
-        if isinstance(contents, Items) and not contents.open_why:
-            self.store.put(held.id, replace(contents, exact=False, open_why=why))
-        elif isinstance(contents, Entries) and not contents.open_why:
-            self.store.put(held.id, replace(contents, open_why=why))
+        self.open_data(handed, f"{func.name}() may change", names)

@@ -114,6 +114,8 @@ class Calls(Functions):
             return self.call_method(leaf.receiver, leaf.name, call)
         if isinstance(leaf, Obj):
             return self.call_object(leaf, call)
+        if not isinstance(leaf, Const):
+            self.opened("a call of what is not known", call)
         return unknown("the result of a call")
 
     def call_method(self: Interpreter, receiver: Value, name: str, call: Call) -> Value:

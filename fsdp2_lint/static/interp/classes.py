@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from astroid import nodes
@@ -56,6 +57,8 @@ class Classes(Construction):
                     if item in order:
                         order.remove(item)
                     order.append(item)
+        if maker := self.made_by_unseen(cls):
+            order.append(unknown(maker, kind="opaque"))
         self.mros[cls] = order
         return order
 
@@ -118,6 +121,8 @@ class Classes(Construction):
         cls = self.class_of(obj)
         if isinstance(stored, Const) and self.store.get((obj, SOME)) is not None:
             return obj.child(name)  # some attribute was set, nobody knows which
+        if stored is None and name in self.patched:
+            stored = self.patched_member(obj, name)
         if stored is not None:
             self.reads += 1
             field = self.class_member(cls, name) if cls is not None else None
@@ -130,6 +135,19 @@ class Classes(Construction):
         if found is None:
             return self.rank_field(cls, name)
         return self.bind_member(obj, name, *found)
+
+    def patched_member(self: Interpreter, obj: Obj, name: str) -> Value | None:
+        """What the program itself put into a class of the object."""
+        cls = self.class_of(obj)
+        own = obj.atom.cls if obj.parent is None else None
+        for base in self.mro(cls) if cls is not None else [own]:
+            found = self.store.get((base, name))
+            if found is not None:
+                self.reads += 1
+                return Bound(obj, found) if isinstance(found, Func) else found
+            if isinstance(base, ClassV) and name in class_body(base.node):
+                return None
+        return None
 
     def rank_field(self: Interpreter, cls: ClassV, name: str) -> Value | None:
         """A rank that every instance reads off the environment when it is made, whoever makes it."""
@@ -147,6 +165,8 @@ class Classes(Construction):
         """
         if isinstance(key, tuple) and isinstance(key[0], Module) and key[1] in key[0].bindings:
             return self.global_name(*key)
+        if isinstance(key, tuple) and isinstance(key[0], Ext):
+            return Ext(canonical(f"{key[0].qname}.{key[1]}"))
         if not (isinstance(key, tuple) and isinstance(key[0], Obj)) or key[0].atom.id > born:
             return None
         return self.find_attr(key[0], key[1]) or key[0].child(key[1])
@@ -155,14 +175,12 @@ class Classes(Construction):
         if isinstance(node, nodes.FunctionDef):
             kinds = decorator_names(node)
             func = Func(owner.module, node, owner.closure, owner)
-            if "staticmethod" in kinds:
-                return func
-            if "classmethod" in kinds:
-                return Bound(self.class_of(obj) or owner, func)
             if kinds & _PROPERTIES:
                 return self.call_function(func, [], {}, node, receiver=obj)
-            wrapped = self.decorated_method(node, func)
-            return Bound(obj, wrapped) if isinstance(wrapped, Func) else wrapped
+            func = self.decorated_method(node, func)
+            if "staticmethod" in kinds:
+                return func
+            return Bound(self.class_of(obj) or owner, func) if "classmethod" in kinds else Bound(obj, func)
         if isinstance(node, nodes.ClassDef):
             return ClassV(owner.module, node, owner.closure)
         if isinstance(node, nodes.AnnAssign) and node.value is None:
@@ -193,13 +211,13 @@ class Classes(Construction):
             self.class_values[key] = found
         return self.class_values[key]
 
-    def decorated_method(self: Interpreter, node: nodes.FunctionDef, func: Func) -> Value:
+    def decorated_method(self: Interpreter, node: nodes.FunctionDef, func: Func) -> Func:
         if node.decorators is None:
             return func
-        wrapped = self.in_module(func.module, lambda: self.decorated(node, func))
-        if isinstance(wrapped, Func) and wrapped.node is not node:
-            return Func(wrapped.module, wrapped.node, wrapped.closure, func.owner)
-        return func
+        if func not in self.method_values:
+            wrapped = self.in_module(func.module, lambda: self.decorated(node, func))
+            self.method_values[func] = replace(wrapped, owner=func.owner) if isinstance(wrapped, Func) else func
+        return self.method_values[func]
 
     def declared_field(self: Interpreter, obj: Obj, owner: ClassV, node: nodes.AnnAssign) -> Value:
         child = obj.child(node.target.name)
@@ -254,6 +272,9 @@ class Classes(Construction):
         return self.value_attr(leaf, name)
 
     def ext_attr(self: Interpreter, value: Ext, name: str) -> Value:
+        patched = self.store.get((value, name)) if name in self.patched else None
+        if patched is not None:
+            return patched
         own = value.qname.rsplit(".", 1)[-1]
         if name in ("__name__", "__qualname__") and own[:1].isupper():
             return Const(own)
@@ -271,7 +292,7 @@ class Classes(Construction):
             return Ext(f"{ext.qname}.{name}") if ext is not None else unknown(f"{cls.name}.{name}")
         owner, node = found
         if isinstance(node, nodes.FunctionDef):
-            func = Func(owner.module, node, owner.closure, owner)
+            func = self.decorated_method(node, Func(owner.module, node, owner.closure, owner))
             return Bound(cls, func) if "classmethod" in decorator_names(node) or name == "__new__" else func
         if isinstance(node, nodes.ClassDef):
             return ClassV(owner.module, node, owner.closure)

@@ -57,6 +57,8 @@ class Conditions(Expressions):
             parts = []
             for op, right_node in node.ops:
                 right = self.eval(right_node)
+                if op not in ("is", "is not"):
+                    self.operated(node, op, left, right)
                 parts.append(self.compared(op, left, right))
                 left = right
             return both(parts)
@@ -109,7 +111,13 @@ class Conditions(Expressions):
                 return True
         if isinstance(value, (StateDict, Loaded)):
             return True
-        return ("truth", value)
+        return ("truth", (LARGE, value) if self.filters_unseen(value) else value)
+
+    def filters_unseen(self: Interpreter, value: Value) -> bool:
+        """Did code that is not seen answer, in a loop, for one of many modules? Which of them pass is open."""
+        if not (self.loops and isinstance(value, Obj) and value.atom.kind == "opaque"):
+            return False
+        return any(map(self.matters_whole, self.changeable(value.atom.facts.get("keeps", ()))))
 
     def spread(self: Interpreter, value: Choice, ask: Any) -> Formula:
         """A formula about each option, under the path on which it is the one."""
@@ -147,6 +155,8 @@ class Conditions(Expressions):
                 return False if not isinstance(left, (Cond, Text)) else ("is", left, None)
             if right.value is None and isinstance(left, Obj) and self.surely_object(left):
                 return False
+            if self.filters_unseen(left):
+                return ("truth", (LARGE, "equal", left, right))
             return ("is", left, right.value)
         if left == right and not isinstance(left, Text):
             return True

@@ -8,7 +8,7 @@ from astroid import nodes
 
 from ..values import SOME, Atom, ClassV, Func, Obj, Super, Value, unknown
 from .call import Call
-from .calls import Calls
+from .decorators import Decorators
 from .machine import Frame
 from .syntax import class_body, decorator_names
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from .interpreter import Interpreter
 
 
-class Construction(Calls):
+class Construction(Decorators):
     def function_value(self: Interpreter, node: nodes.FunctionDef | nodes.Lambda) -> Func:
         frame = self.frame
         return Func(frame.module, node, self.captured_frame(frame))
@@ -31,24 +31,6 @@ class Construction(Calls):
     def class_value(self: Interpreter, node: nodes.ClassDef) -> ClassV:
         frame = self.frame
         return ClassV(frame.module, node, self.captured_frame(frame))
-
-    def decorated(self: Interpreter, node: nodes.FunctionDef, func: Value) -> Value:
-        """Decorators of the project are called; those of other packages keep the function."""
-        if node.decorators is None or self.is_generator_manager(node):
-            return func
-        for decorator in reversed(node.decorators.nodes):
-            base = decorator.func if isinstance(decorator, nodes.Call) else decorator
-            if not isinstance(base, (nodes.Name, nodes.Attribute)):
-                continue
-            callee = self.eval(base)
-            if isinstance(callee, Func) and callee.node is not node:
-                wrapper = self.eval(decorator)
-                func = self.or_itself(self.call(wrapper, Call(self, decorator, [func])), func)
-        return func
-
-    def or_itself(self: Interpreter, wrapped: Value, func: Value) -> Value:
-        """A decorator that returns something not followed is taken to return the function."""
-        return func if isinstance(wrapped, Obj) else wrapped
 
     def instance(self: Interpreter, cls: ClassV, call: Call) -> Obj:
         """An object of a class before it is initialised."""
@@ -67,8 +49,16 @@ class Construction(Calls):
             self.call_function(func, call.args, call.kwargs, call.node, receiver=obj, why=call.open_why)
         else:
             self.fields_from_arguments(obj, cls, call)
+        if initialiser is None or self.made_by_unseen(cls):
+            self.built_by_unseen(obj, cls, call)
         self.constructed(obj, cls, call)
         return obj
+
+    def built_by_unseen(self: Interpreter, obj: Obj, cls: ClassV, call: Call) -> None:
+        """A base class, a decorator or a metaclass that is not seen takes part in building an object."""
+        if not self.harmless_object(obj):
+            self.opened(f"{cls.name}()", call, receiver=obj)
+            obj.atom.facts["keeps"] = (*obj.atom.facts.get("keeps", ()), *call.all)
 
     def fields_from_arguments(self: Interpreter, obj: Obj, cls: ClassV, call: Call) -> None:
         """Dataclasses and named tuples: arguments become fields, in order of declaration."""

@@ -22,6 +22,7 @@ from ..values import (
     Ext,
     ListV,
     Loaded,
+    ModRef,
     Obj,
     StateDict,
     StateTensor,
@@ -44,6 +45,13 @@ class Containers(Names):
             return self.over(container, lambda leaf: self.sliced(leaf, node.slice))
         key = self.eval(node.slice)
         return self.over(container, lambda leaf: self.get_item(leaf, key, node))
+
+    def eval_Slice(self: Interpreter, node: nodes.Slice) -> Value:
+        """One of several indices in a row, as in ``x[:, 1:]``."""
+        for part in (node.lower, node.upper, node.step):
+            if part is not None:
+                self.eval(part)
+        return unknown("a slice")
 
     def sliced(self: Interpreter, leaf: Value, node: nodes.Slice) -> Value:
         whole = node.lower is None and node.upper is None and node.step is None
@@ -81,6 +89,8 @@ class Containers(Names):
             return self.list_item(self.listing(leaf), key)
         if isinstance(leaf, DictV):
             return self.dict_item(leaf, key)
+        if isinstance(leaf, ModRef):
+            return self.member(leaf.module, key.value) if isinstance(key, Const) else unknown("a global", kind="opaque")
         if isinstance(leaf, Ext) and leaf.qname == "os.environ":
             return self.environment(key)
         if isinstance(leaf, StateDict):

@@ -32,6 +32,7 @@ from ..values import (
     Value,
     unknown,
 )
+from .call import Call
 from .containers import Containers
 
 if TYPE_CHECKING:
@@ -41,6 +42,10 @@ _ARITHMETIC = {
     "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "//": operator.floordiv,
     "%": operator.mod, "**": operator.pow, "&": operator.and_, "|": operator.or_, "<<": operator.lshift,
 }  # fmt: skip
+_METHODS_OF = {
+    "+": "add", "-": "sub", "*": "mul", "/": "truediv", "//": "floordiv", "%": "mod", "**": "pow", "@": "matmul",
+    "&": "and", "|": "or", "^": "xor", "<<": "lshift", ">>": "rshift",
+}  # fmt: skip
 MAX_TEXT = 200
 MAX_TUPLE = 64
 
@@ -49,7 +54,7 @@ class Expressions(Containers):
     def eval(self: Interpreter, node: nodes.NodeNG) -> Value:
         self.tick()
         method = getattr(self, f"eval_{type(node).__name__}", None)
-        return method(node) if method else unknown(type(node).__name__.lower())
+        return method(node) if method else self.havoc(node)
 
     def eval_Const(self: Interpreter, node: nodes.Const) -> Value:
         return Const(node.value)
@@ -226,7 +231,18 @@ class Expressions(Containers):
     def eval_BinOp(self: Interpreter, node: nodes.BinOp) -> Value:
         left, right = self.eval(node.left), self.eval(node.right)
         self.met(node, node.op, left, right)
-        return self.binary(node.op, left, right)
+        own = self.own_operator(node, left, right)
+        return own if own is not None else self.binary(node.op, left, right)
+
+    def own_operator(self: Interpreter, node: nodes.BinOp, left: Value, right: Value) -> Value | None:
+        """The method of a class of the project that an operator calls."""
+        name = _METHODS_OF.get(node.op, "")
+        for mine, method, other in ((left, f"__{name}__", right), (right, f"__r{name}__", left)):
+            if name and isinstance(mine, Obj) and self.class_of(mine) is not None:
+                found = self.find_attr(mine, method)
+                if found is not None:
+                    return self.call(found, Call(self, node, [other]))
+        return None
 
     def binary(self: Interpreter, op: str, left: Value, right: Value) -> Value:
         if isinstance(left, Const) and isinstance(right, Const):

@@ -58,6 +58,8 @@ class Functions(Bounds):
         why: str = "",
         on_yield: Callable[[Value], int] | None = None,
     ) -> Value:
+        if func.around:
+            return self.call_around(func, Call(self, node, args, kwargs, why), receiver, on_yield)
         if on_yield is None and self.pointless(func, args, kwargs, receiver):
             self.blur(func, [*args, *kwargs.values(), receiver or NONE])
             return unknown(f"{func.name}()")

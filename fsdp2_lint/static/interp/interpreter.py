@@ -23,6 +23,8 @@ class Interpreter(TorchModel, Classes):
         self.module_globals: dict[tuple[Module, str], Value] = {}
         self.resolving: set[tuple[Module, str]] = set()
         self.class_values: dict[Any, Value] = {}
+        self.unseen_makers: dict[ClassV, str] = {}
+        self.method_values: dict[Func, Func] = {}
         self.mros: dict[ClassV, list[Value]] = {}
         self.frame_flow = 0
 

@@ -13,7 +13,7 @@ from ..store import Items
 from ..values import NONE, Bound, Choice, DictV, Func, ListV, Obj, Params, ParamV, Text, TupleV, Value, unknown
 from .call import Call
 from .conditions import Conditions
-from .machine import FALL, RAISE, Diverges
+from .machine import FALL, RAISE, Diverges, Frame
 
 if TYPE_CHECKING:
     from .interpreter import Interpreter
@@ -86,17 +86,21 @@ class Iteration(Conditions):
         if frame.on_yield is None:
             frame.yields.append((self.guard, value))
             return unknown("what was sent to a generator")
+        self.run_suspended(frame, value)
+        return NONE
+
+    def run_suspended(self: Interpreter, frame: Frame, value: Value) -> None:
+        """The body of a ``with`` runs where its context manager yields."""
         frames, calls = self.frames, self.calls
         self.frames, self.calls = frames[:-1], calls[:-1]
         self.suspended.append(frame)
         try:
-            frame.flow_of_body |= frame.on_yield(value)
+            frame.flow_of_body |= frame.on_yield(value) if frame.on_yield is not None else FALL
         except Diverges:  # what stands behind the yield is there to clean up
             frame.flow_of_body |= RAISE
         finally:
             self.suspended.pop()
             self.frames, self.calls = frames, calls
-        return NONE
 
     def eval_YieldFrom(self: Interpreter, node: nodes.YieldFrom) -> Value:
         for guard, element in self.elements(self.eval(node.value), node):

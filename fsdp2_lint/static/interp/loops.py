@@ -11,14 +11,14 @@ from ..guards import Guard
 from ..store import Items
 from ..values import BELOW_ANYHOW, Const, ListV, Obj, TupleV, Value, unknown
 from .machine import BREAK, CONTINUE, FALL, RAISE, RETURN
-from .statements import Statements
+from .patterns import Patterns
 from .syntax import changed_in, grown_in, jumps_out
 
 if TYPE_CHECKING:
     from .interpreter import Interpreter
 
 
-class Loops(Statements):
+class Loops(Patterns):
     def exec_For(self: Interpreter, node: nodes.For) -> int:
         iterable = self.eval(node.iter)
         self.widen(node)

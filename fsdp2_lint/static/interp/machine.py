@@ -85,6 +85,7 @@ class Machine:
         self.own: dict[nodes.NodeNG, int] = {}  # likewise, without what they call
         self.deadline = time.process_time() + MAX_SECONDS  # a last resort: steps can be dear
         self.reached: set[nodes.NodeNG] = set()
+        self.patched: set[str] = set()  # attributes of classes and of other packages that were set
         self.built: set[str] = set()  # classes, by name
         self.fork_kinds: dict[int, int] = {}
         self.rank_sites: dict[Formula, Moment] = {}  # where a condition on the rank was asked

@@ -9,7 +9,7 @@ from astroid import nodes
 
 from ..formulas import Formula, atoms, is_fork
 from ..guards import TOP, Guard, two_sides
-from ..values import NONE, Atom, Const, Obj, Value, unknown
+from ..values import NONE, Atom, Value, unknown
 from .machine import BREAK, CONTINUE, FALL, RAISE, RETURN, Diverges
 from .syntax import jumps_out
 from .targets import Targets
@@ -37,7 +37,16 @@ class Statements(Targets):
 
     def exec(self: Interpreter, node: nodes.NodeNG) -> int:
         method = getattr(self, f"exec_{type(node).__name__}", None)
-        return method(node) if method else FALL
+        return method(node) if method else self.skipped(node)
+
+    def exec_Pass(self: Interpreter, node: nodes.NodeNG) -> int:
+        return FALL
+
+    exec_Global = exec_Nonlocal = exec_Pass  # read off the whole function: see ``outer_names``
+
+    def exec_TypeAlias(self: Interpreter, node: nodes.TypeAlias) -> int:
+        self.bind_local(node.name.name, unknown("a type"))
+        return FALL
 
     def exec_Expr(self: Interpreter, node: nodes.Expr) -> int:
         self.statement_value(node, self.eval(node.value))
@@ -210,46 +219,6 @@ class Statements(Targets):
                 value = self.import_name(self.frame.module, node, name)
                 self.bind_local(alias or name, value)
         return FALL
-
-    def exec_Match(self: Interpreter, node: nodes.Match) -> int:
-        subject = self.eval(node.subject)
-        number, arm_of = self.fork()
-        arms: list[tuple[Guard, list[nodes.NodeNG]]] = []
-        taken: list[Formula] = []
-        for arm, case in enumerate(node.cases):
-            formula = self.pattern(subject, case.pattern)
-            path: Guard | None = TOP
-            for earlier in taken:
-                path = path.add(earlier, False) if path else None
-            path = path.add(formula) if path else None
-            path = path.add(arm_of(arm)) if path else None
-            if path is not None:
-                arms.append((path, case.body))
-            taken.append(formula)
-            if formula is True:
-                break
-        else:
-            arms.append((TOP.add(arm_of(len(node.cases))) or TOP, []))
-        return self.exclusive(arms, number)
-
-    def pattern(self: Interpreter, subject: Value, pattern: nodes.Pattern) -> Formula:
-        if isinstance(pattern, nodes.MatchValue):
-            return self.equal(subject, self.eval(pattern.value))
-        if isinstance(pattern, nodes.MatchSingleton):
-            return self.equal(subject, Const(pattern.value))
-        if isinstance(pattern, nodes.MatchOr):
-            from ..formulas import either
-
-            return either([self.pattern(subject, part) for part in pattern.patterns])
-        if isinstance(pattern, nodes.MatchAs):
-            if pattern.name is not None:
-                self.assign(pattern.name, subject)
-            return True if pattern.pattern is None else self.pattern(subject, pattern.pattern)
-        if isinstance(pattern, nodes.MatchClass) and not pattern.patterns and not pattern.kwd_patterns:
-            classes = [leaf for _, leaf in self.alternatives(self.eval(pattern.cls))]
-            if isinstance(subject, Obj):
-                return self.isinstance_formula(subject, classes)
-        return ("truth", ("pattern", self.fresh()))
 
 
 def _imports_torch(node: nodes.Try) -> bool:

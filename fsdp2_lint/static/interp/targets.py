@@ -10,15 +10,16 @@ from astroid import nodes
 from ..choices import choose
 from ..guards import TOP
 from ..store import Entries, Items
-from ..values import EACH, Const, DictV, ListV, Obj, ParamV, TupleV, Value, unknown
-from .machine import Machine
+from ..values import EACH, ClassV, Const, DictV, Ext, ListV, ModRef, Obj, ParamV, TupleV, Value, unknown
+from .call import Call
+from .havoc import Havoc
 from .registries import counters
 
 if TYPE_CHECKING:
     from .interpreter import Interpreter
 
 
-class Targets(Machine):
+class Targets(Havoc):
     def bind_local(self: Interpreter, name: str, value: Value) -> None:
         frame = self.frame
         if frame.func is None or name in self.outer_names(frame):
@@ -58,12 +59,30 @@ class Targets(Machine):
                         self.emit("zeroed", target, model if isinstance(model, Obj) else None)
                 elif isinstance(leaf, ParamV):
                     self.overwritten(leaf, target, target.attrname)
+                else:
+                    self.patch(leaf, target.attrname, value, target, guard)
         elif isinstance(target, nodes.Subscript):
             self.set_item(self.eval(target.value), self.eval(target.slice), value, target)
         elif isinstance(target, (nodes.Tuple, nodes.List)):
             self.unpack(target, value)
         elif isinstance(target, nodes.Starred):
             self.assign(target.value, value)
+        else:
+            self.havoc(target)
+
+    def patch(self: Interpreter, leaf: Value, name: str, value: Value, node: nodes.NodeNG, path: Any = TOP) -> None:
+        """An attribute of a file, a class or another package is set; what the latter keeps is in its hands."""
+        if isinstance(leaf, ModRef):
+            new = value if path is TOP else choose([(path, value), *self.rest(path, self.member(leaf.module, name))])
+            self.store.put((leaf.module, name), self.begun(f".{name}", new))
+        elif isinstance(leaf, ClassV):
+            self.patched.add(name)
+            self.store.put((leaf, name), value)
+        elif isinstance(leaf, Ext):
+            self.patched.add(name)
+            self.store.put((leaf, name), value)
+            if not self.harmless(leaf.qname):
+                self.keep(leaf.qname, value, node)
 
     def rest(self: Interpreter, guard: Any, old: Value) -> list[Any]:
         """The old value, on the paths where ``guard`` does not hold."""
@@ -125,6 +144,10 @@ class Targets(Machine):
                     self.store.put(leaf.id, replace(held, items=replaced))
             elif isinstance(leaf, Obj):
                 self.stored_item(leaf, key, value, node)
+            elif isinstance(leaf, ModRef) and isinstance(key, Const):
+                self.patch(leaf, str(key.value), value, node, guard)
+            elif isinstance(leaf, (ModRef, Ext)):
+                self.keep("what keeps an item", value, node)
             elif isinstance(leaf, ParamV):
                 self.overwritten(leaf, node)
 
@@ -193,7 +216,26 @@ class Targets(Machine):
         if isinstance(target, nodes.Subscript):
             container, key = self.eval(target.value), self.eval(target.slice)
             for _, leaf in self.alternatives(container):
-                if isinstance(leaf, DictV):
-                    entries = self.entries(leaf)
-                    kept = tuple(entry for entry in entries.entries if entry[0] != key)
-                    self.store.put(leaf.id, replace(entries, entries=kept))
+                self.delete_item(leaf, key, target)
+        elif isinstance(target, nodes.DelName):
+            self.bind_local(target.name, unknown(f"{target.name}, which is deleted"))
+        elif isinstance(target, (nodes.Tuple, nodes.List)):
+            for part in target.elts:
+                self.delete(part)
+        else:  # an attribute: a module without that part is another one
+            self.havoc(target)
+
+    def delete_item(self: Interpreter, leaf: Value, key: Value, node: nodes.NodeNG) -> None:
+        if isinstance(leaf, DictV):
+            entries = self.entries(leaf)
+            kept = tuple(entry for entry in entries.entries if entry[0] != key)
+            self.store.put(leaf.id, replace(entries, entries=kept))
+        elif isinstance(leaf, ListV):
+            held = self.items(leaf)
+            known = held.exact and isinstance(key, Const) and isinstance(key.value, int)
+            items = list(held.items)
+            if known and isinstance(key, Const) and -len(items) <= key.value < len(items):
+                del items[key.value]
+            self.store.put(leaf.id, replace(held, items=tuple(items), exact=known))
+        elif isinstance(leaf, Obj):
+            self.opened("del", Call(self, node, [leaf]))

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 from astroid import nodes
 
 from ..guards import TOP
+from ..interp.call import Call
 from ..interp.machine import Diverges
 from ..store import Entries, Items
-from ..values import BELOW, NONE, PICK, SOME, Bound, ClassV, Ext, Func, Obj, Partial, Value
+from ..values import BELOW, NONE, PICK, SOME, Atom, Bound, ClassV, Ext, Func, Obj, Partial, Value
 from . import rank
 from .membership import Membership
 from .tables import MODEL_MAKERS, is_harmless
 
 if TYPE_CHECKING:
-    from ..interp.call import Call
     from ..interp.interpreter import Interpreter
 
 Names = frozenset[str]
@@ -37,12 +37,43 @@ class Escapes(Membership):
         ``names``: all that it mentions, where that is known; it leaves fields of other names alone.
         """
         self.opaque.setdefault(who, call.node)
+        if self.asked():  # what stands here may be the other side of what only some ranks do
+            self.emit("unseen", call.node, None, who=who)
         self.escape(call, who, receiver, names)
+        self.open_data([*call.all, *([receiver] if receiver is not None else [])], f"{who} may change", names)
+
+    def keep(self: Interpreter, who: str, value: Value, node: nodes.NodeNG) -> None:
+        """Code that is not seen keeps a value: it may change it now, and whenever such code runs again."""
+        self.kept.append(value)
+        self.opened(who, Call(self, node, [value]))
+
+    def not_known(self: Interpreter, who: str, call: Call, receiver: Value | None = None) -> Obj:
+        """A call of which nothing is known: it may run and change all that it was given, and return anything."""
+        handed = self.handed_over(call)
+        self.opened(who, handed, receiver)
+        made = Atom("opaque", origin=who, site=self.site(call.node))
+        made.facts["keeps"] = handed.all
+        return made.root
+
+    def of_optimizer(self: Interpreter, obj: Obj) -> bool:
+        """Is it an optimizer's list of groups, one of them, or the parameters in it; not a number such as its lr?"""
+        owner = next((at for at in obj.above if at in self.optimizers), None)
+        items = obj.path[len(owner.path) :] if owner is not None else ()
+        return bool(items) and all(_leads_to_parameters(item) for item in items)
+
+    def handed_over(self: Interpreter, call: Call, *, spawned: bool = False) -> Call:
+        """A call as unseen code has it: functions among its arguments run, and what they return is in its hands.
+
+        What a lambda that wants arguments would do with them is not known: then it is what it can reach.
+        """
+        policies = [leaf for value in call.all for _, leaf in self.leaves(value) if self.is_wrapper_argument(leaf)]
+        more = [*self.callbacks(call, spawned=spawned), *self.behind(policies)]
+        return Call(self, call.node, [*call.args, *more], call.kwargs, call.open_why)
 
     def escape(
         self: Interpreter, call: Call, who: str, receiver: Value | None = None, names: Names | None = None
     ) -> tuple[Obj, ...]:
-        escaped = self.changeable([*call.all, *([receiver] if receiver is not None else [])], names)
+        escaped = self.changeable([*call.all, *([receiver] if receiver is not None else []), *self.kept], names)
         if "sched" in call.callee.lower():  # a schedule of learning rates leaves alone what an optimizer holds
             escaped = tuple(obj for obj in escaped if obj not in self.optimizers)
         if escaped:
@@ -72,6 +103,8 @@ class Escapes(Membership):
             seen.add(leaf)
             if self.can_be_changed(leaf):
                 into.append(leaf)
+            for kept in leaf.atom.facts.get("keeps", ()) if depth < MAX_REACH else ():
+                self.collect_changeable(kept, into, seen, depth + 1, names)
             if depth < MAX_REACH and not leaf.atom.facts.get("module"):
                 for name in self.store.fields.get(leaf, ()):
                     held = self.store.get((leaf, name)) if names is None or name in names else None
@@ -87,25 +120,37 @@ class Escapes(Membership):
             or atom.facts.get("module")
             or obj in self.optimizers
             or self.in_sharded(obj)
+            or self.of_optimizer(obj)
             or atom.kind in ("parameter", "opaque")
             or obj.parent is None
             and atom.origin.startswith(MODEL_MAKERS)
         )
 
-    def callbacks(self: Interpreter, call: Call, *, spawned: bool = False) -> None:
-        """Functions handed to code that we do not see are taken to be called once."""
+    def matters_whole(self: Interpreter, obj: Obj) -> bool:
+        """Is it an optimizer, or a module as a whole rather than a number or a tensor of it?"""
+        if obj in self.optimizers:
+            return True
+        return bool(obj.atom.facts.get("module")) and obj.item not in ("weight", "bias")
+
+    def callbacks(self: Interpreter, call: Call, *, spawned: bool = False) -> list[Value]:
+        """Functions handed to code that we do not see are taken to be called once; what they return."""
+        results = []
         for value in call.all:
             for _, leaf in self.alternatives(value):
                 if isinstance(leaf, (Func, Bound, Partial)) and not self.is_wrapper_argument(leaf):
-                    arguments = type(call)(self, call.node, [], {})
-                    if spawned:
-                        handed = call.arg(1, "args")
-                        rest = [item for _, item in self.listing(handed).items] if handed is not None else []
-                        arguments = type(call)(self, call.node, [rank.LOCAL, *rest], {})
-                    outer = self.context
-                    self.context = outer if spawned else self.fresh()
-                    self.branch([(TOP, lambda leaf=leaf, arguments=arguments: self.quietly(leaf, arguments))])
-                    self.context = outer
+                    results.append(self.callback(leaf, call, spawned))
+        return results
+
+    def callback(self: Interpreter, leaf: Value, call: Call, spawned: bool) -> Value:
+        handed = call.arg(1, "args") if spawned else None
+        rest = [item for _, item in self.listing(handed).items] if handed is not None else []
+        arguments = Call(self, call.node, [rank.LOCAL, *rest] if spawned else [], {})
+        outer = self.context
+        self.context = outer if spawned else self.fresh()
+        try:
+            return self.branch([(TOP, lambda: self.quietly(leaf, arguments))])
+        finally:
+            self.context = outer
 
     def quietly(self: Interpreter, leaf: Value, call: Call) -> Value:
         """A callback that ends by an exception ends itself, not the code that registered it."""
@@ -134,6 +179,12 @@ class Escapes(Membership):
                 for base in self.mro(cls)
             )
         return True
+
+
+def _leads_to_parameters(item: object) -> bool:
+    if not isinstance(item, str):
+        return isinstance(item, tuple) and item[0] == PICK
+    return item in ("param_groups", "__dict__", "['params']", SOME) or item.startswith("[") and item[1:2] != "'"
 
 
 def is_output(obj: Obj) -> bool:

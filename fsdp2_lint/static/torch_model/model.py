@@ -41,6 +41,7 @@ from . import (  # noqa: F401 (they register)
     device,
     dtensors,
     dtypes,
+    dynamic,
     fsdp1_methods,
     migration,
     module_tree,
@@ -78,6 +79,8 @@ _NEVER_CALL = (
     "operator.", "weakref.", "atexit.", "signal.", "torch.library.", "torch._dynamo.", "torch.compiler.",
     "torch.utils.data.", "torch.fx.",
 )  # fmt: skip
+_SPAWNING = ("torch.multiprocessing.spawn", "torch.multiprocessing.start_processes")
+_CHANGES_A_DICT = ("update", "pop", "popitem", "clear", "setdefault")
 _CONFIGURATIONS = (
     "argparse.ArgumentParser", "json.load", "yaml.", "omegaconf.", "tomli.", "tomllib.", "toml.", "tyro.",
     "transformers.HfArgumentParser", "simple_parsing.", "jsonargparse.", "configparser.", "ml_collections.",
@@ -116,10 +119,7 @@ class TorchModel(Objects):
         package = qname.split(".")[0]
         if package == "torch" and "device" in call.kwargs:
             device.touch(self, call.node, call.kwargs["device"])
-        if not qname.startswith(_NEVER_CALL):
-            self.callbacks(
-                call, spawned=qname in ("torch.multiprocessing.spawn", "torch.multiprocessing.start_processes")
-            )
+        handed = call if qname.startswith(_NEVER_CALL) else self.handed_over(call, spawned=qname in _SPAWNING)
         harmless = self.harmless(qname)
         kind = "configuration" if qname.startswith(_CONFIGURATIONS) else "unknown" if harmless else "opaque"
         atom = Atom(kind, origin=qname, site=self.site(call.node))
@@ -127,17 +127,18 @@ class TorchModel(Objects):
         dtypes.loaded_in(self, atom, call)
         if qname.endswith("GradScaler"):
             atom.facts["scaler"] = True
-        handed = [
-            leaf.qname
-            for value in call.all
-            for _, leaf in self.leaves(value)
-            if isinstance(leaf, Ext) and not self.harmless(leaf.qname)
-        ]
-        if not harmless or handed:
-            self.opened(qname if not harmless else handed[0], call)
+        foreign = self.foreign_functions(call)
+        if not harmless or foreign:
+            self.opened(qname if not harmless else foreign[0], handed)
+            atom.facts["keeps"] = handed.all
         if optim.owners(self, TupleV(tuple(call.all))) and not package == "torch":
             optim.created(self, atom.root, call, proven=False)
         return atom.root
+
+    def foreign_functions(self: Interpreter, call: Call) -> list[str]:
+        """What a call is given to call that may do anything."""
+        leaves = [leaf for value in call.all for _, leaf in self.leaves(value)]
+        return [leaf.qname for leaf in leaves if isinstance(leaf, Ext) and not self.harmless(leaf.qname)]
 
     def call_object(self: Interpreter, obj: Obj, call: Call) -> Value:
         """``obj(...)``: a module's call runs its hooks, then ``forward``."""
@@ -168,8 +169,8 @@ class TorchModel(Objects):
             for _, item in self.listing(held).items:
                 self.behind_hooks(obj, lambda item=item: self.call(item, call))
         elif not module:
-            if not self.harmless_object(obj):
-                self.opened(describe(obj), call)
+            if not self.harmless_object(obj) or self.has_effects(obj, call):
+                self.opened(describe(obj), self.handed_over(call), receiver=obj)
             blank.written(self, call.node, call.all)
             return self.made_by(obj, describe(obj), call)
         return obj.child(("()", "", tuple(call.args) if len(call.args) < 3 else len(call.args)))
@@ -184,6 +185,8 @@ class TorchModel(Objects):
             else "unknown"
         )
         atom = Atom(kind, origin=words, site=self.site(call.node))
+        if kind == "opaque":
+            atom.facts["keeps"] = (maker, *call.all)
         if optim.owners(self, TupleV(tuple(call.all))):
             optim.created(self, atom.root, call, proven=False)
         return atom.root
@@ -206,15 +209,23 @@ class TorchModel(Objects):
             return handler(self, obj, call)
         for observe in METHOD_OBSERVERS:
             observe(self, obj, name, call)
-        if name not in TENSOR_METHODS and not self.harmless_object(obj):
-            self.opened(f"{describe(obj)}.{name}()", call, receiver=obj)
-        self.callbacks(call)
+        handed = self.handed_over(call)
+        if obj.item == "__dict__" and name in _CHANGES_A_DICT:
+            self.opened(f"{describe(obj)}.{name}()", handed, receiver=obj.parent)
+        elif name not in TENSOR_METHODS and (not self.harmless_object(obj) or self.has_effects(obj, call)):
+            self.opened(f"{describe(obj)}.{name}()", handed, receiver=obj)
         if name == "set_device":
             self.emit("device_set", call.node, None, name=name, index=call.arg(0, "device"), scoped=False)
         builds = name.startswith(_BUILDERS) or optim.owners(self, TupleV(tuple(call.all)))
         if builds and not name.endswith("_"):  # ``x.mul_(0.9).add_(parameter)`` builds nothing
             return self.made_by(obj, f"{describe(obj)}.{name}()", call)
         return obj.child(("()", name, tuple(call.args) if len(call.args) < 3 else len(call.args)))
+
+    def has_effects(self: Interpreter, obj: Obj, call: Call) -> bool:
+        """Is this data that is handed a model, or code to run on one? Then what is called is no data."""
+        if self.foreign_functions(call):
+            return True
+        return obj.atom.kind == "configuration" and any(map(self.matters_whole, self.changeable(call.all)))
 
     def special_method(self: Interpreter, obj: Obj, name: str, call: Call) -> Value | None:
         atom = obj.atom
@@ -249,7 +260,9 @@ class TorchModel(Objects):
             isinstance(base, ClassV) or isinstance(base, Ext) and self.harmless(base.qname) for base in self.mro(cls)
         )
         if unknown_base:
-            self.opened(f"super().{name}()", call, receiver=obj)
+            handed = self.handed_over(call)
+            self.opened(f"super().{name}()", handed, receiver=obj)
+            obj.atom.facts["keeps"] = (*obj.atom.facts.get("keeps", ()), *handed.all)
         if name == "__init__":
             if any(base.qname in module_tree.LISTS for base in bases):
                 module_tree.fill_list(self, obj, call)

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING
 from astroid import nodes
 
 from ..guards import TOP, Guard
+from ..interp.call import Call
 from ..interp.conditions import mentions_rank
 from ..store import Items
 from ..values import (
     NONE,
     BoundExt,
+    Choice,
     Computed,
     Cond,
     Const,
@@ -43,12 +45,11 @@ from . import (
     rank,
     uses,
 )
-from .escapes import Escapes
+from .escapes import Escapes, describe
 from .frameworks import framework_attr
 from .reflection import class_as_value
 
 if TYPE_CHECKING:
-    from ..interp.call import Call
     from ..interp.interpreter import Interpreter
 
 
@@ -97,10 +98,11 @@ class Objects(Escapes):
         return module_tree.object_listing(self, obj)
 
     def item_of(self: Interpreter, obj: Obj, key: Value, node: nodes.NodeNG) -> Value:
+        if obj.item == "__dict__" and obj.parent is not None and isinstance(key, Const):
+            return self.get_attr(obj.parent, str(key.value), node)
+        self.operated(node, "[]", obj, key)
         custom = self.find_attr(obj, "__getitem__")
         if custom is not None:
-            from ..interp.call import Call
-
             return self.call(custom, Call(self, node, [key]))
         fields = self.named_fields(obj)
         if isinstance(key, Const) and isinstance(key.value, int) and -len(fields) <= key.value < len(fields):
@@ -122,6 +124,11 @@ class Objects(Escapes):
         return [name for name, node in class_body(cls.node).items() if isinstance(node, nodes.AnnAssign)]
 
     def stored_item(self: Interpreter, obj: Obj, key: Value, value: Value, node: nodes.NodeNG) -> None:
+        if obj.item == "__dict__" and obj.parent is not None and isinstance(key, Const):
+            self.set_attr(obj.parent, str(key.value), value, node)
+            return
+        if obj.item == "__dict__" and obj.parent is not None:
+            self.opened("an attribute of a computed name", Call(self, node, [obj.parent, value]))
         if "['params']" in obj.path or key == Const("params"):
             optim.regrouped(self, obj, node)
         blank.overwritten(self, obj, node)
@@ -162,8 +169,22 @@ class Objects(Escapes):
         return False
 
     def met(self: Interpreter, node: nodes.NodeNG, op: str, left: Value, right: Value) -> None:
-        """Two values meet in an operator."""
+        """Two values meet in an operator; one of an object that is not known is a call of it."""
         uses.product(self, node, op, left, right)
+        self.operated(node, op, left, right)
+
+    def operated(self: Interpreter, node: nodes.NodeNG, op: str, left: Value, right: Value) -> None:
+        if self.is_foreign(left) or self.is_foreign(right):
+            if any(map(self.matters_whole, self.changeable([left, right]))):
+                self.opened(f"the operator {op} of what is not known", Call(self, node, [left, right]))
+
+    def is_foreign(self: Interpreter, value: Value) -> bool:
+        """May its methods be code that is not seen?"""
+        if isinstance(value, Choice):
+            return any(self.is_foreign(leaf) for _, leaf in self.alternatives(value))
+        if isinstance(value, Ext):
+            return not self.harmless(value.qname)
+        return isinstance(value, Obj) and value.atom.kind in ("opaque", "parameter")
 
     def behind_hooks(self: Interpreter, obj: Obj, run: Callable[[], Value]) -> Value:
         """A forward, or what is registered as one, runs while its own parameters are gathered."""
@@ -190,20 +211,25 @@ class Objects(Escapes):
             elif value.parent is None and "device" in value.atom.facts:
                 device.touch(self, node, value)
             migration.entered(self, value, node)
-            method = self.find_attr(value, "__enter__")
+            method = self.find_attr(value, "__enter__") or self.find_attr(value, "__aenter__")
             if method is not None:
-                from ..interp.call import Call
-
                 return self.call(method, Call(self, node, []))
+            self.managed_by_unseen(value, node)
         return value
+
+    def managed_by_unseen(self: Interpreter, value: Value, node: nodes.NodeNG) -> None:
+        """A context manager that is not code of the project begins or ends: what it was given is in its hands."""
+        if isinstance(value, Obj) and value.atom.kind == "opaque":
+            self.opened(describe(value), Call(self, node, [value]))
 
     def leave_manager(self: Interpreter, value: Value, node: nodes.NodeNG) -> None:
         blank.leave(self, value)
-        method = self.find_attr(value, "__exit__") if isinstance(value, Obj) else None
-        if method is not None:
-            from ..interp.call import Call
-
-            self.call(method, Call(self, node, [NONE, NONE, NONE]))
+        if isinstance(value, Obj):
+            method = self.find_attr(value, "__exit__") or self.find_attr(value, "__aexit__")
+            if method is not None:
+                self.call(method, Call(self, node, [NONE, NONE, NONE]))
+            else:
+                self.managed_by_unseen(value, node)
 
     def consumes(self: Interpreter, leaf: Value, node: nodes.NodeNG, path: Guard = TOP) -> None:
         generators.consumed(self, leaf, node, "this loop", path)

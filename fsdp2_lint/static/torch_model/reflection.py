@@ -64,8 +64,8 @@ def set_attribute(machine: Interpreter, call: Call) -> Value:
         _, name, value = call.args
         for _, leaf in machine.alternatives(call.args[0]):
             if not isinstance(leaf, Obj):
-                continue
-            if isinstance(name, Const):
+                machine.patch(leaf, str(name.value) if isinstance(name, Const) else SOME, value, call.node)
+            elif isinstance(name, Const):
                 machine.set_attr(leaf, str(name.value), value, call.node)
             elif value == NONE:  # any part may be gone
                 for field in list(machine.store.fields.get(leaf, ())):
