@@ -112,15 +112,28 @@ class ModelKey:
     site: Site
 
 
+@dataclass(frozen=True, slots=True)
+class ProgramKey:
+    """What belongs to no model stands under what was followed: a script, or code that no script was seen to call.
+
+    What is seen in the syntax alone stands under its file.
+    """
+
+    kind: Literal["script", "part", "file"]
+    path: str
+    name: str
+
+
 @dataclass(slots=True)
 class Verdict:
-    """What one witness found out about one clause on one subject."""
+    """What one witness found out about one clause on one subject, and the programs in which it looked."""
 
     code: str
     subject: object | None
     findings: list[Finding] = field(default_factory=list)
     judged: dict[Site, None] = field(default_factory=dict)  # in order; a job comes to each place again and again
     unknown: dict[str, Site] = field(default_factory=dict)
+    programs: dict[ProgramKey, None] = field(default_factory=dict)
 
     @property
     def word(self) -> Literal["violated", "upheld", "unknown"]:
@@ -139,6 +152,7 @@ class Court:
     def __init__(self, rules: Iterable[Rule]) -> None:
         self.verdicts: dict[tuple[str, object | None], Verdict] = {}
         self.broken: list[tuple[str, Exception]] = []
+        self.program: ProgramKey | None = None  # in which the events happen, where there are several
         self._subscribed: dict[type[Event], list[tuple[Rule, Callable[..., Iterator[Outcome]]]]] = {}
         for rule in rules:
             for event_type, method in rule.handlers.items():
@@ -171,10 +185,12 @@ class Court:
         return found, touched
 
     def _verdict(self, rule: Rule, event: Event) -> Verdict:
-        subject = getattr(event.subject, "model_key", event.subject)
+        subject = getattr(event.subject, "model_key", event.subject) or self.program
         key = (rule.code, subject)
         if key not in self.verdicts:
             self.verdicts[key] = Verdict(rule.code, subject)
+        if self.program is not None:
+            self.verdicts[key].programs[self.program] = None
         return self.verdicts[key]
 
 
@@ -193,4 +209,4 @@ def agree(rules: Iterable[Rule], facts: Facts) -> tuple[list[Finding], list[tupl
     return found, broken
 
 
-__all__ = ["JUDGED", "Court", "Label", "ModelKey", "Outcome", "Rule", "Severity", "Verdict", "agree"]
+__all__ = ["JUDGED", "Court", "Label", "ModelKey", "Outcome", "ProgramKey", "Rule", "Severity", "Verdict", "agree"]

@@ -36,8 +36,12 @@ class Escapes(Membership):
 
         ``names``: all that it mentions, where that is known; it leaves fields of other names alone.
         """
-        self.opaque.setdefault(who, call.node)
+        self.not_followed(who, call)
         self.escape(call, who, receiver, names)
+
+    def not_followed(self: Interpreter, who: str, call: Call) -> None:
+        self.opaque.setdefault(who, call.node)
+        self.unfollowed[who, call.node] = None
 
     def escape(
         self: Interpreter, call: Call, who: str, receiver: Value | None = None, names: Names | None = None
