@@ -99,10 +99,12 @@ def _less(before: Seen, seen: Seen, code: str) -> Iterator[str]:
         if count > known.get(who, 0):
             yield f"{who} was not followed, and was not called before the edit"
     for each, word in before.words.items():
+        if each != code and word != "upheld":
+            continue  # nothing was proved of it, or it has a finding of its own
         new = [why for why in seen.reasons.get(each, ()) if not _among(why, before.reasons.get(each, ()))]
         if each not in seen.words and each != code:
-            yield f"{each} was judged ({word}) and is not judged any more"
-        elif seen.words.get(each) == "unknown" and new and (each == code or word != "unknown"):
+            yield f"{each} was upheld and is not judged any more"
+        elif seen.words.get(each) == "unknown" and new:
             yield f"{each} was {word} and is unknown now: {'; '.join(new)}"
 
 

@@ -16,7 +16,7 @@ from ..vocab.target import Version
 from . import garbage
 from .driver import Driver
 from .project import Project
-from .seen import seen, subjects_of
+from .seen import about, seen
 
 _STACK = 512 * 1024 * 1024  # the interpreter follows calls by recursion; a thread can have room for it
 _RECURSION = 40_000
@@ -121,7 +121,7 @@ def _check(result: Result, project: Project, driver: Driver, rules: Sequence[Rul
     subjects = seen(court.verdicts.values(), driver.unfollowed, project.unreadable, torch)
     result.seen = list(subjects.values())
     result.findings = [
-        replace(finding, about=tuple(subjects[each] for each in subjects_of(finding, court.verdicts.values())))
+        replace(finding, about=about(finding, court.verdicts.values(), subjects))
         for finding in _findings(court, driver.found_in)
     ]
     result.models = _models(court, {rule.code: rule.witnesses for rule in rules})

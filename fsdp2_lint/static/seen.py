@@ -35,14 +35,25 @@ def seen(
     return _numbered(found)
 
 
-def subjects_of(finding: Finding, verdicts: Iterable[Verdict]) -> Iterator[Subject]:
-    """What one fault is about: the same line may be at fault for several models."""
-    keys = {
-        verdict.subject: None
-        for verdict in verdicts
-        if verdict.code == finding.code and any(each.key == finding.key for each in verdict.findings)
-    }
-    yield from (key for key in keys if isinstance(key, (ModelKey, ProgramKey)))
+def about(finding: Finding, verdicts: Collection[Verdict], found: Mapping[Subject, Seen]) -> tuple[Seen, ...]:
+    """What one fault is about: the same line may be at fault for several models.
+
+    Clauses that were judged at the places of the fault alone say nothing of the rest: whoever mends it edits those.
+    """
+    own = [each for each in verdicts if any(mine.key == finding.key for mine in each.findings)]
+    places = {(site.path, site.row) for site in finding.sites}
+    told = []
+    for subject in dict.fromkeys(each.subject for each in own):
+        if isinstance(subject, (ModelKey, ProgramKey)):
+            elsewhere = {each.code for each in verdicts if subject in _subjects(each) and not _places(each) <= places}
+            seen = found[subject]
+            kept = {code: word for code, word in seen.words.items() if code in elsewhere or code == finding.code}
+            told.append(replace(seen, words=kept))
+    return tuple(told)
+
+
+def _places(verdict: Verdict) -> set[tuple[str, int]]:
+    return {(site.path, site.row) for site in (*verdict.judged, *verdict.unknown.values())}
 
 
 def _subjects(verdict: Verdict) -> Iterator[Subject]:
