@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from fsdp2_lint.registry import Selection
     from fsdp2_lint.static.check import ModelVerdicts, Result
     from fsdp2_lint.suppress import Comments
-    from fsdp2_lint.vocab.finding import Finding, Site
+    from fsdp2_lint.vocab.finding import Finding, Seen, Site
     from fsdp2_lint.vocab.rule import Rule
 
 
@@ -62,7 +62,7 @@ class Report:
 
     A comment (``silenced``), the baseline (``known``) or per-file-ignores (``set_aside``) keep findings from being
     reported. ``gone`` counts the entries of the baseline that fit nothing any more. ``base`` is what the paths in
-    fingerprints are relative to.
+    fingerprints are relative to. ``seen`` is what was seen of each model and program: what ``verify`` compares.
     """
 
     findings: list[Finding] = field(default_factory=list)
@@ -71,6 +71,7 @@ class Report:
     set_aside: list[Finding] = field(default_factory=list)
     gone: int = 0
     models: list[ModelVerdicts] = field(default_factory=list)
+    seen: list[Seen] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
     traces: list[str] = field(default_factory=list)
@@ -201,6 +202,7 @@ def _run_engine(report: Report, found: Discovered, asked: Asked, progress: Calla
     # Imports lead out of the files that were given: what lies wholly elsewhere was not asked for.
     sort_in(finding for finding in named if any(site.path in asked_for for site in finding.sites))
     report.models = [_told_in_cells(model, report.sources) for model in result.models if model.site.path in asked_for]
+    report.seen = result.seen
     report.traces = list(result.traces)
     report.failures.extend(f"internal error in {what}: {error}" for what, error in result.broken)
     report.notes.extend(result.notes)

@@ -1,7 +1,8 @@
-"""What became of findings: fixed, remaining, silenced instead of fixed, removed with their code; and what is new.
+"""What became of findings: fixed, gone, remaining, silenced instead of fixed, removed with their code; and what is new.
 
 An edit that makes a finding disappear is no proof of a mend. So each finding that is gone is looked for once more
-without comments, baseline, ignores and excludes, and the verdict of its clause is told: upheld, or unknown and why.
+without comments, baseline, ignores and excludes, for the same torch. It is fixed if its clause is upheld now for the
+same model; else it is gone, and that ends well only if no less is seen than before (:mod:`fsdp2_lint.sight`).
 """
 
 from __future__ import annotations
@@ -9,10 +10,13 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fsdp2_lint.lint import Asked, Report
 from fsdp2_lint.settings import Settings
+from fsdp2_lint.sight import standing
+from fsdp2_lint.static.pins import pinned_torch
 
 if TYPE_CHECKING:
     from fsdp2_lint.vocab.finding import Finding
@@ -22,19 +26,24 @@ Check = Callable[[Sequence[str], Asked], Report]
 
 @dataclass(frozen=True, slots=True)
 class Gone:
-    """A finding of before that is not reported any more, and how that stands."""
+    """A finding of before that is not reported any more, and how that stands.
+
+    ``as_before``: no less is seen than before the edit of what it is about.
+    """
 
     finding: Finding
-    verdict: str = ""  # upheld, unknown or not judged
+    verdict: str = ""  # upheld, unknown, violated, not judged or not seen
     reasons: tuple[str, ...] = ()
+    as_before: bool = False
 
 
 @dataclass(slots=True)
 class Comparison:
-    """``report`` is of now. ``silenced`` and ``removed`` are gone and not fixed; ``reasons`` say why."""
+    """``report`` is of now. ``gone``, ``silenced`` and ``removed`` are not proved to be fixed; ``reasons`` say why."""
 
     report: Report
     fixed: list[Gone] = field(default_factory=list)
+    gone: list[Gone] = field(default_factory=list)
     remaining: list[Finding] = field(default_factory=list)
     silenced: list[Gone] = field(default_factory=list)
     removed: list[Gone] = field(default_factory=list)
@@ -42,7 +51,8 @@ class Comparison:
 
     @property
     def clean(self) -> bool:
-        return not (self.remaining or self.silenced or self.removed or self.new)
+        hidden = [each for each in self.gone if not each.as_before]
+        return not (hidden or self.remaining or self.silenced or self.removed or self.new)
 
 
 def compare(before: Sequence[Finding], paths: Sequence[str], asked: Asked, check: Check) -> Comparison:
@@ -52,17 +62,19 @@ def compare(before: Sequence[Finding], paths: Sequence[str], asked: Asked, check
     result.remaining, gone, result.new = _pair(before, report.findings)
     if not gone:
         return result
-    bare = check(_with_files(paths, gone), _bare(asked, report.settings))
+    bare = check(_with_files(paths, gone), _bare(asked, report, before))
     still = [*bare.findings, *bare.silenced, *bare.known, *bare.set_aside]
     _, _, rest = _pair(result.remaining, still)  # what is reported anyhow explains nothing that is gone
     _, mended, _ = _pair(gone, rest)
     hidden = [finding for finding in gone if finding not in mended]
     result.silenced = [Gone(finding, reasons=(_hidden_by(finding, report),)) for finding in hidden]
     for finding in mended:
-        if not bare.models:
+        if not bare.models and any(seen.kind == "model" for seen in finding.about):
             result.removed.append(Gone(finding, "not judged", ("no model is sharded with FSDP2 any more",)))
         else:
-            result.fixed.append(_judged(finding, bare))
+            found = standing(finding, bare)
+            told = result.fixed if found.proved else result.gone
+            told.append(Gone(finding, found.verdict, found.reasons, found.as_before))
     return result
 
 
@@ -97,8 +109,15 @@ def _with_files(paths: Sequence[str], findings: Iterable[Finding]) -> list[str]:
     return [*paths, *(path for path in named if os.path.isfile(path))]
 
 
-def _bare(asked: Asked, given: Settings) -> Asked:
-    """The same without anything that hides findings, and with all clauses, which say whether anything is sharded."""
+def _bare(asked: Asked, report: Report, before: Sequence[Finding]) -> Asked:
+    """The same without anything that hides findings, and with all clauses, which say whether anything is sharded.
+
+    Another torch that is stated now is no mend; one that the project's dependencies pin is the program's own.
+    """
+    given = report.settings
+    spoken_for = {seen.torch for finding in before for seen in finding.about if seen.torch is not None}
+    if len(spoken_for) == 1 and pinned_torch(Path(report.root)) != report.target:
+        asked = replace(asked, target=spoken_for.pop())
     settings = Settings(
         source_roots=given.source_roots,
         entry_points=given.entry_points,
@@ -126,11 +145,3 @@ def _hidden_by(finding: Finding, report: Report) -> str:
         if _pair([finding], hidden)[0]:
             return why
     return "a setting or an option leaves it or its file out"
-
-
-def _judged(finding: Finding, report: Report) -> Gone:
-    clauses = [clause for model in report.models for clause in model.clauses if clause.code == finding.code]
-    unknown = tuple(dict.fromkeys(reason for clause in clauses for reason in clause.reasons))
-    if unknown:
-        return Gone(finding, "unknown", unknown)
-    return Gone(finding, "upheld" if clauses else "not judged")

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 FORMATS = ("text", "json")
 _WORDS = {
     "fixed": "bold",
+    "gone": "warning",
     "remaining": "error",
     "silenced": "error",
     "removed": "error",
@@ -36,6 +37,7 @@ def summary(compared: Comparison) -> str:
         f"{len(getattr(compared, name))} {words}"
         for name, words in (
             ("fixed", "fixed"),
+            ("gone", "gone, not proved"),
             ("remaining", "remaining"),
             ("silenced", "silenced instead of fixed"),
             ("removed", "removed with the sharding"),
@@ -56,9 +58,9 @@ def _lines(compared: Comparison, paint: Paint) -> Iterator[str]:
 
 def _because(word: str, each: Gone) -> Sequence[str]:
     if word == "fixed":
-        if each.verdict == "unknown":
-            return [f"not found any more, but not proved either: {'; '.join(each.reasons)}"]
-        return ["the clause is upheld"] if each.verdict == "upheld" else ["not found any more"]
+        return ["the clause is upheld"]
+    if word == "gone":
+        return [f"not proved: {'; '.join(each.reasons)}"]
     return each.reasons if word in ("silenced", "removed") else ()
 
 
@@ -71,7 +73,7 @@ def _as_json(compared: Comparison) -> dict[str, Any]:
         "clean": compared.clean,
         **{
             word: [{**finding_as_json(each.finding), **_standing(each)} for each in getattr(compared, word)]
-            for word in ("fixed", "silenced", "removed")
+            for word in ("fixed", "gone", "silenced", "removed")
         },
         "remaining": [finding_as_json(each) for each in compared.remaining],
         "new": [finding_as_json(each) for each in compared.new],
@@ -79,4 +81,4 @@ def _as_json(compared: Comparison) -> dict[str, Any]:
 
 
 def _standing(each: Gone) -> dict[str, Any]:
-    return {"verdict": each.verdict or None, "reasons": list(each.reasons)}
+    return {"verdict": each.verdict or None, "as_before": each.as_before, "reasons": list(each.reasons)}

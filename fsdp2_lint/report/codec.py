@@ -6,13 +6,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..vocab.facts import Fact, ranges
-from ..vocab.finding import Confidence, Finding, Fix, Label, Moment, Observed, Severity, Site
+from ..vocab.finding import Confidence, Finding, Fix, Label, Moment, Observed, Seen, Severity, Site
+from ..vocab.target import in_digits, parse
 
 
 def finding_as_json(finding: Finding) -> dict[str, Any]:
     """``ranks``, ``step`` and ``fqn`` are there where a job was watched, ``standing`` where a job judged the source.
 
-    ``fingerprint`` is there where the source was checked.
+    ``fingerprint`` and ``about`` are there where the source was checked.
     """
     values: dict[str, Any] = {
         "code": finding.code,
@@ -35,6 +36,8 @@ def finding_as_json(finding: Finding) -> dict[str, Any]:
         values["standing"] = finding.standing
     if finding.fingerprint:
         values["fingerprint"] = finding.fingerprint
+    if finding.about:
+        values["about"] = [seen_as_json(seen) for seen in finding.about]
     return values
 
 
@@ -53,6 +56,39 @@ def finding_from_json(values: Mapping[str, Any]) -> Finding:
         help=values["help"],
         observed=observed,
         fingerprint=values.get("fingerprint", ""),
+        about=tuple(seen_from_json(each) for each in values.get("about", ())),
+    )
+
+
+def seen_as_json(seen: Seen) -> dict[str, Any]:
+    """What ``verify`` compares with. The file is told apart from the row: rows move."""
+    return {
+        "kind": seen.kind,
+        "name": seen.name,
+        "path": seen.site.path,
+        "row": seen.site.row,
+        "number": seen.number,
+        "of": seen.of,
+        "torch": in_digits(seen.torch) if seen.torch is not None else None,
+        "verdicts": dict(seen.words),
+        "reasons": {code: list(why) for code, why in seen.reasons.items()},
+        "scripts": list(seen.scripts),
+        "unfollowed": dict(seen.unfollowed),
+    }
+
+
+def seen_from_json(values: Mapping[str, Any]) -> Seen:
+    return Seen(
+        kind=values["kind"],
+        name=values["name"],
+        site=Site(values["path"], values["row"]),
+        words=dict(values["verdicts"]),
+        reasons={code: tuple(why) for code, why in values["reasons"].items()},
+        scripts=tuple(values["scripts"]),
+        unfollowed=dict(values["unfollowed"]),
+        number=values["number"],
+        of=values["of"],
+        torch=parse(values["torch"]) if values["torch"] is not None else None,
     )
 
 

@@ -5,17 +5,18 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
-from ..vocab.finding import Finding, Label, Site
+from ..vocab.finding import Finding, Label, Seen, Site
 from ..vocab.overlaps import Programs, without_consequences
 from ..vocab.rule import Court, ModelKey, Rule, Verdict
 from ..vocab.target import Version
 from . import garbage
 from .driver import Driver
 from .project import Project
+from .seen import about, seen
 
 _STACK = 512 * 1024 * 1024  # the interpreter follows calls by recursion; a thread can have room for it
 _RECURSION = 40_000
@@ -53,6 +54,7 @@ class Result:
     findings: list[Finding] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
     models: list[ModelVerdicts] = field(default_factory=list)
+    seen: list[Seen] = field(default_factory=list)  # of models, programs and files, whether or not anything was found
     files: int = 0
     out_of_budget: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -115,7 +117,13 @@ def check(
 def _check(result: Result, project: Project, driver: Driver, rules: Sequence[Rule]) -> None:
     court = driver.court
     driver.run()
-    result.findings = _findings(court, driver.found_in)
+    torch = rules[0].target if rules else None
+    subjects = seen(court.verdicts.values(), driver.unfollowed, project.unreadable, torch)
+    result.seen = list(subjects.values())
+    result.findings = [
+        replace(finding, about=about(finding, court.verdicts.values(), subjects))
+        for finding in _findings(court, driver.found_in)
+    ]
     result.models = _models(court, {rule.code: rule.witnesses for rule in rules})
     result.problems = [Problem(each.path, each.row, each.column, each.reason) for each in project.unreadable.values()]
     result.out_of_budget, result.notes = driver.out_of_budget, driver.notes

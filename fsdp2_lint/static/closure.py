@@ -76,7 +76,7 @@ def origin_unseen(machine: Interpreter, atom: Atom, label: str) -> str:
     if atom.kind == "parameter":
         return f"{label} comes from a caller that was not seen"
     if atom.kind == "opaque":
-        return f"{label} comes from {atom.origin or 'code'}, which was not followed"
+        return f"where {label} comes from was not followed"
     if atom.kind == "instance" and not machine.harmless_object(atom.root):
         return f"what the base classes of {label} do was not followed"
     return ""

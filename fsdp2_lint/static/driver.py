@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable
 
 from astroid import nodes
 
+from ..vocab.events.base import Event
 from ..vocab.events.migration import Fsdp1Wrapped
-from ..vocab.rule import Court
+from ..vocab.rule import Court, ProgramKey
 from .by_hand import entered_by_hand
 from .driving import drive
 from .entries import Entry, find_entries
@@ -59,6 +61,7 @@ class Driver:
         self.broken: list[tuple[str, str]] = []
         self.traces: list[str] = []
         self.found_in: dict[tuple[str, str, int], set[str]] = {}  # each finding's programs
+        self.unfollowed: dict[ProgramKey, Counter[str]] = {}  # what each program calls that was not followed
 
     def run(self) -> None:
         plan = find_entries(self.project, self.explicit)
@@ -67,9 +70,9 @@ class Driver:
             if module is not None:
                 written = (*imported_events(module, self.project), *names_imported(module, self.project))
                 for event in (*written, *entered_by_hand(module)):
-                    self.court.hear(event)
+                    self.hear_of_file(event)
         for event in wrapped_events(self.project) if self.court.hears(Fsdp1Wrapped) else ():
-            self.court.hear(event)
+            self.hear_of_file(event)
         self.notes.extend(f"entry-points: {name} was not found" for name in plan.absent)
         for entry in plan.stated:
             self.reached.add(entry.node)
@@ -87,6 +90,10 @@ class Driver:
         self.run_unreached(plan.untouched(self.reached))
         for entry in later:
             self.run_entry(entry, LEAST)
+
+    def hear_of_file(self, event: Event) -> None:
+        self.court.program = ProgramKey("file", event.at.path, os.path.basename(event.at.path))
+        self.court.hear(event)
 
     def run_unreached(self, entries: Iterable[Entry]) -> None:
         for entry in entries:
@@ -107,6 +114,8 @@ class Driver:
             max_unsharded=max(min(MAX_UNSHARDED, IN_VAIN - self.in_vain), FEWEST[entry.kind]),
         )
         program = Program(machine, entry.name, partial=entry.kind != "script")
+        self.court.program = entry.key
+        cut, broken = len(self.out_of_budget), len(self.broken)
         try:
             self.interpret(machine, entry, program)
         except (OutOfBudget, RecursionError, MemoryError) as error:
@@ -130,6 +139,8 @@ class Driver:
             self.traces.append(f"# {entry.name}: {machine.steps} steps")
             self.traces.extend(machine.trace.dump())
         self.judge(program)
+        left_out = [*self.out_of_budget[cut:], *(what for _, what in self.broken[broken:])]
+        self.unfollowed[self.court.program] = Counter([*(who for who, _ in machine.unfollowed), *left_out])
         forget()
 
     def judge(self, program: Program) -> None:

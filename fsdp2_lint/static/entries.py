@@ -9,9 +9,11 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Literal
 
 from astroid import nodes
 
+from ..vocab.rule import ProgramKey
 from .definitions import GENERIC, SEED, Definition, definitions_in, importers_of, inheritance, mentions_seed, reaching
 from .project import Module, Project
 
@@ -26,6 +28,13 @@ class Entry:
     name: str
     module: Module
     node: nodes.NodeNG
+
+    @property
+    def key(self) -> ProgramKey:
+        """What verdicts that belong to no model stand under."""
+        kind: Literal["script", "part"] = "script" if self.kind == "script" else "part"
+        name = self.name.removeprefix(f"{self.module.path}:")
+        return ProgramKey(kind, self.module.path, os.path.basename(name) if kind == "script" else name)
 
 
 @dataclass(slots=True)

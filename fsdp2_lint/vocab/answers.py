@@ -9,6 +9,7 @@ can only rest on proof, also through ``not``; and it writes down which answers a
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -247,8 +248,8 @@ def _counted(kind: str, count: int) -> str:
 
 def _plural(kind: str) -> str:
     """Of a noun, or of one with words behind it: "switches of gradient synchronisation"."""
-    noun, of, rest = kind.partition(" of ")
-    return f"{noun}{'es' if noun.endswith(('s', 'ch')) else 's'}{of}{rest}"
+    noun, *rest = kind.split(" ", 1) if re.search(r" (of|to|in|on) ", kind) else [kind]
+    return " ".join([f"{noun}{'es' if noun.endswith(('s', 'ch')) else 's'}", *rest])
 
 
 def listed(parts: list[str], word: str) -> str:

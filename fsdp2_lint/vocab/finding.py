@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
 DOCS_URL = "https://fsdp2-lint.github.io/fsdp2-lint/rules/"
@@ -91,6 +91,33 @@ class Fix:
 
 
 @dataclass(frozen=True, slots=True)
+class Seen:
+    """How much was seen of what a finding is about: of a model; or of a script, a part or a file, if it is about none.
+
+    ``words`` says of each clause that was judged whether it is violated, upheld or unknown, ``reasons`` what stayed
+    open of it, also where it is violated. ``scripts`` are those that were followed to it; ``unfollowed`` is what they
+    call that was not followed, and at how many places. There may be several of one name in one file: this is the
+    ``number``-th of so many (``of``). ``torch`` is what the words speak for.
+    """
+
+    kind: str  # model, script, part or file
+    name: str
+    site: Site
+    words: Mapping[str, str] = field(default_factory=dict)
+    reasons: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    scripts: tuple[str, ...] = ()
+    unfollowed: Mapping[str, int] = field(default_factory=dict)
+    number: int = 1
+    of: int = 1
+    torch: tuple[int, int] | None = None
+
+    @property
+    def identity(self) -> tuple[str, str, str]:
+        """What stays the same of it where lines move."""
+        return self.kind, self.name, self.site.path
+
+
+@dataclass(frozen=True, slots=True)
 class Finding:
     """A proven violation of one clause. It cannot exist without a primary label."""
 
@@ -106,6 +133,7 @@ class Finding:
     fix: Fix | None = None
     standing: str = ""  # what a job says to a finding from the source, such as "confirmed at run time"
     fingerprint: str = ""  # the same where only lines moved; see fsdp2_lint.fingerprints
+    about: tuple[Seen, ...] = field(default=(), compare=False, repr=False)
 
     def __post_init__(self) -> None:
         if not isinstance(self.primary, Label) or not self.primary.site.path:
@@ -129,6 +157,7 @@ class Finding:
             primary=replace(self.primary, site=change(self.primary.site)),
             related=tuple(replace(label, site=change(label.site)) for label in self.related),
             fix=fix,
+            about=tuple(replace(seen, site=change(seen.site)) for seen in self.about),
         )
 
     @property

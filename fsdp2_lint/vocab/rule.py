@@ -115,9 +115,21 @@ class ModelKey:
     site: Site
 
 
+@dataclass(frozen=True, slots=True)
+class ProgramKey:
+    """What belongs to no model stands under what was followed: a script, or code that no script was seen to call.
+
+    What is seen in the syntax alone stands under its file.
+    """
+
+    kind: Literal["script", "part", "file"]
+    path: str
+    name: str
+
+
 @dataclass(slots=True)
 class Verdict:
-    """What one analysis found out about one clause on one subject.
+    """What one analysis found out about one clause on one subject, and the programs in which it looked.
 
     ``judged``: where it holds, and in words what that rests on; a job comes to each place again and again.
     """
@@ -127,6 +139,7 @@ class Verdict:
     findings: list[Finding] = field(default_factory=list)
     judged: dict[Site, str] = field(default_factory=dict)
     unknown: dict[str, Site] = field(default_factory=dict)
+    programs: dict[ProgramKey, None] = field(default_factory=dict)
 
     @property
     def word(self) -> Literal["violated", "upheld", "unknown"]:
@@ -155,6 +168,7 @@ class Court:
         self.verdicts: dict[tuple[str, object | None], Verdict] = {}
         self.broken: list[tuple[str, Exception]] = []
         self.incomplete = incomplete
+        self.program: ProgramKey | None = None  # in which the events happen, where there are several
         self._subscribed: dict[type[Event], list[tuple[Rule, Callable[..., Iterator[Outcome]]]]] = {}
         for rule in rules:
             for event_type, method in rule.handlers.items():
@@ -204,10 +218,12 @@ class Court:
                 verdict.judged[event.at] = _because(used)
 
     def _verdict(self, rule: Rule, event: Event) -> Verdict:
-        subject = getattr(event.subject, "model_key", event.subject)
+        subject = getattr(event.subject, "model_key", event.subject) or self.program
         key = (rule.code, subject)
         if key not in self.verdicts:
             self.verdicts[key] = Verdict(rule.code, subject)
+        if self.program is not None:
+            self.verdicts[key].programs[self.program] = None
         return self.verdicts[key]
 
 
@@ -241,4 +257,4 @@ def agree(rules: Iterable[Rule], facts: Facts) -> tuple[list[Finding], list[tupl
     return found, broken
 
 
-__all__ = ["JUDGED", "Court", "Label", "ModelKey", "Outcome", "Rule", "Severity", "Verdict", "agree"]
+__all__ = ["JUDGED", "Court", "Label", "ModelKey", "Outcome", "ProgramKey", "Rule", "Severity", "Verdict", "agree"]

@@ -119,6 +119,7 @@ def test_who_listens_hears_which_answers_were_used() -> None:
     [
         ([FIVE, TWO], "all 5 sharding calls and both optimizers were followed"),
         ([Closed((("optimizer", 1),))], "the only optimizer was followed"),
+        ([Closed((("write to parameters", 4),))], "all 4 writes to parameters were followed"),
         ([Closed((("wrapper", 0),)), FIVE], "all 5 sharding calls were followed; no wrapper was met"),
         ([Closed(fact="an optimizer trains it"), TWO], "both optimizers were followed; an optimizer trains it"),
         (

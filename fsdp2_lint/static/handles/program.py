@@ -221,9 +221,9 @@ class Program:
 
     def unseen(self, obj: Obj, *, after: Step | None = None, before: Step | None = None) -> str:
         """Why something that was not seen may have been done to ``obj``: before it came here, or in that stretch."""
-        return origin_unseen(self.machine, self.address(obj)[0], self.label(obj)) or self.escaped(
-            obj, after=after, before=before
-        )
+        atoms = dict.fromkeys([obj.atom, self.address(obj)[0]])
+        origin = (origin_unseen(self.machine, atom, self.label(obj)) for atom in atoms)
+        return next(filter(None, origin), "") or self.escaped(obj, after=after, before=before)
 
     def parts_unseen(self, obj: Obj) -> str:
         top = self.top(obj)
@@ -241,7 +241,8 @@ class Program:
     def _model_unseen(self, model: Obj) -> str:
         if model not in self.incompletes:
             optimizers = (step.subject for step in self.trace.of("optimizer") if self._holds(step, model))
-            held = dict.fromkeys([model, *(each for each in optimizers if each is not None)])
+            parts = (part for part in self.machine.parents if self.top(part) is model)
+            held = dict.fromkeys([model, *parts, *(each for each in optimizers if each is not None)])
             self.incompletes[model] = next((why for each in held if (why := self.unseen(each))), "")
         return self.incompletes[model]
 

@@ -76,7 +76,7 @@ class Bounds(Iteration):
         relevance = self.project.relevance
         names = relevance.mentioned(func.module, func.node) if aside else None
         if names is not None and not names & _REGROUP and relevance.stays_inside(func.module, func.node):
-            self.opaque.setdefault(who, call.node)
+            self.not_followed(who, call)
         else:
             self.opened(who, call, receiver, names)
 

@@ -36,7 +36,7 @@ class Escapes(Membership):
 
         ``names``: all that it mentions, where that is known; it leaves fields of other names alone.
         """
-        self.opaque.setdefault(who, call.node)
+        self.not_followed(who, call)
         if self.asked():  # what stands here may be the other side of what only some ranks do
             self.emit("unseen", call.node, None, who=who)
         self.escape(call, who, receiver, names)
@@ -69,6 +69,10 @@ class Escapes(Membership):
         policies = [leaf for value in call.all for _, leaf in self.leaves(value) if self.is_wrapper_argument(leaf)]
         more = [*self.callbacks(call, spawned=spawned), *self.behind(policies)]
         return Call(self, call.node, [*call.args, *more], call.kwargs, call.open_why)
+
+    def not_followed(self: Interpreter, who: str, call: Call) -> None:
+        self.opaque.setdefault(who, call.node)
+        self.unfollowed[who, call.node] = None
 
     def escape(
         self: Interpreter, call: Call, who: str, receiver: Value | None = None, names: Names | None = None

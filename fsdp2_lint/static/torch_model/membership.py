@@ -46,6 +46,7 @@ class Membership(Machine):
         self.inference: list[Moment] = []  # where the inference modes were entered that are on
         self.opaque: dict[str, nodes.NodeNG] = {}
         self.kept: list[Value] = []  # what code that is not seen was given to keep
+        self.unfollowed: dict[tuple[str, nodes.NodeNG], None] = {}  # each call that was not understood, in order
         self.adopted_at: dict[Obj, int] = {}
         self.called_atoms: set[Atom] = set()
         self.addresses: dict[Obj, Address] = {}

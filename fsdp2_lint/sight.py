@@ -1,0 +1,147 @@
+"""Does the analysis see as much of what a finding was about as before the edit, and is the clause proved now?
+
+A finding that is gone may be mended, or out of sight. The first needs a proof: the clause is upheld for the same model.
+For the second there are many ways, so it is not looked for in the edit. What was seen before is compared with what is
+seen now: models, scripts, verdicts, calls that were not followed.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from fsdp2_lint.settings.codes import OWN_CODES
+from fsdp2_lint.source import display_path
+
+if TYPE_CHECKING:
+    from fsdp2_lint.lint import Report
+    from fsdp2_lint.vocab.finding import Finding, Seen
+
+Word = Literal["upheld", "violated", "unknown", "not judged", "not seen"]
+_NUMBER = re.compile(r"\b\d+\b")
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How the clause of a finding that is gone stands now: ``upheld`` is the proof that it is mended.
+
+    ``as_before``: of all that the finding is about no less is seen than before. ``reasons`` say why it is not proved.
+    """
+
+    verdict: Word
+    as_before: bool
+    reasons: tuple[str, ...] = ()
+
+    @property
+    def proved(self) -> bool:
+        return self.verdict == "upheld" and self.as_before
+
+
+def standing(finding: Finding, now: Report) -> Standing:
+    """Of one finding that is gone, judged by what ``now`` saw with nothing hidden."""
+    if finding.code in OWN_CODES:
+        return _of_file(finding.primary.site.path, now)
+    if not finding.about:
+        return Standing("not seen", False, (_no_record(finding),))
+    less: dict[str, None] = {}
+    still: dict[str, None] = {}
+    words: set[str] = set()
+    for before in finding.about:
+        found = [*_the_same(before, now)]
+        if not found:
+            less[f"{_name(before)} is not seen any more"] = None
+        for seen in found:
+            words.add(seen.words.get(finding.code, "not judged"))
+            less.update(dict.fromkeys(_less(before, seen, finding.code)))
+            still.update(dict.fromkeys(seen.reasons.get(finding.code, ())))
+    word = _weakest(words)
+    if less or word == "violated":
+        return Standing(word, False, tuple(less) or (f"{_names(finding)} still violates {finding.code}",))
+    return Standing(word, True, _not_proved(word, tuple(still)))
+
+
+def _no_record(finding: Finding) -> str:
+    if finding.observed is not None:
+        return "only a job shows it"
+    return "what was seen before the edit is not in the file: an older version wrote it"
+
+
+def _of_file(path: str, now: Report) -> Standing:
+    """Syntax and comments: the file itself is the proof, if it was read."""
+    if path not in now.files:
+        return Standing("not seen", False, (f"{display_path(path)} is not there any more",))
+    unread = (*now.failures, *now.notes)
+    return Standing("not seen" if unread else "upheld", not unread, unread)
+
+
+def _the_same(before: Seen, now: Report) -> Iterator[Seen]:
+    """The same model or program now. Where more than before have its name, any of them may be it."""
+    alike = [each for each in now.seen if each.identity == before.identity]
+    if len(alike) == before.of:
+        yield next(each for each in alike if each.number == before.number)
+    elif len(alike) > before.of:
+        yield from alike
+    elif before.kind == "file" and before.site.path in now.files:
+        from fsdp2_lint.vocab.finding import Seen
+
+        yield Seen("file", before.name, before.site)  # without FSDP2 by now: there is nothing to see in it
+
+
+def _less(before: Seen, seen: Seen, code: str) -> Iterator[str]:
+    """What is seen less of it, in words."""
+    for script in sorted({*before.scripts} - {*seen.scripts}):
+        yield f"{display_path(script)} does not lead to {_name(before)} any more"
+    known = _counted(before.unfollowed)
+    for who, count in _counted(seen.unfollowed).items():
+        if count > known.get(who, 0):
+            yield f"{who} was not followed, and was not called before the edit"
+    for each, word in before.words.items():
+        if each != code and word != "upheld":
+            continue  # nothing was proved of it, or it has a finding of its own
+        new = [why for why in seen.reasons.get(each, ()) if not _among(why, before.reasons.get(each, ()))]
+        if each not in seen.words and each != code:
+            yield f"{each} was upheld and is not judged any more"
+        elif seen.words.get(each) == "unknown" and new:
+            yield f"{each} was {word} and is unknown now: {'; '.join(new)}"
+
+
+def _counted(calls: Mapping[str, int]) -> dict[str, int]:
+    counts: dict[str, int] = {}
+    for who, count in calls.items():
+        counts[_unplaced(who)] = counts.get(_unplaced(who), 0) + count
+    return counts
+
+
+def _among(reason: str, others: Iterable[str]) -> bool:
+    return _unplaced(reason) in {_unplaced(other) for other in others}
+
+
+def _unplaced(text: str) -> str:
+    """Without line numbers, which move, and without numbers of steps."""
+    return _NUMBER.sub("N", text)
+
+
+def _weakest(words: set[str]) -> Word:
+    order: Sequence[Word] = ("violated", "unknown", "not judged", "upheld")
+    return next((word for word in order if word in words), "not seen")
+
+
+def _not_proved(word: Word, still: tuple[str, ...]) -> tuple[str, ...]:
+    """Why exit code 0 is right although nothing is proved."""
+    if word == "unknown":
+        return ("its clause was not decided here before either, for the same reason", *still)
+    if word == "not judged":
+        return ("nothing is left here that its clause judges, and no less is seen than before",)
+    return ()
+
+
+def _names(finding: Finding) -> str:
+    return ", ".join(map(_name, finding.about))
+
+
+def _name(seen: Seen) -> str:
+    path = display_path(seen.site.path)
+    return f"{seen.name} ({path})" if seen.kind == "model" or os.path.basename(path) != seen.name else path
