@@ -85,6 +85,11 @@ def display_path(path: str) -> str:
     return path
 
 
+def display_text(text: str) -> str:
+    """A sentence with the paths in it as people read them."""
+    return text.replace(os.path.realpath(os.curdir).rstrip(os.sep) + os.sep, "")
+
+
 def line_of(site: Site) -> str:
     """``path:row`` as people read it; in a notebook ``path:cell 3:row``."""
     cell = f"cell {site.cell}:" if site.cell else ""

@@ -107,7 +107,7 @@ class Engine:
 
     def __init__(self) -> None:
         self.result = SimpleNamespace(
-            findings=[], problems=[], models=[], files=0, out_of_budget=[], notes=[], broken=[], traces=[]
+            findings=[], problems=[], models=[], seen=[], files=0, out_of_budget=[], notes=[], broken=[], traces=[]
         )
         self.calls: list[SimpleNamespace] = []
         self.raises: Callable[[], BaseException] | None = None

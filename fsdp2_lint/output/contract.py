@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 from fsdp2_lint.output.catalogue import clause_as_json
 from fsdp2_lint.output.terminal import Paint, clean
 from fsdp2_lint.report.codec import label_as_json, site_as_json
-from fsdp2_lint.source import line_of, place
+from fsdp2_lint.source import display_text, line_of, place
 from fsdp2_lint.vocab.target import in_digits
+from fsdp2_lint.vocab.words import listed
 
 if TYPE_CHECKING:
     from fsdp2_lint.static.check import ClauseVerdict, ModelVerdicts
@@ -68,9 +69,12 @@ def _clauses(clauses: Sequence[ClauseVerdict | Elsewhere], names: Mapping[str, s
 
 
 def _because(clause: ClauseVerdict | Elsewhere) -> Iterator[str]:
+    places: dict[str, list[str]] = {}  # a clause mostly holds at several places for one reason
     for label in clause.evidence:
-        yield f"{clean(line_of(label.site))}: {clean(label.message)}"
-    yield from (clean(reason) for reason in clause.reasons)
+        places.setdefault(label.message, []).append(clean(line_of(label.site)))
+    for message, found in places.items():
+        yield f"{listed(found)}: {clean(display_text(message))}"
+    yield from (clean(display_text(reason)) for reason in clause.reasons)
     if clause.settled_by:
         yield f"settled by: {clean(clause.settled_by)}"
 
