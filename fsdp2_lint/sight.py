@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from fsdp2_lint import functions
 from fsdp2_lint.settings.codes import OWN_CODES
 from fsdp2_lint.source import display_path
 
@@ -55,7 +56,7 @@ def standing(finding: Finding, now: Report) -> Standing:
             less[f"{_name(before)} is not seen any more"] = None
         for seen in found:
             words.add(seen.words.get(finding.code, "not judged"))
-            less.update(dict.fromkeys(_less(before, seen, finding.code)))
+            less.update(dict.fromkeys((*_less(before, seen, finding.code), *_idle(before, seen, now))))
             still.update(dict.fromkeys(seen.reasons.get(finding.code, ())))
     word = _weakest(words)
     if less or word == "violated":
@@ -106,6 +107,22 @@ def _less(before: Seen, seen: Seen, code: str) -> Iterator[str]:
             yield f"{each} was upheld and is not judged any more"
         elif seen.words.get(each) == "unknown" and new:
             yield f"{each} was {word} and is unknown now: {'; '.join(new)}"
+
+
+def _idle(before: Seen, seen: Seen, now: Report) -> Iterator[str]:
+    """Functions around the places of the fault that are still there, and are empty or not run any more.
+
+    Where one was deleted with all its calls, the fault went with it; but what a file alone shows may be elsewhere now.
+    """
+    for function in before.functions:
+        path, _, name = function.rpartition(":")
+        held = functions.in_text(now.sources.data(path)).get(name)
+        if held is not None and functions.empty(held):
+            yield f"{name}() in {display_path(path)}, where it was found, is empty now"
+        elif held is not None and before.kind != "file" and function not in seen.functions:
+            yield f"{name}() in {display_path(path)}, where it was found, does not run any more"
+        elif held is None and before.kind == "file":
+            yield f"{name}(), where it was found, is not in {display_path(path)} any more"
 
 
 def _counted(calls: Mapping[str, int]) -> dict[str, int]:

@@ -74,18 +74,21 @@ def seen_as_json(seen: Seen) -> dict[str, Any]:
         "reasons": {code: list(why) for code, why in seen.reasons.items()},
         "scripts": list(seen.scripts),
         "unfollowed": dict(seen.unfollowed),
+        "functions": list(seen.functions),
     }
 
 
 def seen_from_json(values: Mapping[str, Any]) -> Seen:
+    site = Site(values["path"], values["row"])
     return Seen(
         kind=values["kind"],
         name=values["name"],
-        site=Site(values["path"], values["row"]),
+        site=site,
         words=dict(values["verdicts"]),
         reasons={code: tuple(why) for code, why in values["reasons"].items()},
         scripts=tuple(values["scripts"]),
         unfollowed=dict(values["unfollowed"]),
+        functions=dict.fromkeys(values["functions"], site),
         number=values["number"],
         of=values["of"],
         torch=parse(values["torch"]) if values["torch"] is not None else None,

@@ -11,12 +11,12 @@ from typing import Literal
 
 from ..vocab.finding import Finding, Label, Seen, Site
 from ..vocab.overlaps import Programs, without_consequences
-from ..vocab.rule import Court, ModelKey, Rule, Verdict
+from ..vocab.rule import Court, ModelKey, ProgramKey, Rule, Verdict
 from ..vocab.target import Version
 from . import garbage
 from .driver import Driver
 from .project import Project
-from .seen import about, seen
+from .seen import about, extent_of_file, seen
 
 _STACK = 512 * 1024 * 1024  # the interpreter follows calls by recursion; a thread can have room for it
 _RECURSION = 40_000
@@ -117,8 +117,11 @@ def check(
 def _check(result: Result, project: Project, driver: Driver, rules: Sequence[Rule]) -> None:
     court = driver.court
     driver.run()
+    for key in {each.subject for each in court.verdicts.values()}:
+        if isinstance(key, ProgramKey) and key.kind == "file":
+            driver.extents[key] = extent_of_file(key.path, project.ast(key.path))
     torch = rules[0].target if rules else None
-    subjects = seen(court.verdicts.values(), driver.unfollowed, project.unreadable, torch)
+    subjects = seen(court.verdicts.values(), driver.extents, project.unreadable, torch)
     result.seen = list(subjects.values())
     result.findings = [
         replace(finding, about=about(finding, court.verdicts.values(), subjects))

@@ -170,6 +170,7 @@ class TorchModel(Objects):
         elif not module:
             if not self.harmless_object(obj):
                 self.opened(describe(obj), call)
+            self.unfollowed[describe(obj), call.node] = None
             blank.written(self, call.node, call.all)
             return self.made_by(obj, describe(obj), call)
         return obj.child(("()", "", tuple(call.args) if len(call.args) < 3 else len(call.args)))
