@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from fsdp2_lint import functions
+from fsdp2_lint import functions, syntax
 from fsdp2_lint.settings.codes import OWN_CODES
 from fsdp2_lint.source import display_path
 
@@ -44,7 +44,7 @@ class Standing:
 def standing(finding: Finding, now: Report) -> Standing:
     """Of one finding that is gone, judged by what ``now`` saw with nothing hidden."""
     if finding.code in OWN_CODES:
-        return _of_file(finding.primary.site.path, now)
+        return _of_file(finding.code, finding.primary.site.path, now)
     if not finding.about:
         return Standing("not seen", False, (_no_record(finding),))
     less: dict[str, None] = {}
@@ -70,11 +70,11 @@ def _no_record(finding: Finding) -> str:
     return "what was seen before the edit is not in the file: an older version wrote it"
 
 
-def _of_file(path: str, now: Report) -> Standing:
+def _of_file(code: str, path: str, now: Report) -> Standing:
     """Syntax and comments: the file itself is the proof, if it was read."""
     if path not in now.files:
         return Standing("not seen", False, (f"{display_path(path)} is not there any more",))
-    unread = (*now.failures, *now.notes)
+    unread = (*now.failures, *now.notes) if code != syntax.CODE else ()  # without all files no comment is judged
     return Standing("not seen" if unread else "upheld", not unread, unread)
 
 
@@ -98,7 +98,7 @@ def _less(before: Seen, seen: Seen, code: str) -> Iterator[str]:
     known = _counted(before.unfollowed)
     for who, count in _counted(seen.unfollowed).items():
         if count > known.get(who, 0):
-            yield f"{who} was not followed, and was not called before the edit"
+            yield f"not followed, and not there before the edit: {who}"
     for each, word in before.words.items():
         if each != code and word != "upheld":
             continue  # nothing was proved of it, or it has a finding of its own
@@ -149,9 +149,9 @@ def _weakest(words: set[str]) -> Word:
 def _not_proved(word: Word, still: tuple[str, ...]) -> tuple[str, ...]:
     """Why exit code 0 is right although nothing is proved."""
     if word == "unknown":
-        return ("its clause was not decided here before either, for the same reason", *still)
+        return ("what is left of its clause was not decided before the edit either, for the same reason", *still)
     if word == "not judged":
-        return ("nothing is left here that its clause judges, and no less is seen than before",)
+        return ("nothing is left there that its clause judges",)
     return ()
 
 
