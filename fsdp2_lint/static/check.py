@@ -11,12 +11,12 @@ from typing import Literal
 
 from ..vocab.finding import Finding, Label, Seen, Site
 from ..vocab.overlaps import Programs, without_consequences
-from ..vocab.rule import Court, ModelKey, ProgramKey, Rule, Verdict
+from ..vocab.rule import Court, ModelKey, Rule, Verdict
 from ..vocab.target import Version
 from . import garbage
 from .driver import Driver
 from .project import Project
-from .seen import about, extent_of_file, seen
+from .seen import Sight
 
 _STACK = 512 * 1024 * 1024  # the interpreter follows calls by recursion; a thread can have room for it
 _RECURSION = 40_000
@@ -117,16 +117,10 @@ def check(
 def _check(result: Result, project: Project, driver: Driver, rules: Sequence[Rule]) -> None:
     court = driver.court
     driver.run()
-    for key in {each.subject for each in court.verdicts.values()}:
-        if isinstance(key, ProgramKey) and key.kind == "file":
-            driver.extents[key] = extent_of_file(key.path, project.ast(key.path))
     torch = rules[0].target if rules else None
-    subjects = seen(court.verdicts.values(), driver.extents, project.unreadable, torch)
-    result.seen = list(subjects.values())
-    result.findings = [
-        replace(finding, about=about(finding, court.verdicts.values(), subjects))
-        for finding in _findings(court, driver.found_in)
-    ]
+    sight = Sight(court.verdicts.values(), driver.extents, project.unreadable, project.ast, torch)
+    result.seen = list(sight.found.values())
+    result.findings = [replace(each, about=sight.about(each)) for each in _findings(court, driver.found_in)]
     result.models = _models(court, {rule.code: rule.witnesses for rule in rules})
     result.problems = [Problem(each.path, each.row, each.column, each.reason) for each in project.unreadable.values()]
     result.out_of_budget, result.notes = driver.out_of_budget, driver.notes
