@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from fsdp2_lint import functions, syntax
 from fsdp2_lint.settings.codes import OWN_CODES
 from fsdp2_lint.source import display_path
 
@@ -43,7 +44,7 @@ class Standing:
 def standing(finding: Finding, now: Report) -> Standing:
     """Of one finding that is gone, judged by what ``now`` saw with nothing hidden."""
     if finding.code in OWN_CODES:
-        return _of_file(finding.primary.site.path, now)
+        return _of_file(finding.code, finding.primary.site.path, now)
     if not finding.about:
         return Standing("not seen", False, (_no_record(finding),))
     less: dict[str, None] = {}
@@ -55,7 +56,7 @@ def standing(finding: Finding, now: Report) -> Standing:
             less[f"{_name(before)} is not seen any more"] = None
         for seen in found:
             words.add(seen.words.get(finding.code, "not judged"))
-            less.update(dict.fromkeys(_less(before, seen, finding.code)))
+            less.update(dict.fromkeys((*_less(before, seen, finding.code), *_idle(before, seen, now))))
             still.update(dict.fromkeys(seen.reasons.get(finding.code, ())))
     word = _weakest(words)
     if less or word == "violated":
@@ -69,11 +70,11 @@ def _no_record(finding: Finding) -> str:
     return "what was seen before the edit is not in the file: an older version wrote it"
 
 
-def _of_file(path: str, now: Report) -> Standing:
+def _of_file(code: str, path: str, now: Report) -> Standing:
     """Syntax and comments: the file itself is the proof, if it was read."""
     if path not in now.files:
         return Standing("not seen", False, (f"{display_path(path)} is not there any more",))
-    unread = (*now.failures, *now.notes)
+    unread = (*now.failures, *now.notes) if code != syntax.CODE else ()  # without all files no comment is judged
     return Standing("not seen" if unread else "upheld", not unread, unread)
 
 
@@ -97,7 +98,7 @@ def _less(before: Seen, seen: Seen, code: str) -> Iterator[str]:
     known = _counted(before.unfollowed)
     for who, count in _counted(seen.unfollowed).items():
         if count > known.get(who, 0):
-            yield f"{who} was not followed, and was not called before the edit"
+            yield f"not followed, and not there before the edit: {who}"
     for each, word in before.words.items():
         if each != code and word != "upheld":
             continue  # nothing was proved of it, or it has a finding of its own
@@ -106,6 +107,22 @@ def _less(before: Seen, seen: Seen, code: str) -> Iterator[str]:
             yield f"{each} was upheld and is not judged any more"
         elif seen.words.get(each) == "unknown" and new:
             yield f"{each} was {word} and is unknown now: {'; '.join(new)}"
+
+
+def _idle(before: Seen, seen: Seen, now: Report) -> Iterator[str]:
+    """Functions around the places of the fault that are still there, and are empty or not run any more.
+
+    Where one was deleted with all its calls, the fault went with it; but what a file alone shows may be elsewhere now.
+    """
+    for function in before.functions:
+        path, _, name = function.rpartition(":")
+        held = functions.in_text(now.sources.data(path)).get(name)
+        if held is not None and functions.empty(held):
+            yield f"{name}() in {display_path(path)}, where it was found, is empty now"
+        elif held is not None and before.kind != "file" and function not in seen.functions:
+            yield f"{name}() in {display_path(path)}, where it was found, does not run any more"
+        elif held is None and before.kind == "file":
+            yield f"{name}(), where it was found, is not in {display_path(path)} any more"
 
 
 def _counted(calls: Mapping[str, int]) -> dict[str, int]:
@@ -132,9 +149,9 @@ def _weakest(words: set[str]) -> Word:
 def _not_proved(word: Word, still: tuple[str, ...]) -> tuple[str, ...]:
     """Why exit code 0 is right although nothing is proved."""
     if word == "unknown":
-        return ("its clause was not decided here before either, for the same reason", *still)
+        return ("what is left of its clause was not decided before the edit either, for the same reason", *still)
     if word == "not judged":
-        return ("nothing is left here that its clause judges, and no less is seen than before",)
+        return ("nothing is left there that its clause judges",)
     return ()
 
 

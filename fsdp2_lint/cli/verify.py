@@ -23,8 +23,9 @@ if TYPE_CHECKING:
 def verify(since: str, output_format: str, **given: Any) -> int:
     """Say what became of findings: fixed, remaining, silenced instead of fixed, removed, new.
 
-    A finding counts as fixed only if it is not found without comments, baseline and ignores
-    either. Exit codes: 0 all are fixed and nothing is new, 1 otherwise, 2 abnormal.
+    A finding counts as fixed only if its clause is proved for the same model now; what is gone
+    without that proof is told as gone. Exit codes: 0 all are fixed, or gone with no less seen of
+    their models than before, and nothing is new; 1 otherwise; 2 abnormal.
     """
     from fsdp2_lint.verify import compare
 
@@ -45,5 +46,5 @@ def _read(file: str) -> list[Finding]:
         return [finding_from_json(each) for each in (held if isinstance(held, list) else [held])]
     except OSError as error:
         raise Failure(f"{file}: cannot be read: {error.strerror or error}") from None
-    except (ValueError, LookupError, TypeError, AttributeError):
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         raise Failure(f"{file}: does not hold what `check --output-format json` prints") from None

@@ -33,18 +33,16 @@ def render(name: str, compared: Comparison, *, color: bool = False) -> str:
 
 def summary(compared: Comparison) -> str:
     """``2 fixed, 1 silenced instead of fixed.``"""
-    said = [
-        f"{len(getattr(compared, name))} {words}"
-        for name, words in (
-            ("fixed", "fixed"),
-            ("gone", "gone, not proved"),
-            ("remaining", "remaining"),
-            ("silenced", "silenced instead of fixed"),
-            ("removed", "removed with the sharding"),
-            ("new", "new"),
-        )
-        if getattr(compared, name)
-    ]
+    told = (
+        (compared.fixed, "fixed"),
+        ([each for each in compared.gone if each.as_before], "gone, not proved"),
+        ([each for each in compared.gone if not each.as_before], "gone from sight"),
+        (compared.remaining, "remaining"),
+        (compared.silenced, "silenced instead of fixed"),
+        (compared.removed, "removed with the sharding"),
+        (compared.new, "new"),
+    )
+    said = [f"{len(findings)} {words}" for findings, words in told if findings]
     return f"{', '.join(said) or 'There was nothing to fix'}."
 
 
@@ -60,7 +58,8 @@ def _because(word: str, each: Gone) -> Sequence[str]:
     if word == "fixed":
         return ["the clause is upheld"]
     if word == "gone":
-        return [f"not proved: {'; '.join(each.reasons)}"]
+        words = "not proved, but no less is seen than before" if each.as_before else "not proved"
+        return [f"{words}: {'; '.join(each.reasons)}"]
     return each.reasons if word in ("silenced", "removed") else ()
 
 

@@ -42,20 +42,21 @@ def finding_as_json(finding: Finding) -> dict[str, Any]:
 
 
 def finding_from_json(values: Mapping[str, Any]) -> Finding:
+    """LookupError, TypeError, ValueError or AttributeError if it is none: users name files of all kinds."""
     observed = None
     if "ranks" in values:
         observed = Observed(_ranks(values["ranks"]), values.get("step"), values.get("fqn") or "")
     return Finding(
-        code=values["code"],
-        name=values["name"],
+        code=_text(values["code"]),
+        name=_text(values["name"]),
         severity=Severity(values["severity"]),
         confidence=Confidence(values["confidence"]),
-        message=values["message"],
-        primary=Label(site_from_json(values), values.get("label", "")),
-        related=tuple(Label(site_from_json(each), each["message"]) for each in values["related"]),
-        help=values["help"],
+        message=_text(values["message"]),
+        primary=Label(site_from_json(values), _text(values.get("label", ""))),
+        related=tuple(Label(site_from_json(each), _text(each["message"])) for each in values["related"]),
+        help=_text(values["help"]),
         observed=observed,
-        fingerprint=values.get("fingerprint", ""),
+        fingerprint=_text(values.get("fingerprint", "")),
         about=tuple(seen_from_json(each) for each in values.get("about", ())),
     )
 
@@ -74,20 +75,23 @@ def seen_as_json(seen: Seen) -> dict[str, Any]:
         "reasons": {code: list(why) for code, why in seen.reasons.items()},
         "scripts": list(seen.scripts),
         "unfollowed": dict(seen.unfollowed),
+        "functions": list(seen.functions),
     }
 
 
 def seen_from_json(values: Mapping[str, Any]) -> Seen:
+    site = Site(_text(values["path"]), _number(values["row"]))
     return Seen(
-        kind=values["kind"],
-        name=values["name"],
-        site=Site(values["path"], values["row"]),
-        words=dict(values["verdicts"]),
-        reasons={code: tuple(why) for code, why in values["reasons"].items()},
-        scripts=tuple(values["scripts"]),
-        unfollowed=dict(values["unfollowed"]),
-        number=values["number"],
-        of=values["of"],
+        kind=_text(values["kind"]),
+        name=_text(values["name"]),
+        site=site,
+        words={code: _text(word) for code, word in values["verdicts"].items()},
+        reasons={code: tuple(map(_text, why)) for code, why in values["reasons"].items()},
+        scripts=tuple(map(_text, values["scripts"])),
+        unfollowed={who: _number(count) for who, count in values["unfollowed"].items()},
+        functions=dict.fromkeys(map(_text, values["functions"]), site),
+        number=_number(values["number"]),
+        of=_number(values["of"]),
         torch=parse(values["torch"]) if values["torch"] is not None else None,
     )
 
@@ -112,8 +116,20 @@ def site_as_json(site: Site) -> dict[str, Any]:
 
 def site_from_json(values: Mapping[str, Any]) -> Site:
     start, end = values["location"], values["end_location"]
-    place = (start["row"], start["column"], end["row"], end["column"])
-    return Site(values["filename"], *place, cell=values.get("cell", 0))
+    row, column, end_row, end_column = (_number(at[key]) for at in (start, end) for key in ("row", "column"))
+    return Site(_text(values["filename"]), row, column, end_row, end_column, _number(values.get("cell", 0)))
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{value!r:.40} is no text")
+    return value
+
+
+def _number(value: Any) -> int:
+    if not isinstance(value, int):
+        raise TypeError(f"{value!r:.40} is no number")
+    return value
 
 
 def fact_as_json(fact: Fact) -> dict[str, Any]:

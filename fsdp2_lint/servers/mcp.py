@@ -24,8 +24,8 @@ _ONE_AT_A_TIME = threading.Lock()  # the SDK calls tools from threads; the engin
 _READS = ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False)
 _INSTRUCTIONS = """\
 Checks training code that uses PyTorch FSDP2 (fully_shard) against FSDP2's contract, from its source alone.
-The loop: check, explain the codes that you do not know, edit, verify. A finding that is silenced or whose code is
-deleted counts as not fixed."""
+The loop: check, explain the codes that you do not know, edit, verify. A finding that is silenced, or gone while less of
+the program is seen than before, counts as not fixed."""
 
 
 def server() -> MCPServer:
@@ -52,15 +52,15 @@ def server() -> MCPServer:
 
     @made.tool(annotations=_READS)
     def verify(paths: list[str] | None = None) -> str:
-        """Compare with the first `check` of the same paths: fixed (and whether the clause is now proved), remaining,
-        silenced instead of fixed, removed with the sharding, new."""
+        """Compare with the first `check` of the same paths: fixed (the clause is proved now for the same model), gone
+        without proof, remaining, silenced instead of fixed, removed with the sharding, new."""
         from fsdp2_lint.verify import compare
 
         before = seen.get(_key(paths))
         if before is None:
             raise ToolError("call check with the same paths first")
         compared = compare(before, paths or ["."], Asked(), _lint)
-        return comparison.render("text", compared) + comparison.summary(compared)
+        return comparison.render("text", compared) + _failures(compared.report) + comparison.summary(compared)
 
     return made
 
@@ -82,5 +82,8 @@ def _told(report: Report) -> str:
     lines = render("agent", report.findings[:MOST], report.sources)
     left = len(report.findings) - MOST
     more = f"{left} more are not shown: check fewer paths, or select codes\n" if left > 0 else ""
-    failures = "".join(f"not checked: {each}\n" for each in report.failures)
-    return f"{lines}{more}{failures}{len(report.files)} files, {report.candidates} with FSDP2"
+    return f"{lines}{more}{_failures(report)}{len(report.files)} files, {report.candidates} with FSDP2"
+
+
+def _failures(report: Report) -> str:
+    return "".join(f"not checked: {each}\n" for each in report.failures)

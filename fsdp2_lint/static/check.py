@@ -16,7 +16,7 @@ from ..vocab.target import Version
 from . import garbage
 from .driver import Driver
 from .project import Project
-from .seen import about, seen
+from .seen import Sight
 
 _STACK = 512 * 1024 * 1024  # the interpreter follows calls by recursion; a thread can have room for it
 _RECURSION = 40_000
@@ -118,12 +118,9 @@ def _check(result: Result, project: Project, driver: Driver, rules: Sequence[Rul
     court = driver.court
     driver.run()
     torch = rules[0].target if rules else None
-    subjects = seen(court.verdicts.values(), driver.unfollowed, project.unreadable, torch)
-    result.seen = list(subjects.values())
-    result.findings = [
-        replace(finding, about=about(finding, court.verdicts.values(), subjects))
-        for finding in _findings(court, driver.found_in)
-    ]
+    sight = Sight(court.verdicts.values(), driver.extents, project.unreadable, project.ast, torch)
+    result.seen = list(sight.found.values())
+    result.findings = [replace(each, about=sight.about(each)) for each in _findings(court, driver.found_in)]
     result.models = _models(court, {rule.code: rule.witnesses for rule in rules})
     result.problems = [Problem(each.path, each.row, each.column, each.reason) for each in project.unreadable.values()]
     result.out_of_budget, result.notes = driver.out_of_budget, driver.notes

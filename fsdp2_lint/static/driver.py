@@ -24,6 +24,7 @@ from .imports import imported_events, names_imported
 from .interp.interpreter import Interpreter
 from .interp.machine import MAX_SECONDS, MAX_STEPS, MAX_UNSHARDED, Diverges, OutOfBudget
 from .project import Project
+from .seen import Extent, functions
 from .values import ClassV, Func
 from .witness import witness
 
@@ -61,7 +62,7 @@ class Driver:
         self.broken: list[tuple[str, str]] = []
         self.traces: list[str] = []
         self.found_in: dict[tuple[str, str, int], set[str]] = {}  # each finding's programs
-        self.unfollowed: dict[ProgramKey, Counter[str]] = {}  # what each program calls that was not followed
+        self.extents: dict[ProgramKey, Extent] = {}
 
     def run(self) -> None:
         plan = find_entries(self.project, self.explicit)
@@ -140,7 +141,8 @@ class Driver:
             self.traces.extend(machine.trace.dump())
         self.judge(program)
         left_out = [*self.out_of_budget[cut:], *(what for _, what in self.broken[broken:])]
-        self.unfollowed[self.court.program] = Counter([*(who for who, _ in machine.unfollowed), *left_out])
+        calls = Counter([*(who for who, _ in machine.unfollowed), *left_out])
+        self.extents[entry.key] = Extent(calls, functions(machine.reached))
         forget()
 
     def judge(self, program: Program) -> None:

@@ -96,8 +96,9 @@ class Seen:
 
     ``words`` says of each clause that was judged whether it is violated, upheld or unknown, ``reasons`` what stayed
     open of it, also where it is violated. ``scripts`` are those that were followed to it; ``unfollowed`` is what they
-    call that was not followed, and at how many places. There may be several of one name in one file: this is the
-    ``number``-th of so many (``of``). ``torch`` is what the words speak for.
+    call that was not followed, and at how many places. ``functions`` are those that were followed: in a finding,
+    those around its places. There may be several of one name in one file: this is the ``number``-th of
+    so many (``of``). ``torch`` is what the words speak for.
     """
 
     kind: str  # model, script, part or file
@@ -107,6 +108,7 @@ class Seen:
     reasons: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     scripts: tuple[str, ...] = ()
     unfollowed: Mapping[str, int] = field(default_factory=dict)
+    functions: Mapping[str, Site] = field(default_factory=dict)
     number: int = 1
     of: int = 1
     torch: tuple[int, int] | None = None

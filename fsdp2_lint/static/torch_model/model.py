@@ -171,6 +171,7 @@ class TorchModel(Objects):
         elif not module:
             if not self.harmless_object(obj) or self.has_effects(obj, call):
                 self.opened(describe(obj), self.handed_over(call), receiver=obj)
+            self.unfollowed[describe(obj), call.node] = None
             blank.written(self, call.node, call.all)
             return self.made_by(obj, describe(obj), call)
         return obj.child(("()", "", tuple(call.args) if len(call.args) < 3 else len(call.args)))
