@@ -142,3 +142,9 @@ def within(node: nodes.NodeNG) -> Iterator[nodes.NodeNG]:
     yield node
     for child in () if isinstance(node, _SCOPES) else node.get_children():
         yield from within(child)
+
+
+def own_parts(func: nodes.FunctionDef | nodes.Lambda) -> Iterator[nodes.NodeNG]:
+    """What stands in a function itself, not in those that it defines."""
+    for child in func.get_children():
+        yield from within(child)
