@@ -69,7 +69,7 @@ class Targets(Havoc):
         elif isinstance(target, nodes.Starred):
             self.assign(target.value, value)
         else:
-            self.havoc(target)
+            self.havoc(target, value)
 
     def patch(self: Interpreter, leaf: Value, name: str, value: Value, node: nodes.NodeNG, path: Any = TOP) -> None:
         """An attribute of a file, a class or another package is set; what the latter keeps is in its hands."""
