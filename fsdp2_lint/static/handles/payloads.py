@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from ...vocab.answers import Answer, Many, many, unknown, yes
 from ...vocab.finding import Place
+from ..formulas import LARGE, atoms
 from ..guards import Guard
 from ..relations import Relation
 from ..torch_model.key_prefixes import PREFIX
@@ -35,6 +36,9 @@ class StaticPayload:
         for guard, leaf in self.leaves():
             if isinstance(leaf, (StateTensor, ParamV)) and guard.decide(is_dtensor(leaf)) is False:
                 continue  # the program asked, and keeps only what is no DTensor
+            if isinstance(leaf, (StateTensor, ParamV)) and (who := _asked_of_unseen(guard, leaf)):
+                why = why or f"which tensors are written is decided by {who}, which was not followed"
+                continue
             if isinstance(leaf, ParamV):
                 words = self._of(StateDict("model", leaf.model, leaf.read), guard).replace(
                     "the state dict", "parameters"
@@ -164,3 +168,19 @@ class StaticKeys:
         if wrapped:
             return yes(Place(wrapped[0], repr(PREFIX)))
         return self.program.nowhere("wrapped")
+
+
+def _asked_of_unseen(guard: Guard, leaf: StateTensor | ParamV) -> str:
+    """Which code, that was not followed, was given this tensor and answered a condition of the path."""
+    for formula, _ in guard.literals:
+        for atom in atoms(formula):
+            asked = atom[1][1] if isinstance(atom[1], tuple) and atom[1][0] == LARGE else atom[1]
+            if isinstance(asked, Obj) and any(_same_tensor(leaf, kept) for kept in asked.atom.facts.get("keeps", ())):
+                return asked.atom.origin
+    return ""
+
+
+def _same_tensor(leaf: StateTensor | ParamV, kept: Value) -> bool:
+    if isinstance(leaf, ParamV) and isinstance(kept, ParamV):
+        return leaf.model == kept.model and leaf.read == kept.read
+    return leaf == kept

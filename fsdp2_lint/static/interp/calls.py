@@ -48,7 +48,21 @@ class Calls(Functions):
             )
         callee = self.eval(func)
         args, kwargs, why = self.arguments(node)
-        return self.call(callee, Call(self, node, args, kwargs, why))
+        call = Call(self, node, args, kwargs, why)
+        return self.over(callee, lambda leaf: self.call_looked_up(leaf, call))
+
+    def call_looked_up(self: Interpreter, leaf: Value, call: Call) -> Value:
+        """``run = model.forward; run(x)`` is a call of that method, past the hooks of the module."""
+        if isinstance(leaf, Bound) and isinstance(leaf.receiver, Obj) and self.is_method_of(leaf, leaf.receiver):
+            return self.call_method(leaf.receiver, leaf.func.name, call)
+        return self.call_one(leaf, call)
+
+    def is_method_of(self: Interpreter, leaf: Bound, receiver: Obj) -> bool:
+        cls = self.class_of(receiver) if leaf.func.name == "forward" else None
+        if cls is None or self.store.get((receiver, "forward")) is not None:
+            return False
+        found = self.class_member(cls, "forward")
+        return found is not None and found[1] is leaf.func.node
 
     def arguments(self: Interpreter, node: nodes.Call) -> tuple[list[Value], dict[str, Value], str]:
         args: list[Value] = []
@@ -130,6 +144,9 @@ class Calls(Functions):
                 if hooked:
                     return self.behind_hooks(receiver, lambda: self.call_declared(receiver, name, found, call))
                 return self.call_declared(receiver, name, found, call)
+            looked_up = self.looked_up_by_class(receiver, name, call.node)
+            if looked_up is not None:
+                return self.call(looked_up, call)
             if self.class_of(receiver) is None and (methods := self.sharding_methods(receiver, name)):
                 return self.call_sharding_method(receiver, methods, call)
             return self.call_unresolved_method(receiver, name, call)

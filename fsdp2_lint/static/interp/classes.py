@@ -29,6 +29,7 @@ from ..values import (
     Value,
     unknown,
 )
+from .call import Call
 from .construction import Construction
 from .registries import only_read
 from .syntax import class_body, decorator_names, initial_values, setters
@@ -36,9 +37,8 @@ from .syntax import class_body, decorator_names, initial_values, setters
 if TYPE_CHECKING:
     from .interpreter import Interpreter
 
-_PROPERTIES = frozenset(
-    {"property", "cached_property", "functools.cached_property", "lazy_property", "cached", "abc.abstractproperty"}
-)
+_CACHED = frozenset({"cached_property", "functools.cached_property", "lazy_property", "cached"})
+_PROPERTIES = _CACHED | {"property", "abc.abstractproperty"}
 
 
 class Classes(Construction):
@@ -176,7 +176,10 @@ class Classes(Construction):
             kinds = decorator_names(node)
             func = Func(owner.module, node, owner.closure, owner)
             if kinds & _PROPERTIES:
-                return self.call_function(func, [], {}, node, receiver=obj)
+                made = self.call_function(func, [], {}, node, receiver=obj)
+                if kinds & _CACHED:
+                    self.store.put((obj, name), made)
+                return made
             func = self.decorated_method(node, func)
             if "staticmethod" in kinds:
                 return func
@@ -193,6 +196,8 @@ class Classes(Construction):
         if self.store.get((obj, SOME)) is not None:
             return None
         found = self.class_default(owner, value)
+        if (getter := self.find_attr(found, "__get__")) is not None:
+            return self.call(getter, Call(self, node, [obj, self.class_of(obj) or NONE]))
         built = obj.parent is None and obj.atom.kind == "instance"
         # what somebody else built may have been given another value than the default
         return obj.child(name) if found == NONE or not built and isinstance(found, Const) else found
@@ -254,6 +259,8 @@ class Classes(Construction):
             return self.get_attr(leaf, name, node)
         if isinstance(leaf, Obj):
             found = self.find_attr(leaf, name)
+            if found is None:
+                found = self.looked_up_by_class(leaf, name, node)
             return found if found is not None else self.object_attr(leaf, name, node)
         if isinstance(leaf, ModRef):
             return self.member(leaf.module, name)
@@ -270,6 +277,20 @@ class Classes(Construction):
             return BoundExt(leaf, name)
         self.parameter_asked(leaf, name, node)
         return self.value_attr(leaf, name)
+
+    def looked_up_by_class(self: Interpreter, obj: Obj, name: str, node: nodes.NodeNG) -> Value | None:
+        """What ``__getattr__`` of a class of the project returns, where that is followed: a wrapper hands on."""
+        cls = self.class_of(obj)
+        found = self.class_member(cls, "__getattr__") if cls is not None and not name.startswith("__") else None
+        if found is None or self.of_every_module(name) and obj.atom.facts.get("module"):
+            return None
+        if any(
+            frame.func is not None and frame.func.node is found[1] and frame.receiver is obj for frame in self.frames
+        ):
+            return None
+        getter = self.bind_member(obj, "__getattr__", *found)
+        made = self.call(getter, Call(self, node, [Const(name)])) if getter is not None else None
+        return None if made is None or self.is_unknown(made) else made
 
     def ext_attr(self: Interpreter, value: Ext, name: str) -> Value:
         patched = self.store.get((value, name)) if name in self.patched else None
@@ -301,6 +322,15 @@ class Classes(Construction):
         if default == NONE:  # set elsewhere, or nobody would read it
             default = self.class_values.setdefault((cls, name), unknown(f"{cls.name}.{name}", kind="configuration"))
         return default
+
+    def descriptor_setter(self: Interpreter, obj: Obj, name: str) -> Value | None:
+        """``__set__`` of an object in the class body that stands for an attribute."""
+        cls = self.class_of(obj)
+        found = self.class_member(cls, name) if cls is not None else None
+        value = getattr(found[1], "value", None) if found is not None else None
+        if found is None or not isinstance(value, nodes.Call):
+            return None
+        return self.find_attr(self.class_default(found[0], value), "__set__")
 
     def property_setter(self: Interpreter, obj: Obj, name: str) -> Func | None:
         cls = self.class_of(obj)

@@ -104,7 +104,10 @@ class Conditions(Expressions):
             if not entries.open_why and not entries.entries:
                 return False
             return ("truth", value)
-        if isinstance(value, (Func, Bound, ClassV, Partial, ModRef, Ext)):
+        if isinstance(value, Ext):  # of a package that is not known it may be a number or None
+            own = value.qname.rsplit(".", 1)[-1]
+            return ("truth", value) if own.isupper() or not self.harmless(value.qname) else True
+        if isinstance(value, (Func, Bound, ClassV, Partial, ModRef)):
             return True
         if isinstance(value, Obj) and value.parent is None:
             if value.atom.kind in ("instance", "external") or value.atom.facts.get("positive"):

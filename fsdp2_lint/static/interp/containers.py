@@ -144,7 +144,7 @@ class Containers(Names):
                         possible += self.rest(path, default) if len(possible) == 1 else []
                 return choose(possible)
             if not held.open_why and all(isinstance(name, Const) for name, _, _ in held.entries):
-                return default if default is not None else unknown(f"missing key {key.value!r}")
+                return default if default is not None else unknown(f"missing key {key.value!r}", kind="opaque")
         values = [(path, value) for _, path, value in held.entries]
         if not values:
             return unknown("an item of a dict", kind="opaque")
@@ -217,7 +217,21 @@ class Containers(Names):
         return made
 
     def generate(self: Interpreter, generators: list[nodes.Comprehension], body: Any) -> str:
-        """Run ``body`` for each element that the generators yield; why the listing is open."""
+        """Run ``body`` for each element that the generators yield; why the listing is open.
+
+        Its targets are names of its own: what is outside keeps what it is bound to.
+        """
+        scope = self.frame.id if self.frame.func is not None else self.frame.module
+        names = [part.name for each in generators for part in each.target.nodes_of_class(nodes.AssignName)]
+        outside = {name: self.store.get((scope, name)) for name in names}
+        try:
+            return self.generate_all(generators, body)
+        finally:
+            for name, value in outside.items():
+                if value is not None:
+                    self.store.put((scope, name), value, local=self.frame.func is not None)
+
+    def generate_all(self: Interpreter, generators: list[nodes.Comprehension], body: Any) -> str:
         if not generators:
             body()
             return ""
@@ -237,6 +251,6 @@ class Containers(Names):
                     break
                 self.guard = narrowed
             else:
-                why = self.generate(rest, body) or why
+                why = self.generate_all(rest, body) or why
             self.guard = start
         return why

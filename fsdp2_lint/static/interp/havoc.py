@@ -25,10 +25,13 @@ _BINDS = (nodes.AssignName, nodes.DelName)
 
 
 class Havoc(Machine):
-    def havoc(self: Interpreter, node: nodes.NodeNG, why: str = "") -> Obj:
-        """Code that is not understood: all that its names hold may be changed, all that it binds is unknown."""
-        who = why or f"a {type(node).__name__} that is not understood"
-        held = [self.lookup(name) for name in sorted(names_read(node))]
+    def havoc(self: Interpreter, node: nodes.NodeNG, *handed: Value) -> Obj:
+        """Code that is not understood: all that its names hold may be changed, all that it binds is unknown.
+
+        ``handed``: what it gets besides, such as what is assigned to it.
+        """
+        who = f"a {type(node).__name__} that is not understood"
+        held = [*handed, *(self.lookup(name) for name in sorted(names_read(node)))]
         self.opened(who, Call(self, node, [*held, *self.behind(held)]))
         for frame in (*self.frames, *self.suspended):
             self.unfinished.add(frame.id)
@@ -141,4 +144,10 @@ def within(node: nodes.NodeNG) -> Iterator[nodes.NodeNG]:
     """A node and what stands in it; of functions and classes the head alone, their bodies have names of their own."""
     yield node
     for child in () if isinstance(node, _SCOPES) else node.get_children():
+        yield from within(child)
+
+
+def own_parts(func: nodes.FunctionDef | nodes.Lambda) -> Iterator[nodes.NodeNG]:
+    """What stands in a function itself, not in those that it defines."""
+    for child in func.get_children():
         yield from within(child)

@@ -50,7 +50,7 @@ class Patterns(Statements):
         method = getattr(self, f"pattern_{type(pattern).__name__}", None)
         if method is not None:
             return method(subject, pattern)
-        self.havoc(pattern)
+        self.havoc(pattern, subject)
         return self.some_pattern()
 
     def some_pattern(self: Interpreter) -> Formula:

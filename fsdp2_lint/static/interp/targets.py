@@ -12,7 +12,7 @@ from ..guards import TOP
 from ..store import Entries, Items
 from ..values import EACH, ClassV, Const, DictV, Ext, ListV, ModRef, Obj, ParamV, TupleV, Value, unknown
 from .call import Call
-from .havoc import Havoc
+from .havoc import Havoc, own_parts
 from .registries import counters
 
 if TYPE_CHECKING:
@@ -37,7 +37,8 @@ class Targets(Havoc):
         node = frame.func.node
         found = getattr(node, "fsdp2_globals", None)
         if found is None:
-            found = {name for child in node.nodes_of_class(nodes.Global) for name in child.names}
+            parts = [part for part in own_parts(node) if isinstance(part, nodes.Global)]
+            found = {name for part in parts for name in part.names}
             node.fsdp2_globals = found
         return found
 
@@ -68,7 +69,7 @@ class Targets(Havoc):
         elif isinstance(target, nodes.Starred):
             self.assign(target.value, value)
         else:
-            self.havoc(target)
+            self.havoc(target, value)
 
     def patch(self: Interpreter, leaf: Value, name: str, value: Value, node: nodes.NodeNG, path: Any = TOP) -> None:
         """An attribute of a file, a class or another package is set; what the latter keeps is in its hands."""
@@ -106,12 +107,15 @@ class Targets(Havoc):
         self.bind_local(target.name, value)
 
     def declares_nonlocal(self: Interpreter, node: nodes.NodeNG, name: str) -> bool:
-        return any(name in child.names for child in node.nodes_of_class(nodes.Nonlocal))
+        return any(name in child.names for child in own_parts(node) if isinstance(child, nodes.Nonlocal))
 
     def set_attr(self: Interpreter, owner: Obj, name: str, value: Value, node: nodes.NodeNG) -> None:
         setter = self.property_setter(owner, name)
         if setter is not None:
             self.call_function(setter, [value], {}, node, receiver=owner)
+            return
+        if (stores := self.descriptor_setter(owner, name)) is not None:
+            self.call(stores, Call(self, node, [owner, value]))
             return
         self.attached(owner, name, value, node)
         if not self.own_tensor(owner, name):
@@ -222,8 +226,17 @@ class Targets(Havoc):
         elif isinstance(target, (nodes.Tuple, nodes.List)):
             for part in target.elts:
                 self.delete(part)
-        else:  # an attribute: a module without that part is another one
+        elif isinstance(target, nodes.DelAttr):
+            for _, leaf in self.alternatives(self.eval(target.expr)):
+                self.delete_attr(leaf, target)
+        else:
             self.havoc(target)
+
+    def delete_attr(self: Interpreter, leaf: Value, target: nodes.DelAttr) -> None:
+        """A module without one of its parts is another one: which parts it has now is open."""
+        if isinstance(leaf, Obj):
+            self.store.put((leaf, target.attrname), unknown(f"{target.attrname}, which is deleted"))
+            self.escape(Call(self, target, [leaf]), "del")
 
     def delete_item(self: Interpreter, leaf: Value, key: Value, node: nodes.NodeNG) -> None:
         if isinstance(leaf, DictV):
@@ -238,4 +251,4 @@ class Targets(Havoc):
                 del items[key.value]
             self.store.put(leaf.id, replace(held, items=tuple(items), exact=known))
         elif isinstance(leaf, Obj):
-            self.opened("del", Call(self, node, [leaf]))
+            self.escape(Call(self, node, [leaf]), "del")

@@ -15,6 +15,7 @@ from ..values import BELOW, EACH, Atom, ClassV, Ext, Func, Obj, ParamV, Value, i
 from . import blank, dtypes, modules, optim, parameters, seeds, slices, tying
 from .frameworks import framework_of
 from .module_tree import lacks_reset
+from .tables import METHODS
 
 if TYPE_CHECKING:
     from ..interp.call import Call
@@ -186,6 +187,10 @@ class Membership(Machine):
                 return lacks_reset(own.qname)
             return isinstance(own, Ext) and own.qname.startswith("torch.nn.") and name not in _LAYER_NAMES
         return obj.atom.cls is cls and self.closed_class(cls)
+
+    def of_every_module(self: Interpreter, name: str) -> bool:
+        """Is it an attribute or a method that every ``nn.Module`` has by itself?"""
+        return name in _MODULE_NAMES or name in METHODS
 
     def is_pretrained(self: Interpreter, obj: Obj) -> bool:
         """Is its class derived from one of Hugging Face's models?"""

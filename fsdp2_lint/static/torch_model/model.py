@@ -46,6 +46,7 @@ from . import (  # noqa: F401 (they register)
     migration,
     module_tree,
     modules,
+    named_tuples,
     optim,
     parameters,
     pipelines,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..guards import TOP
@@ -86,6 +87,12 @@ def _stands_for_many(machine: Interpreter, value: Value) -> bool:
     return is_each(adopted[1] if adopted is not None else value.item)
 
 
+_LOOKS = frozenset(
+    """count index copy difference intersection union symmetric_difference isdisjoint issubset issuperset
+    get items keys values move_to_end __len__ __contains__ __iter__""".split()
+)  # what leaves a list, set or dict as it is
+
+
 def list_method(machine: Interpreter, leaf: ListV | TupleV, name: str, call: Call) -> Value:
     if isinstance(leaf, ListV):
         held = machine.items(leaf)
@@ -104,7 +111,7 @@ def list_method(machine: Interpreter, leaf: ListV | TupleV, name: str, call: Cal
             sure = isinstance(call.args[0], Const) and len(kept) < len(held.items)
             machine.store.put(leaf.id, Items(tuple(kept), held.exact and sure, held.open_why))
             return NONE
-        if name in ("clear",):
+        if name == "clear":
             machine.store.put(leaf.id, Items())
             return NONE
         if name == "copy":
@@ -112,14 +119,30 @@ def list_method(machine: Interpreter, leaf: ListV | TupleV, name: str, call: Cal
             machine.store.put(made.id, held, local=True)
             return made
         if name == "pop":
-            return machine.list_item(held, call.args[0] if call.args else Const(-1))
+            return popped(machine, leaf, call.args[0] if call.args else Const(-1))
         if name == "sort":
             machine.store.put(leaf.id, reordered(machine, held))
             return NONE
         if name == "reverse":
             machine.store.put(leaf.id, Items(tuple(reversed(held.items)), held.exact, held.open_why))
             return NONE
+        if name == "popleft":
+            return popped(machine, leaf, Const(0))
+        if name not in _LOOKS:
+            machine.open_up(leaf, f"{name}() may change")
     return unknown(f"{name}()")
+
+
+def popped(machine: Interpreter, leaf: ListV, at: Value) -> Value:
+    """What is taken out of a list; where it is not known which, the rest may be any of them."""
+    held = machine.items(leaf)
+    found, items = machine.list_item(held, at), list(held.items)
+    if held.exact and isinstance(at, Const) and isinstance(at.value, int) and -len(items) <= at.value < len(items):
+        del items[at.value]
+        machine.store.put(leaf.id, replace(held, items=tuple(items)))
+    else:
+        machine.store.put(leaf.id, replace(held, exact=False))
+    return found
 
 
 def dict_method(machine: Interpreter, leaf: DictV, name: str, call: Call) -> Value:
@@ -153,6 +176,10 @@ def dict_method(machine: Interpreter, leaf: DictV, name: str, call: Call) -> Val
         made = machine.new_dict()
         machine.store.put(made.id, held, local=True)
         return made
+    if name == "clear":
+        machine.store.put(leaf.id, type(held)())
+    elif name not in _LOOKS:
+        machine.open_up(leaf, f"{name}() may change")
     return unknown(f"{name}()")
 
 

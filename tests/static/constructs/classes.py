@@ -53,7 +53,7 @@ shard(pair.model)  # HERE #-
 model, optimizer = pair
 train(model, optimizer)
 
-=== FSDP601: a named tuple by call !! collections.namedtuple(...) makes no class: its fields are unknown
+=== FSDP601: a named tuple by call
 import collections
 
 Pair = collections.namedtuple("Pair", "model optimizer")
@@ -82,7 +82,7 @@ shard(trainer.model)  # HERE
 optimizer = torch.optim.AdamW(trainer.model.parameters())  #+
 train(trainer.model, optimizer)
 
-=== FSDP601: a cached property that builds !! built anew at each use instead of once, so it is taken for upheld
+=== FSDP601: a cached property that builds
 import functools
 
 class Trainer:
@@ -257,14 +257,14 @@ net(torch.ones(2)).sum().backward()
 optimizer.step()
 net.forward(torch.ones(2))  # HERE #-
 
-=== FSDP401: getattr by name !! only a call of the attribute itself is seen
+=== FSDP401: getattr by name
 model = Net()
 shard(model)
 train(model, torch.optim.AdamW(model.parameters()))
 getattr(model, "forward")(torch.ones(2))  # HERE #-
 getattr(model, "eval")()  #+
 
-=== FSDP401: a bound method !! only a call of the attribute itself is seen
+=== FSDP401: a bound method
 model = Net()
 shard(model)
 train(model, torch.optim.AdamW(model.parameters()))
