@@ -192,6 +192,10 @@ class TorchModel(Objects):
         return atom.root
 
     def call_unresolved_method(self: Interpreter, obj: Obj, name: str, call: Call) -> Value:
+        if self.has_only_own_methods(obj):  # what torch means by a method of this name is not meant here
+            self.opened(f"{describe(obj)}.{name}()", call, receiver=obj)
+            self.callbacks(call)
+            return unknown(f"{name}()", kind="opaque")
         api.method_called(self, obj, name, call)
         special = self.special_method(obj, name, call)
         if special is not None:

@@ -94,6 +94,9 @@ class Objects(Escapes):
             return unknown(name)
         return BoundExt(leaf, name)
 
+    def unwrapped(self: Interpreter, value: Value) -> Value:
+        return data.unwrapped(value)
+
     def object_listing(self: Interpreter, obj: Obj) -> Items:
         return module_tree.object_listing(self, obj)
 
