@@ -123,6 +123,7 @@ class TorchModel(Objects):
         harmless = self.harmless(qname)
         kind = "configuration" if qname.startswith(_CONFIGURATIONS) else "unknown" if harmless else "opaque"
         atom = Atom(kind, origin=qname, site=self.site(call.node))
+        atom.facts["shared"] = kind == "configuration"
         blank.made_by_library(self, atom.root, qname, call.node)
         dtypes.loaded_in(self, atom, call)
         if qname.endswith("GradScaler"):
