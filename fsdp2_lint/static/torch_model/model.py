@@ -30,6 +30,7 @@ from ..values import (
     unknown,
 )
 from . import (  # noqa: F401 (they register)
+    adapters,
     api,
     arguments,
     blank,
@@ -162,7 +163,7 @@ class TorchModel(Objects):
             made = self.behind_hooks(obj, lambda: self.call_declared(obj, "forward", forward, call))
             dtypes.returned(self, obj, made)
             return made
-        inner = self.store.get((obj, "module")) if obj.atom.facts.get("wrapper") else None
+        inner = self.store.get((obj, obj.atom.facts["wrapper"])) if obj.atom.facts.get("wrapper") else None
         if inner is not None:
             return self.call(inner, call)
         held = module_tree.contents(self, obj)
