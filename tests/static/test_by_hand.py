@@ -45,9 +45,20 @@ def test_a_handle_that_is_kept() -> None:
     assert analyse({"helper.py": HELPER.replace("            handle.__enter__()\n", "")}).found == []
 
 
-def test_an_unshard_of_the_project() -> None:
-    own = HELPER + "\n\ndef unshard():\n    pass\n"
-    assert analyse({"helper.py": own}).found == []
+ASKED = "        if isinstance(module, FSDPModule):\n"
+
+
+def test_what_the_module_is_was_not_asked() -> None:
+    assert analyse({"helper.py": HELPER.replace(ASKED, "        if module is not None:\n")}).found == []
+    assert analyse({"helper.py": HELPER.replace(ASKED, "        if not isinstance(module, FSDPModule):\n")}).found == []
+
+
+def test_a_parameter_of_the_class_of_torch() -> None:
+    typed = "from torch.distributed.fsdp import FSDPModule as Sharded\n\n\ndef gathered(module: Sharded):\n"
+    typed += "    handle = module.unshard()\n    handle.__enter__()\n"
+    found = analyse({"helper.py": typed + "# fully_shard\nfully_shard = 0\n"}).found
+    assert found == [("FSDP909", "helper.py", 5)]
+    assert analyse({"helper.py": typed.replace(": Sharded", ": Ring") + "fully_shard = 0\n"}).found == []
 
 
 def test_a_model_whose_parts_are_sharded_is_no_wrapper() -> None:

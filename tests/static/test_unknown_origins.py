@@ -171,11 +171,13 @@ def test_a_cause_hides_its_consequence_within_its_own_program_only() -> None:
     assert [code for code, file, _ in seen.found if file == "never.py"] == ["FSDP101", "FSDP301"]
 
 
-def test_a_schedule_leaves_its_optimizer_alone_and_nothing_else() -> None:
-    body = "import mystery\n\n\ndef main():\n    model = Net()\n    optimizer = torch.optim.AdamW(model.parameters())\n"
-    body += "    mystery.make_scheduler(optimizer)\n    fully_shard(model)\n"
+def test_a_schedule_that_is_known_leaves_its_optimizer_alone() -> None:
+    body = "import mystery, transformers\n\n\ndef main():\n    model = Net()\n"
+    body += "    optimizer = torch.optim.AdamW(model.parameters())\n"
+    body += "    transformers.get_scheduler('cosine', optimizer)\n    fully_shard(model)\n"
     assert "FSDP601" in analyse(HEAD + NET + body + FOOT).codes
-    assert "FSDP601" not in analyse(HEAD + NET + body.replace("make_scheduler", "wrap") + FOOT).codes
+    own = body.replace("transformers.get_scheduler('cosine', optimizer)", "mystery.make_scheduler(optimizer)")
+    assert "FSDP601" not in analyse(HEAD + NET + own + FOOT).codes, "a name proves nothing"
     blocks = "import mystery\n\n\ndef main():\n    model = Net()\n    mystery.schedule_blocks(model)\n" + SHARD
     assert "FSDP301" not in analyse(HEAD + NET + blocks + FOOT).codes, "it may have sharded the blocks"
 

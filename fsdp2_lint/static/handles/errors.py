@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -9,17 +10,22 @@ from astroid import nodes
 
 from ...vocab.answers import Answer, unknown, yes
 from ...vocab.finding import Moment, Place, Site
-from ..interp.calls import EXITS
+from ..interp.interpreter import Interpreter
+from ..interp.machine import CONTINUE, FALL, RETURN
 from ..project import Project
 from ..relevance import names_in
 from ..trace import Step
+from ..values import NONE, ClassV, Ext, TupleV, Value
 from .loops import enclosing, loops_around
 from .process import StaticCollection
 from .program import Program
 
-_BROAD = ("", "RuntimeError", "Exception", "BaseException", "OutOfMemoryError")
+# What a kernel or an allocation raises, and what these are derived from.
+_BROAD = (
+    "builtins.RuntimeError", "builtins.Exception", "builtins.BaseException", "torch.OutOfMemoryError",
+    "torch.cuda.OutOfMemoryError", "torch.AcceleratorError", "torch.cuda.CudaError",
+)  # fmt: skip
 _AGREEING = frozenset({"all_reduce", "all_gather", "all_gather_object", "broadcast", "barrier", "abort"})
-_HARMLESS = ("print", "log", "warn", "trace", "torch", "gc", "zero_grad", "empty_cache", "tqdm", "update")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,28 +63,45 @@ class StaticHandler:
         return Moment(site, self.step.when.chain[: self.caught.depth])
 
     def swallows(self) -> Answer[Place]:
-        if not self._broad() or not self._in_a_loop():
+        broad = self._broad()
+        if not broad.possibly or not self._in_a_loop():
             return self.program.excluded("the handler is narrow, or in no loop")
-        ways = ways_out(self.caught.handler.body)
-        if not ways & {"continue", "fall", "return"}:
+        handled = self.program.machine.handled.get(self.caught.handler)
+        if handled is None:
+            return unknown("the handler was not followed")
+        if not handled.ways & (CONTINUE | FALL | RETURN):
             return self.program.excluded("the handler ends the loop or the job")
         if names_in(self.caught.handler) & _AGREEING:
             return unknown("the ranks may agree on what to do in the handler")
+        if handled.may_stop:
+            return unknown("what the handler calls may stop the loop")
         if "break" in ways_out([*self.caught.attempt.body, *self.caught.attempt.orelse]):
             return unknown("the loop repeats what failed, until it succeeds")
         goes_on = StaticCollection(self.program, self.step).needs_model()
-        if "continue" not in ways:
-            goes_on = goes_on & (self._falls_through() if "fall" in ways else self._caller_goes_on())
+        goes_on = goes_on & broad
+        if not handled.ways & (CONTINUE | FALL):
+            goes_on = goes_on & self._caller_goes_on()
         what = "backward" if self.step.kind == "backward" else "forward"
         if goes_on.surely:
             return yes(Place(self.step.when, f"this {what} fails on one rank, and the others wait for it"))
         return goes_on.denied()
 
-    def _broad(self) -> bool:
+    def _broad(self) -> Answer[object]:
         """Does it catch what a kernel or an allocation raises?"""
-        kind = self.caught.handler.type
-        caught = kind.elts if isinstance(kind, nodes.Tuple) else [kind]
-        return any((each.as_string().rsplit(".", 1)[-1] if each is not None else "") in _BROAD for each in caught)
+        kind, machine = self.caught.handler.type, self.program.machine
+        module = machine.project.module(self.caught.path)
+        if kind is None:
+            return yes(True)
+        value = machine.in_module(module, lambda: machine.eval(kind)) if module is not None else None
+        caught = [leaf for _, leaf in machine.leaves(value or NONE) if not isinstance(leaf, TupleV)]
+        if any(isinstance(leaf, Ext) and leaf.qname in _BROAD for leaf in caught):
+            return yes(True)
+        known = all(isinstance(leaf, Ext) and _is_python(leaf) for base in caught for leaf in _bases(machine, base))
+        return (
+            self.program.excluded("the handler is narrow")
+            if known
+            else unknown("which exceptions are caught is not known")
+        )
 
     def _in_a_loop(self) -> bool:
         """Is there a loop around the ``try``, here or in a caller?"""
@@ -90,14 +113,6 @@ class StaticHandler:
                 return True
         return False
 
-    def _falls_through(self) -> Answer[object]:
-        for statement in self.caught.handler.body:
-            call = statement.value if isinstance(statement, nodes.Expr) else None
-            harmless = isinstance(call, nodes.Call) and any(part in call.func.as_string().lower() for part in _HARMLESS)
-            if not (isinstance(statement, nodes.Pass) or harmless or isinstance(call, nodes.Const)):
-                return unknown("what the handler notes may stop the loop")
-        return yes(True)
-
     def _caller_goes_on(self) -> Answer[object]:
         """A handler that returns: does the loop around the call go on, whatever comes back?"""
         around = [
@@ -108,6 +123,18 @@ class StaticHandler:
         if not around or ways_out(around[-1].node.body) & {"break", "raise", "return"}:
             return unknown("the caller may stop for what the handler returns")
         return yes(True)
+
+
+def _bases(machine: Interpreter, value: Value) -> list[Value]:
+    """Of a class of the project, what it is derived from outside of it."""
+    if not isinstance(value, ClassV):
+        return [value]
+    return [base for base in machine.mro(value) if not isinstance(base, ClassV)] or [Ext("builtins.object")]
+
+
+def _is_python(value: Ext) -> bool:
+    """A narrow exception of Python itself."""
+    return value.qname not in _BROAD and hasattr(builtins, value.qname.removeprefix("builtins."))
 
 
 def ways_out(body: list[nodes.NodeNG]) -> set[str]:
@@ -126,9 +153,6 @@ def _ways(node: nodes.NodeNG) -> set[str]:
         return {"raise"}
     if isinstance(node, (nodes.Continue, nodes.Break, nodes.Return)):
         return {type(node).__name__.lower()}
-    if isinstance(node, nodes.Expr) and isinstance(node.value, nodes.Call):
-        name = node.value.func.as_string()
-        return {"raise"} if name in EXITS or f"builtins.{name}" in EXITS else {"fall"}
     if isinstance(node, nodes.If):
         return ways_out(node.body) | ways_out(node.orelse)
     if isinstance(node, (nodes.For, nodes.While)):

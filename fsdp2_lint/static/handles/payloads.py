@@ -12,8 +12,10 @@ from ..relations import Relation
 from ..torch_model.key_prefixes import PREFIX
 from ..torch_model.reflection import is_dtensor
 from ..trace import Step
-from ..values import Loaded, Obj, ParamV, StateDict, StateTensor, Value
+from ..values import Ext, Loaded, Obj, ParamV, StateDict, StateTensor, Value
 from .program import RELATED, Program
+
+_DDP = Ext("torch.nn.parallel.DistributedDataParallel")
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +106,7 @@ class StaticPayload:
 
     def _understood(self, obj: Obj, sharding: Step) -> bool:
         """A method of another library may have gathered the dict behind our back."""
-        return obj.atom.facts.get("wrapper") in (None, "DistributedDataParallel")
+        return not obj.atom.facts.get("wrapper") or obj.atom.cls == _DDP
 
     def _optimizer_of_sharded(self, optimizer: Obj, guard: Guard) -> bool:
         for created in self.program.trace.of("optimizer"):

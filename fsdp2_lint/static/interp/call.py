@@ -31,8 +31,3 @@ class Call:
     @property
     def all(self) -> list[Value]:
         return [*self.args, *self.kwargs.values()]
-
-    @property
-    def callee(self) -> str:
-        """What is called, in the words of the source."""
-        return str(self.node.func.as_string()) if isinstance(self.node, nodes.Call) else ""

@@ -122,6 +122,7 @@ class Calls(Functions):
             return self.call(leaf.func, merged)
         if isinstance(leaf, Ext):
             if leaf.qname in EXITS:
+                self.stops += 1
                 raise Diverges
             return self.call_external(leaf.qname, call)
         if isinstance(leaf, BoundExt):

@@ -111,11 +111,17 @@ class Expressions(Containers):
             found = [self.per_rank(leaf) for _, leaf in self.leaves(value) if not isinstance(leaf, (TupleV, ListV))]
             return True if True in found else (None if None in found else False)
         if isinstance(value, Obj):
-            setting = value.parent is not None and not value.atom.facts.get("module")
-            if "rank" in str(value.path):
-                return None
-            return False if setting or value.atom.kind == "configuration" else None  # the same for all ranks
+            return False if self.is_setting(value) else None
         return None
+
+    def is_setting(self: Interpreter, value: Obj) -> bool:
+        """Is it a setting that is the same for all ranks, as a file or the command line of the job says?"""
+        if not value.atom.facts.get("shared") or "rank" in str(value.path):  # what is called so may be the rank
+            return False
+        if value.parent is None or not value.atom.origin.startswith("argparse"):
+            return True
+        default = self.default_of(value)  # what has none is said by whoever starts a rank, perhaps to each its own
+        return isinstance(default, Const) and default != NONE
 
     def eval_Tuple(self: Interpreter, node: nodes.Tuple) -> Value:
         if any(isinstance(part, nodes.Starred) for part in node.elts):

@@ -62,6 +62,7 @@ class Functions(Bounds):
             return self.call_around(func, Call(self, node, args, kwargs, why), receiver, on_yield)
         if on_yield is None and self.pointless(func, args, kwargs, receiver):
             self.blur(func, [*args, *kwargs.values(), receiver or NONE])
+            self.stops += 1
             return unknown(f"{func.name}()")
         active = sum(1 for frame in self.frames if frame.func is not None and frame.func.node is func.node)
         if active >= self.allowed_depth(args) or len(self.frames) >= MAX_DEPTH:
@@ -70,10 +71,11 @@ class Functions(Bounds):
             return unknown(f"{func.name}(), a recursive call", kind="opaque")
         key = self.memo_key(func, args, kwargs, receiver) if on_yield is None and not why else None
         if key is not None and (found := self.memo.get(key)) is not None:
-            value, pure, version = found
+            value, pure, version, stops = found
             if pure or version == self.store.shared_writes:
+                self.stops += stops
                 return value
-        before = (self.reads, self.store.shared_writes, len(self.trace))
+        before, stopped = (self.reads, self.store.shared_writes, len(self.trace)), self.stops
         born = Atom("mark").id
         if on_yield is not None:  # the body of the ``with`` is the caller's own code
             return self.activate(func, args, kwargs, node, receiver, why, on_yield)
@@ -84,7 +86,7 @@ class Functions(Bounds):
             and before[1:] == (self.store.shared_writes, len(self.trace))
             and not self.makes_new(value, born)
         ):
-            self.memo[key] = (value, before[0] == self.reads, self.store.shared_writes)
+            self.memo[key] = (value, before[0] == self.reads, self.store.shared_writes, self.stops - stopped)
         return value
 
     def makes_new(self: Interpreter, value: Value, born: int) -> bool:

@@ -18,7 +18,7 @@ class Interpreter(TorchModel, Classes):
     def __init__(self, project: Project, *, max_steps: int = MAX_STEPS, max_unsharded: int = MAX_UNSHARDED) -> None:
         super().__init__(project, max_steps=max_steps, max_unsharded=max_unsharded)
         self.reads = 0
-        self.memo: dict[Any, tuple[Value, bool, int]] = {}
+        self.memo: dict[Any, tuple[Value, bool, int, int]] = {}
         self.parameters: dict[Any, Value] = {}
         self.module_globals: dict[tuple[Module, str], Value] = {}
         self.resolving: set[tuple[Module, str]] = set()

@@ -25,7 +25,7 @@ class Iteration(Conditions):
     def elements(self: Interpreter, value: Value, node: nodes.NodeNG) -> list[tuple[Guard, Value]]:
         """What a loop over ``value`` visits: each known element, or one that means each."""
         found: list[tuple[Guard, Value]] = []
-        for guard, leaf in self.alternatives(value):
+        for guard, leaf in self.alternatives(self.unwrapped(value)):
             self.consumes(leaf, node, guard)
             for path, item in self.iterated(leaf, node).items:
                 joined = guard.join(path)
@@ -51,6 +51,7 @@ class Iteration(Conditions):
 
     def listing(self: Interpreter, leaf: Value) -> Items:
         """The contents of anything that can be iterated."""
+        leaf = self.unwrapped(leaf)
         if isinstance(leaf, Choice):
             parts = [(guard, self.listing(one)) for guard, one in self.alternatives(leaf)]
             items = tuple(

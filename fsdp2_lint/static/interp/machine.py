@@ -62,6 +62,14 @@ class Frame:
     steps: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class Handled:
+    """How the body of an ``except`` ends: the ways out, and whether what it calls may end the program."""
+
+    ways: int
+    may_stop: bool
+
+
 class Machine:
     """State of one entry's interpretation."""
 
@@ -89,6 +97,11 @@ class Machine:
         self.built: set[str] = set()  # classes, by name
         self.fork_kinds: dict[int, int] = {}
         self.rank_sites: dict[Formula, Moment] = {}  # where a condition on the rank was asked
+        self.stops = (
+            0  # how often something ran that may have ended the program: a raise, an exit, code that is not seen
+        )
+        self.handling = 0  # how many frames were open where the innermost handler of an exception began
+        self.handled: dict[nodes.ExceptHandler, Handled] = {}
         self.context = 0
         self.loops = 0  # how deep in loops, over all active calls
         self._counter = 0

@@ -10,7 +10,7 @@ from astroid import nodes
 from ..formulas import Formula, atoms, is_fork
 from ..guards import TOP, Guard, two_sides
 from ..values import NONE, Atom, Value, unknown
-from .machine import BREAK, CONTINUE, FALL, RAISE, RETURN, Diverges
+from .machine import BREAK, CONTINUE, FALL, RAISE, RETURN, Diverges, Handled
 from .syntax import jumps_out
 from .targets import Targets
 
@@ -82,6 +82,7 @@ class Statements(Targets):
     def exec_Raise(self: Interpreter, node: nodes.Raise) -> int:
         if node.exc is not None:
             self.eval(node.exc)
+        self.stops += len(self.frames) != self.handling  # what a handler raises itself is one of its ways out
         return RAISE
 
     def exec_Break(self: Interpreter, node: nodes.Break) -> int:
@@ -162,10 +163,10 @@ class Statements(Targets):
 
     def exec_Try(self: Interpreter, node: nodes.Try) -> int:
         number, arm_of = self.fork()
-        arms = [(TOP.add(arm_of(0)) or TOP, [*node.body, *node.orelse])]
+        arms: list[tuple[Guard, Body]] = [(TOP.add(arm_of(0)) or TOP, [*node.body, *node.orelse])]
         for arm, handler in enumerate([] if _imports_torch(node) else node.handlers, start=1):
-            arms.append((TOP.add(arm_of(arm)) or TOP, self.handler_body(handler)))
-        flow = self.exclusive(arms, number) if len(arms) > 1 else self.exec_block(arms[0][1])
+            arms.append((TOP.add(arm_of(arm)) or TOP, lambda handler=handler: self.run_handler(handler)))
+        flow = self.exclusive(arms, number) if len(arms) > 1 else self.run_body(arms[0][1])
         if node.finalbody:
             last = self.exec_block(node.finalbody)
             flow = (flow | last) if last & FALL else last
@@ -173,10 +174,15 @@ class Statements(Targets):
 
     exec_TryStar = exec_Try
 
-    def handler_body(self: Interpreter, handler: nodes.ExceptHandler) -> list[nodes.NodeNG]:
+    def run_handler(self: Interpreter, handler: nodes.ExceptHandler) -> int:
         if handler.name is not None:
             self.assign(handler.name, unknown("exception"))
-        return list(handler.body)
+        before, outer, self.handling = self.stops, self.handling, len(self.frames)
+        flow = self.exec_block(handler.body)
+        self.handling = outer
+        known = self.handled.get(handler, Handled(0, False))
+        self.handled[handler] = Handled(known.ways | flow, known.may_stop or self.stops > before)
+        return flow
 
     def exec_With(self: Interpreter, node: nodes.With) -> int:
         return self.enter(list(node.items), node.body)

@@ -27,7 +27,7 @@ from ..values import (
     StateTensor,
     Value,
 )
-from .tables import EXTERNALS, MODEL_MAKERS, external, method, method_observer, observer
+from .tables import EXTERNALS, MODEL_MAKERS, TENSOR_METHODS, external, method, method_observer, observer
 
 if TYPE_CHECKING:
     from ..interp.call import Call
@@ -37,17 +37,25 @@ if TYPE_CHECKING:
 _READERS = ("torch.", "builtins.", "logging.", "numpy.", "inspect.", "typing.", "copy.", "itertools.", "functools.")
 _WRITERS = ("torch.nn.init.", "torch.distributed.", "torch._foreach_", "torch.nn.utils.", "torch.nn.Module.")
 _WRITING_BUILTINS = ("builtins.setattr", "builtins.map", "builtins.exec", "builtins.eval")
-# Methods of modules and tensors that tell something or switch something.
-_READING_METHODS = (
-    "get", "num", "is_", "has_", "named_", "count", "print", "log", "estimate", "summary", "enable_", "disable_",
-    "gradient_checkpointing", "register_", "compile", "extra_repr", "size", "dim", "sum", "mean", "norm", "item",
-    "detach", "clone", "view", "reshape", "cpu", "tolist", "numpy", "abs", "max", "min", "any", "all", "isnan",
-    "unsqueeze", "squeeze", "flatten", "chunk", "split", "transpose", "permute", "contiguous", "expand", "stride",
-    "element_size", "data_ptr", "untyped_storage", "full_tensor", "to_local", "redistribute", "state_dict",
-)  # fmt: skip
+# Methods of modules and tensors of torch, and of models of transformers and diffusers, that tell or switch something.
+_READING_METHODS = TENSOR_METHODS | frozenset(
+    """get_parameter get_buffer get_submodule get_extra_state named_modules named_children named_buffers
+    named_parameters register_forward_hook register_forward_pre_hook register_full_backward_hook
+    register_full_backward_pre_hook register_load_state_dict_post_hook register_state_dict_pre_hook compile extra_repr
+    state_dict item detach clone cpu numpy max min any all isnan norm split stride element_size nelement data_ptr
+    untyped_storage storage full_tensor to_local redistribute is_contiguous is_floating_point get_device
+    get_input_embeddings get_output_embeddings get_decoder get_encoder get_memory_footprint num_parameters
+    gradient_checkpointing_enable gradient_checkpointing_disable enable_gradient_checkpointing
+    disable_gradient_checkpointing enable_input_require_grads disable_input_require_grads estimate_tokens
+    floating_point_ops save_pretrained push_to_hub can_generate""".split()
+)
+_IN_PLACE = frozenset(
+    """zero_ fill_ copy_ normal_ uniform_ random_ bernoulli_ cauchy_ exponential_ geometric_ log_normal_ add_ sub_ mul_
+    div_ clamp_ lerp_ addmul_ addcmul_ addcdiv_ neg_ sqrt_ pow_ exp_ abs_ masked_fill_ index_copy_ index_fill_
+    scatter_ trunc_normal_ set_ swap_ fill_diagonal_ tril_ triu_""".split()
+)
 _BUFFERS = (("buffers", ()), ("named_buffers", ()))
 _NO_TENSORS = (Const, Rank, Func, Bound, Partial, ClassV)
-_FILLING_METHODS = ("init", "reset", "load")
 FILLERS = (
     "torch.distributed.broadcast", "torch.distributed.scatter", "torch.distributed.checkpoint.load",
     "torch.distributed.checkpoint.state_dict.set_model", "torch.distributed.checkpoint.state_dict.set_state",
@@ -228,13 +236,14 @@ def method_called(machine: Interpreter, obj: Obj, name: str, call: Call) -> None
     """A method that is not followed; those of layers of torch write the layer's own parameters."""
     if name == "reset_parameters" and (machine.in_sharded(obj) or in_blank(machine, obj)):
         machine.emit("reset", call.node, obj, caught=_caught(machine, call.node))
-    reads = not name.endswith("_") and (name.startswith(_READING_METHODS) or of_buffers(obj))
-    if not machine.blank.atoms or reads:
+    reader = obj.parent is None and obj.atom.origin.startswith(_READERS)  # such as a logger
+    if not machine.blank.atoms or reader and not in_blank(machine, obj):
         return
     layer = _is_layer(machine, obj)
-    in_place = name.endswith("_") or layer and name == "reset_parameters"
-    written(machine, call.node, [obj, *call.all], in_place=in_place, buffers=not layer)
-    if name.endswith("_") or any(word in name for word in _FILLING_METHODS):
+    in_place = name in _IN_PLACE or layer and name == "reset_parameters"
+    given = [*call.all, *([] if name in _READING_METHODS else [obj])]
+    written(machine, call.node, given, in_place=in_place, buffers=not layer)
+    if name not in _READING_METHODS:
         filled_somewhere(machine, [obj], call.node)
 
 

@@ -50,17 +50,24 @@ def tensors(machine: Interpreter, call: Call) -> Value:
 
 @external(*_PROGRESS)
 def progress(machine: Interpreter, call: Call) -> Value:
-    """A progress bar around a loader yields what the loader yields."""
+    """A progress bar yields what is in it."""
     inner = call.arg(0, "iterable") or call.arg(0, "sequence")
-    found = machine.alternatives(inner) if inner is not None else []
-    if inner is not None and any(isinstance(leaf, Obj) and leaf.atom.facts.get("loader") for _, leaf in found):
-        return inner
-    return machine.call_other(machine.called_name, call)
+    made = machine.call_other(machine.called_name, call)
+    if inner not in (None, NONE) and isinstance(made, Obj):
+        made.atom.facts["around"] = inner
+    return made
+
+
+def unwrapped(value: Value) -> Value:
+    """What a progress bar is around; anything else is what it is."""
+    while isinstance(value, Obj) and value.parent is None and "around" in value.atom.facts:
+        value = value.atom.facts["around"]
+    return value
 
 
 def read(machine: Interpreter, value: Value, node: nodes.NodeNG) -> None:
     """A loop goes through a loader."""
-    for _, leaf in machine.alternatives(value):
+    for _, leaf in machine.alternatives(unwrapped(value)):
         if isinstance(leaf, Obj) and leaf.parent is None and leaf.atom.facts.get("loader"):
             machine.emit("loader_read", node, leaf)
 

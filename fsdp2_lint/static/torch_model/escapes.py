@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 Names = frozenset[str]
 MAX_REACH = 3
 IMPORTED = "what a computed name imports"
-_GETTERS = tuple("get _get unwrap module to merge half requires_grad_".split())  # what these return may be a part
+# What these return are tensors; any other method that is not seen may return a part of the module.
+_OUTPUTS = frozenset({"", "forward", "generate"})
 
 
 class Escapes(Membership):
@@ -36,6 +37,7 @@ class Escapes(Membership):
 
         ``names``: all that it mentions, where that is known; it leaves fields of other names alone.
         """
+        self.stops += 1
         self.not_followed(who, call)
         if self.asked():  # what stands here may be the other side of what only some ranks do
             self.emit("unseen", call.node, None, who=who)
@@ -78,8 +80,6 @@ class Escapes(Membership):
         self: Interpreter, call: Call, who: str, receiver: Value | None = None, names: Names | None = None
     ) -> tuple[Obj, ...]:
         escaped = self.changeable([*call.all, *([receiver] if receiver is not None else []), *self.kept], names)
-        if "sched" in call.callee.lower():  # a schedule of learning rates leaves alone what an optimizer holds
-            escaped = tuple(obj for obj in escaped if obj not in self.optimizers)
         if escaped:
             self.emit("escaped", call.node, escaped[0], objects=escaped, who=who)
         return escaped
@@ -193,8 +193,7 @@ def _leads_to_parameters(item: object) -> bool:
 
 def is_output(obj: Obj) -> bool:
     """What a module returned, or a part of that: tensors, which are no part of the module."""
-    calls = [item for item in obj.path if isinstance(item, tuple) and item[0] == "()"]
-    return any(item[1] in ("", "forward") or item[2] and not item[1].startswith(_GETTERS) for item in calls)
+    return any(isinstance(item, tuple) and item[0] == "()" and item[1] in _OUTPUTS for item in obj.path)
 
 
 def describe(obj: Obj) -> str:

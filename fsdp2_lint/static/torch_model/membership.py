@@ -30,6 +30,7 @@ _LAYER_NAMES = frozenset(
 )  # fmt: skip
 _WRAPPERS = (".FullyShardedDataParallel", ".DistributedDataParallel", ".DataParallel")
 _SETTINGS = ("config", "cfg", "args", "hparams")  # what modules keep under these names is never called
+_OF_PYTHON = tuple(map(Ext, ("builtins.object", "abc.ABC", "typing.Generic")))
 _MODULE_NAMES = frozenset({"training", "parameters", "modules", "state_dict", "forward", "to", "device", "config"})
 
 
@@ -191,6 +192,12 @@ class Membership(Machine):
     def of_every_module(self: Interpreter, name: str) -> bool:
         """Is it an attribute or a method that every ``nn.Module`` has by itself?"""
         return name in _MODULE_NAMES or name in METHODS
+
+    def has_only_own_methods(self: Interpreter, obj: Obj) -> bool:
+        """Is its class, with all its bases, code of the project that has nothing to do with torch?"""
+        cls = self.class_of(obj)
+        bases = self.mro(cls) if cls is not None else []
+        return bool(bases) and all(isinstance(base, ClassV) or base in _OF_PYTHON for base in bases)
 
     def is_pretrained(self: Interpreter, obj: Obj) -> bool:
         """Is its class derived from one of Hugging Face's models?"""

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from ..interp.interpreter import Interpreter
 
 FSDP1 = Ext("torch.distributed.fsdp.FullyShardedDataParallel")
+_PREFIX = "FSDP"  # fully_shard puts it before the class's name
 _SAME, _AMONG = ("is", "is not", "==", "!="), ("in", "not in")
 _LITERALS = (nodes.Name, nodes.Attribute, nodes.Const, nodes.Tuple, nodes.List, nodes.Set)
 
@@ -41,7 +42,7 @@ def class_named(machine: Interpreter, obj: Obj, node: nodes.NodeNG) -> None:
     if other is None:
         return
     names = frozenset(_class_names(machine, machine.eval(other)))
-    if names and not any(name.startswith("FSDP") for name in names):
+    if names:
         machine.emit("class_compared", node, obj, names=names)
 
 
@@ -69,7 +70,7 @@ def _class_names(machine: Interpreter, value: Value) -> list[str]:
             found.append(leaf.name)
         elif isinstance(leaf, Ext):
             found.append(leaf.qname.rsplit(".", 1)[-1])
-        elif isinstance(leaf, Const) and isinstance(leaf.value, str):
+        elif isinstance(leaf, Const) and isinstance(leaf.value, str) and not leaf.value.startswith(_PREFIX):
             found.append(leaf.value)
         elif not isinstance(leaf, (TupleV, ListV)):
             return []  # whatever it is, it may name the new class

@@ -30,6 +30,7 @@ from ..values import (
     unknown,
 )
 from . import (  # noqa: F401 (they register)
+    adapters,
     api,
     arguments,
     blank,
@@ -124,6 +125,7 @@ class TorchModel(Objects):
         harmless = self.harmless(qname)
         kind = "configuration" if qname.startswith(_CONFIGURATIONS) else "unknown" if harmless else "opaque"
         atom = Atom(kind, origin=qname, site=self.site(call.node))
+        atom.facts["shared"] = kind == "configuration"
         blank.made_by_library(self, atom.root, qname, call.node)
         dtypes.loaded_in(self, atom, call)
         if qname.endswith("GradScaler"):
@@ -162,7 +164,7 @@ class TorchModel(Objects):
             made = self.behind_hooks(obj, lambda: self.call_declared(obj, "forward", forward, call))
             dtypes.returned(self, obj, made)
             return made
-        inner = self.store.get((obj, "module")) if obj.atom.facts.get("wrapper") else None
+        inner = self.store.get((obj, obj.atom.facts["wrapper"])) if obj.atom.facts.get("wrapper") else None
         if inner is not None:
             return self.call(inner, call)
         held = module_tree.contents(self, obj)
@@ -194,6 +196,10 @@ class TorchModel(Objects):
         return atom.root
 
     def call_unresolved_method(self: Interpreter, obj: Obj, name: str, call: Call) -> Value:
+        if self.has_only_own_methods(obj):  # what torch means by a method of this name is not meant here
+            self.opened(f"{describe(obj)}.{name}()", call, receiver=obj)
+            self.callbacks(call)
+            return unknown(f"{name}()", kind="opaque")
         api.method_called(self, obj, name, call)
         special = self.special_method(obj, name, call)
         if special is not None:

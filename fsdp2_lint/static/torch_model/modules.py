@@ -216,16 +216,6 @@ def add_module(machine: Interpreter, obj: Obj, call: Call) -> Value:
     return NONE
 
 
-@method("add_adapter", "load_lora_adapter")
-def add_adapter(machine: Interpreter, obj: Obj, call: Call) -> Value:
-    """PEFT through transformers and diffusers: new trainable matrices inside the model."""
-    if machine.any_sharded and machine.in_sharded(obj):
-        adapter = Atom("external", cls=Ext("torch.nn.Linear"), origin="an adapter", site=machine.site(call.node))
-        adapter.facts["module"] = True
-        machine.emit("attached", call.node, obj, name=f"{machine.called_name}()", value=adapter.root)
-    return NONE
-
-
 @method("items", "keys", "values")
 def container_items(machine: Interpreter, obj: Obj, call: Call) -> Value:
     held = contents(machine, obj)
@@ -293,7 +283,7 @@ def wrapper(machine: Interpreter, call: Call) -> Value:
     name = machine.called_name
     inner = call.arg(0, "module")
     atom = Atom("external", cls=Ext(name), origin=name, site=machine.site(call.node))
-    atom.facts.update(module=True, wrapper=name.rsplit(".", 1)[-1])
+    atom.facts.update(module=True, wrapper="module")
     if inner is not None:
         machine.store.put((atom.root, "module"), inner)
         for _, leaf in machine.alternatives(inner):

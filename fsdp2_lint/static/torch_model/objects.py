@@ -32,6 +32,7 @@ from ..values import (
     unknown,
 )
 from . import (
+    adapters,
     blank,
     data,
     device,
@@ -60,6 +61,8 @@ class Objects(Escapes):
             return found
         if name == "_orig_mod":
             return obj
+        if (inner := adapters.inner_of(self, obj, name)) is not None:
+            return self.get_attr(inner, name, node)
         if name == "module" and self.in_sharded(obj):
             migration.module_read(self, obj, node)
             return obj
@@ -94,6 +97,9 @@ class Objects(Escapes):
             return unknown(name)
         return BoundExt(leaf, name)
 
+    def unwrapped(self: Interpreter, value: Value) -> Value:
+        return data.unwrapped(value)
+
     def object_listing(self: Interpreter, obj: Obj) -> Items:
         return module_tree.object_listing(self, obj)
 
@@ -110,7 +116,8 @@ class Objects(Escapes):
         return module_tree.item_of(self, obj, meshes.several_names(self, key) or key)
 
     def entry_by_name(self: Interpreter, obj: Obj, name: str) -> Value | None:
-        return module_tree.entry_by_name(self, obj, name)
+        inner = adapters.inner_of(self, obj, name)
+        return self.find_attr(inner, name) if inner is not None else module_tree.entry_by_name(self, obj, name)
 
     def named_fields(self: Interpreter, obj: Obj) -> list[str]:
         """The fields of a named tuple, in order."""

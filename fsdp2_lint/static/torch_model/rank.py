@@ -17,6 +17,8 @@ GLOBAL, LOCAL = Rank("global"), Rank("local")
 ENVIRONMENT: dict[str, Value] = {
     "RANK": GLOBAL, "LOCAL_RANK": LOCAL, "GROUP_RANK": Rank("node"), "SLURM_PROCID": GLOBAL, "SLURM_LOCALID": LOCAL,
     "OMPI_COMM_WORLD_RANK": GLOBAL, "OMPI_COMM_WORLD_LOCAL_RANK": LOCAL, "NODE_RANK": Rank("node"),
+    "PMI_RANK": GLOBAL, "PMIX_RANK": GLOBAL, "MV2_COMM_WORLD_RANK": GLOBAL, "MV2_COMM_WORLD_LOCAL_RANK": LOCAL,
+    "MPI_LOCALRANKID": LOCAL, "SLURM_NODEID": Rank("node"),
 }  # fmt: skip
 INITIALISED = ("truth", "a process group exists")
 
@@ -24,8 +26,14 @@ INITIALISED = ("truth", "a process group exists")
 def environment(key: Value) -> Value:
     """``os.environ[key]``: a rank, or a setting that is the same for all ranks."""
     if isinstance(key, Const) and isinstance(key.value, str):
-        return ENVIRONMENT.get(key.value) or Atom("configuration", origin=f"environment variable {key.value}").root
+        return ENVIRONMENT.get(key.value) or _setting(key.value)
     return unknown("an environment variable")
+
+
+def _setting(name: str) -> Value:
+    atom = Atom("configuration", origin=f"environment variable {name}")
+    atom.facts["shared"] = True
+    return atom.root
 
 
 @external("os.getenv", "os.environ.get")
