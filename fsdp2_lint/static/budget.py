@@ -8,7 +8,7 @@ says what becomes of it. The table is part of the documentation (``docs/budgets.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import Field, dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 VARIABLE = "FSDP2_LINT_STEPS"
@@ -26,8 +26,12 @@ class Budget:
     programs: int = _limit(
         400, "programs", "a monorepo has thousands of scripts", "the last ones by plan are not analysed, and named"
     )
-    climb: int = _limit(6, "calls", "how far out the callers of sharding code are looked for", "a caller further out is not run")
-    callers: int = _limit(16, "callers", "of one function that shards, each run as a program of its own", "the others are named")
+    climb: int = _limit(
+        6, "calls", "how far out the callers of sharding code are looked for", "a caller further out is not run"
+    )
+    callers: int = _limit(
+        16, "callers", "of one function that shards, each run as a program of its own", "the others are named"
+    )
     subclasses: int = _limit(12, "classes", "of one class that shards, each built and driven", "the others are named")
 
     # One program.
@@ -53,12 +57,18 @@ class Budget:
         4_000_000, "events looked at", "by all questions of all rules, a few seconds", "what was not judged is unknown"
     )
     seconds: int = _limit(
-        900, "seconds of CPU", "a last resort, ten times what all steps take", "nothing is said: all its verdicts are unknown"
+        900,
+        "seconds of CPU",
+        "a last resort, ten times what all steps take",
+        "nothing is said: all its verdicts are unknown",
     )
 
     # One call.
     call_steps: int = _limit(
-        16_000, "steps", "of one function that reaches no sharding call, over all its calls", "its calls become unseen code"
+        16_000,
+        "steps",
+        "of one function that reaches no sharding call, over all its calls",
+        "its calls become unseen code",
     )
     call_share: float = _limit(
         0.75, "of what the caller has left", "the innermost long call ends first, and its callers go on", "as above"
@@ -70,37 +80,60 @@ class Budget:
     frames: int = _limit(40, "calls", "inside each other", "the call becomes unseen code")
     recursion: int = _limit(2, "calls", "of one function inside itself", "the call becomes unseen code")
     model_recursion: int = _limit(
-        6, "calls", "of one function inside itself that goes through the parts of a model", "the call becomes unseen code"
+        6,
+        "calls",
+        "of one function inside itself that goes through the parts of a model",
+        "the call becomes unseen code",
     )
-    held_depth: int = _limit(3, "fields", "of fields, in which a model is looked for before a call is left out", "it is run")
+    held_depth: int = _limit(
+        3, "fields", "of fields, in which a model is looked for before a call is left out", "it is run"
+    )
     name_parts: int = _limit(400, "pieces of code", "read for the names that a function mentions", "it may do anything")
     name_imports: int = _limit(16, "imports", "that hand a name on before it is defined", "it may do anything")
-    lengthy: int = _limit(25, "lines", "of a function that is worth leaving out, if it can have no part", "a shorter one is run")
+    lengthy: int = _limit(
+        25, "lines", "of a function that is worth leaving out, if it can have no part", "a shorter one is run"
+    )
 
     # Values.
-    items: int = _limit(256, "items", "of a list", "the list is open: others may be in it")
-    entries: int = _limit(96, "entries", "of a dict", "the dict is open: others may be in it")
+    reach: int = _limit(
+        24,
+        "fields",
+        "of fields that unseen code may change; only deeper data ends there",
+        "data in a circle ends there",
+    )
+    list_items: int = _limit(256, "items", "of a list", "the list is open: others may be in it")
+    dict_entries: int = _limit(96, "entries", "of a dict", "the dict is open: others may be in it")
     visits: int = _limit(80, "rounds", "of a loop over known elements", "unseen code gets the other elements")
     text: int = _limit(200, "characters", "of a text that is known", "the text is unknown")
     tuple_leaves: int = _limit(64, "values", "in tuples of tuples", "the tuple is held as a list")
     path: int = _limit(24, "steps", "from an object to a part of a part", "deeper parts are one unknown")
     options: int = _limit(16, "values", "that one variable may have, by path", "it is one of many values")
     options_kept: int = _limit(2, "values", "of those many that keep their path", "the others are one unknown")
-    few_options: int = _limit(6, "values", "whose paths are kept apart; entries that an unknown key may name", "the others are one unknown")
-    closures: int = _limit(2, "functions", "of one definition that differ in what they close over", "which one it is, is unknown")
+    few_options: int = _limit(
+        6, "values", "whose paths are kept apart; entries that an unknown key may name", "the others are one unknown"
+    )
+    closures: int = _limit(
+        2, "functions", "of one definition that differ in what they close over", "which one it is, is unknown"
+    )
 
     # Path conditions.
     literals: int = _limit(160, "conditions", "on one path", "the path is marked: nothing more is proved on it")
-    leaves: int = _limit(40, "questions", "in one condition", "it is compared with no other, and marks its path")
+    questions: int = _limit(40, "questions", "in one condition", "it is compared with no other, and marks its path")
     contained: int = _limit(12, "items", "of a list in ``x in items``", "the condition is compared with no other")
     quantified: int = _limit(8, "items", "of a list in ``any`` and ``all``", "the condition is compared with no other")
 
     # Questions of rules.
     modules: int = _limit(60, "modules", "of one model that are listed one by one", "they are some modules below it")
     module_depth: int = _limit(24, "modules", "inside each other", "a model that holds itself ends there")
-    dtype_path: int = _limit(8, "layers", "through which the dtype of a tensor is followed back", "nothing is proved of it")
-    dtype_parts: int = _limit(3, "modules", "inside each other, in which casts are looked for", "nothing is proved of it")
-    consequences: int = _limit(6, "returns and names", "through which an answer is followed to its ``if``", "nothing is proved of it")
+    dtype_path: int = _limit(
+        8, "layers", "through which the dtype of a tensor is followed back", "nothing is proved of it"
+    )
+    dtype_parts: int = _limit(
+        3, "modules", "inside each other, in which casts are looked for", "nothing is proved of it"
+    )
+    consequences: int = _limit(
+        6, "returns and names", "through which an answer is followed to its ``if``", "nothing is proved of it"
+    )
     choices: int = _limit(8, "conditions", "under which weights are written, weighed together", "it is unknown")
 
     # Files.
@@ -116,13 +149,18 @@ class Budget:
         return min(self.script_unsharded if kind == "script" else self.part_unsharded, self.steps(kind))
 
 
-def table() -> list[Field[Any]]:
-    """The lines of the table, in order: name, value (``default``), and ``metadata`` with unit, why and beyond."""
-    return list(fields(Budget))
+def markdown() -> str:
+    """The table as the documentation has it; ``python -m fsdp2_lint.static.budget`` prints it."""
+    rows = [("limit", "value", "counted", "of what, and why", "beyond it"), ("---",) * 5]
+    for line in fields(Budget):
+        rows.append(
+            (f"`{line.name}`", f"{line.default:,}", *(line.metadata[name] for name in ("unit", "why", "beyond")))
+        )
+    return "".join(f"| {' | '.join(row)} |\n" for row in rows)
 
 
 def stated(environment: Mapping[str, str], given: Budget = Budget()) -> Budget:
-    """``given`` with the steps of a program as the environment states them. ValueError, for the user, if it is no number."""
+    """``given``, with the steps that the environment states. ValueError, for the user, if they are no number."""
     text = environment.get(VARIABLE, "")
     if not text:
         return given
@@ -133,3 +171,6 @@ def stated(environment: Mapping[str, str], given: Budget = Budget()) -> Budget:
 
 
 BUDGET = Budget()
+
+if __name__ == "__main__":
+    print(markdown(), end="")

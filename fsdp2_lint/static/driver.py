@@ -9,6 +9,7 @@ from astroid import nodes
 
 from ..vocab.events.migration import Fsdp1Wrapped
 from ..vocab.rule import Court, Rule
+from ..vocab.words import listed
 from .budget import BUDGET, Budget
 from .by_hand import entered_by_hand
 from .driving import drive
@@ -48,6 +49,7 @@ class Driver:
         self.budget = budget
         self.reached: set[nodes.NodeNG] = set()
         self.programs = 0
+        self.beyond: list[str] = []  # programs that come after as many as are run
         self.garbage = Garbage()
         self.out_of_budget: list[str] = []
         self.notes: list[str] = []
@@ -64,7 +66,14 @@ class Driver:
             self.run_entry(entry)
         self.run_unreached(plan.callers(self.reached))
         self.run_unreached(plan.untouched(self.reached))
-        self.out_of_budget += plan.left_out
+        self.say_left_out(plan)
+
+    def say_left_out(self, plan: Plan) -> None:
+        """Programs that the table of budgets keeps from being run: not one of them is left out in silence."""
+        if self.beyond:
+            self.out_of_budget.append(f"{listed(self.beyond)}: beyond the first {self.budget.programs} programs")
+        if alike := plan.left_out(self.reached):
+            self.out_of_budget.append(f"{listed(alike)}: too many call or inherit the same sharding code")
 
     def hear_text(self, plan: Plan) -> None:
         """What is seen in the files' text alone."""
@@ -86,7 +95,7 @@ class Driver:
     def run_entry(self, entry: Entry) -> None:
         self.programs += 1
         if self.programs > self.budget.programs:
-            self.out_of_budget.append(f"{entry.name}: more than {self.budget.programs} programs")
+            self.beyond.append(entry.name)
             return
         if self.progress is not None:
             self.progress(entry.name)

@@ -11,6 +11,7 @@ from ..vocab.rule import Court, ModelKey, Rule, Verdict
 from .budget import BUDGET
 from .guards import Pool
 from .handles import Program
+from .interp.machine import LOOK
 from .witness import witness
 
 
@@ -19,7 +20,7 @@ class TooBusy(Exception):
 
 
 class Clock:
-    """Time of the processor that one program took, in the thread that follows it. It decides nothing but when to give up."""
+    """CPU time of one program, in the thread that follows it. It decides nothing but when to give up."""
 
     def __init__(self) -> None:
         self._end = time.thread_time() + BUDGET.seconds
@@ -32,15 +33,15 @@ class Clock:
 def hear(program: Program, court: Court, clock: Clock) -> str:
     """Put the events of a program before ``court``; why not all of them, or empty."""
     allowed = Pool.made + BUDGET.conditions
-    program.trace.allow(BUDGET.judging)
     try:
-        for number, event in enumerate(witness(program)):
-            court.hear(event)
-            program.trace.look()
-            if not number % 64:
-                clock.look()
-            if Pool.made > allowed:
-                return f"judging took more than {BUDGET.conditions} path conditions"
+        with program.trace.bounded(BUDGET.judging):
+            for number, event in enumerate(witness(program)):
+                court.hear(event)
+                program.trace.look()
+                if not number % LOOK:
+                    clock.look()
+                if Pool.made > allowed:
+                    return f"judging it took more than {BUDGET.conditions} path conditions"
     except CannotTell as why:
         return str(why)
     return ""
