@@ -162,6 +162,7 @@ def lint(
 def _run_engine(report: Report, found: Discovered, asked: Asked, progress: Callable[[str], None] | None) -> None:
     # A tree without FSDP2 never comes here, and so never pays for these imports.
     from fsdp2_lint import registry
+    from fsdp2_lint.static.budget import stated as budget_of
     from fsdp2_lint.static.check import check
     from fsdp2_lint.static.pins import pinned_torch
     from fsdp2_lint.suppress import Comments
@@ -169,6 +170,10 @@ def _run_engine(report: Report, found: Discovered, asked: Asked, progress: Calla
 
     given = report.settings
     stated = asked.target or given.target_torch
+    try:
+        budget = budget_of(os.environ)
+    except ValueError as error:
+        raise BadSetting(str(error)) from None
     rules, selection = asked.selection(given)
     report.target = stated or pinned_torch(Path(found.root)) or NEWEST
     judged = [rule for rule in rules if "S" in rule.witnesses]
@@ -185,6 +190,7 @@ def _run_engine(report: Report, found: Discovered, asked: Asked, progress: Calla
         # Of a part of the project, such as the changed files, nobody expects that programs begin in it.
         entry_points=[each for each in entries if os.path.realpath(file_of(each)) in asked_for],
         dump_trace=asked.dump_trace,
+        budget=budget,
         progress=progress,
     )
     comments = Comments(report.sources)

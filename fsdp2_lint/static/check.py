@@ -14,6 +14,7 @@ from ..vocab.overlaps import Programs, without_consequences
 from ..vocab.rule import Court, ModelKey, Rule, Verdict
 from ..vocab.target import Version
 from . import garbage
+from .budget import BUDGET, Budget
 from .driver import Driver
 from .project import Project
 from .seen import Sight
@@ -73,6 +74,7 @@ def check(
     source_roots: Sequence[str] = (),
     entry_points: Sequence[str] = (),
     dump_trace: bool = False,
+    budget: Budget = BUDGET,
     progress: Callable[[str], None] | None = None,
 ) -> Result:
     """Analyse ``files`` as one program. Nothing in them is imported or executed.
@@ -81,12 +83,12 @@ def check(
     even if they look like tests. ``overlay`` gives contents that are not on disk. ``target`` is
     the torch that was stated for all files; None leaves it to what each says it runs on.
     ``source_roots`` are folders for absolute imports, ``entry_points`` files (``train.py``) or functions
-    (``train.py:main``) that come first. ``progress`` is told each entry.
+    (``train.py:main``) that come first. ``budget`` is what each program may cost. ``progress`` is told each entry.
     """
     result = Result(files=len(files))
     failure: list[BaseException] = []
     project = Project(Path(root), dict(overlay or {}), [Path(each) for each in source_roots])
-    project.files = list(files)
+    project.files = sorted(set(files))  # the order in which files are given means nothing
     project.target = target
     project.entry_points = list(entry_points)
 
@@ -94,7 +96,12 @@ def check(
         try:
             with garbage.by_hand():
                 driver = Driver(
-                    project, Court(rules), explicit=frozenset(explicit), keep_traces=dump_trace, progress=progress
+                    project,
+                    rules,
+                    explicit=frozenset(explicit),
+                    keep_traces=dump_trace,
+                    budget=budget,
+                    progress=progress,
                 )
                 _check(result, project, driver, rules)
         except BaseException as error:  # handed over to the caller's thread

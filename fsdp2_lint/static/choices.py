@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from .budget import BUDGET
 from .formulas import LARGE, either
 from .guards import TOP, Guard, merged
 from .values import NONE, PICK, Choice, Func, Obj, Value, unknown
-
-FEW_OPTIONS = 6
-FEW_CLOSURES = 2
-MAX_OPTIONS = 16
-OF_MANY = 2
 
 
 def options(value: Value) -> tuple[tuple[Guard, Value], ...]:
@@ -30,12 +26,15 @@ def choose(alternatives: list[tuple[Guard, Value]]) -> Value:
     if all(leaf == first for _, leaf in flat):
         return first
     flat = _by_value(flat)
-    if len(flat) > MAX_OPTIONS:
+    if len(flat) > BUDGET.options:
         some = unknown("one of many values", kind="opaque").child((PICK, None))
         if not all(isinstance(leaf, Obj) and leaf.atom.kind != "configuration" for _, leaf in flat):
             return some
-        others = either([guard.formula for guard, _ in flat[OF_MANY:]])
-        flat = [*flat[:OF_MANY], (TOP.add(others) or TOP, some)]  # something may still be proved of the first
+        others = either([guard.formula for guard, _ in flat[BUDGET.options_kept :]])
+        flat = [
+            *flat[: BUDGET.options_kept],
+            (TOP.add(others) or TOP, some),
+        ]  # something may still be proved of the first
     return Choice(tuple(flat)) if len(flat) > 1 or flat[0][0] is not TOP else flat[0][1]
 
 
@@ -46,7 +45,7 @@ def _few_closures(options_: list[tuple[Guard, Value]]) -> list[tuple[Guard, Valu
     for guard, leaf in options_:
         if isinstance(leaf, Func) and leaf.closure:
             same = seen.setdefault(leaf.node, [])
-            if leaf not in same and len(same) >= FEW_CLOSURES:
+            if leaf not in same and len(same) >= BUDGET.closures:
                 guard, leaf = guard.add(("truth", (LARGE, leaf.node))) or guard, same[0]
             elif leaf not in same:
                 same.append(leaf)
@@ -59,7 +58,7 @@ def _by_value(options_: list[tuple[Guard, Value]]) -> list[tuple[Guard, Value]]:
     paths: dict[Value, list[Guard]] = {}
     for guard, leaf in _few_closures(options_):
         paths.setdefault(leaf, []).append(guard)
-    many = len(options_) > FEW_OPTIONS
+    many = len(options_) > BUDGET.few_options
     found = []
     for leaf, guards in paths.items():
         if len(guards) > 1:

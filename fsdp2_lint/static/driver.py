@@ -1,71 +1,86 @@
-"""Runs the entries of a program one by one, within a budget, and puts them before the court."""
+"""Runs the programs of a project one by one, each within a budget of its own, and puts them before the court."""
 
 from __future__ import annotations
 
 import os
-import time
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from astroid import nodes
 
 from ..vocab.events.base import Event
 from ..vocab.events.migration import Fsdp1Wrapped
-from ..vocab.rule import Court, ProgramKey
+from ..vocab.rule import Court, ProgramKey, Rule
+from ..vocab.words import listed
+from .budget import BUDGET, Budget
 from .by_hand import entered_by_hand
 from .driving import drive
-from .entries import Entry, find_entries
+from .entries import Entry, Plan, find_entries
 from .filters import blur_filtered
 from .fsdp1 import wrapped_events
 from .garbage import Garbage
-from .guards import MAX_CONDITIONS, Pool, forget
+from .guards import forget
 from .handles import Program
+from .hearing import Clock, TooBusy, add, cut, hear, silence
 from .imports import imported_events, names_imported
 from .interp.interpreter import Interpreter
-from .interp.machine import MAX_SECONDS, MAX_STEPS, MAX_UNSHARDED, Diverges, OutOfBudget
+from .interp.machine import Diverges, OutOfBudget
 from .project import Project
 from .seen import Extent, functions
 from .values import ClassV, Func
-from .witness import witness
-
-PROJECT_STEPS = int(os.environ.get("FSDP2_LINT_STEPS", "1000000"))
-IN_VAIN = 240_000  # when that many steps of a project led to no sharding call, the other entries get only a few
-NEW_PART = 0.4  # scripts of which others ran more than the rest, such as one more configuration, come later
-ALIKE_STEPS = 800_000  # when a project took that many, classes that nothing built come before such scripts
-LEAST = 60_000  # for an entry that shards, when others that sharded took too long or are much like it
-FEWEST = {"script": 4_000, "function": 12_000, "class": 12_000}
 
 
 class Driver:
+    """What is found in one program depends on its files alone: no other program's steps are counted, and no clock."""
+
     def __init__(
         self,
         project: Project,
-        court: Court,
+        rules: Sequence[Rule],
         *,
         explicit: frozenset[str],
         keep_traces: bool,
+        budget: Budget = BUDGET,
         progress: Callable[[str], None] | None = None,
     ) -> None:
         self.project = project
         self.progress = progress
-        self.court = court
+        self.rules = rules
+        self.court = Court(rules)
         self.explicit = explicit
         self.keep_traces = keep_traces
+        self.budget = budget
         self.reached: set[nodes.NodeNG] = set()
-        self.ran: set[str] = set()  # names of functions that ran and of classes that were built
-        self.steps = 0
+        self.programs = 0
+        self.beyond: list[str] = []  # programs that come after as many as are run
         self.garbage = Garbage()
-        self.too_long = 0  # entries that sharded and then took too many steps: scripts of one project are alike
-        self.in_vain = 0  # of these, steps of entries that sharded nothing
         self.out_of_budget: list[str] = []
         self.notes: list[str] = []
         self.broken: list[tuple[str, str]] = []
         self.traces: list[str] = []
         self.found_in: dict[tuple[str, str, int], set[str]] = {}  # each finding's programs
-        self.extents: dict[ProgramKey, Extent] = {}
+        self.extents: dict[ProgramKey, Extent] = {}  # how far each program was followed
 
     def run(self) -> None:
         plan = find_entries(self.project, self.explicit)
+        self.hear_text(plan)
+        self.notes.extend(f"entry-points: {name} was not found" for name in plan.absent)
+        for entry in (*plan.stated, *plan.scripts):
+            self.reached.add(entry.node)
+            self.run_entry(entry)
+        self.run_unreached(plan.callers(self.reached))
+        self.run_unreached(plan.untouched(self.reached))
+        self.say_left_out(plan)
+
+    def say_left_out(self, plan: Plan) -> None:
+        """Programs that the table of budgets keeps from being run: not one of them is left out in silence."""
+        if self.beyond:
+            self.out_of_budget.append(f"{listed(self.beyond)}: beyond the first {self.budget.programs} programs")
+        if alike := plan.left_out(self.reached):
+            self.out_of_budget.append(f"{listed(alike)}: too many call or inherit the same sharding code")
+
+    def hear_text(self, plan: Plan) -> None:
+        """What is seen in the files' text alone."""
         for path in plan.seeds:
             module = self.project.module(path)
             if module is not None:
@@ -74,23 +89,6 @@ class Driver:
                     self.hear_of_file(event)
         for event in wrapped_events(self.project) if self.court.hears(Fsdp1Wrapped) else ():
             self.hear_of_file(event)
-        self.notes.extend(f"entry-points: {name} was not found" for name in plan.absent)
-        for entry in plan.stated:
-            self.reached.add(entry.node)
-            self.run_entry(entry)
-        later: list[Entry] = []
-        for entry in plan.scripts:
-            if plan.news(entry, self.ran) < NEW_PART:
-                later.append(entry)
-            else:
-                self.run_entry(entry)
-        self.run_unreached(plan.callers(self.reached))
-        later.sort(key=lambda entry: plan.news(entry, self.ran), reverse=True)
-        while later and self.steps < ALIKE_STEPS:
-            self.run_entry(later.pop(0), LEAST)
-        self.run_unreached(plan.untouched(self.reached))
-        for entry in later:
-            self.run_entry(entry, LEAST)
 
     def hear_of_file(self, event: Event) -> None:
         self.court.program = ProgramKey("file", event.at.path, os.path.basename(event.at.path))
@@ -102,65 +100,67 @@ class Driver:
                 self.reached.add(entry.node)
                 self.run_entry(entry)
 
-    def run_entry(self, entry: Entry, most: int = MAX_STEPS) -> None:
-        if self.steps >= PROJECT_STEPS:
-            self.out_of_budget.append(f"{entry.name}: the project's budget of {PROJECT_STEPS} steps was spent before")
+    def run_entry(self, entry: Entry) -> None:
+        self.programs += 1
+        if self.programs > self.budget.programs:
+            self.beyond.append(entry.name)
             return
         if self.progress is not None:
             self.progress(entry.name)
-        self.garbage.collect(self.steps)
-        machine = Interpreter(
-            self.project,
-            max_steps=min(max(most // (1 + self.too_long), LEAST), PROJECT_STEPS - self.steps),
-            max_unsharded=max(min(MAX_UNSHARDED, IN_VAIN - self.in_vain), FEWEST[entry.kind]),
-        )
+        self.garbage.collect()
+        forget()
+        clock = Clock()
+        steps, unsharded = self.budget.steps(entry.kind), self.budget.unsharded(entry.kind)
+        machine = Interpreter(self.project, max_steps=steps, max_unsharded=unsharded, look=clock.look)
         program = Program(machine, entry.name, partial=entry.kind != "script")
-        self.court.program = entry.key
-        cut, broken = len(self.out_of_budget), len(self.broken)
+        court = Court(self.rules, program.incomplete)
+        court.program = entry.key
+        before = len(self.out_of_budget), len(self.broken)
+        try:
+            self.follow(machine, entry, program)
+            self.reached |= machine.reached
+            self.judge(program, court, clock)
+        except (TooBusy, MemoryError) as error:  # how soon that comes depends on the machine: so nothing is said
+            self.out_of_budget.append(f"{entry.name}: {error or 'it took more memory than there is'}")
+            silence(court)
+            cut(court, program, self.rules, f"{entry.name} could not be followed to its end ({error or 'no memory'})")
+        for key in add(self.court, court):
+            self.found_in.setdefault(key, set()).add(entry.name)
+        left_out = [*self.out_of_budget[before[0] :], *(what for _, what in self.broken[before[1] :])]
+        calls = Counter([*(who for who, _ in machine.unfollowed), *left_out])
+        self.extents[entry.key] = Extent(calls, functions(machine.reached))
+        self.garbage.made(machine.steps)
+
+    def follow(self, machine: Interpreter, entry: Entry, program: Program) -> None:
+        """Interpret a program as far as its budget goes; what ends it before is in ``program.open_why``."""
         try:
             self.interpret(machine, entry, program)
-        except (OutOfBudget, RecursionError, MemoryError) as error:
+        except (OutOfBudget, RecursionError) as error:
             reason = str(error) if isinstance(error, OutOfBudget) else "calls nested too deeply"
-            self.too_long += machine.any_sharded and most > LEAST
             self.out_of_budget.append(f"{entry.name}: {reason}")
             program.cut_off(f"{entry.name} went out of budget ({reason})")
         except Diverges:
             pass
+        except (TooBusy, MemoryError):
+            raise
         except Exception as error:  # a defect costs this entry, not the run
             if os.environ.get("FSDP2_LINT_DEBUG"):
                 raise
             self.broken.append((entry.name, f"{type(error).__name__}: {error}"))
             program.cut_off(f"{entry.name} could not be interpreted")
         blur_filtered(program)
-        self.steps += machine.steps
-        self.in_vain += 0 if machine.any_sharded else machine.steps
-        self.reached |= machine.reached
-        self.ran |= machine.built | {node.name for node in machine.reached if isinstance(node, nodes.FunctionDef)}
         if self.keep_traces:
             self.traces.append(f"# {entry.name}: {machine.steps} steps")
             self.traces.extend(machine.trace.dump())
-        self.judge(program)
-        left_out = [*self.out_of_budget[cut:], *(what for _, what in self.broken[broken:])]
-        calls = Counter([*(who for who, _ in machine.unfollowed), *left_out])
-        self.extents[entry.key] = Extent(calls, functions(machine.reached))
-        forget()
 
-    def judge(self, program: Program) -> None:
+    def judge(self, program: Program, court: Court, clock: Clock) -> None:
         if program.open_why and not program.trace.steps:
             return
-        deadline, allowed = time.process_time() + MAX_SECONDS, Pool.made + MAX_CONDITIONS
-        self.court.incomplete = program.incomplete
-        before = {key: len(verdict.findings) for key, verdict in self.court.verdicts.items()}
-        for number, event in enumerate(witness(program)):
-            self.court.hear(event)
-            if number % 64 == 0 and time.process_time() > deadline or Pool.made > allowed:
-                self.out_of_budget.append(
-                    f"{program.name}: judging took more than {MAX_SECONDS} s or too many path conditions"
-                )
-                break
-        for key, verdict in self.court.verdicts.items():
-            for finding in verdict.findings[before.get(key, 0) :]:
-                self.found_in.setdefault(finding.key, set()).add(program.name)
+        why = hear(program, court, clock)
+        if why:
+            self.out_of_budget.append(f"{program.name}: {why}")
+        if why or program.open_why:
+            cut(court, program, self.rules, f"{program.name}: {why}" if why else program.open_why)
 
     def interpret(self, machine: Interpreter, entry: Entry, program: Program) -> None:
         if entry.kind == "script":

@@ -6,11 +6,11 @@ from collections.abc import Iterable
 
 from astroid import nodes
 
+from .budget import BUDGET
 from .interp.interpreter import Interpreter
 from .interp.machine import Diverges, OutOfBudget
 from .values import ClassV, Func, Obj
 
-METHOD_STEPS = 50_000
 # The order in which a framework or a caller drives the methods of a trainer-like class.
 _DRIVEN = tuple(
     "setup init configure_model build create prepare load parallelize wrap shard configure_optim"
@@ -32,7 +32,7 @@ def drive(machine: Interpreter, cls: ClassV) -> list[tuple[Func, str]]:
         if node in machine.reached:
             continue
         machine.guard = start.add(("is", ("drive", receiver), position)) or start
-        machine.max_steps = min(limit, machine.steps + METHOD_STEPS)
+        machine.max_steps = min(limit, machine.steps + BUDGET.method_steps)
         mark = machine.store.mark()
         method = Func(owner.module, node, owner.closure, owner)
         try:
@@ -44,7 +44,7 @@ def drive(machine: Interpreter, cls: ClassV) -> list[tuple[Func, str]]:
                 raise
             machine.abandon(mark)
             spent = machine.steps >= machine.max_steps < limit
-            why = f"more than {METHOD_STEPS} steps" if spent else str(error)
+            why = f"more than {BUDGET.method_steps} steps" if spent else str(error)
             cut.append((method, why))
         machine.guard = start
     machine.max_steps = limit

@@ -14,12 +14,9 @@ from typing import Literal
 from astroid import nodes
 
 from ..vocab.rule import ProgramKey
+from .budget import BUDGET
 from .definitions import GENERIC, SEED, Definition, definitions_in, importers_of, inheritance, mentions_seed, reaching
 from .project import Module, Project
-
-MAX_CLIMB = 6
-MAX_CALLERS = 16
-MAX_SUBCLASSES = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,23 +41,25 @@ class Plan:
     stated: list[Entry] = field(default_factory=list)  # what the project's settings name
     absent: list[str] = field(default_factory=list)  # what they name and the files that are checked do not hold
     scripts: list[Entry] = field(default_factory=list)
-    named: dict[str, frozenset[str]] = field(default_factory=dict)  # what of the project each file mentions
     sharding: list[Definition] = field(default_factory=list)
     reaching: list[Definition] = field(default_factory=list)
     subclasses: dict[str, list[tuple[str, str]]] = field(default_factory=dict)  # by name of the base: file and name
     _found: dict[int, Entry | None] = field(default_factory=dict)  # by definition, as is the next
     _called_by: dict[int, list[Definition]] = field(default_factory=dict)
+    _not_run: list[Definition | Entry] = field(default_factory=list)
 
-    def news(self, script: Entry, ran: set[str]) -> float:
-        """Which part of what a script mentions has not run yet, 0 to 1."""
-        names = self.named.get(script.module.path, frozenset())
-        return len(names - ran) / len(names) if names else 0.0
+    def left_out(self, reached: set[nodes.NodeNG]) -> list[str]:
+        """What nothing reached because the table of budgets keeps it from being run."""
+        entries = [entry for each in self._not_run if (entry := each if isinstance(each, Entry) else self._find(each))]
+        return list(dict.fromkeys(entry.name for entry in entries if entry.node not in reached))
 
     def callers(self, reached: set[nodes.NodeNG]) -> Iterator[Entry]:
         """Outermost callers of sharding code that nothing reached so far; the code itself last."""
         later: list[Entry] = []
         for definition in self.sharding:
-            for caller in self._callers(definition)[:MAX_CALLERS]:
+            callers = self._callers(definition)
+            self._not_run += callers[BUDGET.callers :]
+            for caller in callers[: BUDGET.callers]:
                 yield from self._until_reached(self._climb([definition, caller]), reached, later)
             yield from self._until_reached([definition], reached, later)
         yield from later
@@ -88,7 +87,7 @@ class Plan:
 
     def _climb(self, chain: list[Definition]) -> list[Definition]:
         """Who calls the last one, and who calls that, by the first caller of each."""
-        while len(chain) < MAX_CLIMB and (above := [each for each in self._callers(chain[-1]) if each not in chain]):
+        while len(chain) < BUDGET.climb and (above := [each for each in self._callers(chain[-1]) if each not in chain]):
             chain.append(above[0])
         return chain[1:]
 
@@ -137,7 +136,8 @@ class Plan:
             if module is not None and node is not None and name not in (*above, entry.node.name):
                 derived = Entry("class", f"{path}:{name}", module, node)
                 found += self._derived(derived, (*above, entry.node.name)) or [derived]
-        return found[:MAX_SUBCLASSES]
+        self._not_run += found[BUDGET.subclasses :]
+        return found[: BUDGET.subclasses]
 
     def _find(self, definition: Definition) -> Entry | None:
         if id(definition) not in self._found:
@@ -176,9 +176,6 @@ def find_entries(project: Project, explicit: frozenset[str]) -> Plan:
         if each.owner and (named_so or id(each) in sharding and each.name not in others):
             project.sharding_methods.setdefault(each.name, []).append((each.path, each.owner))
     plan.reaching = reaching(definitions, plan.sharding, project.imported_by)
-    defined = {name for each in definitions for name in (each.name, each.owner) if name} - GENERIC
-    for each in definitions:
-        plan.named[each.path] = plan.named.get(each.path, frozenset()) | (each.mentions & defined)
     project.reaching = {(each.path, each.name, each.row) for each in plan.reaching}
     project.reaching_classes = {(each.path, each.owner) for each in plan.reaching if each.owner}
     base = os.path.commonpath([os.path.dirname(path) for path in project.files])

@@ -16,9 +16,10 @@ import itertools
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from .budget import BUDGET
+
 Formula = Any  # bool or one of the tuples above; recursive types add nothing here
 LARGE = "a condition too large to keep"
-MAX_LEAVES = 40  # a larger composite becomes an unknown of its own: it only loses correlation
 
 
 class Interned(tuple):  # type: ignore[type-arg]
@@ -79,7 +80,7 @@ def _combine(kind: str, formulas: Iterable[Formula], *, neutral: bool) -> Formul
     if len(kept) < 2:
         return kept[0] if kept else neutral
     made = intern((kind, tuple(kept)))
-    return made if _leaves(made) <= MAX_LEAVES else intern(("truth", (LARGE, id(made))))
+    return made if _leaves(made) <= BUDGET.questions else intern(("truth", (LARGE, id(made))))
 
 
 def _leaves(formula: Formula) -> int:

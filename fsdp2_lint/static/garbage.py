@@ -27,14 +27,18 @@ def by_hand() -> Iterator[None]:
 
 
 class Garbage:
-    """What programs leave behind; ``steps`` is how far all of them ran."""
+    """What programs leave behind."""
 
     def __init__(self) -> None:
-        self._collected_at = 0
+        self._steps = 0
 
-    def collect(self, steps: int) -> None:
+    def made(self, steps: int) -> None:
+        """By a program that took so many steps."""
+        self._steps += steps
+
+    def collect(self) -> None:
         """Between two programs: what is still in use now stays to the end, and is not looked at again."""
-        if steps - self._collected_at > _WORTH:
-            self._collected_at = steps
+        if self._steps > _WORTH:
+            self._steps = 0
             gc.collect()
             gc.freeze()

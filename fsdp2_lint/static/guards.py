@@ -11,10 +11,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from . import formulas
+from .budget import BUDGET
 from .formulas import LARGE, Formula, Interned, asserted, atoms, both, intern, key_of, keys_of, literal, negate
-
-MAX_LITERALS = 160
-MAX_CONDITIONS = 3_000_000  # over all guards of an entry, some 300 MB: it has lost itself in combinations
 
 
 class Pool:
@@ -187,7 +185,7 @@ class Guard:
         known = self.decide(formula)
         if known is not None:
             return known is truth
-        if len(self.literals) >= MAX_LITERALS:  # only marked, not kept: what comes now proves nothing any more
+        if len(self.literals) >= BUDGET.literals:  # only marked, not kept: what comes now proves nothing any more
             if any(_is_large(known) for known, _ in self.literals):
                 return True
             formula, truth = intern(("truth", (LARGE, object()))), True  # equal to no other

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ..vocab.target import Version
+from .budget import BUDGET
 
 _FILES = ("pyproject.toml", "setup.py", "setup.cfg", "requirements*.txt", "requirements/*.txt", "requirements/*/*.txt")
 _PIN = re.compile(r"""(?<![\w-])torch["']?\s*[=:]?\s*["'(]?\s*(?:==|>=|~=|\^)\s*(\d+)\.(\d+)""")
 _NAMED = re.compile(r"torch[-_]?(\d)\.(\d+)")
 # `~=2.8.0` leaves only the last number open; `~=2.8` allows 2.9 too.
 _EXACT = re.compile(r"""(?<![\w-])torch["']?\s*[=:]?\s*["'(]?\s*(?:==\s*(\d+)\.(\d+)|~=\s*(\d+)\.(\d+)\.\d)""")
-MAX_BYTES = 200_000
 
 
 def pinned_torch(root: Path) -> Version | None:
@@ -46,7 +46,7 @@ def _texts(folder: Path) -> Iterator[str]:
     for pattern in _FILES:
         for file in folder.glob(pattern):
             try:
-                yield file.read_bytes()[:MAX_BYTES].decode("utf-8", "replace")
+                yield file.read_bytes()[: BUDGET.pins_bytes].decode("utf-8", "replace")
             except OSError:
                 continue
 

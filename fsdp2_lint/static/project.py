@@ -15,11 +15,11 @@ from astroid.manager import AstroidManager
 from astroid.rebuilder import TreeRebuilder
 
 from ..vocab.target import Version
+from .budget import BUDGET
 from .pins import oldest_torch
 from .relevance import Relevance
 
 NEVER_LOCAL = frozenset(sys.stdlib_module_names) | {"torch", "numpy", "transformers", "accelerate"}
-MAX_BYTES = 4_000_000
 
 
 SyntaxTree = ast.Module  # the class below has a method of the name ``ast``
@@ -55,11 +55,11 @@ class Module:
 def read(path: str) -> bytes:
     try:
         with open(path, "rb") as file:
-            data = file.read(MAX_BYTES + 1)
+            data = file.read(BUDGET.file_bytes + 1)
     except OSError as error:
         raise Unreadable(path, f"cannot be read: {error.strerror or error}") from error
-    if len(data) > MAX_BYTES:
-        raise Unreadable(path, f"is larger than {MAX_BYTES // 1_000_000} MB and was not checked")
+    if len(data) > BUDGET.file_bytes:
+        raise Unreadable(path, f"is larger than {BUDGET.file_bytes // 1_000_000} MB and was not checked")
     return data
 
 

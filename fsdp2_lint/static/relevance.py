@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from astroid import nodes
 
+from .budget import BUDGET
 from .torch_model.tables import is_harmless
 
 if TYPE_CHECKING:
@@ -33,8 +34,11 @@ _DYNAMIC = frozenset({"getattr", "setattr", "vars", "__dict__", "eval", "exec", 
 _DEVICE = frozenset({"cuda", "device", "to_device"})  # these only matter as long as no device was used
 _TORCH_PARTS = ("torch.distributed", "torch.nn", "torch.optim", "torch.multiprocessing")
 _BUILDING = frozenset({"__init__", "__new__", "__post_init__"})
-MAX_PARTS = 400
 NONE, DEVICE, ALL = 0, 1, 2
+
+
+class _TooFar(Exception):
+    """A name is handed on by more imports than are followed, or in a circle."""
 
 
 class Relevance:
@@ -53,12 +57,18 @@ class Relevance:
     def mentioned(self, module: Module, node: nodes.NodeNG) -> frozenset[str] | None:
         """All names in the code of ``node`` and in what it calls by name; None if others may be meant."""
         if node not in self._names:
-            found: set[str] = set()
-            parts = list(islice(self._parts(module, node), MAX_PARTS + 1))
-            for _, part in parts:
-                found |= names_in(part)
-            self._names[node] = None if found & _DYNAMIC or len(parts) > MAX_PARTS else frozenset(found)
+            self._names[node] = self._gather(module, node)
         return self._names[node]
+
+    def _gather(self, module: Module, node: nodes.NodeNG) -> frozenset[str] | None:
+        found: set[str] = set()
+        try:
+            parts = list(islice(self._parts(module, node), BUDGET.name_parts + 1))
+        except _TooFar:
+            return None
+        for _, part in parts:
+            found |= names_in(part)
+        return None if found & _DYNAMIC or len(parts) > BUDGET.name_parts else frozenset(found)
 
     def stays_inside(self, module: Module, node: nodes.NodeNG) -> bool:
         """Is all that it calls, by name, code of the project or of packages that leave models and optimizers alone?"""
@@ -71,10 +81,13 @@ class Relevance:
 
     def _search(self, module: Module, node: nodes.NodeNG) -> int:
         found = NONE
-        for number, (at, part) in enumerate(self._parts(module, node)):
-            found = max(found, _own_level(at, part))
-            if found == ALL or number > MAX_PARTS:
-                return ALL
+        try:
+            for number, (at, part) in enumerate(self._parts(module, node)):
+                found = max(found, _own_level(at, part))
+                if found == ALL or number > BUDGET.name_parts:
+                    return ALL
+        except _TooFar:
+            return ALL
         return found
 
     def _parts(self, module: Module, node: nodes.NodeNG) -> Iterator[Part]:
@@ -101,7 +114,9 @@ class Relevance:
                         yield module, method
 
     def _bound(self, module: Module, name: str, names: frozenset[str], depth: int) -> Iterator[Part]:
-        for node in module.bindings.get(name, ()) if depth < 4 else ():
+        if depth > BUDGET.name_imports:
+            raise _TooFar
+        for node in module.bindings.get(name, ()):
             if isinstance(node, nodes.ImportFrom):
                 yield from self._imported(module, node, name, names, depth)
             elif isinstance(node, nodes.Import):
@@ -209,6 +224,6 @@ def lengthy(node: nodes.NodeNG) -> bool:
     found: bool | None = getattr(node, "fsdp2_lengthy", None)
     if found is None:
         loops = (nodes.For, nodes.While, nodes.ListComp, nodes.DictComp, nodes.SetComp, nodes.GeneratorExp)
-        found = next(node.nodes_of_class(loops), None) is not None or (node.end_lineno - node.lineno) > 25
+        found = next(node.nodes_of_class(loops), None) is not None or (node.end_lineno - node.lineno) > BUDGET.lengthy
         node.fsdp2_lengthy = found
     return found

@@ -6,13 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from .budget import BUDGET
 from .choices import choose, options
 from .guards import TOP, Guard
 from .values import NONE, Choice, Obj, Value
 
 Key = Any  # (frame id, name), (Obj, attribute), (Module, name) or a heap id
 _ABSENT = object()
-MAX_ITEMS, MAX_ENTRIES = 256, 96  # what a list or dict holds beyond that is not followed
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,9 @@ class Items:
 
     def bounded(self) -> Items:
         return (
-            self if len(self.items) <= MAX_ITEMS else Items(self.items[:MAX_ITEMS], False, "a list too long to follow")
+            self
+            if len(self.items) <= BUDGET.list_items
+            else Items(self.items[: BUDGET.list_items], False, "a list too long to follow")
         )
 
 
@@ -65,8 +67,8 @@ class Entries:
     def bounded(self) -> Entries:
         return (
             self
-            if len(self.entries) <= MAX_ENTRIES
-            else Entries(self.entries[:MAX_ENTRIES], "a dict too large to follow")
+            if len(self.entries) <= BUDGET.dict_entries
+            else Entries(self.entries[: BUDGET.dict_entries], "a dict too large to follow")
         )
 
     def joined(self, mine: Guard, other: Entries, theirs: Guard) -> Entries:

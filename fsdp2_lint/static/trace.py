@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..vocab.answers import CannotTell
 from ..vocab.finding import Moment
+from .budget import BUDGET
 from .guards import Guard
 from .values import Obj
 
@@ -62,6 +65,8 @@ class Trace:
     opened: list[str] = field(default_factory=list)  # what was not understood, in words
     _kinds: dict[str, list[Step]] = field(default_factory=dict)
     _places: dict[Moment, int] = field(default_factory=dict)
+    looked_at: int = 0  # steps, by all questions that were asked of the trace
+    _allowed: int | None = None
 
     def add(
         self,
@@ -89,12 +94,28 @@ class Trace:
     def of(self, *kinds: str, before: Step | None = None, after: Step | None = None) -> Iterator[Step]:
         """Steps of these kinds in order; with ``before``/``after`` only those surely before or after."""
         for kind in kinds:
-            for step in self._kinds.get(kind, ()):
+            same = self._kinds.get(kind, ())
+            self.look(len(same))
+            for step in same:
                 if before is not None and not step.precedes(before):
                     continue
                 if after is not None and not after.precedes(step):
                     continue
                 yield step
+
+    @contextmanager
+    def bounded(self, steps: int) -> Iterator[None]:
+        """Inside, questions may look at so many steps; then each of them is unknown."""
+        self._allowed = self.looked_at + steps
+        try:
+            yield
+        finally:
+            self._allowed = None
+
+    def look(self, steps: int = 1) -> None:
+        self.looked_at += steps
+        if self._allowed is not None and self.looked_at > self._allowed:
+            raise CannotTell(f"judging it took more than {BUDGET.judging} looks at what happens")
 
     def count(self, kind: str) -> int:
         return len(self._kinds.get(kind, ()))

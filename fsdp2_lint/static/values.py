@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from .budget import BUDGET
 from .formulas import Formula
 from .guards import Guard
 
@@ -70,7 +71,7 @@ class Obj:
         self._children: dict[Any, Obj] = {}
 
     def child(self, item: Any) -> Obj:
-        if self.depth > 24:  # recursive data (``node = node.next``): the tail is one unknown
+        if self.depth > BUDGET.path:  # recursive data (``node = node.next``): the tail is one unknown
             return self
         found = self._children.get(item)
         if found is None:

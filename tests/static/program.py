@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from fsdp2_lint import registry
+from fsdp2_lint.static.budget import BUDGET
 from fsdp2_lint.static.check import Result, check
 
 ROOT = "/program"
@@ -78,6 +80,19 @@ def analyse(program: str | Mapping[str, str | bytes]) -> Analysis:
     result = check(sorted(overlay), root=ROOT, overlay=overlay, rules=registry.rules())
     assert not result.broken, result.broken
     return Analysis(result)
+
+
+@contextmanager
+def limited(**limits: float) -> Iterator[None]:
+    """Other limits than those of the table, for as long as this lasts."""
+    before = {name: getattr(BUDGET, name) for name in limits}
+    for name, value in limits.items():
+        object.__setattr__(BUDGET, name, value)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            object.__setattr__(BUDGET, name, value)
 
 
 def script(main: str, before: str = "", *, net: str = NET) -> str:

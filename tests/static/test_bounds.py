@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Iterator
 
 import pytest
 
-from fsdp2_lint.static import driver
-from fsdp2_lint.static.interp import bounds, machine
-from tests.static.program import FOOT, HEAD, NET, Analysis, analyse
+from tests.static.program import FOOT, HEAD, NET, Analysis, analyse, limited
 
 LONG = "def report({0}):\n" + "".join(f"    x{number} = {number}\n" for number in range(150)) + "{1}\n\n\n"
 SHARD = "    fully_shard(model)\n"
@@ -16,8 +14,9 @@ DIRECT = "    model.forward(torch.ones(2, 8))\n"
 
 
 @pytest.fixture(autouse=True)
-def few_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bounds, "CALL_STEPS", 110)
+def few_steps() -> Iterator[None]:
+    with limited(call_steps=110):
+        yield
 
 
 def after(helper: str, call: str, rest: str) -> Analysis:
@@ -55,36 +54,16 @@ def test_a_function_that_names_sharding_code_is_not_cut() -> None:
     assert "FSDP401" in after(helper, "report(model)", DIRECT).codes
 
 
-def test_a_loop_over_many_alternatives_is_cut_by_its_own_statements(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(machine, "OWN_STEPS", 400)
+def test_a_loop_over_many_alternatives_is_cut_by_its_own_statements() -> None:
     helper = LONG.format("model", "    fully_shard(model)")
     calls = "\n    ".join("report(Net())" for _ in range(6))
-    assert "FSDP401" in after(helper, calls, SHARD + DIRECT).codes
+    with limited(own_steps=400):
+        assert "FSDP401" in after(helper, calls, SHARD + DIRECT).codes
 
 
-def test_programs_that_shard_nothing_leave_steps_for_those_that_do(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_programs_that_shard_nothing_take_no_steps_from_those_that_do() -> None:
     idle = "".join(f"x{number} = {number}\n" for number in range(300)) + "import good\nif x1:\n    good.main()\n"
     good = HEAD + NET + "def main():\n    model = Net()\n" + SHARD + DIRECT
     files = {f"idle{number}.py": idle for number in range(8)} | {"good.py": good}
-    monkeypatch.setattr(driver, "MAX_UNSHARDED", 200)
-    monkeypatch.setattr(driver, "PROJECT_STEPS", 1000)
-    monkeypatch.setattr(driver, "IN_VAIN", 400)
-    monkeypatch.setattr(driver, "FEWEST", {"script": 20, "function": 200, "class": 200})
-    assert "FSDP401" in analyse(files).codes
-
-
-def test_a_script_that_is_much_like_another_comes_last(monkeypatch: pytest.MonkeyPatch) -> None:
-    lib = HEAD + NET + "def sharded(size):\n    model = Net()\n    fully_shard(model)\n    return model\n\n\n"
-    lib += "def exported(model):\n    model.forward(torch.ones(2, 8))\n"
-    alike = {f"run{number}.py": f"from lib import sharded\nsharded({number})\n" for number in range(6)}
-    other = {"z_export.py": "from lib import exported, sharded\nexported(sharded(1))\n"}
-    order: list[str] = []
-    run_entry = driver.Driver.run_entry
-    monkeypatch.setattr(
-        driver.Driver,
-        "run_entry",
-        lambda self, entry, *most: (order.append(Path(entry.name).name), run_entry(self, entry, *most))[1],
-    )
-    assert "FSDP401" in analyse({"lib.py": lib, **alike, **other}).codes
-    assert order[:2] == ["run0.py", "z_export.py"]
-    assert sorted(order[2:]) == sorted(alike)[1:]
+    with limited(script_unsharded=200):
+        assert "FSDP401" in analyse(files).codes

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from ...vocab.answers import Answer, unknown, yes
 from ...vocab.finding import Place
+from ..budget import BUDGET
 from ..guards import Guard
 from ..interp.syntax import class_body
 from ..relations import Relation
@@ -37,7 +38,6 @@ _RESHAPED = frozenset(
     """mean sum transpose view reshape permute flatten unflatten contiguous squeeze unsqueeze clone detach expand
     relu chunk split""".split()
 )  # methods of tensors that return the dtype that they get
-MAX_PATH = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +126,7 @@ def _inside(program: Program, module: Obj, step: Step) -> bool:
 
 def _made(program: Program, value: Value, depth: int = 0) -> Iterator[Made]:
     """What a tensor may be, as far as the modules that it went through are known."""
-    if depth > MAX_PATH:
+    if depth > BUDGET.dtype_path:
         return
     if isinstance(value, Choice):
         for path, leaf in value.options:
@@ -172,8 +172,10 @@ def _returned(program: Program, module: Obj) -> Iterator[Made]:
 def _keeps(program: Program, module: Obj, depth: int = 0) -> bool:
     """Does a module's forward, and that of its parts, return the dtype in which it computes?"""
     cls = program.machine.class_of(module)
-    if not isinstance(cls, ClassV) or depth > 3:
+    if not isinstance(cls, ClassV):
         return depth > 0
+    if depth > BUDGET.dtype_parts:
+        return False
     forward = class_body(cls.node).get("forward")
     text = forward.as_string() if forward is not None else ""
     if not text or _CASTS.search(text) and (depth == 0 or not _BACK.search(text)):

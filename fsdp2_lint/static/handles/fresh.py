@@ -9,6 +9,7 @@ from typing import Any
 
 from ...vocab.answers import Answer, Many, No, Unknown, many, unknown, yes
 from ...vocab.finding import Moment, Place
+from ..budget import BUDGET
 from ..formulas import Formula, atoms, both, negate
 from ..guards import Guard
 from ..relations import Relation
@@ -18,7 +19,6 @@ from ..values import Const, Obj, Rank
 from .program import Handle, Program
 from .structure import has_parameters
 
-MAX_CONDITIONS = 8  # more are not weighed against each other
 WRITES = ("written", "loaded")
 # What functions are called that read settings or look for a checkpoint.
 _SETTINGS = (
@@ -110,7 +110,7 @@ class StaticFresh(Handle):
         for part in (part for parts in conditions for part in parts if part[0] == "is"):
             asked.setdefault(part[1], set()).add(part[2])
         # several values of one setting: they are all that there are, as far as anybody knows
-        if path is None or len(conditions) > MAX_CONDITIONS or any(len(values) > 1 for values in asked.values()):
+        if path is None or len(conditions) > BUDGET.choices or any(len(values) > 1 for values in asked.values()):
             return None
         return _avoiding(path, sorted(conditions, key=len))
 

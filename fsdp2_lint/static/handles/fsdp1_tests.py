@@ -9,6 +9,7 @@ from astroid import nodes
 
 from ...vocab.answers import Answer, unknown, yes
 from ...vocab.finding import Moment, Place, Site
+from ..budget import BUDGET
 from ..fsdp1 import asks_for_fsdp2, files_around, wraps_with_fsdp1
 from ..relations import Relation
 from ..torch_model.migration import FSDP1
@@ -66,7 +67,7 @@ def _decided(
     """What the answer, which is no, decides: statement, what its test comes to, and the file."""
     holds = False
     at = node
-    while depth < 6:
+    while depth < BUDGET.consequences:
         parent = at.parent
         if isinstance(parent, nodes.UnaryOp) and parent.op == "not":
             holds = not holds

@@ -80,6 +80,7 @@ class Program:
 
     def touching(self, obj: Obj) -> list[tuple[Step, Obj, Relation]]:
         """All that is sharded and may have to do with ``obj``, and how ``obj`` stands to it."""
+        self.trace.look(len(self.touched.get(obj, ())))
         if obj not in self.touched:
             self.touched[obj] = [
                 (step, part, found)
@@ -92,6 +93,14 @@ class Program:
     def sharded_parts(self) -> dict[Atom, list[tuple[Step, Obj]]]:
         """What is sharded, by its outermost holder: only what has the same one can be related."""
         return self._by_holder("sharded", "group")
+
+    @cached_property
+    def held_by(self) -> dict[Obj | None, list[Obj]]:
+        """The models whose parameters each optimizer was made with."""
+        found: dict[Obj | None, list[Obj]] = {}
+        for made in self.trace.of("optimizer"):
+            found.setdefault(made.subject, []).extend(one.model for one in made["held"])
+        return found
 
     @cached_property
     def owners(self) -> set[Obj]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..budget import BUDGET
 from ..interp.interpreter import Interpreter
 from ..torch_model.module_tree import CONTAINERS, FREE, PARAMETRIC, contents
 from ..values import ClassV, Ext, Obj, is_each
@@ -10,7 +11,7 @@ from ..values import ClassV, Ext, Obj, is_each
 def stack_of_blocks(machine: Interpreter, obj: Obj, depth: int = 0) -> str:
     """The name of a list of blocks below ``obj``."""
     for child, (holder, name) in machine.parents.items():
-        if holder is not obj or depth > 4:
+        if holder is not obj or depth > BUDGET.module_depth:
             continue
         held = contents(machine, child)
         cls = child.atom.cls
@@ -30,12 +31,12 @@ def has_parameters(machine: Interpreter, obj: Obj, depth: int = 0) -> bool:
     if owns_parameters(obj):
         return True
     parts = [child for child, (holder, _) in machine.parents.items() if holder is obj]
-    return depth < 6 and any(has_parameters(machine, child, depth + 1) for child in parts)
+    return depth < BUDGET.module_depth and any(has_parameters(machine, child, depth + 1) for child in parts)
 
 
 def size(machine: Interpreter, obj: Obj, depth: int = 0, repeats: int = 0) -> int | None:
     """The number of parameters; ``repeats``: how often parts of unknown number are taken to be there."""
-    if obj.atom.kind not in ("instance", "external") or depth > 8:
+    if obj.atom.kind not in ("instance", "external") or depth > BUDGET.module_depth:
         return None
     if isinstance(obj.atom.cls, Ext):
         name = obj.atom.cls.qname.rsplit(".", 1)[-1]
@@ -59,7 +60,7 @@ def leaves(machine: Interpreter, obj: Obj, prefix: str = "", depth: int = 0) -> 
     """Modules and parameters below ``obj`` that own parameters themselves."""
     found: list[tuple[str, Obj]] = []
     for child, (holder, name) in machine.parents.items():
-        if holder is not obj or depth > 8:
+        if holder is not obj or depth > BUDGET.module_depth:
             continue
         where = f"{prefix}{name}"
         if owns_parameters(child):
@@ -73,7 +74,7 @@ def opaque_parts(machine: Interpreter, obj: Obj, depth: int = 0) -> list[Obj]:
     """Parts of which nobody knows what they are made of: given to it, or built by another package."""
     found = []
     for child, (holder, _) in machine.parents.items():
-        if holder is not obj or depth > 8:
+        if holder is not obj or depth > BUDGET.module_depth:
             continue
         cls = child.atom.cls
         if child.atom.kind == "instance" or isinstance(cls, Ext) and cls.qname.startswith("torch.nn."):

@@ -128,7 +128,5 @@ def pending(program: Program, forward: Step, group: Group) -> tuple[Step, Step] 
 
 def _holds(program: Program, stepped: Step, module: Obj) -> bool:
     """Does the optimizer that steps hold the parameters of the whole module?"""
-    held = [
-        one.model for made in program.trace.of("optimizer") if made.subject is stepped.subject for one in made["held"]
-    ]
+    held = program.held_by.get(stepped.subject, ())
     return any(program.relation(model, module) in (Relation.SAME, Relation.CONTAINS) for model in held)

@@ -24,6 +24,8 @@ class StaticUnit(Handle):
         may = ""
         whole = self.obj.parent if str(self.obj.item).startswith(BELOW) else None  # of "each module below"
         for earlier, outer, relation in self.program.touching(self.obj):
+            if relation is Relation.SAME and not whole:
+                continue
             if not earlier.precedes(self.step) or not self.program.was_part(self.obj, outer, earlier):
                 continue
             if self._from_one_call(earlier) and not self.step.guard.implies(earlier.guard):

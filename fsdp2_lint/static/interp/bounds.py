@@ -5,18 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from ..budget import BUDGET
 from ..values import Func, Obj, Value, unknown
 from .call import Call
 from .iteration import Iteration
-from .machine import SHORT, CallTooLong
+from .machine import CallTooLong
 
 if TYPE_CHECKING:
     from .interpreter import Interpreter
 
-MAX_SAME_FUNCTION = 2
-MAX_MODEL_DEPTH = 6
-CALL_STEPS = 16_000  # of one function, over all its calls
-SHARE = 0.75  # of what its caller has left: the innermost long call ends first, and its callers go on
 _REGROUP = frozenset({"param_groups", "add_param_group"})
 
 
@@ -34,7 +31,7 @@ class Bounds(Iteration):
         known = any(
             isinstance(value, Obj) and value.parent is None and value.atom.facts.get("module") for value in args
         )
-        return MAX_MODEL_DEPTH if known else MAX_SAME_FUNCTION
+        return BUDGET.model_recursion if known else BUDGET.recursion
 
     def limited(self: Interpreter, func: Func, call: Call, receiver: Value | None, run: Callable[[], Value]) -> Value:
         """Run a call; one that takes too long becomes code that was not seen.
@@ -45,8 +42,8 @@ class Bounds(Iteration):
         outer, began = self.call_limit, self.steps
         aside = not self.project.may_shard(func.module.path, func.node, func.owner.name if func.owner else "")
         if aside:
-            left = max(CALL_STEPS - self.spent.get(func.node, 0), SHORT)
-            self.call_limit = began + min(left, int((outer - began) * SHARE) if outer is not None else left)
+            left = max(BUDGET.call_steps - self.spent.get(func.node, 0), BUDGET.short_call)
+            self.call_limit = began + min(left, int((outer - began) * BUDGET.call_share) if outer is not None else left)
         mark, born = self.store.mark(), self.fresh()
         loops, context, inside = self.loops, self.context, len(self.inside)
         try:

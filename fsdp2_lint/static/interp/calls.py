@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from astroid import nodes
 
-from ..choices import FEW_OPTIONS, choose, options
+from ..budget import BUDGET
+from ..choices import choose, options
 from ..guards import TOP
 from ..values import (
     Bound,
@@ -175,13 +176,13 @@ class Calls(Functions):
             if module is not None and isinstance(method, nodes.FunctionDef):
                 found.append(Func(module, method, 0, ClassV(module, node)))
         inside = any(frame.func is not None and frame.func.name == name for frame in self.frames)
-        return [] if inside and len(found) > FEW_OPTIONS else found  # each part could be any of them again
+        return [] if inside and len(found) > BUDGET.few_options else found  # each part could be any of them again
 
     def call_sharding_method(self: Interpreter, receiver: Obj, methods: list[Func], call: Call) -> Value:
         if len(methods) == 1 and methods[0].owner is not None:
             self.types.setdefault(receiver, methods[0].owner)
-        bound: list[Value] = [Bound(receiver, method) for method in methods[:FEW_OPTIONS]]
-        if len(methods) > FEW_OPTIONS:  # what the others do is not followed
+        bound: list[Value] = [Bound(receiver, method) for method in methods[: BUDGET.few_options]]
+        if len(methods) > BUDGET.few_options:  # what the others do is not followed
             bound.append(unknown(f"{methods[0].name}()", kind="opaque"))
         paths = [TOP.add(("is", ("class of", receiver), number)) or TOP for number in range(len(bound))]
         return self.call(choose(list(zip(paths, bound))), call)

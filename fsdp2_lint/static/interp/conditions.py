@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from astroid import nodes
 
+from ..budget import BUDGET
 from ..formulas import LARGE, Formula, atoms, both, either, intern, negate
 from ..values import (
     BELOW,
@@ -180,7 +181,7 @@ class Conditions(Expressions):
     def contained(self: Interpreter, left: Value, right: Value) -> Formula:
         if isinstance(right, (TupleV, ListV)):
             held = self.listing(right)
-            if not held.open_why and len(held.items) <= 12 and (held.exact or not held.items):
+            if not held.open_why and len(held.items) <= BUDGET.contained and (held.exact or not held.items):
                 return either([both([path.formula, self.equal(left, item)]) for path, item in held.items])
         if isinstance(right, DictV) and isinstance(left, (Const, Obj)):
             entries = self.entries(right)

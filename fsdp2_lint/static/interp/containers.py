@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from astroid import nodes
 
-from ..choices import FEW_OPTIONS, choose
+from ..budget import BUDGET
+from ..choices import choose
 from ..guards import TOP, Guard
 from ..store import Entries, Items
 from ..values import (
@@ -170,13 +171,13 @@ class Containers(Names):
         constant = not changing  # the same key asked again, or compared, names the same entry
         found: list[tuple[Guard, Value]] = []
         rest = TOP
-        for arm, (name, path, value) in enumerate(held.entries[:FEW_OPTIONS]):
+        for arm, (name, path, value) in enumerate(held.entries[: BUDGET.few_options]):
             formula = ("is", key, name.value) if constant and isinstance(name, Const) else ("is", ("alt", number), arm)
             taken = (TOP.add(formula) or TOP).join(path)
             if taken is not None:
                 found.append((taken, value))
             rest = rest.add(formula, False) or rest
-        if held.open_why or len(held.entries) > FEW_OPTIONS:
+        if held.open_why or len(held.entries) > BUDGET.few_options:
             found.append((rest, unknown("an item of a dict", kind="opaque")))
         return choose(found)
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from astroid import nodes
 
+from ..budget import BUDGET
 from ..choices import choose
 from ..formulas import negate
 from ..guards import TOP
@@ -46,8 +47,6 @@ _METHODS_OF = {
     "+": "add", "-": "sub", "*": "mul", "/": "truediv", "//": "floordiv", "%": "mod", "**": "pow", "@": "matmul",
     "&": "and", "|": "or", "^": "xor", "<<": "lshift", ">>": "rshift",
 }  # fmt: skip
-MAX_TEXT = 200
-MAX_TUPLE = 64
 
 
 class Expressions(Containers):
@@ -88,7 +87,8 @@ class Expressions(Containers):
     def text(self: Interpreter, parts: list[Value]) -> Value:
         """Text built from parts: constant if all are, else known to differ by rank or not."""
         if all(isinstance(part, Const) for part in parts):
-            return Const("".join(str(part.value) for part in parts if isinstance(part, Const))[:MAX_TEXT])
+            known = "".join(str(part.value) for part in parts if isinstance(part, Const))
+            return Const(known) if len(known) <= BUDGET.text else Text(False, known[: BUDGET.text])
         ranked = [self.per_rank(part) for part in parts]
         verdict = True if True in ranked else (None if None in ranked else False)
         hint = "".join(str(p.value) if isinstance(p, Const) else getattr(p, "hint", "") or "{}" for p in parts)
@@ -97,7 +97,7 @@ class Expressions(Containers):
             for part in parts
             if isinstance(part, Rank) or isinstance(part, Text) and part.source
         ]
-        return Text(verdict, hint[:MAX_TEXT], ranks[0] if len(ranks) == 1 else None)
+        return Text(verdict, hint[: BUDGET.text], ranks[0] if len(ranks) == 1 else None)
 
     def per_rank(self: Interpreter, value: Value) -> bool | None:
         """Does a text or number differ by rank? None: cannot tell."""
@@ -127,7 +127,9 @@ class Expressions(Containers):
         if any(isinstance(part, nodes.Starred) for part in node.elts):
             return self.eval_List(node)
         items = tuple(self.eval(part) for part in node.elts)
-        if sum(map(tuple_size, items)) > MAX_TUPLE:  # a tuple of tuples of tuples: a list is compared by identity
+        if (
+            sum(map(tuple_size, items)) > BUDGET.tuple_leaves
+        ):  # a tuple of tuples of tuples: a list is compared by identity
             return self.new_list(list(items))
         return TupleV(items)
 
@@ -302,7 +304,7 @@ class Expressions(Containers):
         if op in ("**", "<<") and not (numbers and abs(right) < 64):
             return unknown("arithmetic")
         if not numbers and not (
-            isinstance(left, str) and isinstance(right, str) and op == "+" and len(left) < MAX_TEXT
+            isinstance(left, str) and isinstance(right, str) and op == "+" and len(left) < BUDGET.text
         ):
             return Text(False) if isinstance(left, str) else unknown("arithmetic")
         try:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from astroid import nodes
 
 from .. import relevance
+from ..budget import BUDGET
 from ..choices import choose, options
 from ..relevance import lengthy, names_in
 from ..store import Items
@@ -33,7 +34,7 @@ from ..values import (
 )
 from .bounds import Bounds
 from .call import Call
-from .machine import FALL, MAX_DEPTH, RAISE, RETURN, Diverges, Frame
+from .machine import FALL, RAISE, RETURN, Diverges, Frame
 
 if TYPE_CHECKING:
     from ..project import Module
@@ -43,7 +44,6 @@ _DATA = frozenset({"int", "float", "str", "bool", "bytes", "Tensor", "ndarray", 
 _AROUND_DATA = frozenset(
     "dict Dict list List tuple Tuple set Sequence Mapping Iterable Any Optional Union None torch np numpy".split()
 )
-MAX_HELD = 3  # how deep in fields of fields a model is looked for
 
 
 class Functions(Bounds):
@@ -65,7 +65,7 @@ class Functions(Bounds):
             self.stops += 1
             return unknown(f"{func.name}()")
         active = sum(1 for frame in self.frames if frame.func is not None and frame.func.node is func.node)
-        if active >= self.allowed_depth(args) or len(self.frames) >= MAX_DEPTH:
+        if active >= self.allowed_depth(args) or len(self.frames) >= BUDGET.frames:
             if not self.repeats(func, [*args, *kwargs.values(), receiver or NONE]):
                 self.opened(f"a recursive call of {func.name}()", Call(self, node, args, kwargs), receiver)
             return unknown(f"{func.name}(), a recursive call", kind="opaque")
@@ -134,7 +134,7 @@ class Functions(Bounds):
             return True
         if leaf.atom.kind == "unknown" and leaf.atom.origin.startswith(MODEL_MAKERS):
             return True
-        if depth > MAX_HELD:
+        if depth > BUDGET.held_depth:
             return bool(self.store.fields.get(leaf))
         held = [
             value for name in self.store.fields.get(leaf, ()) if (value := self.store.get((leaf, name))) is not None

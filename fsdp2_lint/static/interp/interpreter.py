@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from ..project import Module, Project
@@ -9,14 +10,13 @@ from ..torch_model.model import TorchModel
 from ..values import ClassV, Func, Value
 from .call import Call
 from .classes import Classes
-from .machine import MAX_STEPS, MAX_UNSHARDED
 
 
 class Interpreter(TorchModel, Classes):
     """Interprets one entry of a program; afterwards ``trace`` says what happened."""
 
-    def __init__(self, project: Project, *, max_steps: int = MAX_STEPS, max_unsharded: int = MAX_UNSHARDED) -> None:
-        super().__init__(project, max_steps=max_steps, max_unsharded=max_unsharded)
+    def __init__(self, project: Project, *, max_steps: int, max_unsharded: int, look: Callable[[], None]) -> None:
+        super().__init__(project, max_steps=max_steps, max_unsharded=max_unsharded, look=look)
         self.reads = 0
         self.memo: dict[Any, tuple[Value, bool, int, int]] = {}
         self.parameters: dict[Any, Value] = {}

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from astroid import nodes
 
+from ..budget import BUDGET
 from ..guards import TOP, Guard
 from ..store import Items
 from ..values import NONE, Bound, Choice, DictV, Func, ListV, Obj, Params, ParamV, Text, TupleV, Value, unknown
@@ -17,8 +18,6 @@ from .machine import FALL, RAISE, Diverges, Frame
 
 if TYPE_CHECKING:
     from .interpreter import Interpreter
-
-MAX_VISITED = 80
 
 
 class Iteration(Conditions):
@@ -33,7 +32,10 @@ class Iteration(Conditions):
                     found.append((joined, item))
         if any(guard is not TOP for guard, _ in found):
             self.goes_through(found, node)
-        return found[:MAX_VISITED]
+        if len(found) > BUDGET.visits:
+            rest = [item for _, item in found[BUDGET.visits :]]
+            self.opened(f"a loop of more than {BUDGET.visits} rounds", Call(self, node, rest, {}))
+        return found[: BUDGET.visits]
 
     def iterated(self: Interpreter, leaf: Value, node: nodes.NodeNG) -> Items:
         """As ``listing``, but an iterator that the project wrote is run for one element."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -10,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 from astroid import nodes
 
 from ...vocab.finding import Moment, Site
+from ..budget import BUDGET
 from ..choices import choose, options
 from ..formulas import Formula, atoms
-from ..guards import MAX_CONDITIONS, TOP, Guard, Pool
+from ..guards import TOP, Guard, Pool
 from ..store import Entries, Items, Store
 from ..trace import Step, Trace
 from ..values import Atom, Choice, DictV, ListV, Obj, Value, unknown
@@ -24,12 +24,7 @@ if TYPE_CHECKING:
     from .interpreter import Interpreter
 
 FALL, RETURN, BREAK, CONTINUE, RAISE = 1, 2, 4, 8, 16
-MAX_DEPTH = 40
-MAX_STEPS = 200_000
-MAX_UNSHARDED = 60_000  # most entries that have not sharded anything by then never do
-MAX_SECONDS = 20
-OWN_STEPS = 8_000  # of one function's own statements, over all its calls
-SHORT = 100  # a call within these steps is never cut for what earlier calls took
+LOOK = 256  # steps between two looks at the clock; events, while they are judged
 
 
 class Diverges(Exception):
@@ -73,7 +68,7 @@ class Handled:
 class Machine:
     """State of one entry's interpretation."""
 
-    def __init__(self, project: Project, *, max_steps: int = MAX_STEPS, max_unsharded: int = MAX_UNSHARDED) -> None:
+    def __init__(self, project: Project, *, max_steps: int, max_unsharded: int, look: Callable[[], None]) -> None:
         self.project = project
         self.store = Store()
         self.trace = Trace()
@@ -91,7 +86,7 @@ class Machine:
         self.call_limit: int | None = None  # the step at which the innermost call that has a bound ends
         self.spent: dict[nodes.NodeNG, int] = {}  # steps in each function, over all its calls and what they call
         self.own: dict[nodes.NodeNG, int] = {}  # likewise, without what they call
-        self.deadline = time.process_time() + MAX_SECONDS  # a last resort: steps can be dear
+        self.look = look  # at the clock: the last resort
         self.reached: set[nodes.NodeNG] = set()
         self.patched: set[str] = set()  # attributes of classes and of other packages that were set
         self.built: set[str] = set()  # classes, by name
@@ -124,14 +119,14 @@ class Machine:
         if frame.func is not None and frame.on_yield is None:
             frame.steps += 1
             own = self.own[frame.func.node] = self.own.get(frame.func.node, 0) + 1
-            if own > OWN_STEPS and frame.steps > SHORT:
+            if own > BUDGET.own_steps and frame.steps > BUDGET.short_call:
                 raise CallTooLong
         if self.steps > self.max_unsharded and not self.any_sharded:
             self.stop(f"more than {self.max_unsharded} steps before anything was sharded")
-        if not self.steps % 256 and time.process_time() > self.deadline:
-            self.stop(f"more than {MAX_SECONDS} s")
-        if Pool.made > MAX_CONDITIONS:
-            self.stop(f"more than {MAX_CONDITIONS} path conditions")
+        if not self.steps % LOOK:
+            self.look()
+        if Pool.made > BUDGET.conditions:
+            self.stop(f"more than {BUDGET.conditions} path conditions")
 
     def stop(self: Interpreter, why: str) -> None:
         """The budget is spent: the rest of each activation that is open now is not seen."""

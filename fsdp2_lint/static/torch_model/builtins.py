@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ..budget import BUDGET
 from ..formulas import LARGE, both, either
 from ..guards import TOP
 from ..store import Items
@@ -199,7 +200,7 @@ def length(machine: Interpreter, call: Call) -> Value:
 def any_all(machine: Interpreter, call: Call) -> Value:
     if call.args and isinstance(call.args[0], (TupleV, ListV)):
         held = machine.listing(call.args[0])
-        if not held.open_why and len(held.items) <= 8:
+        if not held.open_why and len(held.items) <= BUDGET.quantified:
             for _, item in held.items:
                 machine.tested(item, call.node)
             parts = [machine.truth(item) for _, item in held.items]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from astroid import nodes
 
+from ..budget import BUDGET
 from ..guards import TOP
 from ..interp.call import Call
 from ..interp.machine import Diverges
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from ..interp.interpreter import Interpreter
 
 Names = frozenset[str]
-MAX_REACH = 3
+MAX_REACH = BUDGET.reach
 IMPORTED = "what a computed name imports"
 # What these return are tensors; any other method that is not seen may return a part of the module.
 _OUTPUTS = frozenset({"", "forward", "generate"})

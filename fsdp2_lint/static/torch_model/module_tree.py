@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from ..budget import BUDGET
 from ..guards import TOP
 from ..store import Items
 from ..values import EACH, SOME, Atom, ClassV, Const, DictV, Ext, ListV, Obj, Value
@@ -50,7 +51,6 @@ COMPOSED = frozenset(
 )
 # Bases of other packages that people build models on: modules, with more methods than are listed here.
 MODULE_BASES = ("PreTrainedModel", ".ModelMixin", ".LightningModule")
-MAX_MODULES = 60
 
 
 def external_is_module(qname: str) -> bool | None:
@@ -223,7 +223,7 @@ def children(machine: Interpreter, obj: Obj) -> list[tuple[str, Value]] | None:
 
 def descendants(machine: Interpreter, obj: Obj, name: str = "", depth: int = 0) -> list[tuple[str, Obj]] | None:
     """A module and all below it, in the order of ``modules()``; None where a part is unknown."""
-    if obj.parent is not None or not obj.atom.facts.get("module") or depth > 8:
+    if obj.parent is not None or not obj.atom.facts.get("module") or depth > BUDGET.module_depth:
         return None
     cls = obj.atom.cls
     if obj.atom.kind == "instance" and not (isinstance(cls, ClassV) and machine.closed_class(cls)):
@@ -241,4 +241,4 @@ def descendants(machine: Interpreter, obj: Obj, name: str = "", depth: int = 0) 
             if inner is None:
                 return None
             found += inner
-    return found if len(found) <= MAX_MODULES else None
+    return found if len(found) <= BUDGET.modules else None

@@ -1,0 +1,176 @@
+"""How far the analysis goes, in one table: every limit that decides what is seen of a program.
+
+Budgets are counted in steps and pieces, never in seconds, and each program has its own: what it is found to do depends
+neither on the machine nor on what else is checked. What lies beyond a limit is not seen, so it is unknown; ``beyond``
+says what becomes of it. The table is part of the documentation (``docs/budgets.md``, which a test compares with it).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
+
+VARIABLE = "FSDP2_LINT_STEPS"
+
+
+def _limit(value: float, unit: str, why: str, beyond: str) -> Any:
+    return field(default=value, metadata={"unit": unit, "why": why, "beyond": beyond})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Budget:
+    """What one program may cost, and how large the things in it may be. Nothing here is about other programs."""
+
+    # Which programs there are: see ``entries``, which works on names alone.
+    programs: int = _limit(
+        400, "programs", "a monorepo has thousands of scripts", "the last ones by plan are not analysed, and named"
+    )
+    climb: int = _limit(
+        6, "calls", "how far out the callers of sharding code are looked for", "a caller further out is not run"
+    )
+    callers: int = _limit(
+        16, "callers", "of one function that shards, each run as a program of its own", "the others are named"
+    )
+    subclasses: int = _limit(12, "classes", "of one class that shards, each built and driven", "the others are named")
+
+    # One program.
+    script_steps: int = _limit(
+        200_000, "steps", "about ten seconds; the longest script that was read needs 120,000", "the rest is not seen"
+    )
+    part_steps: int = _limit(
+        100_000, "steps", "for a function or class that no script runs, with unknown arguments", "the rest is not seen"
+    )
+    script_unsharded: int = _limit(
+        60_000, "steps", "a script that has sharded nothing by then never does", "the rest is not seen"
+    )
+    part_unsharded: int = _limit(
+        20_000, "steps", "likewise, for what speaks of sharding in its own code", "the rest is not seen"
+    )
+    method_steps: int = _limit(
+        50_000, "steps", "one method of a class that nobody builds", "the method is not seen; the others are"
+    )
+    conditions: int = _limit(
+        3_000_000, "literals", "in all path conditions: some 300 MB, lost in combinations", "the rest is not seen"
+    )
+    judging: int = _limit(
+        4_000_000, "events looked at", "by all questions of all rules, a few seconds", "what was not judged is unknown"
+    )
+    seconds: int = _limit(
+        900,
+        "seconds of CPU",
+        "a last resort, ten times what all steps take",
+        "nothing is said: all its verdicts are unknown",
+    )
+
+    # One call.
+    call_steps: int = _limit(
+        16_000,
+        "steps",
+        "of one function that reaches no sharding call, over all its calls",
+        "its calls become unseen code",
+    )
+    call_share: float = _limit(
+        0.75, "of what the caller has left", "the innermost long call ends first, and its callers go on", "as above"
+    )
+    own_steps: int = _limit(
+        8_000, "steps", "in one function's own statements, over all its calls", "its calls become unseen code"
+    )
+    short_call: int = _limit(100, "steps", "a call is never cut for what earlier calls took before that", "as above")
+    frames: int = _limit(40, "calls", "inside each other", "the call becomes unseen code")
+    recursion: int = _limit(2, "calls", "of one function inside itself", "the call becomes unseen code")
+    model_recursion: int = _limit(
+        6,
+        "calls",
+        "of one function inside itself that goes through the parts of a model",
+        "the call becomes unseen code",
+    )
+    held_depth: int = _limit(
+        3, "fields", "of fields, in which a model is looked for before a call is left out", "it is run"
+    )
+    name_parts: int = _limit(400, "pieces of code", "read for the names that a function mentions", "it may do anything")
+    name_imports: int = _limit(16, "imports", "that hand a name on before it is defined", "it may do anything")
+    lengthy: int = _limit(
+        25, "lines", "of a function that is worth leaving out, if it can have no part", "a shorter one is run"
+    )
+
+    # Values.
+    reach: int = _limit(
+        24,
+        "fields",
+        "of fields that unseen code may change; only deeper data ends there",
+        "data in a circle ends there",
+    )
+    list_items: int = _limit(256, "items", "of a list", "the list is open: others may be in it")
+    dict_entries: int = _limit(96, "entries", "of a dict", "the dict is open: others may be in it")
+    visits: int = _limit(80, "rounds", "of a loop over known elements", "unseen code gets the other elements")
+    text: int = _limit(200, "characters", "of a text that is known", "the text is unknown")
+    tuple_leaves: int = _limit(64, "values", "in tuples of tuples", "the tuple is held as a list")
+    path: int = _limit(24, "steps", "from an object to a part of a part", "deeper parts are one unknown")
+    options: int = _limit(16, "values", "that one variable may have, by path", "it is one of many values")
+    options_kept: int = _limit(2, "values", "of those many that keep their path", "the others are one unknown")
+    few_options: int = _limit(
+        6, "values", "whose paths are kept apart; entries that an unknown key may name", "the others are one unknown"
+    )
+    closures: int = _limit(
+        2, "functions", "of one definition that differ in what they close over", "which one it is, is unknown"
+    )
+
+    # Path conditions.
+    literals: int = _limit(160, "conditions", "on one path", "the path is marked: nothing more is proved on it")
+    questions: int = _limit(40, "questions", "in one condition", "it is compared with no other, and marks its path")
+    contained: int = _limit(12, "items", "of a list in ``x in items``", "the condition is compared with no other")
+    quantified: int = _limit(8, "items", "of a list in ``any`` and ``all``", "the condition is compared with no other")
+
+    # Questions of rules.
+    modules: int = _limit(60, "modules", "of one model that are listed one by one", "they are some modules below it")
+    module_depth: int = _limit(24, "modules", "inside each other", "a model that holds itself ends there")
+    dtype_path: int = _limit(
+        8, "layers", "through which the dtype of a tensor is followed back", "nothing is proved of it"
+    )
+    dtype_parts: int = _limit(
+        3, "modules", "inside each other, in which casts are looked for", "nothing is proved of it"
+    )
+    consequences: int = _limit(
+        6, "returns and names", "through which an answer is followed to its ``if``", "nothing is proved of it"
+    )
+    choices: int = _limit(8, "conditions", "under which weights are written, weighed together", "it is unknown")
+
+    # Files.
+    file_bytes: int = _limit(4_000_000, "bytes", "of one Python file", "the file is named and not checked")
+    pins_bytes: int = _limit(200_000, "bytes", "of a file that may pin torch", "what follows pins nothing")
+
+    def steps(self, kind: str) -> int:
+        """For a program of this kind."""
+        return self.script_steps if kind == "script" else self.part_steps
+
+    def unsharded(self, kind: str) -> int:
+        """Likewise, while it has sharded nothing."""
+        return min(self.script_unsharded if kind == "script" else self.part_unsharded, self.steps(kind))
+
+
+def markdown() -> str:
+    """The table as the documentation has it; ``python -m fsdp2_lint.static.budget`` prints it."""
+    rows = [("limit", "value", "counted", "of what, and why", "beyond it"), ("---",) * 5]
+    for line in fields(Budget):
+        rows.append(
+            (f"`{line.name}`", f"{line.default:,}", *(line.metadata[name] for name in ("unit", "why", "beyond")))
+        )
+    return "".join(f"| {' | '.join(row)} |\n" for row in rows)
+
+
+def stated(environment: Mapping[str, str], given: Budget = Budget()) -> Budget:
+    """``given``, with the steps that the environment states. ValueError, for the user, if they are no number."""
+    text = environment.get(VARIABLE, "")
+    if not text:
+        return given
+    if not text.isascii() or not text.isdigit() or not int(text):
+        raise ValueError(f"{VARIABLE}: {text!r} is no number of steps; a whole number from 1 is expected")
+    steps = int(text)
+    return replace(given, script_steps=steps, part_steps=steps)
+
+
+BUDGET = Budget()
+
+if __name__ == "__main__":
+    print(markdown(), end="")

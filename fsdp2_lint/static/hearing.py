@@ -1,0 +1,80 @@
+"""One program before the rules: what they find in it, and what stays unknown because not all of it was seen."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Sequence
+
+from ..vocab.answers import CannotTell
+from ..vocab.finding import Site
+from ..vocab.rule import Court, ModelKey, Rule, Verdict
+from .budget import BUDGET
+from .guards import Pool
+from .handles import Program
+from .interp.machine import LOOK
+from .witness import witness
+
+
+class TooBusy(Exception):
+    """The last resort: a program took more time of the processor than all its steps should."""
+
+
+class Clock:
+    """CPU time of one program, in the thread that follows it. It decides nothing but when to give up."""
+
+    def __init__(self) -> None:
+        self._end = time.thread_time() + BUDGET.seconds
+
+    def look(self) -> None:
+        if time.thread_time() > self._end:
+            raise TooBusy(f"it took more than {BUDGET.seconds} s of CPU time, so nothing is said of it")
+
+
+def hear(program: Program, court: Court, clock: Clock) -> str:
+    """Put the events of a program before ``court``; why not all of them, or empty."""
+    allowed = Pool.made + BUDGET.conditions
+    try:
+        with program.trace.bounded(BUDGET.judging):
+            for number, event in enumerate(witness(program)):
+                court.hear(event)
+                program.trace.look()
+                if not number % LOOK:
+                    clock.look()
+                if Pool.made > allowed:
+                    return f"judging it took more than {BUDGET.conditions} path conditions"
+    except CannotTell as why:
+        return str(why)
+    return ""
+
+
+def cut(court: Court, program: Program, rules: Sequence[Rule], why: str) -> None:
+    """Not all of the program was seen or judged: what is not violated by now is unknown, for all of its models."""
+    models = [subject for _, subject in court.verdicts if isinstance(subject, ModelKey)]
+    models += (program.key(part) for step in program.trace.of("sharded") for part in step["group"])
+    for model in dict.fromkeys(models):
+        for rule in rules:
+            court.verdicts.setdefault((rule.code, model), Verdict(rule.code, model))
+    for verdict in court.verdicts.values():
+        if court.program is not None:
+            verdict.programs[court.program] = None
+        place = verdict.subject.site if isinstance(verdict.subject, ModelKey) else Site(program.name, 1)
+        verdict.unknown.setdefault(why, place)
+
+
+def silence(court: Court) -> None:
+    """Nothing that was found counts."""
+    for verdict in court.verdicts.values():
+        verdict.findings.clear()
+        verdict.judged.clear()
+
+
+def add(total: Court, part: Court) -> Collection[tuple[str, str, int]]:
+    """What one program gave, to what all gave; the keys of its findings."""
+    total.broken += part.broken
+    for key, verdict in part.verdicts.items():
+        known = total.verdicts.setdefault(key, Verdict(verdict.code, verdict.subject))
+        known.findings += (finding for finding in verdict.findings if finding not in known.findings)
+        known.judged.update(verdict.judged)
+        known.programs.update(verdict.programs)
+        known.unknown.update({why: site for why, site in verdict.unknown.items() if why not in known.unknown})
+    return {finding.key for verdict in part.verdicts.values() for finding in verdict.findings}

@@ -1,0 +1,113 @@
+"""The table of budgets: what the documentation says of it, what the environment may set, and what is said of a cut."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from fsdp2_lint.cli import invoke
+from fsdp2_lint.static.budget import BUDGET, VARIABLE, Budget, markdown, stated
+from tests.static.program import ROOT, analyse, limited, script
+
+REPOSITORY = Path(__file__).parents[2]
+TRAIN = script("""
+    model = Net()
+    fully_shard(model)
+    optimizer = torch.optim.AdamW(model.parameters())
+    for batch in torch.load("batches.pt"):
+        model(batch).sum().backward()
+        optimizer.step()
+""")
+
+
+def test_the_documentation_has_the_table() -> None:
+    text = (REPOSITORY / "docs" / "budgets.md").read_text(encoding="utf-8")
+    assert text.endswith(f"\n\n{markdown()}"), "python -m fsdp2_lint.static.budget prints it"
+
+
+def test_figures_elsewhere_in_the_documentation() -> None:
+    text = (REPOSITORY / "docs" / "how-the-proof-works.md").read_text(encoding="utf-8")
+    assert f"{BUDGET.script_steps:,} for a script, {BUDGET.script_unsharded:,} if" in " ".join(text.split())
+
+
+def test_each_line_is_used() -> None:
+    """Each limit is asked for somewhere, and no other module has limits of its own."""
+    sources = {path: path.read_text(encoding="utf-8") for path in (REPOSITORY / "fsdp2_lint/static").rglob("*.py")}
+    used = {name for text in sources.values() for name in re.findall(r"\b(?:BUDGET|self|budget)\.(\w+)", text)}
+    assert set(Budget.__dataclass_fields__) <= used
+    for path, text in sources.items():
+        assert not re.search(r"^_?MAX_\w+ = [\d_]+$", text, re.MULTILINE), path
+        assert not re.search(r"\b(depth|number) (<|>|<=|>=) [2-9]", text), path
+
+
+def test_the_environment_sets_the_steps_of_a_program() -> None:
+    few = stated({VARIABLE: "500"})
+    assert (few.steps("script"), few.steps("class"), few.unsharded("function")) == (500, 500, 500)
+    assert stated({}) == stated({VARIABLE: ""}) == BUDGET
+
+
+@pytest.mark.parametrize("text", ["abc", "-1", "0", "1.5", "1e6", "²", "10 000"])
+def test_what_is_no_number_of_steps(
+    text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "train.py").write_text(TRAIN)
+    monkeypatch.setenv(VARIABLE, text)
+    assert invoke(["check", str(tmp_path)]) == 2
+    out, err = capfd.readouterr()
+    assert out == "" and len(err.splitlines()) == 1
+    assert f"{VARIABLE}: {text!r} is no number of steps" in err
+
+
+def test_a_program_that_is_cut_leaves_nothing_upheld() -> None:
+    """Neither what was judged nor what was never come to; and the warning names the program."""
+    assert "upheld" in {clause.word for model in analyse(TRAIN).result.models for clause in model.clauses}
+    long = TRAIN.replace("    optimizer =", "    x = 1\n" * 300 + "    optimizer =")
+    with limited(script_steps=300):
+        cut = analyse(long)
+    assert cut.result.out_of_budget == [f"{ROOT}/train.py: more than 300 steps"]
+    assert "upheld" not in {clause.word for model in cut.result.models for clause in model.clauses}
+    assert cut.verdicts("FSDP601") == {"unknown"}, "its step was not come to"
+
+
+def test_judging_has_a_budget_too() -> None:
+    """What was violated by then stays; all that was not judged is unknown."""
+    twice = TRAIN.replace("    fully_shard(model)\n", "    fully_shard(model)\n    fully_shard(model)\n")
+    assert analyse(twice).codes
+    with limited(judging=40):
+        cut = analyse(twice)
+    assert cut.result.out_of_budget == [f"{ROOT}/train.py: judging it took more than 40 looks at what happens"]
+    assert {clause.word for model in cut.result.models for clause in model.clauses} <= {"unknown", "violated"}
+
+
+def test_programs_beyond_their_number_are_named() -> None:
+    with limited(programs=2):
+        seen = analyse({f"train{number}.py": TRAIN for number in range(4)})
+    assert len(seen.result.findings) == 2 * len(analyse(TRAIN).result.findings)
+    (said,) = seen.result.out_of_budget
+    assert said.startswith(f"{ROOT}/train2.py, {ROOT}/train3.py, ") and said.endswith(": beyond the first 2 programs")
+
+
+def test_callers_beyond_their_number_are_named() -> None:
+    text = script("print('nothing')", "def wrap_it(model):\n    fully_shard(model)\n")
+    text += "".join(f"\n\ndef build{number}(model):\n    wrap_it(model)\n" for number in range(4))
+    with limited(callers=2):
+        seen = analyse(text)
+    (said,) = seen.result.out_of_budget
+    assert said == f"{ROOT}/train.py:build2, {ROOT}/train.py:build3: too many call or inherit the same sharding code"
+
+
+def test_a_loop_with_more_rounds_than_are_followed() -> None:
+    """The elements that no round came to may have been sharded, or not."""
+    text = script("""
+        parts = [nn.Linear(2, 2), nn.Linear(2, 2), nn.Linear(2, 2), nn.Linear(2, 2)]
+        for part in parts:
+            fully_shard(part)
+        optimizer = torch.optim.AdamW(parts[3].parameters())
+        fully_shard(parts[3])
+    """)
+    with limited(visits=2):
+        cut = analyse(text)
+    assert "FSDP304" not in cut.codes
+    assert any("a loop of more than 2 rounds" in reason for reason in cut.reasons("FSDP304"))
