@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
@@ -177,9 +177,9 @@ def _texts(path: Path) -> dict[str, str]:
     return {file.relative_to(path).as_posix(): file.read_text(encoding="utf-8") for file in files}
 
 
-def sample(cases: Iterable[T], share: float) -> list[T]:
+def sample(cases: Iterable[T], share: float, name: Callable[[T], str] = str) -> list[T]:
     """The same part of the cases on every machine and in every order, by a hash of what a case is called."""
-    return [case for case in cases if _chance(str(case)) < share]
+    return [case for case in cases if _chance(name(case)) < share]
 
 
 def _chance(name: str) -> float:
