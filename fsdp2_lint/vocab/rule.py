@@ -210,7 +210,10 @@ class Court:
                     if outcome not in verdict.findings:
                         verdict.findings.append(outcome)
                 applies = applies or outcome is JUDGED
-        if applies and len(found) == before and event.at not in verdict.judged:
+        if len(found) > before:
+            if why := self.incomplete(rule, event):  # a proof needs no closed world; what an edit leaves of it may
+                verdict.unknown.setdefault(why, event.at)
+        elif applies and event.at not in verdict.judged:
             why = next(iter(used.incomplete), "") or self.incomplete(rule, event)
             if why:
                 verdict.unknown.setdefault(why, event.at)
