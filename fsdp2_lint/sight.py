@@ -110,7 +110,7 @@ def _less(before: Seen, seen: Seen, code: str) -> Iterator[str]:
 
 
 def _idle(before: Seen, seen: Seen, now: Report) -> Iterator[str]:
-    """Functions around the places of the fault that are still there, and are empty or not run any more.
+    """Functions around the place of the fault that are still there, and are empty or not run any more.
 
     Where one was deleted with all its calls, the fault went with it; but what a file alone shows may be elsewhere now.
     """

@@ -77,7 +77,7 @@ class Sight:
             elsewhere = {each.code for each in self._held[subject] if not _places(each) <= places}
             seen = self.found[subject]
             kept = {code: word for code, word in seen.words.items() if code in elsewhere or code == finding.code}
-            told.append(replace(seen, words=kept, functions=_around(finding, seen.functions)))
+            told.append(replace(seen, words=kept, functions=_around(finding.primary.site, seen.functions)))
         return tuple(told)
 
     def _take(self, verdict: Verdict) -> None:
@@ -144,12 +144,8 @@ def _reasons(verdicts: Iterable[Verdict]) -> dict[str, tuple[str, ...]]:
     return {code: tuple(why) for code, why in sorted(reasons.items()) if why}
 
 
-def _around(finding: Finding, functions: Mapping[str, Site]) -> dict[str, Site]:
-    return {
-        name: at
-        for name, at in functions.items()
-        if any(at.path == site.path and at.row <= site.row <= at.end_row for site in finding.sites)
-    }
+def _around(site: Site, functions: Mapping[str, Site]) -> dict[str, Site]:
+    return {name: at for name, at in functions.items() if at.path == site.path and at.row <= site.row <= at.end_row}
 
 
 def _places(verdict: Verdict) -> set[tuple[str, int]]:

@@ -97,7 +97,7 @@ class Seen:
     ``words`` says of each clause that was judged whether it is violated, upheld or unknown, ``reasons`` what stayed
     open of it, also where it is violated. ``scripts`` are those that were followed to it; ``unfollowed`` is what they
     call that was not followed, and at how many places. ``functions`` are those that were followed: in a finding,
-    those around its places. There may be several of one name in one file: this is the ``number``-th of
+    those around its first place. There may be several of one name in one file: this is the ``number``-th of
     so many (``of``). ``torch`` is what the words speak for.
     """
 

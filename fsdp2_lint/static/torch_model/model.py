@@ -66,7 +66,7 @@ from . import (  # noqa: F401 (they register)
 from .escapes import describe
 from .frameworks import call_framework, framework_method, framework_of
 from .objects import Objects
-from .tables import EXTERNALS, METHOD_OBSERVERS, METHODS, OBSERVERS, TENSOR_METHODS
+from .tables import EXTERNALS, HARMLESS, METHOD_OBSERVERS, METHODS, OBSERVERS, TENSOR_METHODS
 
 if TYPE_CHECKING:
     from ..interp.call import Call
@@ -174,7 +174,8 @@ class TorchModel(Objects):
         elif not module:
             if not self.harmless_object(obj) or self.has_effects(obj, call):
                 self.opened(describe(obj), self.handed_over(call), receiver=obj)
-            self.unfollowed[describe(obj), call.node] = None
+            elif obj.atom.origin.partition(".")[0] not in HARMLESS:
+                self.unfollowed[describe(obj), call.node] = None  # such as what vars() gave, by a computed name
             blank.written(self, call.node, call.all)
             return self.made_by(obj, describe(obj), call)
         return obj.child(("()", "", tuple(call.args) if len(call.args) < 3 else len(call.args)))
