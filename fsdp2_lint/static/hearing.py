@@ -76,5 +76,7 @@ def add(total: Court, part: Court) -> Collection[tuple[str, str, int]]:
         known.findings += (finding for finding in verdict.findings if finding not in known.findings)
         known.judged.update(verdict.judged)
         known.programs.update(verdict.programs)
+        if verdict.through is not None:
+            known.comes_by(verdict.through)
         known.unknown.update({why: site for why, site in verdict.unknown.items() if why not in known.unknown})
     return {finding.key for verdict in part.verdicts.values() for finding in verdict.findings}

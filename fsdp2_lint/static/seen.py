@@ -69,12 +69,12 @@ class Sight:
     def about(self, finding: Finding) -> tuple[Seen, ...]:
         """What one fault is about.
 
-        Clauses that were judged at the places of the fault alone say nothing of the rest: whoever mends it edits those.
+        Clauses that were judged at the places of the fault alone, or in calls that begin at its first place, say
+        nothing of the rest: whoever mends it edits those.
         """
-        places = {(site.path, site.row) for site in finding.sites}
         told = []
         for subject in self._at_fault.get(finding.key, ()):
-            elsewhere = {each.code for each in self._held[subject] if not _places(each) <= places}
+            elsewhere = {each.code for each in self._held[subject] if not _by(finding, each)}
             seen = self.found[subject]
             kept = {code: word for code, word in seen.words.items() if code in elsewhere or code == finding.code}
             told.append(replace(seen, words=kept, functions=_around(finding.primary.site, seen.functions)))
@@ -148,8 +148,11 @@ def _around(site: Site, functions: Mapping[str, Site]) -> dict[str, Site]:
     return {name: at for name, at in functions.items() if at.path == site.path and at.row <= site.row <= at.end_row}
 
 
-def _places(verdict: Verdict) -> set[tuple[str, int]]:
-    return {(site.path, site.row) for site in (*verdict.judged, *verdict.unknown.values())}
+def _by(finding: Finding, verdict: Verdict) -> bool:
+    """Was this only judged because of what stands at the places of the fault?"""
+    first, *others = [(site.path, site.row) for site in finding.sites]
+    judged = {(site.path, site.row) for site in (*verdict.judged, *verdict.unknown.values())}
+    return first in (verdict.through or ()) or judged <= {first, *others}
 
 
 def _subjects(verdict: Verdict) -> tuple[Subject, ...]:

@@ -140,6 +140,10 @@ class Verdict:
     judged: dict[Site, str] = field(default_factory=dict)
     unknown: dict[str, Site] = field(default_factory=dict)
     programs: dict[ProgramKey, None] = field(default_factory=dict)
+    through: frozenset[tuple[str, int]] | None = None  # lines by which all came that the clause applies to
+
+    def comes_by(self, lines: frozenset[tuple[str, int]]) -> None:
+        self.through = lines if self.through is None else self.through & lines
 
     @property
     def word(self) -> Literal["violated", "upheld", "unknown"]:
@@ -210,6 +214,8 @@ class Court:
                     if outcome not in verdict.findings:
                         verdict.findings.append(outcome)
                 applies = applies or outcome is JUDGED
+        if applies and self.program is not None:
+            verdict.comes_by(frozenset((site.path, site.row) for site in event.when.chain))
         if len(found) > before:
             if why := self.incomplete(rule, event):  # a proof needs no closed world; what an edit leaves of it may
                 verdict.unknown.setdefault(why, event.at)
