@@ -14,7 +14,7 @@ HUGE_NUMBER|-HUGE_NUMBER|1e400|-0.0|1e400j|10**10**10|'\ud800'|'\0'|b'\xff'|''|'
 NotImplemented|()|[]|{}|{HUGE_NUMBER: 1}|{1: 2, 1: 3}|{'\ud800': 1}|{None: None}|slice(HUGE_NUMBER)
 range(HUGE_NUMBER)|x[HUGE_NUMBER]|[0] * HUGE_NUMBER|'%s' % HUGE_NUMBER|f'{HUGE_NUMBER!r:>10}'
 '{}'.format(HUGE_NUMBER)|int('9' * 5000)|float('nan')|complex(0, 1)|1 / 0|0 ** -1|-1 << -1|1 << 10**9|(*(), )
-[*[], *[]]|{**{}}|[*x, *x]|f(*x, **x, *x)|lambda *a, b=1, **c: a|lambda: (yield)|[(yield) for _ in x]
+[*[], *[]]|{**{}}|[*x, *x]|f(*x, *x, **x, **x)|lambda *a, b=1, **c: a|lambda: (yield)|[(yield) for _ in x]
 __import__('os')|type('T', (), {})|super()|super().x|super(x, y)|globals()|locals()|vars()|dir(x)|type(x)(x)
 object()|getattr(x, 'y' * 999)|setattr(x, '', 1)|eval('x')|exec('x')|next(iter([]))|sorted(x, key=x)|zip()|map(x)
 sum([], [])|open|isinstance(x, (int, (str, (x,))))|issubclass(x, x)|x if x else x|x and x or x|not not x|x < x < x
