@@ -148,9 +148,10 @@ def _identity(model: ModelVerdicts) -> tuple[str, str, int]:
 complete = lru_cache(maxsize=16)(analyse)
 
 
-def wrongly_upheld(program: Program, hidden: Iterable[Program]) -> list[str]:
-    """What is upheld in a variant of a program and violated in the program."""
-    return [f"{each.name}: {what}" for each in hidden for what in false_upholds(complete(program), analyse(each))]
+def wrongly_upheld(program: Program, hidden: Iterable[Program], codes: Iterable[str] = ()) -> list[str]:
+    """What is upheld in a variant of a program and violated in the program; of all clauses, or of ``codes``."""
+    every = [(each, what) for each in hidden for what in false_upholds(complete(program), analyse(each))]
+    return [f"{each.name}: {what}" for each, what in every if not codes or what.split()[0] in codes]
 
 
 def hidings(program: Program, part: str = "") -> Iterator[Program]:
@@ -186,6 +187,8 @@ def test_a_planted_fault_with_a_hidden_part_is_not_upheld(program: Program) -> N
 
 # --- correct programs, of which a part could have been bad ---
 
+# A second fully_shard raises: what else is wrong after it, such as an optimizer that is now too early, never happens.
+RAISES = {"FSDP305"}
 GOOD = [program for program in (*pages(), *examples(), *projects()) if program.good]
 
 
@@ -194,9 +197,9 @@ def upheld_in_spite_of_harm(program: Program, share: float) -> list[str]:
     cases = {case.name: (file, name, case) for file, name, case in damaged(program)}
     for chosen in sample(cases, share):
         file, name, case = cases[chosen]
-        if violated(complete(case)) - violated(complete(program)):
+        if harmed := violated(complete(case)) - violated(complete(program)):
             variants = [each for each in hidings(case, name) if each.files.get(file) != case.files[file]]
-            found += wrongly_upheld(case, variants)
+            found += wrongly_upheld(case, variants, harmed & RAISES or harmed)
     return found
 
 

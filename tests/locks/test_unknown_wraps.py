@@ -8,18 +8,20 @@ nothing may be reported in the same program when the wrapper comes out of a pack
 from __future__ import annotations
 
 import ast
+import builtins
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 import pytest
 
 from tests.locks.edits import definitions
 from tests.locks.programs import Program, Seen, analyse, examples, name_of, pages, sample
-from tests.locks.trees import Origin, Trees, innermost, where
+from tests.locks.scopes import bound, read
+from tests.locks.trees import Origin, Trees, innermost, statements, where
 from tests.locks.wraps import (
     COULD,
     FORMS,
     NOTHING,
-    PLACES,
     SKIP,
     Could,
     decorated,
@@ -43,34 +45,84 @@ def faults(program: Program) -> list[tuple[Fault, set[Origin]]]:
     return found
 
 
-def variants(program: Program, proof: set[Origin]) -> Iterator[tuple[str, bool, Trees, Program, tuple[Trees, Program]]]:
-    """(form, whether it need not call what it got, hidden program, the same with a wrapper that can be shown)."""
-    for site in sites(program, proof):
+@dataclass(frozen=True)
+class Variant:
+    """A program with one call through the unknown, and the same with a wrapper that can be shown.
+
+    ``objects`` are what the wrapper has in hand, as its body names it.
+    """
+
+    name: str
+    given: Trees
+    hidden: Program
+    shown: Program
+    objects: tuple[str, ...]
+    may_skip: bool = False
+
+    def __str__(self) -> str:
+        return self.hidden.name + self.name
+
+
+def variants(program: Program, proof: set[Origin]) -> Iterator[Variant]:
+    """Calls in the proof, and others near them that get something of which the proof speaks."""
+    for site in sites(program, proof | _near(program, proof)):
         plain = through(program, site, FORMS["wrapper"])
         assert plain is not None
+        objects = ("args[0]", "args[1]", "out", *(["owner[0]"] if site.has_owner else []))
         for name, form in FORMS.items():
             if made := through(program, site, form):
-                yield f"{name} at {site}", site.is_statement, *made, plain
-        made = inside(program, site)
-        yield f"context at {site}", False, *made, made
+                yield Variant(
+                    f"{name} at {site}", *made, plain[1], objects, site.is_statement and (site.file, site.row) in proof
+                )
+        given, hidden, count = inside(program, site)
+        yield Variant(f"context at {site}", given, hidden, hidden, tuple(f"args[{at}]" for at in range(count)))
+    yield from _decorated(program, _words(program, proof))
+
+
+def _decorated(program: Program, words: set[str]) -> Iterator[Variant]:
+    """Of what a function gets and returns, only that counts which has a name that the proof speaks of too."""
     for file, text in program.files.items():
         for node in definitions(ast.parse(text)) if file.endswith(".py") else ():
             if isinstance(node, ast.FunctionDef) and node.name != "main" and not node.decorator_list:
-                made = decorated(program, file, node.name)
-                yield f"decorator of {file}:{node.name}", False, *made, made
+                arguments = [f"args[{at}]" for at, each in enumerate(node.args.args) if each.arg in words]
+                out = ["out"] if any(isinstance(each, ast.Return) and each.value for each in ast.walk(node)) else []
+                given, hidden = decorated(program, file, node.name)
+                name = f"decorator of {file}:{node.name}"
+                yield Variant(name, given, hidden, hidden, (*arguments, *out))
 
 
-def prevents(fault: Fault, shown: tuple[Trees, Program], may_skip: bool) -> Could | None:
+def _near(program: Program, proof: set[Origin]) -> set[Origin]:
+    """Simple statements beside one of the proof that read what it binds or hands to a call."""
+    found = set()
+    for file, tree in ((file, ast.parse(text)) for file, text in program.files.items() if file.endswith(".py")):
+        known = bound(*(each for each in tree.body if not isinstance(each, ast.Assign))) | set(dir(builtins))
+        for block in (node.body for node in ast.walk(tree) if isinstance(getattr(node, "body", None), list)):
+            if any((file, each.lineno) in proof for node in block for each in statements(node)):
+                simple = [each for each in block if isinstance(each, (ast.Expr, ast.Assign))]
+                words = _words(program, proof) - known
+                found |= {(file, each.lineno) for each in simple if read(each) & words}
+    return found
+
+
+def _words(program: Program, proof: set[Origin]) -> set[str]:
+    """Names in the simple statements of a proof."""
+    trees = {file: ast.parse(text) for file, text in program.files.items() if file.endswith(".py")}
+    nodes = [node for file, tree in trees.items() for node in statements(tree) if (file, node.lineno) in proof]
+    simple = [node for node in nodes if isinstance(node, (ast.Expr, ast.Assign, ast.Return))]
+    return read(*simple) | bound(*simple)
+
+
+def prevents(fault: Fault, variant: Variant) -> Could | None:
     """What a wrapper could do, so that the fault is none: the finding is gone, and not for want of understanding."""
-    given, program = shown
-    plain = with_shown(program, NOTHING, "out")
-    if not is_there(fault, given, plain):
+    plain = with_shown(variant.shown, NOTHING, "out")
+    if not is_there(fault, variant.given, plain):
         return None
-    for could in (*([SKIP] if may_skip else []), *(each for each in COULD if fault[0][4:] in each.clauses.split())):
-        for it in PLACES if "{it}" in could.before + could.after else PLACES[:1]:
-            now = with_shown(program, could, it)
-            if not is_there(fault, given, now) and not _is_worse(fault[0], analyse(plain), analyse(now)):
-                return could
+    could = [each for each in COULD if fault[0][4:] in each.clauses.split()]
+    for each in (*([SKIP] if variant.may_skip else []), *could):
+        for it in variant.objects if "{it}" in each.before + each.after else ("",):
+            now = with_shown(variant.shown, each, it)
+            if not is_there(fault, variant.given, now) and not _is_worse(fault[0], analyse(plain), analyse(now)):
+                return each
     return None
 
 
@@ -91,10 +143,9 @@ def not_excluded(program: Program, share: float = 1) -> list[str]:
     """What is reported although the unknown could have prevented it."""
     found = []
     for fault, proof in faults(program):
-        cases = sample(variants(program, proof), share, lambda each: program.name + each[0])
-        for name, may_skip, given, hidden, shown in cases:
-            if is_there(fault, given, hidden) and (could := prevents(fault, shown, may_skip)):
-                found.append(f"{program.name}, {name}: {fault[0]} at {fault[1]}, although it could {could.name}")
+        for each in sample(variants(program, proof), share):
+            if is_there(fault, each.given, each.hidden) and (could := prevents(fault, each)):
+                found.append(f"{program.name}, {each.name}: {fault[0]} at {fault[1]}, although it could {could.name}")
     return found
 
 
@@ -116,9 +167,9 @@ def first_prevented(could: Could, code: str) -> str:
     """A program in which a wrapper that does this takes the finding away; "" if there is none."""
     for program in (each for each in BAD if each.clause == f"FSDP{code}"):
         for fault, proof in faults(program):
-            for name, _, _, _, shown in variants(program, proof):
-                if fault[0] == program.clause and prevents(fault, shown, False) is could:
-                    return f"{program}: {name}"
+            for each in variants(program, proof):
+                if fault[0] == program.clause and prevents(fault, replace(each, may_skip=False)) is could:
+                    return str(each)
     return ""
 
 

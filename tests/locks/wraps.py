@@ -7,11 +7,12 @@ one of them stands in plain sight, and from which a finding is gone, shows that 
 from __future__ import annotations
 
 import ast
+import builtins
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from tests.locks.programs import Program
-from tests.locks.scopes import read
+from tests.locks.scopes import bound, read
 from tests.locks.trees import Trees, made, statements, trees
 
 UNKNOWN = "mystery_pkg"
@@ -37,7 +38,7 @@ SKIP = Could("not call it", "every clause", "it got a function and may keep it f
 NOTHING = Could("only call it", "", "then everything is as it was: whatever cannot follow this shows nothing")
 _BLOCKS = "[fully_shard(each) for each in {it}.layers]"
 _CLIP = "torch.nn.utils.clip_grad_norm_({it}.parameters(), 1.0)"
-_WRITE = "[nn.init.normal_(each) for each in {it}.parameters()]; [nn.init.normal_(each) for each in {it}.buffers()]"
+_WRITE = "[nn.init.ones_(each) for each in {it}.parameters()]; [nn.init.ones_(each) for each in {it}.buffers()]"
 _FULL = "out = {{name: each.full_tensor() for name, each in out.items()}}"
 _DEVICE = 'torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))'
 _MEMORY = '{it}.to_empty(device="cuda"); ' + _WRITE
@@ -67,7 +68,6 @@ COULD = (
     Could("reset the gradients", "605", "a step may end with zero_grad()", "", "{it}.zero_grad()"),
     Could("reshard", "402 407 909", "what is unsharded can be resharded", "", "{it}.reshard()"),
 )
-PLACES = ("owner[0]", "args[0]", "args[1]", "out")
 
 _SHOWN = """\
 import contextlib, os, torch
@@ -162,13 +162,14 @@ _NEEDS = "import functools, json, os, pickle\nimport mystery_pkg\n"
 
 @dataclass(frozen=True)
 class Site:
-    """A call, by its number in its file; it stands in a statement of which ``whole`` is the only call result."""
+    """A call, by its number in its file. It may be a statement of its own, and of a method whose object has a name."""
 
     file: str
     number: int
     row: int
     text: str
     is_statement: bool
+    has_owner: bool
 
     def __str__(self) -> str:
         return f"{self.file}:{self.row} {self.text}"
@@ -180,7 +181,8 @@ def sites(program: Program, rows: set[tuple[str, int]]) -> Iterator[Site]:
         for number, (statement, call) in enumerate(_calls(tree)):
             if (file, statement.lineno) in rows and not _is_super(call):
                 alone = isinstance(statement, ast.Expr) and statement.value is call
-                yield Site(file, number, statement.lineno, ast.unparse(call.func), alone)
+                owned = isinstance(call.func, ast.Attribute) and _is_plain(call.func.value)
+                yield Site(file, number, statement.lineno, ast.unparse(call.func), alone, owned)
 
 
 def _calls(tree: ast.Module) -> Iterator[tuple[ast.stmt, ast.Call]]:
@@ -214,19 +216,23 @@ def through(program: Program, site: Site, form: Form) -> tuple[Trees, Program] |
     return given, given.rewritten(f"through {site}")
 
 
-def inside(program: Program, site: Site) -> tuple[Trees, Program]:
-    """The program with the statement of this call inside an unknown context manager that gets all that it reads."""
+def inside(program: Program, site: Site) -> tuple[Trees, Program, int]:
+    """The program with the statement of this call inside an unknown context manager that gets all objects that it
+    reads, and their number."""
     given = trees(program)
     tree = given.files[site.file]
     statement, _ = list(_calls(tree))[site.number]
-    known = [name for name in sorted(read(statement)) if name in ("model", "optimizer", "net", "module", "state")]
-    context = made(ast.With([ast.withitem(_parsed(f"{UNKNOWN}.context({', '.join(known)})"))], [statement]), statement)
+    objects = sorted(read(statement) - bound(*(each for each in tree.body if not isinstance(each, ast.Assign))))
+    objects = [name for name in objects if name not in dir(builtins)]
+    context = made(
+        ast.With([ast.withitem(_parsed(f"{UNKNOWN}.context({', '.join(objects)})"))], [statement]), statement
+    )
     for node in ast.walk(tree):
         for field in ("body", "orelse", "finalbody"):
             if isinstance(block := getattr(node, field, None), list) and node is not context and statement in block:
                 block[block.index(statement)] = context
     _import(tree)
-    return given, given.rewritten(f"in a context at {site}")
+    return given, given.rewritten(f"in a context at {site}"), len(objects)
 
 
 def decorated(program: Program, file: str, name: str) -> tuple[Trees, Program]:
