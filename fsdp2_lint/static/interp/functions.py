@@ -9,6 +9,7 @@ from astroid import nodes
 
 from .. import relevance
 from ..choices import choose, options
+from ..formulas import Formula, is_fork
 from ..relevance import lengthy, names_in
 from ..store import Items
 from ..torch_model.tables import MODEL_MAKERS
@@ -34,6 +35,7 @@ from ..values import (
 from .bounds import Bounds
 from .call import Call
 from .machine import FALL, MAX_DEPTH, RAISE, RETURN, Diverges, Frame
+from .syntax import checks
 
 if TYPE_CHECKING:
     from ..project import Module
@@ -43,6 +45,7 @@ _DATA = frozenset({"int", "float", "str", "bool", "bytes", "Tensor", "ndarray", 
 _AROUND_DATA = frozenset(
     "dict Dict list List tuple Tuple set Sequence Mapping Iterable Any Optional Union None torch np numpy".split()
 )
+MAX_CHECKED = 4  # conditions that a call leaves behind
 MAX_HELD = 3  # how deep in fields of fields a model is looked for
 
 
@@ -159,6 +162,7 @@ class Functions(Bounds):
         if self.frames:
             self.calls.append((self.frame.module, node))
         self.frames.append(frame)
+        common: list[tuple[Formula, bool]] = []
         try:
             self.given(func, bound)
             for name, value in bound.items():
@@ -170,11 +174,16 @@ class Functions(Bounds):
                 frame.returns.append((self.guard, NONE))
             elif not flow & RETURN and flow & RAISE and not frame.returns:
                 raise Diverges
+            if on_yield is None and checks(func.node):
+                common = self.checked(frame)
         finally:
             self.frames.pop()
             if self.frames:
                 self.calls.pop()
             self.guard = start
+        for formula, truth in common:
+            self.guard = self.assumed(self.guard, self.guard.add(formula, truth))
+        start = self.guard
         if frame.yields:
             made = ListV(self.fresh())
             items = tuple((self.relative(path, start), value) for path, value in frame.yields)
@@ -185,6 +194,14 @@ class Functions(Bounds):
         if func.node.returns is not None:
             self.declare(result, func.module, func.node.returns)
         return result
+
+    def checked(self: Interpreter, frame: Frame) -> list[tuple[Formula, bool]]:
+        """What holds on every way out of a call that does not raise: its asserts, and what it refuses."""
+        ways = [guard for guard, _ in frame.returns]
+        known = frame.guard.literal_set
+        first = [part for part in ways[0].literals if part not in known] if ways else []
+        found = [part for part in first if all(part in way.literal_set for way in ways[1:]) and not is_fork(part[0])]
+        return found if len(found) <= MAX_CHECKED else []
 
     def bind_arguments(
         self: Interpreter, func: Func, args: list[Value], kwargs: dict[str, Value], receiver: Value | None, why: str
