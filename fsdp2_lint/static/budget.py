@@ -88,6 +88,9 @@ class Budget:
     held_depth: int = _limit(
         3, "fields", "of fields, in which a model is looked for before a call is left out", "it is run"
     )
+    checked: int = _limit(
+        4, "conditions", "that hold behind a call because it raises otherwise", "none of them is remembered"
+    )
     name_parts: int = _limit(400, "pieces of code", "read for the names that a function mentions", "it may do anything")
     name_imports: int = _limit(16, "imports", "that hand a name on before it is defined", "it may do anything")
     lengthy: int = _limit(

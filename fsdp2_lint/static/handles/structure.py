@@ -50,9 +50,10 @@ def size(machine: Interpreter, obj: Obj, depth: int = 0, repeats: int = 0) -> in
     for child, (holder, where) in machine.parents.items():
         if holder is obj:
             part = size(machine, child, depth + 1, repeats)
-            if part is None or is_each(where) and not repeats:
+            times = (child.atom.facts.get("times") or repeats) if is_each(where) else 1
+            if part is None or not times:
                 return None
-            total += part * repeats if is_each(where) else part
+            total += part * times
     return total
 
 

@@ -74,6 +74,7 @@ class Bounds(Iteration):
         names = relevance.mentioned(func.module, func.node) if aside else None
         if names is not None and not names & _REGROUP and relevance.stays_inside(func.module, func.node):
             self.not_followed(who, call)
+            self.overlooked(who, call.node)
         else:
             self.opened(who, call, receiver, names)
 

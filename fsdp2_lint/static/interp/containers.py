@@ -17,6 +17,7 @@ from ..values import (
     PICK,
     SLICE,
     SOME,
+    Atom,
     Choice,
     Const,
     DictV,
@@ -33,6 +34,7 @@ from ..values import (
     is_each,
     unknown,
 )
+from .loops import rounds_of
 from .names import Names
 
 if TYPE_CHECKING:
@@ -207,7 +209,9 @@ class Containers(Names):
         start = self.guard
 
         def body() -> None:
+            born = Atom.made
             value = self.eval(node.elt)
+            self.made_often(value, born)
             items.append((self.relative(self.guard, start), value))
 
         why = self.generate(node.generators, body)
@@ -246,12 +250,14 @@ class Containers(Names):
                 continue
             self.guard = path
             self.assign(first.target, element)
+            rounds = rounds_of(element) if not first.ifs and not rest else None
             for test in first.ifs:
                 narrowed = self.guard.add(self.condition(test))
                 if narrowed is None:
                     break
                 self.guard = narrowed
             else:
-                why = self.generate_all(rest, body) or why
+                with self.repeated(rounds):
+                    why = self.generate_all(rest, body) or why
             self.guard = start
         return why

@@ -10,6 +10,7 @@ from astroid import nodes
 from .. import relevance
 from ..budget import BUDGET
 from ..choices import choose, options
+from ..formulas import Formula, is_fork
 from ..relevance import lengthy, names_in
 from ..store import Items
 from ..torch_model.tables import MODEL_MAKERS
@@ -35,6 +36,7 @@ from ..values import (
 from .bounds import Bounds
 from .call import Call
 from .machine import FALL, RAISE, RETURN, Diverges, Frame
+from .syntax import checks
 
 if TYPE_CHECKING:
     from ..project import Module
@@ -161,6 +163,7 @@ class Functions(Bounds):
         if self.frames:
             self.calls.append((self.frame.module, node))
         self.frames.append(frame)
+        common: list[tuple[Formula, bool]] = []
         try:
             self.given(func, bound)
             for name, value in bound.items():
@@ -172,11 +175,16 @@ class Functions(Bounds):
                 frame.returns.append((self.guard, NONE))
             elif not flow & RETURN and flow & RAISE and not frame.returns:
                 raise Diverges
+            if on_yield is None and checks(func.node):
+                common = self.checked(frame)
         finally:
             self.frames.pop()
             if self.frames:
                 self.calls.pop()
             self.guard = start
+        for formula, truth in common:
+            self.guard = self.assumed(self.guard, self.guard.add(formula, truth))
+        start = self.guard
         if frame.yields:
             made = ListV(self.fresh())
             items = tuple((self.relative(path, start), value) for path, value in frame.yields)
@@ -187,6 +195,14 @@ class Functions(Bounds):
         if func.node.returns is not None:
             self.declare(result, func.module, func.node.returns)
         return result
+
+    def checked(self: Interpreter, frame: Frame) -> list[tuple[Formula, bool]]:
+        """What holds on every way out of a call that does not raise: its asserts, and what it refuses."""
+        ways = [guard for guard, _ in frame.returns]
+        known = frame.guard.literal_set
+        first = [part for part in ways[0].literals if part not in known] if ways else []
+        found = [part for part in first if all(part in way.literal_set for way in ways[1:]) and not is_fork(part[0])]
+        return found if len(found) <= BUDGET.checked else []
 
     def bind_arguments(
         self: Interpreter, func: Func, args: list[Value], kwargs: dict[str, Value], receiver: Value | None, why: str

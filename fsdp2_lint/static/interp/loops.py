@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from astroid import nodes
@@ -9,13 +11,18 @@ from astroid import nodes
 from ..formulas import is_fork
 from ..guards import Guard
 from ..store import Items
-from ..values import BELOW_ANYHOW, Const, ListV, Obj, TupleV, Value, unknown
+from ..values import BELOW_ANYHOW, Atom, Const, ListV, Obj, TupleV, Value, unknown
 from .machine import BREAK, CONTINUE, FALL, RAISE, RETURN
 from .patterns import Patterns
 from .syntax import changed_in, grown_in, jumps_out
 
 if TYPE_CHECKING:
     from .interpreter import Interpreter
+
+
+def rounds_of(element: Value) -> int | None:
+    """How often the body runs for what a loop goes through."""
+    return element.atom.facts.get("rounds") if isinstance(element, Obj) else None
 
 
 class Loops(Patterns):
@@ -46,9 +53,26 @@ class Loops(Patterns):
 
         def visit() -> int:
             self.assign(node.target, element)
-            return self.exec_block(node.body)
+            with self.repeated(None if jumps_out(node) else rounds_of(element)):
+                return self.exec_block(node.body)
 
         return self.either_way(guard.formula, visit, [], jumps_out(node))
+
+    @contextmanager
+    def repeated(self: Interpreter, rounds: int | None) -> Iterator[None]:
+        """One round stands for so many; None where that is not known."""
+        self.rounds.append((self.frame.id, rounds, Atom.made))
+        try:
+            yield
+        finally:
+            self.rounds.pop()
+
+    def made_often(self: Interpreter, value: Value, born: int | None = None) -> None:
+        """An object that a round of a loop makes and keeps is one of as many as there are rounds."""
+        frame, rounds, began = self.rounds[-1] if self.rounds else (0, None, 0)
+        if rounds is not None and frame == self.frame.id and isinstance(value, Obj) and value.parent is None:
+            if value.atom.id > (began if born is None else born):
+                value.atom.facts.setdefault("times", rounds)
 
     def leave_loop(self: Interpreter, start: Guard, ended: int = BREAK | CONTINUE) -> None:
         """Behind a loop only returns out of it stay exclusive; its breaks were its own."""

@@ -99,6 +99,7 @@ class Machine:
         self.handled: dict[nodes.ExceptHandler, Handled] = {}
         self.context = 0
         self.loops = 0  # how deep in loops, over all active calls
+        self.rounds: list[tuple[int, int | None, int]] = []  # of loops: whose, how many, the last atom before
         self._counter = 0
 
     def fresh(self: Interpreter) -> int:

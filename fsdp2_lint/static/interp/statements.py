@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from astroid import nodes
 
-from ..formulas import Formula, atoms, is_fork
+from ..formulas import Formula, atoms, both, either, is_fork, negate
 from ..guards import TOP, Guard, two_sides
 from ..values import NONE, Atom, Value, unknown
 from .machine import BREAK, CONTINUE, FALL, RAISE, RETURN, Diverges, Handled
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from .interpreter import Interpreter
 
     Body = list[nodes.NodeNG] | Callable[[], int]
+
+
+MAX_LEARNED = 8  # conditions in what a branch teaches: more are not worth their cost on every later path
 
 
 class Statements(Targets):
@@ -142,24 +145,37 @@ class Statements(Targets):
             flow = self.run_body(body)
             written.append((path, self.store.undo(mark, self.frame.id)))
             ways |= flow
-            ends.append((flow, joined, self.guard))
+            ends.append((flow, joined, self.guard, path))
         self.guard = start
         self.store.join(written, lambda key: self.derive(key, born))
-        falling = [(joined, end) for flow, joined, end in ends if flow & FALL]
+        falling = [(joined, end) for flow, joined, end, _ in ends if flow & FALL]
         if fork:
             self.fork_kinds[fork] = 0
-            for flow, _, _ in ends:
+            for flow, *_ in ends:
                 if not flow & FALL:
                     self.fork_kinds[fork] |= flow
         if len(falling) == 1 and len(ends) > 1:
-            only_raises = all(flow == RAISE for flow, _, _ in ends if not flow & FALL)
+            only_raises = all(flow == RAISE for flow, *_ in ends if not flow & FALL)
             self.guard = self.assumed(start, falling[0][1]) if only_raises else falling[0][1]
         else:
             for joined, end in falling:
                 for formula, truth in self.relative(end, joined).literals:
                     if is_fork(formula):
                         self.guard = self.guard.add(formula, truth) or self.guard
+            for flow, joined, end, path in ends:
+                if flow & FALL:
+                    self.learn(path, self.relative(end, joined))
         return ways
+
+    def learn(self: Interpreter, path: Guard, learned: Guard) -> None:
+        """What an arm checked by ``assert`` holds behind the branch wherever the arm was taken."""
+        facts = [part if truth else negate(part) for part, truth in learned.literals if not is_fork(part)]
+        if not facts or len(learned.literals) > MAX_LEARNED:
+            return
+        taken = both([part if truth else negate(part) for part, truth in path.literals if not is_fork(part)])
+        fact = either([negate(taken), both(facts)])
+        if len(list(atoms(fact))) <= MAX_LEARNED:
+            self.guard = self.assumed(self.guard, self.guard.add(fact))
 
     def exec_Try(self: Interpreter, node: nodes.Try) -> int:
         number, arm_of = self.fork()

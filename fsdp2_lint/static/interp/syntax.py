@@ -109,6 +109,14 @@ def jumps_out(node: nodes.NodeNG) -> bool:
     return found
 
 
+def checks(func: nodes.FunctionDef | nodes.Lambda) -> bool:
+    """Does a function refuse something, by ``assert`` or by raising?"""
+    found: bool | None = getattr(func, "fsdp2_checks", None)
+    if found is None:
+        found = func.fsdp2_checks = next(func.nodes_of_class((nodes.Assert, nodes.Raise)), None) is not None
+    return found
+
+
 _LOOPS = (nodes.For, nodes.While, nodes.ListComp, nodes.SetComp, nodes.DictComp, nodes.GeneratorExp)
 
 

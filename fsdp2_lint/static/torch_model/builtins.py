@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from ..interp.call import Call
     from ..interp.interpreter import Interpreter
 
+LONGEST = 1_000_000  # rounds of a loop that anybody counts
+
 
 @external(
     "builtins.list",
@@ -90,6 +92,9 @@ def make_range(machine: Interpreter, call: Call) -> Value:
     first = Const(0) if len(call.args) == 1 else call.args[0] if len(call.args) == 2 else None
     whole = first == Const(0) and not isinstance(call.args[-1], Const)
     index = Atom("unknown", origin="range").root
+    bounds = [arg.value for arg in call.args if isinstance(arg, Const) and isinstance(arg.value, int)]
+    if bounds and len(bounds) == len(call.args) and bounds[2:] != [0] and max(map(abs, bounds)) < LONGEST:
+        index.atom.facts["rounds"] = len(range(*bounds))
     return machine.new_list([index.child(EACH if whole else SOME)], exact=False)
 
 

@@ -40,10 +40,14 @@ class Escapes(Membership):
         """
         self.stops += 1
         self.not_followed(who, call)
-        if self.asked():  # what stands here may be the other side of what only some ranks do
-            self.emit("unseen", call.node, None, who=who)
+        self.overlooked(who, call.node)
         self.escape(call, who, receiver, names)
         self.open_data([*call.all, *([receiver] if receiver is not None else [])], f"{who} may change", names)
+
+    def overlooked(self: Interpreter, who: str, node: nodes.NodeNG) -> None:
+        """Code that was not followed, where it stands for some ranks only: it may do what the others do there."""
+        if self.asked():
+            self.emit("unseen", node, None, who=who)
 
     def keep(self: Interpreter, who: str, value: Value, node: nodes.NodeNG) -> None:
         """Code that is not seen keeps a value: it may change it now, and whenever such code runs again."""

@@ -195,6 +195,7 @@ def append(machine: Interpreter, obj: Obj, call: Call) -> Value:
     """A ModuleList grows like a list; other unknown objects just take the argument."""
     held = contents(machine, obj)
     value = call.args[-1] if call.args else NONE
+    machine.made_often(value)
     if isinstance(held, ListV):
         if machine.called_name == "extend":
             machine.extend(held, value)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ..values import NONE, Atom, Cond, Const, Rank, Text, Value, unknown
+from ..values import NONE, Atom, Computed, Cond, Const, ParamV, Rank, StateTensor, Text, Value, unknown
 from . import dtensors
 from .tables import external
 
@@ -83,6 +83,8 @@ def convert(machine: Interpreter, call: Call) -> Value:
                 return unknown("a conversion that fails")
         if isinstance(leaf, (Text, Cond)):
             return leaf
+        if isinstance(leaf, (Computed, ParamV, StateTensor)):
+            return unknown("a number")
         return leaf if name in ("int", "float") else Text(machine.per_rank(leaf))
 
     return machine.over(call.args[0], one) if call.args else Const(0)

@@ -5,10 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from ..choices import choose
+from ..guards import TOP
 from ..values import (
     NONE,
     SOME,
     Bound,
+    BoundExt,
     Choice,
     Const,
     DictV,
@@ -51,11 +54,23 @@ def get_attribute(machine: Interpreter, call: Call) -> Value:
             and machine.surely_lacks(leaf, name.value)
         ):
             return default
+        if default is not None and isinstance(leaf, (StateTensor, ParamV)) and name.value in OF_DTENSOR:
+            return perhaps_dtensor(leaf, name.value, default)
         if name.value in fsdp1_methods.OF_FSDP1 and machine.find_attr(leaf, name.value) is None:
             return leaf.child(name.value) if isinstance(leaf, Obj) else unknown(name.value)
         return machine.get_attr(leaf, name.value, call.node)
 
     return machine.over(call.args[0], one)
+
+
+OF_DTENSOR = frozenset({"full_tensor", "to_local", "placements", "device_mesh", "redistribute"})
+
+
+def perhaps_dtensor(leaf: StateTensor | ParamV, name: str, default: Value) -> Value:
+    """``getattr(t, "to_local", None)``: the method where the tensor is a DTensor, the default where it is not."""
+    asked = is_dtensor(leaf)
+    paths = TOP.add(asked) or TOP, TOP.add(asked, False) or TOP
+    return choose([(paths[0], BoundExt(leaf, name)), (paths[1], default)])
 
 
 @external("builtins.setattr")
@@ -88,7 +103,7 @@ def has_attribute(machine: Interpreter, call: Call) -> Value:
 
     def formula(leaf: Value) -> Any:
         parameters.attribute_read(machine, leaf, name, call.node)
-        if isinstance(leaf, (StateTensor, ParamV)) and name in ("full_tensor", "to_local", "placements"):
+        if isinstance(leaf, (StateTensor, ParamV)) and name in OF_DTENSOR:
             return is_dtensor(leaf)
         if isinstance(leaf, Obj):
             if machine.find_attr(leaf, name) is not None:

@@ -97,6 +97,7 @@ def list_method(machine: Interpreter, leaf: ListV | TupleV, name: str, call: Cal
     if isinstance(leaf, ListV):
         held = machine.items(leaf)
         if name in ("append", "add", "appendleft") and call.args:
+            machine.made_often(call.args[0])
             exact = held.exact and not _stands_for_many(machine, call.args[0])
             machine.store.put(leaf.id, Items((*held.items, (TOP, call.args[0])), exact, held.open_why))
             return NONE
