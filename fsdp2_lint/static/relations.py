@@ -8,7 +8,10 @@ from typing import Any
 
 from .values import BELOW, EACH, PICK, SLICE, SOME, Atom, Obj, is_each
 
+ONCE = "once"  # (ONCE, n): what one call returned that happened once
 Address = tuple[Atom, tuple[Any, ...]]
+
+_NO_ANSWERS: Mapping[Obj, int | None] = {}
 
 
 class Relation(Enum):
@@ -19,8 +22,10 @@ class Relation(Enum):
     NONE = "none"
 
 
-def address(obj: Obj, parents: Mapping[Obj, tuple[Obj, str]]) -> Address:
-    """The outermost holder of ``obj`` and the path from there."""
+def address(
+    obj: Obj, parents: Mapping[Obj, tuple[Obj, str]], answers: Mapping[Obj, int | None] = _NO_ANSWERS
+) -> Address:
+    """The outermost holder of ``obj`` and the path from there; ``answers`` numbers calls that happened once."""
     items: list[Any] = []
     seen: set[Obj] = set()
     at: Obj | None = obj
@@ -34,7 +39,8 @@ def address(obj: Obj, parents: Mapping[Obj, tuple[Obj, str]]) -> Address:
             at = adopted[0]
         else:
             if at.parent is not None:
-                items.append(at.item)
+                number = answers.get(at)
+                items.append(at.item if number is None else (ONCE, number))
             at = at.parent
     return root.atom, _picked(tuple(reversed(items)))
 
@@ -104,7 +110,7 @@ def _part(steps: tuple[Any, ...]) -> bool:
 def _certain(items: tuple[Any, ...]) -> bool:
     """No step of the path is "some element", "some descendant" or the result of a call."""
     return all(
-        item not in (SOME, SLICE) and (isinstance(item, str) or _is_pick(item) and item[1] is not None)
+        item not in (SOME, SLICE) and (isinstance(item, str) or item[0] in (PICK, ONCE) and item[1] is not None)
         for item in items
     )
 

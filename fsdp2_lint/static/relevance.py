@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from astroid import nodes
 
 from .budget import BUDGET
-from .torch_model.tables import is_harmless
+from .packages import is_harmless
 
 if TYPE_CHECKING:
     from .project import Module, Project
@@ -74,7 +74,7 @@ class Relevance:
         """Is all that it calls, by name, code of the project or of packages that leave models and optimizers alone?"""
         if node not in self._inside:
             self._inside[node] = self.mentioned(module, node) is not None and not any(
-                _calls_values(part) or any(_unknown_package(at, name) for name in names_in(part))
+                _calls_values(part) or any(_unknown_package(self.project, at, name) for name in names_in(part))
                 for at, part in self._parts(module, node)
             )
         return self._inside[node]
@@ -83,7 +83,7 @@ class Relevance:
         found = NONE
         try:
             for number, (at, part) in enumerate(self._parts(module, node)):
-                found = max(found, _own_level(at, part))
+                found = max(found, _own_level(self.project, at, part))
                 if found == ALL or number > BUDGET.name_parts:
                     return ALL
         except _TooFar:
@@ -161,7 +161,7 @@ def names_in(node: nodes.NodeNG) -> frozenset[str]:
     return found
 
 
-def _own_level(module: Module, node: nodes.NodeNG) -> int:
+def _own_level(project: Project, module: Module, node: nodes.NodeNG) -> int:
     names = names_in(node)
     if names & _TELLING or any(part in name.lower() for name in names for part in _TELLING_PARTS):
         return ALL
@@ -169,7 +169,7 @@ def _own_level(module: Module, node: nodes.NodeNG) -> int:
         return ALL
     if "nn" in names and _builds_layers(node):
         return ALL
-    if _calls_values(node) or any(_foreign(module, name) for name in names):
+    if _calls_values(node) or any(_foreign(project, module, name) for name in names):
         return ALL
     return DEVICE if names & _DEVICE else NONE
 
@@ -201,15 +201,24 @@ def _origins(module: Module, name: str) -> Iterator[tuple[nodes.NodeNG, str]]:
             yield node, node.modname or ""
 
 
-def _unknown_package(module: Module, name: str) -> bool:
+def _unknown_package(project: Project, module: Module, name: str) -> bool:
     """Is this name imported from a package that may do anything?"""
-    own = module.path.split("/")
-    return any(full.split(".")[0] not in own and not is_harmless(full) for _, full in _origins(module, name))
+    for node, full in _origins(module, name):
+        if project.resolve(module.path, full) is None and not is_harmless(_imported(node, full, name)):
+            return True
+    return False
 
 
-def _foreign(module: Module, name: str) -> bool:
+def _imported(node: nodes.NodeNG, full: str, name: str) -> str:
+    """The full name of what is imported."""
+    if not isinstance(node, nodes.ImportFrom):
+        return full
+    return next((f"{full}.{own}" for own, alias in node.names if (alias or own) == name), full)
+
+
+def _foreign(project: Project, module: Module, name: str) -> bool:
     """Is this name imported from a package that may do anything, or from a telling part of torch?"""
-    if _unknown_package(module, name):
+    if _unknown_package(project, module, name):
         return True
     for node, full in _origins(module, name):
         if full.startswith(_TORCH_PARTS) and not full.startswith("torch.nn"):

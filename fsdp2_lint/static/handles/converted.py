@@ -9,14 +9,12 @@ from ...vocab.answers import Answer, Truth, unknown, yes
 from ...vocab.finding import Place
 from ..formulas import Formula, atoms, is_fork
 from ..guards import Guard, merged
+from ..packages import builds_models
 from ..relations import Relation, covers
-from ..torch_model.tables import MODEL_MAKERS
 from ..trace import Step
 from ..values import BELOW, ClassV, Ext, Obj
 from .program import RELATED, Handle, Program
 from .units import speaks_of
-
-_WITHOUT_MODULE = (*MODEL_MAKERS, "torch.nn.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +94,7 @@ class ModuleOfFsdp2(StaticConverted):
             return unknown(why)  # its own wrapper may come between
         if not answer.surely or self.program.machine.surely_lacks(self.obj, "module"):
             return answer
-        if self.obj.parent is None and self.obj.atom.origin.startswith(_WITHOUT_MODULE):
+        if self.obj.parent is None and _lacks_module(self.obj.atom.origin):
             return answer  # wrappers among them keep what they wrap under that name, and so never come here
         if self._parts_are_its_own():
             return answer
@@ -133,6 +131,11 @@ class RenamedClass(StaticConverted):
             return cls.name
         own = obj.atom.cls if obj.parent is None else None
         return own.qname.rsplit(".", 1)[-1] if isinstance(own, Ext) else ""
+
+
+def _lacks_module(qname: str) -> bool:
+    """A layer of torch, or what a library of models has built."""
+    return builds_models(qname) or qname.startswith("torch.nn.")
 
 
 def _filtered(call: Step, part: Obj) -> Iterator[str]:

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from ...vocab.answers import Answer, unknown, yes
 from ...vocab.finding import Place
 from ..formulas import Formula, negate
+from ..packages import builds_models
 from ..relations import Relation
-from ..torch_model.module_tree import MODULE_BASES
+from ..torch_model.module_tree import is_model_base
 from ..trace import Step
 from ..values import Ext, Obj
 from .program import Handle, Program
@@ -64,7 +65,7 @@ class StaticAsked(Handle):
 
 
 def _is_hf(qname: str) -> bool:
-    return qname.startswith(("transformers.", "diffusers.", "timm.")) or qname.endswith(MODULE_BASES)
+    return builds_models(qname) or is_model_base(qname)
 
 
 def _speaks_of(formula: Formula, obj: Obj) -> bool:

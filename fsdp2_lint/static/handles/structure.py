@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..budget import BUDGET
 from ..interp.interpreter import Interpreter
+from ..packages import builds_models
 from ..torch_model.module_tree import CONTAINERS, FREE, PARAMETRIC, contents
 from ..values import ClassV, Ext, Obj, is_each
 
@@ -112,10 +113,7 @@ def stands_alone(obj: Obj) -> bool:
     atom = obj.atom
     if atom.kind in ("instance", "parameter", "configuration") or atom.facts.get("module"):
         return True
-    made = atom.origin.rsplit(".", 1)[-1].removesuffix("()")
-    return atom.kind == "unknown" and (
-        made[:1].isupper() or made.startswith(("from_", "instantiate", "load", "create", "build"))
-    )
+    return atom.kind == "unknown" and builds_models(atom.origin)
 
 
 def from_a_library(obj: Obj) -> bool:

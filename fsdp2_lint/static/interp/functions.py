@@ -11,9 +11,9 @@ from .. import relevance
 from ..budget import BUDGET
 from ..choices import choose, options
 from ..formulas import Formula, is_fork
+from ..packages import builds_models
 from ..relevance import lengthy, names_in
 from ..store import Items
-from ..torch_model.tables import MODEL_MAKERS
 from ..values import (
     NONE,
     Atom,
@@ -103,6 +103,8 @@ class Functions(Bounds):
                 isinstance(leaf, Obj)
                 and leaf.atom.id > born
                 and (leaf.atom.site is not None or leaf.atom.kind == "instance")
+                or isinstance(leaf, Obj)
+                and leaf in self.answers
             ):
                 return True
         return False
@@ -134,7 +136,7 @@ class Functions(Bounds):
             return True
         if self.in_sharded(leaf):
             return True
-        if leaf.atom.kind == "unknown" and leaf.atom.origin.startswith(MODEL_MAKERS):
+        if leaf.atom.kind == "unknown" and builds_models(leaf.atom.origin):
             return True
         if depth > BUDGET.held_depth:
             return bool(self.store.fields.get(leaf))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from astroid import nodes
 
 from ..guards import Guard
+from ..packages import builds_models
 from ..values import (
     NONE,
     SOME,
@@ -27,7 +28,7 @@ from ..values import (
     StateTensor,
     Value,
 )
-from .tables import EXTERNALS, MODEL_MAKERS, TENSOR_METHODS, external, method, method_observer, observer
+from .tables import EXTERNALS, IN_PLACE, TENSOR_METHODS, external, method, method_observer, observer
 
 if TYPE_CHECKING:
     from ..interp.call import Call
@@ -48,11 +49,6 @@ _READING_METHODS = TENSOR_METHODS | frozenset(
     gradient_checkpointing_enable gradient_checkpointing_disable enable_gradient_checkpointing
     disable_gradient_checkpointing enable_input_require_grads disable_input_require_grads estimate_tokens
     floating_point_ops save_pretrained push_to_hub can_generate""".split()
-)
-_IN_PLACE = frozenset(
-    """zero_ fill_ copy_ normal_ uniform_ random_ bernoulli_ cauchy_ exponential_ geometric_ log_normal_ add_ sub_ mul_
-    div_ clamp_ lerp_ addmul_ addcmul_ addcdiv_ neg_ sqrt_ pow_ exp_ abs_ masked_fill_ index_copy_ index_fill_
-    scatter_ trunc_normal_ set_ swap_ fill_diagonal_ tril_ triu_""".split()
 )
 _BUFFERS = (("buffers", ()), ("named_buffers", ()))
 _NO_TENSORS = (Const, Rank, Func, Bound, Partial, ClassV)
@@ -110,7 +106,7 @@ def made(machine: Interpreter, obj: Obj, node: nodes.NodeNG) -> None:
 
 def made_by_library(machine: Interpreter, obj: Obj, qname: str, node: nodes.NodeNG) -> None:
     name = qname.rsplit(".", 1)[-1]
-    if qname.startswith(MODEL_MAKERS) and (name.endswith("from_config") or name[:1].isupper()):
+    if builds_models(qname) and (name.endswith("from_config") or name[:1].isupper()):
         made(machine, obj, node)
 
 
@@ -240,7 +236,7 @@ def method_called(machine: Interpreter, obj: Obj, name: str, call: Call) -> None
     if not machine.blank.atoms or reader and not in_blank(machine, obj):
         return
     layer = _is_layer(machine, obj)
-    in_place = name in _IN_PLACE or layer and name == "reset_parameters"
+    in_place = name in IN_PLACE or layer and name == "reset_parameters"
     given = [*call.all, *([] if name in _READING_METHODS else [obj])]
     written(machine, call.node, given, in_place=in_place, buffers=not layer)
     if name not in _READING_METHODS:

@@ -11,11 +11,11 @@ from ..budget import BUDGET
 from ..guards import TOP
 from ..interp.call import Call
 from ..interp.machine import Diverges
+from ..packages import builds_models, is_harmless
 from ..store import Entries, Items
 from ..values import BELOW, NONE, PICK, SOME, Atom, Bound, ClassV, Ext, Func, Obj, Partial, Value
 from . import rank
 from .membership import Membership
-from .tables import MODEL_MAKERS, is_harmless
 
 if TYPE_CHECKING:
     from ..interp.interpreter import Interpreter
@@ -132,7 +132,7 @@ class Escapes(Membership):
             or self.of_optimizer(obj)
             or atom.kind in ("parameter", "opaque")
             or obj.parent is None
-            and atom.origin.startswith(MODEL_MAKERS)
+            and builds_models(atom.origin)
         )
 
     def matters_whole(self: Interpreter, obj: Obj) -> bool:

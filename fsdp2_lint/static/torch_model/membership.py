@@ -10,11 +10,12 @@ from ...vocab.finding import Moment
 from ..formulas import LARGE, either
 from ..guards import TOP, Guard
 from ..interp.machine import Machine
+from ..packages import is_optimizer
 from ..relations import Address, Relation, address, relation
 from ..values import BELOW, EACH, Atom, ClassV, Ext, Func, Obj, ParamV, Value, is_each
 from . import blank, dtypes, modules, optim, parameters, seeds, slices, tying
 from .frameworks import framework_of
-from .module_tree import lacks_reset
+from .module_tree import is_model_base, lacks_reset
 from .tables import METHODS
 
 if TYPE_CHECKING:
@@ -52,6 +53,7 @@ class Membership(Machine):
         self.adopted_at: dict[Obj, int] = {}
         self.called_atoms: set[Atom] = set()
         self.addresses: dict[Obj, Address] = {}
+        self.answers: dict[Obj, int | None] = {}  # what unseen methods returned: a number where that happened once
         self.addressed_with = 0  # how many modules had a parent when these were found
         self.blank = blank.Blank()
 
@@ -61,7 +63,7 @@ class Membership(Machine):
             self.addressed_with = len(self.parents)
         found = self.addresses.get(obj)
         if found is None:
-            found = self.addresses[obj] = address(obj, self.parents)
+            found = self.addresses[obj] = address(obj, self.parents, self.answers)
         return found
 
     def relation(self: Interpreter, mine: Obj, other: Obj) -> Relation:
@@ -154,7 +156,7 @@ class Membership(Machine):
         if isinstance(annotation, (nodes.Name, nodes.Attribute)):
             value = self.in_module(module, lambda: self.eval(annotation))
             if isinstance(value, Ext) and (
-                value.qname == "torch.optim.optimizer.Optimizer" or optim.is_optimizer(value.qname)
+                value.qname == "torch.optim.optimizer.Optimizer" or is_optimizer(value.qname)
             ):
                 obj.atom.facts["given optimizer"] = True
 
@@ -203,7 +205,7 @@ class Membership(Machine):
         """Is its class derived from one of Hugging Face's models?"""
         cls = self.class_of(obj)
         bases = self.mro(cls) if cls is not None else []
-        return any(isinstance(base, Ext) and base.qname.endswith("PreTrainedModel") for base in bases)
+        return any(isinstance(base, Ext) and is_model_base(base.qname) for base in bases)
 
     def is_sharded_formula(self: Interpreter, obj: Obj) -> Any:
         """``isinstance(m, FSDPModule)``: decided where the trace decides it, else what the sharding depends on."""

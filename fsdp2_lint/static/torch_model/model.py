@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ..packages import is_listed, is_optimizer
 from ..values import (
     NONE,
     Atom,
@@ -66,15 +67,12 @@ from . import (  # noqa: F401 (they register)
 from .escapes import describe
 from .frameworks import call_framework, framework_method, framework_of
 from .objects import Objects
-from .tables import EXTERNALS, HARMLESS, METHOD_OBSERVERS, METHODS, OBSERVERS, TENSOR_METHODS
+from .tables import EXTERNALS, IN_PLACE, METHOD_OBSERVERS, METHODS, OBSERVERS, TENSOR_METHODS
 
 if TYPE_CHECKING:
     from ..interp.call import Call
     from ..interp.interpreter import Interpreter
 
-# Methods that make something new at each call. Others are taken to give the same answer when asked
-# the same again, which keeps the conditions of a program in step with each other.
-_BUILDERS = ("build", "create", "make", "load", "from_", "construct", "instantiate", "new", "setup", "prepare", "init")
 # Packages that look at functions or keep them, but do not call them while a model is set up.
 _NEVER_CALL = (
     "builtins.", "inspect.", "typing.", "functools.", "types.", "logging.", "warnings.", "dataclasses.",
@@ -102,13 +100,13 @@ class TorchModel(Objects):
             return handler(self, call)
         if (
             qname.endswith(".__init__")
-            and optim.is_optimizer(qname[: -len(".__init__")])
+            and is_optimizer(qname[: -len(".__init__")])
             and call.args
             and isinstance(call.args[0], Obj)
         ):
             optim.created(self, call.args[0], type(call)(self, call.node, call.args[1:], call.kwargs, call.open_why))
             return NONE
-        if optim.is_optimizer(qname):
+        if is_optimizer(qname):
             return optim.make_optimizer(self, qname, call)
         if module_tree.external_is_module(qname) and qname.startswith("torch.nn."):
             return module_tree.make_external_module(self, qname, call)
@@ -174,7 +172,7 @@ class TorchModel(Objects):
         elif not module:
             if not self.harmless_object(obj) or self.has_effects(obj, call):
                 self.opened(describe(obj), self.handed_over(call), receiver=obj)
-            elif obj.atom.origin.partition(".")[0] not in HARMLESS:
+            elif not is_listed(obj.atom.origin):
                 self.unfollowed[describe(obj), call.node] = None  # such as what vars() gave, by a computed name
             blank.written(self, call.node, call.all)
             return self.made_by(obj, describe(obj), call)
@@ -225,10 +223,20 @@ class TorchModel(Objects):
             self.opened(f"{describe(obj)}.{name}()", handed, receiver=obj)
         if name == "set_device":
             self.emit("device_set", call.node, None, name=name, index=call.arg(0, "device"), scoped=False)
-        builds = name.startswith(_BUILDERS) or optim.owners(self, TupleV(tuple(call.all)))
-        if builds and not name.endswith("_"):  # ``x.mul_(0.9).add_(parameter)`` builds nothing
+        if optim.owners(self, TupleV(tuple(call.all))) and name not in IN_PLACE:
             return self.made_by(obj, f"{describe(obj)}.{name}()", call)
-        return obj.child(("()", name, tuple(call.args) if len(call.args) < 3 else len(call.args)))
+        return self.answered(obj.child(("()", name, tuple(call.args) if len(call.args) < 3 else len(call.args))))
+
+    def answered(self: Interpreter, made: Obj) -> Obj:
+        """What an unseen method returns. A setting is the same when it is asked for again, which keeps the conditions
+        of a program in step with each other; a model that is asked for again may be another one.
+        """
+        if made in self.answers or self.loops:
+            self.answers[made] = None
+            self.addresses.clear()
+        else:
+            self.answers[made] = len(self.answers)
+        return made
 
     def has_effects(self: Interpreter, obj: Obj, call: Call) -> bool:
         """Is this data that is handed a model, or code to run on one? Then what is called is no data."""
@@ -276,7 +284,7 @@ class TorchModel(Objects):
             if any(base.qname in module_tree.LISTS for base in bases):
                 module_tree.fill_list(self, obj, call)
             elif (
-                any(optim.is_optimizer(base.qname) or base.qname == "torch.optim.optimizer.Optimizer" for base in bases)
+                any(is_optimizer(base.qname) or base.qname == "torch.optim.optimizer.Optimizer" for base in bases)
                 and call.all
             ):
                 optim.created(self, obj, call)

@@ -50,12 +50,17 @@ COMPOSED = frozenset(
     TransformerDecoderLayer""".split()
 )
 # Bases of other packages that people build models on: modules, with more methods than are listed here.
-MODULE_BASES = ("PreTrainedModel", ".ModelMixin", ".LightningModule")
+_MODULE_BASES = ("PreTrainedModel", ".ModelMixin", ".LightningModule")  # so these packages call them, and no others
+_OF_BASES = ("transformers.", "diffusers.", "lightning.", "pytorch_lightning.")
+
+
+def is_model_base(qname: str) -> bool:
+    return qname.startswith(_OF_BASES) and qname.endswith(_MODULE_BASES)
 
 
 def external_is_module(qname: str) -> bool | None:
     """Is this class of another package an ``nn.Module``? None: cannot tell."""
-    if qname.endswith(MODULE_BASES):
+    if is_model_base(qname):
         return True
     if qname in ("builtins.object", "abc.ABC", "typing.Generic", "typing.Protocol", "enum.Enum", "typing.NamedTuple"):
         return False

@@ -157,7 +157,7 @@ class Objects(Escapes):
         return module_tree.external_is_module(qname)
 
     def known_whole(self: Interpreter, qname: str) -> bool:
-        return module_tree.external_is_module(qname) is not None and not qname.endswith(module_tree.MODULE_BASES)
+        return module_tree.external_is_module(qname) is not None and not module_tree.is_model_base(qname)
 
     def entered(self: Interpreter, obj: Obj, name: str, call: Call) -> bool:
         """A method of an object is called by name, past ``__call__`` and its hooks: True if it has own ones."""

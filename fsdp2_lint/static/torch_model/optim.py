@@ -16,14 +16,6 @@ if TYPE_CHECKING:
     from ..interp.call import Call
     from ..interp.interpreter import Interpreter
 
-_NOT_OPTIMIZERS = ("torch.optim.lr_scheduler", "torch.optim.swa_utils", "torch.optim.optimizer")
-_PACKAGES = (
-    "torch.optim.", "bitsandbytes.optim.", "apex.optimizers.", "torchao.optim.",
-    "transformer_engine.pytorch.optimizers.", "lion_pytorch.", "prodigyopt.", "schedulefree.", "muon.",
-    "pytorch_optimizer.", "came_pytorch.", "adam_mini.", "dion.", "transformers.optimization.Ada",
-    "transformers.Ada", "deepspeed.ops.adam.", "heavyball.",
-)  # fmt: skip
-
 
 @dataclass(frozen=True, slots=True)
 class Held:
@@ -32,12 +24,6 @@ class Held:
     model: Obj
     read: int
     guard: Guard
-
-
-def is_optimizer(qname: str) -> bool:
-    return (
-        qname.startswith(_PACKAGES) and not qname.startswith(_NOT_OPTIMIZERS) and qname.rsplit(".", 1)[-1][:1].isupper()
-    )
 
 
 def make_optimizer(machine: Interpreter, qname: str, call: Call) -> Value:

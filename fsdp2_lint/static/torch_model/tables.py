@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, TypeVar
 
@@ -63,35 +62,6 @@ def method_observer(function: SeesMethods) -> SeesMethods:
     return function
 
 
-# Packages whose functions, as far as we know, neither shard a model, nor build or re-map an
-# optimizer, nor select a device behind the caller's back. Others may do anything.
-HARMLESS = frozenset(
-    """
-    torch torchvision torchaudio torchdata torchmetrics numpy scipy pandas PIL cv2 matplotlib einops tqdm rich
-    wandb tensorboard tensorboardX mlflow swanlab datasets tokenizers tiktoken sentencepiece safetensors
-    huggingface_hub transformers diffusers timm omegaconf yaml toml tomli ml_collections absl fire tyro click typer
-    simple_parsing jsonargparse pydantic attr attrs dotenv loguru termcolor colorama tabulate psutil pynvml requests
-    packaging flash_attn xformers triton regex sklearn h5py webdataset streaming jinja2 aiohttp fsspec boto3 dacite
-    jaxtyping typing_extensions beartype peft lpips thop fvcore torchinfo bitsandbytes apex ftfy imageio decord av
-    liger_kernel tensordict lightning_utilities
-    """.split()
-)  # fmt: skip
-MODEL_MAKERS = ("transformers.", "diffusers.", "timm.", "peft.", "torch.hub.", "torchvision.models")
-DYNAMIC = frozenset(
-    {
-        "hydra.utils.instantiate",
-        "hydra.utils.call",
-        "hydra.utils.get_class",
-        "importlib.import_module",
-        "builtins.eval",
-        "builtins.exec",
-    }
-)
-_STDLIB_OPAQUE = ("subprocess", "importlib", "runpy", "multiprocessing", "concurrent")
-
-
-# Base classes of frameworks whose own methods leave the layers of the model to the user.
-_PLAIN_BASES = frozenset({"LightningModule", "LightningDataModule"})
 # Methods that only tensors have: whatever they are called on, nothing is sharded, moved or selected.
 TENSOR_METHODS = frozenset(
     """flatten unflatten view view_as reshape transpose permute contiguous unsqueeze squeeze expand expand_as
@@ -100,15 +70,12 @@ TENSOR_METHODS = frozenset(
     cumsum topk tril triu unbind roll tolist nonzero long int bool""".split()
 )
 
-
-def is_harmless(qname: str) -> bool:
-    """Does this function of another package leave models, optimizers and the device alone?"""
-    package = qname.split(".")[0]
-    if any(part in _PLAIN_BASES for part in qname.rsplit(".", 2)[1:]):
-        return True
-    if qname in DYNAMIC or package in _STDLIB_OPAQUE:
-        return False
-    return package in HARMLESS or package in sys.stdlib_module_names
+# Methods of tensors that write them in place.
+IN_PLACE = frozenset(
+    """zero_ fill_ copy_ normal_ uniform_ random_ bernoulli_ cauchy_ exponential_ geometric_ log_normal_ add_ sub_ mul_
+    div_ clamp_ lerp_ addmul_ addcmul_ addcdiv_ neg_ sqrt_ pow_ exp_ abs_ masked_fill_ index_copy_ index_fill_
+    scatter_ trunc_normal_ set_ swap_ fill_diagonal_ tril_ triu_""".split()
+)
 
 
 FRAMEWORKS = {
