@@ -25,7 +25,7 @@ from tests.pages.harness import Program, programs
 
 PLANTED = [*recipes(None)]
 STEP = 29
-KNOWN_OF_PLANTED, KNOWN_OF_PAGES = 0.95, 0.78
+KNOWN_OF_PLANTED, KNOWN_OF_PAGES = 0.96, 0.8
 
 
 def taken_back(project: Path, recipe: Mapping[str, Any], folder: Path) -> bool | None:
