@@ -12,7 +12,7 @@ from typing import Any
 
 from . import formulas
 from .budget import BUDGET
-from .formulas import LARGE, Formula, Interned, asserted, atoms, both, intern, key_of, keys_of, literal, negate
+from .formulas import LARGE, Formula, Interned, asserted, atoms, both, intern, is_fork, key_of, keys_of, literal, negate
 
 
 class Pool:
@@ -286,6 +286,12 @@ class Guard:
 
     def without_literals(self, drop: Literals) -> Guard:
         return TOP._with(literal for literal in self.literals if literal not in drop) or TOP
+
+    @property
+    def unforked(self) -> Guard:
+        """This path without the marks that only keep early ends of blocks apart from what follows them."""
+        forks = frozenset(part for part in self.literals if is_fork(part[0]))
+        return self.without_literals(forks) if forks else self
 
     @property
     def undriven(self) -> Guard:

@@ -9,7 +9,7 @@ from astroid import nodes
 
 from .. import relevance
 from ..budget import BUDGET
-from ..choices import choose, options
+from ..choices import choose, options, unmarked
 from ..relevance import lengthy, names_in
 from ..store import Items
 from ..torch_model.tables import MODEL_MAKERS
@@ -183,7 +183,7 @@ class Functions(Bounds):
             self.store.put(made.id, Items(items, False), local=True)
             return made
         self.frame_flow = frame.flow_of_body
-        result = choose([(self.relative(path, start), value) for path, value in frame.returns])
+        result = choose(unmarked([(self.relative(path, start), value) for path, value in frame.returns]))
         if func.node.returns is not None:
             self.declare(result, func.module, func.node.returns)
         return result

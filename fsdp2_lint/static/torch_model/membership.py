@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 from astroid import nodes
 
 from ...vocab.finding import Moment
-from ..formulas import LARGE, either
+from ..formulas import LARGE, Formula, either
 from ..guards import TOP, Guard
 from ..interp.machine import Machine
 from ..relations import Address, Relation, address, relation
 from ..values import BELOW, EACH, Atom, ClassV, Ext, Func, Obj, ParamV, Value, is_each
-from . import blank, dtypes, modules, optim, parameters, seeds, slices, tying
+from . import attempts, blank, dtypes, modules, optim, parameters, seeds, slices, tying
 from .frameworks import framework_of
 from .module_tree import lacks_reset
 from .tables import METHODS
@@ -31,6 +31,7 @@ _LAYER_NAMES = frozenset(
 _WRAPPERS = (".FullyShardedDataParallel", ".DistributedDataParallel", ".DataParallel")
 _SETTINGS = ("config", "cfg", "args", "hparams")  # what modules keep under these names is never called
 _OF_PYTHON = tuple(map(Ext, ("builtins.object", "abc.ABC", "typing.Generic")))
+_CONTAINERS = frozenset(f"builtins.{name}" for name in ("list", "tuple", "dict", "set", "frozenset", "str"))
 _MODULE_NAMES = frozenset({"training", "parameters", "modules", "state_dict", "forward", "to", "device", "config"})
 
 
@@ -42,6 +43,7 @@ class Membership(Machine):
         self.sharded_atoms: set[Atom] = set()
         self.optimizers: set[Obj] = set()
         self.cast_tensors: set[Obj] = set()
+        self.asked_of_dtensors: list[Value] = []  # tensors of which something was called that plain ones lack
         self.marked: set[str] = set()  # attributes that were set on parameters
         self.outputs: dict[Obj, Obj] = {}  # what modules returned, and which module did
         self.inside: list[Obj] = []
@@ -228,6 +230,8 @@ class Membership(Machine):
         names = [cls.qname for cls in classes if isinstance(cls, Ext)]
         if "torch.distributed.fsdp.FSDPModule" in names:
             return self.is_sharded_formula(obj)
+        if obj.parent is None and obj.atom.facts.get("module") and len(names) == len(classes) and set(names) <= _CONTAINERS:
+            return False  # no module is one of Python's containers
         cls = self.class_of(obj)
         if cls is not None and not str(obj.item).startswith(BELOW):
             order = self.mro(cls)
@@ -260,6 +264,9 @@ class Membership(Machine):
         blank.written(self, node, [leaf], buffers=False)
         if name == "data":
             dtypes.parameter_converted(self, leaf, node)
+
+    def known_in_handler(self: Interpreter, handler: nodes.ExceptHandler, asked: list[Value]) -> Formula:
+        return attempts.in_handler(handler, asked)
 
     def augmented(self: Interpreter, node: nodes.AugAssign) -> None:
         slices.augmented(self, node)

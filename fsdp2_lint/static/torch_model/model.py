@@ -33,6 +33,7 @@ from . import (  # noqa: F401 (they register)
     adapters,
     api,
     arguments,
+    attempts,
     blank,
     builtins,
     collectives,
@@ -290,6 +291,7 @@ class TorchModel(Objects):
         return unknown(f"super().{name}()")
 
     def call_value_method(self: Interpreter, leaf: Value, name: str, call: Call) -> Value:
+        attempts.note(self, leaf, name)
         if isinstance(leaf, BoundExt):
             return unknown(f"{name}()")
         if isinstance(leaf, (ListV, TupleV)):
