@@ -195,7 +195,7 @@ class Guard:
         self._truths[formula] = truth
         if formula[0] in ("and", "or"):
             self._composites, self._asked = (*self._composites, formula), self._asked | keys_of(formula)
-            return formula[0] == "and" or self._narrow(formula)
+            return self._holds_with_part(formula) and (formula[0] == "and" or self._narrow(formula))
         if formula[0] == "is" and truth:
             self._equal = {**self._equal, key_of(formula): formula[2]}
         return (formula.key or key_of(formula)) not in self._asked or self._holds_with(formula.key)
@@ -212,6 +212,11 @@ class Guard:
         if settled:
             self._composites = tuple(each for each in self._composites if each not in settled)
         return True
+
+    def _holds_with_part(self, news: Interned) -> bool:
+        """Do the composites still hold that this one may be a part of?"""
+        keys = keys_of(news)
+        return all(self._met(each) is not False for each in self._composites[:-1] if keys <= keys_of(each))
 
     def _met(self, composite: Interned) -> bool | None:
         """Is what a composite asks (an "or" to be true, an "and" to be false) met, still open or contradicted?

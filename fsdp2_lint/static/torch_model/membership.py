@@ -222,7 +222,8 @@ class Membership(Machine):
             perhaps = perhaps or Relation.MAY in found
             related += any(relation is not Relation.NONE for relation in found)
         built = obj.parent is None and obj.atom.kind in ("instance", "external")
-        if built and not perhaps and (paths or not related and obj.atom.kind == "instance"):
+        own = isinstance(obj.atom.cls, Ext) and obj.atom.cls.qname.startswith("torch.")
+        if built and not perhaps and (paths or not related and (own or obj.atom.kind == "instance")):
             return either([self.guard.beyond(path) for path in paths])
         return ("truth", ("sharded", obj, related))
 
