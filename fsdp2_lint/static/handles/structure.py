@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..budget import BUDGET
 from ..interp.interpreter import Interpreter
 from ..torch_model.module_tree import CONTAINERS, FREE, PARAMETRIC, contents
-from ..values import ClassV, Ext, Obj, is_each
+from ..values import SOME, ClassV, Ext, Obj, is_each
 
 
 def stack_of_blocks(machine: Interpreter, obj: Obj, depth: int = 0) -> str:
@@ -46,14 +46,23 @@ def size(machine: Interpreter, obj: Obj, depth: int = 0, repeats: int = 0) -> in
             return 0
         if obj.atom.cls.qname not in (*CONTAINERS, "torch.nn.TransformerEncoder"):
             return None
-    total = 0
+    own = obj.atom.facts.get("size", 0)
+    if own is None:
+        return None
+    total = int(own)
     for child, (holder, where) in machine.parents.items():
-        if holder is obj:
+        if holder is obj and not _takes_place(obj, child, where):
             part = size(machine, child, depth + 1, repeats)
             if part is None or is_each(where) and not repeats:
                 return None
             total += part * repeats if is_each(where) else part
     return total
+
+
+def _takes_place(layer: Obj, child: Obj, name: str) -> bool:
+    """Is it a parameter of a layer of known size, put where one was: its ``weight``, or each by its own name?"""
+    given = child.atom.facts.get("parameter") is not None
+    return given and "size" in layer.atom.facts and name in ("weight", "bias", SOME)
 
 
 def leaves(machine: Interpreter, obj: Obj, prefix: str = "", depth: int = 0) -> list[tuple[str, Obj]]:

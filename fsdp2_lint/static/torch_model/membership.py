@@ -14,7 +14,7 @@ from ..relations import Address, Relation, address, relation
 from ..values import BELOW, EACH, Atom, ClassV, Ext, Func, Obj, ParamV, Value, is_each
 from . import attempts, blank, dtypes, modules, optim, parameters, seeds, slices, tying
 from .frameworks import framework_of
-from .module_tree import lacks_reset
+from .module_tree import built_as_layer, lacks_reset, layer_base
 from .tables import METHODS
 
 if TYPE_CHECKING:
@@ -144,6 +144,8 @@ class Membership(Machine):
         if obj.atom.facts.get("module"):
             blank.made(self, obj, call.node)
             seeds.built(self, obj)
+            if self.class_member(cls, "__init__") is None:
+                built_as_layer(self, obj, cls, call)
         dtypes.built(self, obj, call.node)
         if any(isinstance(base, Ext) and framework_of(base.qname) for base in self.mro(cls)):
             who = next(
@@ -189,6 +191,8 @@ class Membership(Machine):
             if name == "reset_parameters" and isinstance(own, Ext):
                 return lacks_reset(own.qname)
             return isinstance(own, Ext) and own.qname.startswith("torch.nn.") and name not in _LAYER_NAMES
+        if (base := layer_base(self, cls)) and (name in _LAYER_NAMES or name == "reset_parameters"):
+            return name == "reset_parameters" and lacks_reset(base)
         return obj.atom.cls is cls and self.closed_class(cls)
 
     def of_every_module(self: Interpreter, name: str) -> bool:

@@ -280,6 +280,8 @@ class TorchModel(Objects):
                 and call.all
             ):
                 optim.created(self, obj, call)
+            elif cls is not None:
+                module_tree.built_as_layer(self, obj, cls, call)
             return NONE
         if name == "__setattr__" and len(call.args) == 2 and isinstance(call.args[0], Const):
             self.store.put((obj, str(call.args[0].value)), call.args[1])
