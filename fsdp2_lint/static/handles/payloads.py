@@ -9,8 +9,8 @@ from ...vocab.finding import Place
 from ..formulas import LARGE, atoms
 from ..guards import Guard
 from ..relations import Relation
+from ..torch_model.attempts import is_dtensor
 from ..torch_model.key_prefixes import PREFIX
-from ..torch_model.reflection import is_dtensor
 from ..trace import Step
 from ..values import Ext, Loaded, Obj, ParamV, StateDict, StateTensor, Value
 from .program import RELATED, Program

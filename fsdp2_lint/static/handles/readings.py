@@ -9,8 +9,8 @@ from ...vocab.answers import Answer, No, Unknown, unknown, yes
 from ...vocab.finding import Place
 from ..formulas import atoms
 from ..relations import Relation
+from ..torch_model.attempts import is_dtensor
 from ..torch_model.dtensors import PLACEMENTS
-from ..torch_model.reflection import is_dtensor
 from ..trace import Step
 from ..values import Computed, ParamV
 from .payloads import asked_of_unseen

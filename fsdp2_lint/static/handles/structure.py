@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..budget import BUDGET
 from ..interp.interpreter import Interpreter
-from ..torch_model.module_tree import CONTAINERS, FREE, PARAMETRIC, contents
+from ..torch_model.module_tree import CONTAINERS, FREE, PARAMETRIC, contents, layer_base
 from ..values import SOME, ClassV, Ext, Obj, is_each
 
 
@@ -28,7 +28,8 @@ def stack_of_blocks(machine: Interpreter, obj: Obj, depth: int = 0) -> str:
 
 
 def has_parameters(machine: Interpreter, obj: Obj, depth: int = 0) -> bool:
-    if owns_parameters(obj):
+    cls = obj.atom.cls
+    if owns_parameters(obj) or isinstance(cls, ClassV) and layer_base(machine, cls).rsplit(".", 1)[-1] in PARAMETRIC:
         return True
     parts = [child for child, (holder, _) in machine.parents.items() if holder is obj]
     return depth < BUDGET.module_depth and any(has_parameters(machine, child, depth + 1) for child in parts)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from astroid import nodes
 
 from ..formulas import LARGE, Formula, both, negate
 from ..values import Computed, ParamV, StateTensor, Value, unknown
-from .reflection import is_dtensor
 
 if TYPE_CHECKING:
     from ..interp.interpreter import Interpreter
@@ -17,6 +17,11 @@ if TYPE_CHECKING:
 _OF_DTENSORS = frozenset({"full_tensor", "to_local", "redistribute"})
 _PLAIN = {"AttributeError"}  # a plain tensor raises this, a DTensor never does
 _ANYTHING = {"", "Exception", "BaseException"}
+
+
+def is_dtensor(leaf: Value) -> Formula:
+    """The same question of a parameter and of a copy of it."""
+    return ("truth", ("dtensor", replace(leaf, copied=False) if isinstance(leaf, ParamV) else leaf))
 
 
 def note(machine: Interpreter, leaf: Value, name: str) -> None:

@@ -235,7 +235,12 @@ class Membership(Machine):
         names = [cls.qname for cls in classes if isinstance(cls, Ext)]
         if "torch.distributed.fsdp.FSDPModule" in names:
             return self.is_sharded_formula(obj)
-        if obj.parent is None and obj.atom.facts.get("module") and len(names) == len(classes) and set(names) <= _CONTAINERS:
+        if (
+            obj.parent is None
+            and obj.atom.facts.get("module")
+            and len(names) == len(classes)
+            and set(names) <= _CONTAINERS
+        ):
             return False  # no module is one of Python's containers
         cls = self.class_of(obj)
         if cls is not None and not str(obj.item).startswith(BELOW):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..values import (
@@ -23,6 +22,7 @@ from ..values import (
     unknown,
 )
 from . import fsdp1_methods, parameters
+from .attempts import is_dtensor
 from .escapes import IMPORTED
 from .migration import class_named, fsdp1_asked
 from .tables import external
@@ -102,11 +102,6 @@ def has_attribute(machine: Interpreter, call: Call) -> Value:
 
     value = call.args[0]
     return machine.cond(machine.spread(value, formula) if isinstance(value, Choice) else formula(value))
-
-
-def is_dtensor(leaf: Value) -> Any:
-    """The same question of a parameter and of a copy of it."""
-    return ("truth", ("dtensor", replace(leaf, copied=False) if isinstance(leaf, ParamV) else leaf))
 
 
 @external("builtins.isinstance", "builtins.issubclass")
