@@ -129,6 +129,7 @@ class TorchModel(Objects):
         atom.facts["shared"] = kind == "configuration"
         blank.made_by_library(self, atom.root, qname, call.node)
         dtypes.loaded_in(self, atom, call)
+        parameters.quantized(self, call)
         if qname.endswith("GradScaler"):
             atom.facts["scaler"] = True
         foreign = self.foreign_functions(call)
