@@ -16,7 +16,9 @@ from fsdp2_lint.notebooks import SUFFIX, Notebook
 from fsdp2_lint.settings.patterns import Exclusion
 
 WORDS = (b"fully_shard", b"FSDPModule")
-SKIPPED_FOLDERS = frozenset({"venv", "node_modules", "__pycache__", "__pypackages__", "build", "dist", "site-packages"})
+SKIPPED_FOLDERS = frozenset({"venv", "node_modules", "__pycache__", "__pypackages__", "site-packages"})
+OF_BUILDS = frozenset({"build", "dist"})  # unless they are packages, which a build never makes right there
+PACKAGE = "__init__.py"
 ROOT_MARKERS = (".git", "pyproject.toml")
 ENVIRONMENT = "pyvenv.cfg"
 
@@ -34,6 +36,7 @@ class Discovered:
     words: tuple[bytes, ...] = WORDS
     exclusion: Exclusion = field(default_factory=Exclusion)
     notebooks: dict[str, Notebook] = field(default_factory=dict)
+    left_out: list[str] = field(default_factory=list)  # folders named like those of builds that hold Python files
 
 
 def discover(
@@ -73,7 +76,8 @@ def _excluded(path: str, root: str, exclusion: Exclusion) -> bool:
     folder = os.path.isdir(path)
     while path not in (root, os.path.dirname(path)):
         parent, name = os.path.split(path)
-        if exclusion.skips(path + os.sep * folder) or folder and (_left_out(name) or _is_environment(path)):
+        by_name = folder and (_left_out(name) or _of_a_build(path, name))
+        if exclusion.skips(path + os.sep * folder) or by_name or folder and _is_environment(path):
             return True
         path, folder = parent, True
     return False
@@ -81,6 +85,18 @@ def _excluded(path: str, root: str, exclusion: Exclusion) -> bool:
 
 def _left_out(folder: str) -> bool:
     return folder[0] == "." or folder in SKIPPED_FOLDERS
+
+
+def _of_a_build(path: str, name: str) -> bool:
+    """A folder that a build has its name from, and that is no package of the project."""
+    return name in OF_BUILDS and not os.path.exists(os.path.join(path, PACKAGE))
+
+
+def _holds_python(folder: str) -> bool:
+    try:
+        return any(name.endswith(".py") for name in os.listdir(folder))
+    except OSError:
+        return False
 
 
 def _is_environment(folder: str) -> bool:
@@ -112,8 +128,12 @@ def _walk(top: str, found: Discovered, seen: set[str], exclusion: Exclusion) -> 
                             seen.add(path)
                             _read_walked(path, found)
                 elif not _left_out(name) and entry.is_dir(follow_symlinks=False):
-                    if not exclusion.skips(entry.path + os.sep):
+                    if exclusion.skips(entry.path + os.sep):
+                        continue
+                    if not _of_a_build(entry.path, name):
                         inner.append(entry.path)
+                    elif _holds_python(entry.path):
+                        found.left_out.append(entry.path)
             except OSError as error:
                 found.errors.append((entry.path, f"cannot be read: {_reason(error)}"))
         folders.extend(reversed(inner))

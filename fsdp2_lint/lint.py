@@ -63,6 +63,7 @@ class Report:
     A comment (``silenced``), the baseline (``known``) or per-file-ignores (``set_aside``) keep findings from being
     reported. ``gone`` counts the entries of the baseline that fit nothing any more. ``base`` is what the paths in
     fingerprints are relative to. ``seen`` is what was seen of each model and program: what ``verify`` compares.
+    ``left_out`` are folders with Python files that were taken for the output of a build.
     """
 
     findings: list[Finding] = field(default_factory=list)
@@ -76,6 +77,7 @@ class Report:
     failures: list[str] = field(default_factory=list)
     traces: list[str] = field(default_factory=list)
     files: list[str] = field(default_factory=list)
+    left_out: list[str] = field(default_factory=list)
     candidates: int = 0
     root: str = ""
     base: str = ""
@@ -144,6 +146,7 @@ def lint(
     report = Report(
         files=found.files, candidates=len(found.candidates), sources=Sources(found.overlay, found.notebooks)
     )
+    report.left_out = [display_path(folder) for folder in found.left_out]
     report.root, report.settings, report.base = found.root, given, base_of(found.root, given)
     report.failures = [f"{display_path(path)}: {reason}" for path, reason in found.errors]
     if not found.files and not found.errors and not asked.force_exclude:

@@ -50,6 +50,20 @@ def test_folders_that_hold_no_code_of_the_project(tmp_path: Path) -> None:
     assert discover([str(tmp_path)]).files == [str(kept)]
 
 
+def test_packages_that_are_called_like_the_output_of_a_build(tmp_path: Path) -> None:
+    for name in ("dist", "build"):
+        write(tmp_path / name / "__init__.py")
+        write(tmp_path / name / "inner" / "a.py")
+        write(tmp_path / "made" / name / "lib" / "__init__.py")
+    left = write(tmp_path / "made" / "dist" / "a.py")
+    found = discover([str(tmp_path)])
+    inside = [str(tmp_path / name) for name in ("build/__init__.py", "build/inner/a.py", "dist/__init__.py")]
+    assert found.files == [*inside, str(tmp_path / "dist" / "inner" / "a.py")]
+    assert found.left_out == [str(left.parent)]
+    forced = discover([str(tmp_path / "dist" / "__init__.py"), str(left)], root=str(tmp_path), force_exclude=True)
+    assert forced.files == [str(tmp_path / "dist" / "__init__.py")]
+
+
 def test_a_folder_that_is_named_is_walked_whatever_its_name(tmp_path: Path) -> None:
     file = write(tmp_path / "build" / "a.py")
     assert discover([str(file.parent)]).files == [str(file)]

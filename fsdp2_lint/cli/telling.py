@@ -36,6 +36,8 @@ def summary(report: Report) -> str:
             said += f" {len(hidden)} {why}."
     if report.gone:
         said += f" {report.gone} of the baseline are gone (--update-baseline drops them)."
+    if report.left_out:
+        said += f" Left out, unless named: {', '.join(report.left_out)}."
     safe, unsafe = (len(report.mendable(safe=safe)) for safe in (True, False))
     if safe or unsafe:
         said += f" {safe} can be mended by --fix{f', {unsafe} more with --unsafe-fixes' if unsafe else ''}."

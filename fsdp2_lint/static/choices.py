@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 from .budget import BUDGET
@@ -36,6 +37,18 @@ def choose(alternatives: list[tuple[Guard, Value]]) -> Value:
             (TOP.add(others) or TOP, some),
         ]  # something may still be proved of the first
     return Choice(tuple(flat)) if len(flat) > 1 or flat[0][0] is not TOP else flat[0][1]
+
+
+def unmarked(alternatives: list[tuple[Guard, Value]]) -> list[tuple[Guard, Value]]:
+    """The ends of a function by what they ask alone, where that keeps them apart: what they say holds backwards too.
+
+    ``if not f()`` then says what ``f`` asked, and not only that it took another way out.
+    """
+    plain = [(guard.unforked, value) for guard, value in alternatives]
+    if len(plain) > BUDGET.few_options or all(new is old for (new, _), (old, _) in zip(plain, alternatives)):
+        return alternatives
+    apart = all(not one.compatible(other) for (one, _), (other, _) in itertools.combinations(plain, 2))
+    return plain if apart else alternatives
 
 
 def _few_closures(options_: list[tuple[Guard, Value]]) -> list[tuple[Guard, Value]]:

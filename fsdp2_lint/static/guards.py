@@ -12,7 +12,7 @@ from typing import Any
 
 from . import formulas
 from .budget import BUDGET
-from .formulas import LARGE, Formula, Interned, asserted, atoms, both, intern, key_of, keys_of, literal, negate
+from .formulas import LARGE, Formula, Interned, asserted, atoms, both, intern, is_fork, key_of, keys_of, literal, negate
 
 
 class Pool:
@@ -195,7 +195,7 @@ class Guard:
         self._truths[formula] = truth
         if formula[0] in ("and", "or"):
             self._composites, self._asked = (*self._composites, formula), self._asked | keys_of(formula)
-            return formula[0] == "and" or self._narrow(formula)
+            return self._holds_with_part(formula) and (formula[0] == "and" or self._narrow(formula))
         if formula[0] == "is" and truth:
             self._equal = {**self._equal, key_of(formula): formula[2]}
         return (formula.key or key_of(formula)) not in self._asked or self._holds_with(formula.key)
@@ -212,6 +212,11 @@ class Guard:
         if settled:
             self._composites = tuple(each for each in self._composites if each not in settled)
         return True
+
+    def _holds_with_part(self, news: Interned) -> bool:
+        """Do the composites still hold that this one may be a part of?"""
+        keys = keys_of(news)
+        return all(self._met(each) is not False for each in self._composites[:-1] if keys <= keys_of(each))
 
     def _met(self, composite: Interned) -> bool | None:
         """Is what a composite asks (an "or" to be true, an "and" to be false) met, still open or contradicted?
@@ -286,6 +291,12 @@ class Guard:
 
     def without_literals(self, drop: Literals) -> Guard:
         return TOP._with(literal for literal in self.literals if literal not in drop) or TOP
+
+    @property
+    def unforked(self) -> Guard:
+        """This path without the marks that only keep early ends of blocks apart from what follows them."""
+        forks = frozenset(part for part in self.literals if is_fork(part[0]))
+        return self.without_literals(forks) if forks else self
 
     @property
     def undriven(self) -> Guard:

@@ -25,6 +25,8 @@ class StaticComposition(Handle):
     def sharded_before(self) -> Answer[Place]:
         if self.obj in self.program.machine.store.fields and _LEFT_ALONE in self.program.machine.store.fields[self.obj]:
             return unknown(f"{_LEFT_ALONE} leaves some parameters of {self.label} alone")
+        if (same := self.step.detail.get("filtered_as")) is not None:
+            return yes(Place(same.when))  # the filter lets through just what this call was given
         may = ""
         for earlier, part in self.program.units(self.obj, *self.around, Relation.MAY):
             if not earlier.precedes(self.step) or self.read is not None and self.read <= earlier.index:

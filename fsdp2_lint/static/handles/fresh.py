@@ -17,7 +17,7 @@ from ..torch_model.blank import of_buffers
 from ..trace import Step
 from ..values import Const, Obj, Rank
 from .program import Handle, Program
-from .structure import has_parameters
+from .structure import has_parameters, parts_unseen
 
 WRITES = ("written", "loaded")
 # What functions are called that read settings or look for a checkpoint.
@@ -53,8 +53,11 @@ class StaticFresh(Handle):
         return self.program.nothing(self.obj, *WRITES, after=self.begin, before=self.call)
 
     def _owns_parameters(self) -> bool:
-        """A module that was followed, and has none, needs no values."""
-        return self.obj.atom.kind != "instance" or has_parameters(self.program.machine, self.obj)
+        """A module that was followed to all its parts, and has none, needs no values."""
+        machine = self.program.machine
+        if self.obj.atom.kind != "instance" or has_parameters(machine, self.obj):
+            return True
+        return bool(parts_unseen(machine, self.obj, self.label))
 
     def written_in_other_runs(self) -> Many[Place]:
         words = "this writes them, but not every run and every rank comes here"

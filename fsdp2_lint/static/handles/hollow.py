@@ -11,7 +11,7 @@ from ...vocab.answers import Answer, Many, many, unknown, yes
 from ...vocab.finding import Moment, Place
 from ..formulas import Interned, atoms
 from ..relations import Relation
-from ..torch_model.module_tree import lacks_reset
+from ..torch_model.module_tree import lacks_reset, layer_base
 from ..trace import Step
 from ..values import SOME, ClassV, Ext, Obj
 from .fresh import StaticFresh
@@ -81,6 +81,8 @@ class StaticInitialised(Handle):
             return unknown(f"the class of {self.label} is not known with all that it inherits")
         if machine.class_member(cls, "__getattr__") is not None or self.obj.atom.facts.get("filled before"):
             return unknown(f"{self.label} finds attributes in a way of its own")
+        if (base := layer_base(machine, cls)) and not lacks_reset(base):
+            return self.program.excluded(f"{self.label} inherits it from {base}")
         where = machine.site_of(cls)
         if where == self.obj.atom.site:
             return unknown(f"whether {self.label} or a class derived from it is built is not known")

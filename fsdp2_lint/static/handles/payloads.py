@@ -9,8 +9,8 @@ from ...vocab.finding import Place
 from ..formulas import LARGE, atoms
 from ..guards import Guard
 from ..relations import Relation
+from ..torch_model.attempts import is_dtensor
 from ..torch_model.key_prefixes import PREFIX
-from ..torch_model.reflection import is_dtensor
 from ..trace import Step
 from ..values import Ext, Loaded, Obj, ParamV, StateDict, StateTensor, Value
 from .program import RELATED, Program
@@ -36,9 +36,10 @@ class StaticPayload:
         found: dict[str, None] = {}
         why = self.program.open_why
         for guard, leaf in self.leaves():
-            if isinstance(leaf, (StateTensor, ParamV)) and guard.decide(is_dtensor(leaf)) is False:
+            tensor = StateTensor(leaf) if isinstance(leaf, StateDict) else leaf
+            if isinstance(tensor, (StateTensor, ParamV)) and guard.decide(is_dtensor(tensor)) is False:
                 continue  # the program asked, and keeps only what is no DTensor
-            if isinstance(leaf, (StateTensor, ParamV)) and (who := _asked_of_unseen(guard, leaf)):
+            if isinstance(tensor, (StateTensor, ParamV)) and (who := asked_of_unseen(guard, tensor)):
                 why = why or f"which tensors are written is decided by {who}, which was not followed"
                 continue
             if isinstance(leaf, ParamV):
@@ -172,7 +173,7 @@ class StaticKeys:
         return self.program.nowhere("wrapped")
 
 
-def _asked_of_unseen(guard: Guard, leaf: StateTensor | ParamV) -> str:
+def asked_of_unseen(guard: Guard, leaf: StateTensor | ParamV) -> str:
     """Which code, that was not followed, was given this tensor and answered a condition of the path."""
     for formula, _ in guard.literals:
         for atom in atoms(formula):

@@ -9,9 +9,11 @@ from ...vocab.answers import Answer, No, Unknown, unknown, yes
 from ...vocab.finding import Place
 from ..formulas import atoms
 from ..relations import Relation
+from ..torch_model.attempts import is_dtensor
 from ..torch_model.dtensors import PLACEMENTS
 from ..trace import Step
 from ..values import Computed, ParamV
+from .payloads import asked_of_unseen
 from .program import RELATED, Program
 
 
@@ -30,6 +32,8 @@ class StaticReading:
         if sharded is None:
             return self._may()
         assert self.step.subject is not None
+        if self.step.guard.decide(is_dtensor(value.of)) is False:
+            return self.program.excluded("the program asked, and reads what is no DTensor")
         if why := self.program.managed(self.step.subject) or self._checked(value):
             return unknown(why)
         return yes(PLACEMENTS[value.how])
@@ -68,6 +72,8 @@ class StaticReading:
 
     def _checked(self, value: Computed) -> str:
         """Does the code ask whether this is a DTensor, or gather the parameters first?"""
+        if who := asked_of_unseen(self.step.guard, value.of):
+            return f"which tensors are read is decided by {who}, which was not followed"
         for formula, _ in self.step.guard.literals:
             if any(_about(atom[1], value) for atom in atoms(formula)):
                 return "the code asks what kind of tensor it has"

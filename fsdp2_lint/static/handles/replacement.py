@@ -39,6 +39,8 @@ class StaticReplacement(Handle):
                     if again:
                         return unknown(f"{mark['name']} is set again after sharding")
                     return yes(Place(asked.when, repr(mark["name"])))
+        if any(step.guard.compatible(self.step.guard) for step in self.program.trace.of("quantized")):
+            return unknown("weights may be loaded quantized, and what their library keeps on them was not followed")
         return self.program.nothing(self.obj, "param_marked")
 
     def aliases_used(self) -> Answer[Place]:

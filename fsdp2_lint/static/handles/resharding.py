@@ -10,7 +10,7 @@ from ..formulas import negate
 from ..guards import TOP, Guard
 from ..relations import Relation
 from ..trace import Step
-from ..values import Choice, Const, Obj, Value
+from ..values import Choice, Cond, Const, Obj, Value
 from .program import Handle, Program
 
 
@@ -42,16 +42,19 @@ class StaticResharding(Handle):
         if not inner or len(inner) == len(self.steps):
             # one group alone keeps its parameters anyway, and a model without a root has other faults
             return self.program.nothing(self.obj, "sharded")
+        may = ""
         for step in self.steps:
             said = [value for _, value in given(step, "reshard_after_forward")]
             if any(value is None for value in said) and step["options_open"]:
                 return unknown(f"whether {step.when.at} says reshard_after_forward is not known")
             kept = [value == Const(False) or value is None and self._is_whole(step) for value in said]
-            if not all(kept):
+            if not all(kept) and any(isinstance(value, (Obj, Cond)) for value in said):
+                may = f"which reshard_after_forward {step.when.at} is given is not known"
+            elif not all(kept):
                 return self.program.excluded(f"{step.when.at} lets its group be resharded")
         whole = next((step for step in self.steps if self._is_whole(step)), None)
         # once the model itself is sharded, nothing can shard its parts any more
-        if why := self.program.escaped(self.obj, before=whole) or self._freed():
+        if why := may or self.program.escaped(self.obj, before=whole) or self._freed():
             return unknown(why)
         return yes(Place(inner[0].when))
 

@@ -11,7 +11,7 @@ from ..relations import Relation
 from ..trace import Step
 from ..values import Const, Ext, Obj
 from .program import RELATED, Handle, Program
-from .structure import size
+from .structure import size, stands_alone
 
 POLICY = "torch.distributed.fsdp.CPUOffloadPolicy"
 GIB = 2**30
@@ -94,6 +94,11 @@ class StaticResident(Handle):
     obj: Obj
 
     def moved_whole(self) -> Answer[Place]:
+        groups = [step for step in self.program.trace.of("process_group") if step.precedes(self.step)]
+        if groups and all(step["world_size"] == Const(1) for step in groups):
+            return self.program.excluded("the process group has one process, which keeps all of it")
+        if self.step["looped"] and not stands_alone(self.obj):
+            return unknown(f"whether {self.label} is a model or one of its blocks is not known")
         for moved in self.program.trace.of("moved", before=self.step):
             same = moved.subject is not None and self.program.relation(moved.subject, self.obj) is Relation.SAME
             if same and moved["to"] == "cuda" and not self._moved_back(moved):

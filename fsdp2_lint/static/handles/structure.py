@@ -5,8 +5,8 @@ from __future__ import annotations
 from ..budget import BUDGET
 from ..interp.interpreter import Interpreter
 from ..packages import builds_models
-from ..torch_model.module_tree import CONTAINERS, FREE, PARAMETRIC, contents
-from ..values import ClassV, Ext, Obj, is_each
+from ..torch_model.module_tree import CONTAINERS, FREE, PARAMETRIC, contents, layer_base
+from ..values import SOME, ClassV, Ext, Obj, is_each
 
 
 def stack_of_blocks(machine: Interpreter, obj: Obj, depth: int = 0) -> str:
@@ -29,7 +29,8 @@ def stack_of_blocks(machine: Interpreter, obj: Obj, depth: int = 0) -> str:
 
 
 def has_parameters(machine: Interpreter, obj: Obj, depth: int = 0) -> bool:
-    if owns_parameters(obj):
+    cls = obj.atom.cls
+    if owns_parameters(obj) or isinstance(cls, ClassV) and layer_base(machine, cls).rsplit(".", 1)[-1] in PARAMETRIC:
         return True
     parts = [child for child, (holder, _) in machine.parents.items() if holder is obj]
     return depth < BUDGET.module_depth and any(has_parameters(machine, child, depth + 1) for child in parts)
@@ -47,15 +48,24 @@ def size(machine: Interpreter, obj: Obj, depth: int = 0, repeats: int = 0) -> in
             return 0
         if obj.atom.cls.qname not in (*CONTAINERS, "torch.nn.TransformerEncoder"):
             return None
-    total = 0
+    own = obj.atom.facts.get("size", 0)
+    if own is None:
+        return None
+    total = int(own)
     for child, (holder, where) in machine.parents.items():
-        if holder is obj:
+        if holder is obj and not _takes_place(obj, child, where):
             part = size(machine, child, depth + 1, repeats)
             times = (child.atom.facts.get("times") or repeats) if is_each(where) else 1
             if part is None or not times:
                 return None
             total += part * times
     return total
+
+
+def _takes_place(layer: Obj, child: Obj, name: str) -> bool:
+    """Is it a parameter of a layer of known size, put where one was: its ``weight``, or each by its own name?"""
+    given = child.atom.facts.get("parameter") is not None
+    return given and "size" in layer.atom.facts and name in ("weight", "bias", SOME)
 
 
 def leaves(machine: Interpreter, obj: Obj, prefix: str = "", depth: int = 0) -> list[tuple[str, Obj]]:

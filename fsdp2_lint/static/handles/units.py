@@ -8,7 +8,7 @@ from ...vocab.answers import Answer, unknown, yes
 from ...vocab.finding import Moment
 from ..relations import Relation, covers
 from ..trace import Step
-from ..values import BELOW, SLICE, ClassV, Ext, Obj
+from ..values import BELOW, SLICE, ClassV, Ext, Obj, Text
 from .program import Handle, Program
 
 _TRAITS = ("config", "_no_split_modules", "__class__")
@@ -44,7 +44,7 @@ class StaticUnit(Handle):
     def _each_below(self) -> Answer[Moment]:
         """``for m in model.modules()`` visits the model itself first, then its parts."""
         asked = self.step.guard.blurred or [
-            formula for formula, _ in self.step.guard.literals if speaks_of(formula, self.obj)
+            formula for formula, _ in self.step.guard.literals if speaks_of(formula, self.obj) or _of_a_name(formula)
         ]
         return unknown("the filter over modules() may match nested modules") if asked else yes(self.step.when)
 
@@ -95,6 +95,11 @@ def speaks_of(formula: object, obj: Obj) -> bool:
     if isinstance(formula, Obj):
         return obj in formula.above or formula.item == "named()"
     return isinstance(formula, tuple) and any(speaks_of(part, obj) for part in formula)
+
+
+def _of_a_name(formula: object) -> bool:
+    """Does it ask about a text that is not known, such as the name of each module?"""
+    return isinstance(formula, Text) or isinstance(formula, tuple) and any(map(_of_a_name, formula))
 
 
 def _mentions(step: Step, obj: Obj) -> bool:

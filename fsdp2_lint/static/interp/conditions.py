@@ -201,7 +201,9 @@ class Conditions(Expressions):
             and isinstance(left.value, str)
         ):
             return left.value in right.value
-        of_each = isinstance(left, Obj) and any(str(item).startswith(BELOW) for item in left.path)
+        of_each = (
+            isinstance(left, Text) or isinstance(left, Obj) and any(str(item).startswith(BELOW) for item in left.path)
+        )
         if isinstance(right, (ListV, Choice)) or of_each:  # a filter by unknown names: which modules pass is open
             return ("truth", (LARGE, "in", left, right))
         return ("truth", ("in", left, right))

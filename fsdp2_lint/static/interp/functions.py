@@ -9,7 +9,7 @@ from astroid import nodes
 
 from .. import relevance
 from ..budget import BUDGET
-from ..choices import choose, options
+from ..choices import choose, options, unmarked
 from ..formulas import Formula, is_fork
 from ..packages import builds_models
 from ..relevance import lengthy, names_in
@@ -193,7 +193,7 @@ class Functions(Bounds):
             self.store.put(made.id, Items(items, False), local=True)
             return made
         self.frame_flow = frame.flow_of_body
-        result = choose([(self.relative(path, start), value) for path, value in frame.returns])
+        result = choose(unmarked([(self.relative(path, start), value) for path, value in frame.returns]))
         if func.node.returns is not None:
             self.declare(result, func.module, func.node.returns)
         return result

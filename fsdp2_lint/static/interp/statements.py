@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from astroid import nodes
@@ -127,7 +127,7 @@ class Statements(Targets):
     def run_body(self: Interpreter, body: Body) -> int:
         return body() if callable(body) else self.exec_block(body)
 
-    def exclusive(self: Interpreter, arms: Sequence[tuple[Guard, Body]], fork: int = 0) -> int:
+    def exclusive(self: Interpreter, arms: Iterable[tuple[Guard, Body]], fork: int = 0) -> int:
         """Run arms that exclude each other from the same state, and join them.
 
         Where an arm leaves the block, what follows is marked as the other side of the
@@ -178,17 +178,29 @@ class Statements(Targets):
             self.guard = self.assumed(self.guard, self.guard.add(fact))
 
     def exec_Try(self: Interpreter, node: nodes.Try) -> int:
-        number, arm_of = self.fork()
-        arms: list[tuple[Guard, Body]] = [(TOP.add(arm_of(0)) or TOP, [*node.body, *node.orelse])]
-        for arm, handler in enumerate([] if _imports_torch(node) else node.handlers, start=1):
-            arms.append((TOP.add(arm_of(arm)) or TOP, lambda handler=handler: self.run_handler(handler)))
-        flow = self.exclusive(arms, number) if len(arms) > 1 else self.run_body(arms[0][1])
+        handlers = [] if _imports_torch(node) else node.handlers
+        body = [*node.body, *node.orelse]
+        flow = self.attempt(body, handlers) if handlers else self.exec_block(body)
         if node.finalbody:
             last = self.exec_block(node.finalbody)
             flow = (flow | last) if last & FALL else last
         return flow
 
     exec_TryStar = exec_Try
+
+    def attempt(self: Interpreter, body: list[nodes.NodeNG], handlers: list[nodes.ExceptHandler]) -> int:
+        """The body, or one of its handlers, which know something of what the body asked before it failed."""
+        number, arm_of = self.fork()
+        before = len(self.asked_of_dtensors)
+
+        def arms() -> Iterator[tuple[Guard, Body]]:
+            yield TOP.add(arm_of(0)) or TOP, body
+            asked = self.asked_of_dtensors[before:]
+            for arm, handler in enumerate(handlers, start=1):
+                known = both([arm_of(arm), self.known_in_handler(handler, asked)])
+                yield TOP.add(known) or TOP, lambda handler=handler: self.run_handler(handler)
+
+        return self.exclusive(arms(), number)
 
     def run_handler(self: Interpreter, handler: nodes.ExceptHandler) -> int:
         if handler.name is not None:

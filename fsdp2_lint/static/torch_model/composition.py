@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from astroid import nodes
 
-from ..guards import TOP
+from ..formulas import Formula, atoms, intern
+from ..guards import TOP, Guard
 from ..values import NONE, Const, Obj, ParamV, Value
 from .escapes import describe
 from .modules import wrapped
@@ -45,11 +46,23 @@ def checkpoint_parts(machine: Interpreter, call: Call) -> Value:
     if call.arg(3, "auto_wrap_policy") not in (None, NONE) or call.open_why:
         return NONE
     done = [(step, part) for step in machine.trace.of("sharded") for part in step["group"]]
+    before = machine.guard
     for step, part in done:
+        if (path := before.join(step.guard)) is None:
+            continue
+        machine.guard = path
         passed = machine.call(check, type(call)(machine, call.node, [part])) if check is not None else Const(True)
-        if passed == Const(True) and machine.guard.implies(step.guard):
-            machine.emit("checkpointed", call.node, part)
+        asked = machine.truth(passed)
+        if path.decide(asked) is True and before.implies(_but_for(step.guard, asked)):
+            machine.emit("checkpointed", call.node, part, filtered_as=step)
+    machine.guard = before
     return NONE
+
+
+def _but_for(path: Guard, asked: Formula) -> Guard:
+    """What a run must choose to come here, besides what a filter asks of each module."""
+    leaves = set(atoms(intern(asked)))
+    return path.without_literals(frozenset(part for part in path.literals if leaves.issuperset(atoms(part[0]))))
 
 
 def _compiled(machine: Interpreter, call: Call, target: Value | None) -> None:

@@ -105,8 +105,12 @@ def each_norm(machine: Interpreter, call: Call) -> Value:
 
 @external("math.sqrt", "math.isnan", "math.isinf", "math.isfinite", "math.log", "math.floor", "math.ceil")
 def as_float(machine: Interpreter, call: Call) -> Value:
-    for _, leaf in machine.alternatives(call.args[0]) if call.args else ():
+    def one(leaf: Value) -> Value:
         value_read(machine, leaf, call.node, f"{machine.called_name}()")
+        return leaf
+
+    if call.args:
+        machine.over(call.args[0], one)
     return machine.call_other(machine.called_name, call)
 
 

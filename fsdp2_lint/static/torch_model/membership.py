@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 from astroid import nodes
 
 from ...vocab.finding import Moment
-from ..formulas import LARGE, either
+from ..formulas import LARGE, Formula, either
 from ..guards import TOP, Guard
 from ..interp.machine import Machine
 from ..packages import is_optimizer
 from ..relations import Address, Relation, address, relation
 from ..values import BELOW, EACH, Atom, ClassV, Ext, Func, Obj, ParamV, Value, is_each
-from . import blank, dtypes, modules, optim, parameters, seeds, slices, tying
+from . import attempts, blank, dtypes, modules, optim, parameters, seeds, slices, tying
 from .frameworks import framework_of
-from .module_tree import is_model_base, lacks_reset
+from .module_tree import built_as_layer, is_model_base, lacks_reset, layer_base
 from .tables import METHODS
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ _LAYER_NAMES = frozenset(
 _WRAPPERS = (".FullyShardedDataParallel", ".DistributedDataParallel", ".DataParallel")
 _SETTINGS = ("config", "cfg", "args", "hparams")  # what modules keep under these names is never called
 _OF_PYTHON = tuple(map(Ext, ("builtins.object", "abc.ABC", "typing.Generic")))
+_CONTAINERS = frozenset(f"builtins.{name}" for name in ("list", "tuple", "dict", "set", "frozenset", "str"))
 _MODULE_NAMES = frozenset({"training", "parameters", "modules", "state_dict", "forward", "to", "device", "config"})
 
 
@@ -43,6 +44,7 @@ class Membership(Machine):
         self.sharded_atoms: set[Atom] = set()
         self.optimizers: set[Obj] = set()
         self.cast_tensors: set[Obj] = set()
+        self.asked_of_dtensors: list[Value] = []  # tensors of which something was called that plain ones lack
         self.marked: set[str] = set()  # attributes that were set on parameters
         self.outputs: dict[Obj, Obj] = {}  # what modules returned, and which module did
         self.inside: list[Obj] = []
@@ -144,6 +146,8 @@ class Membership(Machine):
         if obj.atom.facts.get("module"):
             blank.made(self, obj, call.node)
             seeds.built(self, obj)
+            if self.class_member(cls, "__init__") is None:
+                built_as_layer(self, obj, cls, call)
         dtypes.built(self, obj, call.node)
         if any(isinstance(base, Ext) and framework_of(base.qname) for base in self.mro(cls)):
             who = next(
@@ -189,6 +193,8 @@ class Membership(Machine):
             if name == "reset_parameters" and isinstance(own, Ext):
                 return lacks_reset(own.qname)
             return isinstance(own, Ext) and own.qname.startswith("torch.nn.") and name not in _LAYER_NAMES
+        if (base := layer_base(self, cls)) and (name in _LAYER_NAMES or name == "reset_parameters"):
+            return name == "reset_parameters" and lacks_reset(base)
         return obj.atom.cls is cls and self.closed_class(cls)
 
     def of_every_module(self: Interpreter, name: str) -> bool:
@@ -222,7 +228,8 @@ class Membership(Machine):
             perhaps = perhaps or Relation.MAY in found
             related += any(relation is not Relation.NONE for relation in found)
         built = obj.parent is None and obj.atom.kind in ("instance", "external")
-        if built and not perhaps and (paths or not related and obj.atom.kind == "instance"):
+        own = isinstance(obj.atom.cls, Ext) and obj.atom.cls.qname.startswith("torch.")
+        if built and not perhaps and (paths or not related and (own or obj.atom.kind == "instance")):
             return either([self.guard.beyond(path) for path in paths])
         return ("truth", ("sharded", obj, related))
 
@@ -230,6 +237,13 @@ class Membership(Machine):
         names = [cls.qname for cls in classes if isinstance(cls, Ext)]
         if "torch.distributed.fsdp.FSDPModule" in names:
             return self.is_sharded_formula(obj)
+        if (
+            obj.parent is None
+            and obj.atom.facts.get("module")
+            and len(names) == len(classes)
+            and set(names) <= _CONTAINERS
+        ):
+            return False  # no module is one of Python's containers
         cls = self.class_of(obj)
         if cls is not None and not str(obj.item).startswith(BELOW):
             order = self.mro(cls)
@@ -262,6 +276,9 @@ class Membership(Machine):
         blank.written(self, node, [leaf], buffers=False)
         if name == "data":
             dtypes.parameter_converted(self, leaf, node)
+
+    def known_in_handler(self: Interpreter, handler: nodes.ExceptHandler, asked: list[Value]) -> Formula:
+        return attempts.in_handler(handler, asked)
 
     def augmented(self: Interpreter, node: nodes.AugAssign) -> None:
         slices.augmented(self, node)

@@ -34,6 +34,7 @@ from . import (  # noqa: F401 (they register)
     adapters,
     api,
     arguments,
+    attempts,
     blank,
     builtins,
     collectives,
@@ -126,6 +127,7 @@ class TorchModel(Objects):
         atom.facts["shared"] = kind == "configuration"
         blank.made_by_library(self, atom.root, qname, call.node)
         dtypes.loaded_in(self, atom, call)
+        parameters.quantized(self, call)
         if qname.endswith("GradScaler"):
             atom.facts["scaler"] = True
         foreign = self.foreign_functions(call)
@@ -288,6 +290,8 @@ class TorchModel(Objects):
                 and call.all
             ):
                 optim.created(self, obj, call)
+            elif cls is not None:
+                module_tree.built_as_layer(self, obj, cls, call)
             return NONE
         if name == "__setattr__" and len(call.args) == 2 and isinstance(call.args[0], Const):
             self.store.put((obj, str(call.args[0].value)), call.args[1])
@@ -299,6 +303,7 @@ class TorchModel(Objects):
         return unknown(f"super().{name}()")
 
     def call_value_method(self: Interpreter, leaf: Value, name: str, call: Call) -> Value:
+        attempts.note(self, leaf, name)
         if isinstance(leaf, BoundExt):
             return unknown(f"{name}()")
         if isinstance(leaf, (ListV, TupleV)):

@@ -90,6 +90,19 @@ def lacks_reset(qname: str) -> bool:
     return qname in CONTAINERS or qname.startswith("torch.nn.") and name in FREE | COMPOSED
 
 
+def layer_base(machine: Interpreter, cls: ClassV) -> str:
+    """The layer of ``torch.nn`` that a class of the project is derived from; empty if it is only a module."""
+    bases = [base.qname for base in machine.mro(cls) if isinstance(base, Ext) and base.qname.startswith("torch.nn.")]
+    return next((name for name in bases if name not in CONTAINERS and not name.endswith(".Module")), "")
+
+
+def built_as_layer(machine: Interpreter, obj: Obj, cls: ClassV, call: Call) -> None:
+    """The arguments of a layer's own ``__init__`` say how large an object of a class derived from it is."""
+    name = layer_base(machine, cls).rsplit(".", 1)[-1]
+    if name in PARAMETRIC:
+        obj.atom.facts["size"] = _size(name, call)
+
+
 def make_external_module(machine: Interpreter, qname: str, call: Call) -> Value:
     atom = Atom("external", cls=Ext(qname), origin=qname, site=machine.site(call.node))
     atom.facts["module"] = True

@@ -249,8 +249,11 @@ class Objects(Escapes):
             self.emit("uneven", node, None)
 
     def tested(self: Interpreter, value: Value, node: nodes.NodeNG) -> None:
-        for _, leaf in self.alternatives(value):
+        def one(leaf: Value) -> Value:
             dtensors.value_read(self, leaf, node, "a condition")
+            return leaf
+
+        self.over(value, one)
 
     def tensor_arithmetic(self: Interpreter, op: str, left: Value, right: Value) -> Value:
         return dtensors.arithmetic(op, left, right)

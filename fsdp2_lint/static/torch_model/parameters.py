@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..values import Obj, ParamV, Value, unknown
+from ..values import NONE, Const, Obj, ParamV, Value, unknown
 from .tables import method
 
 if TYPE_CHECKING:
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from ..interp.interpreter import Interpreter
 
 HOOKS = ("register_hook", "register_post_accumulate_grad_hook")
+_QUANTIZED = ("quantization_config", "load_in_4bit", "load_in_8bit")
 _OF_TENSORS = frozenset("requires_grad grad data shape dtype device ndim is_leaf grad_fn T layout names".split())
 
 
@@ -50,3 +51,10 @@ def attribute_read(machine: Interpreter, value: Value, name: object, node: nodes
     if machine.any_sharded and name in machine.marked:
         for owner, read in owners(machine, value):
             machine.emit("param_asked", node, owner, name=name, read=read)
+
+
+def quantized(machine: Interpreter, call: Call) -> None:
+    """A library loads weights as a setting says: quantized ones carry what is needed to read them."""
+    given = [call.kwargs[name] for name in _QUANTIZED if name in call.kwargs]
+    if any(leaf not in (NONE, Const(False)) for value in given for _, leaf in machine.alternatives(value)):
+        machine.emit("quantized", call.node, None)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..choices import choose
@@ -26,6 +25,7 @@ from ..values import (
     unknown,
 )
 from . import fsdp1_methods, parameters
+from .attempts import is_dtensor
 from .escapes import IMPORTED
 from .migration import class_named, fsdp1_asked
 from .tables import external
@@ -117,11 +117,6 @@ def has_attribute(machine: Interpreter, call: Call) -> Value:
 
     value = call.args[0]
     return machine.cond(machine.spread(value, formula) if isinstance(value, Choice) else formula(value))
-
-
-def is_dtensor(leaf: Value) -> Any:
-    """The same question of a parameter and of a copy of it."""
-    return ("truth", ("dtensor", replace(leaf, copied=False) if isinstance(leaf, ParamV) else leaf))
 
 
 @external("builtins.isinstance", "builtins.issubclass")

@@ -122,7 +122,12 @@ def make_mesh(machine: Interpreter, call: Call) -> Value:
 @external("torch.distributed.init_process_group")
 def init_process_group(machine: Interpreter, call: Call) -> Value:
     machine.emit(
-        "process_group", call.node, None, backend=call.arg(0, "backend"), device_id=call.arg(None, "device_id")
+        "process_group",
+        call.node,
+        None,
+        backend=call.arg(0, "backend"),
+        device_id=call.arg(None, "device_id"),
+        world_size=call.arg(3, "world_size"),
     )
     device = call.arg(None, "device_id")
     if device is not None and device != NONE:

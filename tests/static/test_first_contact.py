@@ -1,0 +1,480 @@
+"""What the first contact with unseen code taught, by its roots: each in several shapes, beside twins that differ."""
+
+from __future__ import annotations
+
+import textwrap
+
+import pytest
+
+from .program import analyse, script
+
+IMPORTS = """
+import math
+import sys
+from dataclasses import dataclass
+from functools import partial
+import yaml
+from torch.distributed.algorithms._checkpoint.checkpoint_wrapper import apply_activation_checkpointing
+from torch.distributed.checkpoint.state_dict import StateDictOptions, get_model_state_dict
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import FSDPModule
+from torch.nn.parallel import DistributedDataParallel
+from transformers import AutoModel, AutoModelForCausalLM, BitsAndBytesConfig, LlamaForCausalLM
+from transformers.models.llama.modeling_llama import LlamaDecoderLayer
+try:
+    from torch.distributed.tensor import DTensor
+    HAS_DTENSOR = True
+except ImportError:
+    HAS_DTENSOR = False
+"""
+START = """
+torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+dist.init_process_group("nccl")
+"""
+SHARDED = """
+model = Net()
+for layer in model.layers:
+    fully_shard(layer)
+fully_shard(model)
+"""
+
+
+def main(body: str, before: str = "") -> str:
+    return script(textwrap.dedent(START) + textwrap.dedent(body), IMPORTS + textwrap.dedent(before))
+
+
+# -- a handler knows why it runs ----------------------------------------------------
+
+
+def gathered(caught: str, how: str = "value = tensor.full_tensor()", kept: str = "value = tensor") -> str:
+    return main(f"""{SHARDED}
+whole = {{}}
+for name, tensor in model.state_dict().items():
+    try:
+        {how}
+    {caught}
+        {kept}
+    whole[name] = value.cpu()
+torch.save(whole, "model.pt")
+""")
+
+
+def test_what_has_no_full_tensor_is_no_shard() -> None:
+    assert analyse(gathered("except AttributeError:")).codes == []
+    assert analyse(gathered("except AttributeError as error:", kept="value = tensor.detach()")).codes == []
+
+
+def test_a_handler_of_what_a_helper_tried() -> None:
+    helper = """
+    def whole_of(tensor):
+        return tensor.full_tensor().cpu()
+    """
+    body = f"""{SHARDED}
+held = model.state_dict()
+try:
+    held = {{name: whole_of(tensor) for name, tensor in held.items()}}
+except AttributeError:
+    pass
+torch.save(held, "model.pt")
+"""
+    assert analyse(main(body, helper)).codes == []
+
+
+@pytest.mark.parametrize("caught", ["except:", "except Exception:", "except (AttributeError, RuntimeError):"])
+def test_a_handler_of_anything_leaves_open_whether_it_holds_a_shard(caught: str) -> None:
+    assert analyse(gathered(caught)).codes == []
+
+
+def test_a_gathering_that_failed_leaves_a_shard() -> None:
+    assert analyse(gathered("except RuntimeError:")).codes == ["FSDP701"]
+    assert analyse(gathered("except AttributeError:", how="value = tensor.clone()")).codes == ["FSDP701"]
+
+
+def test_a_value_that_is_read_where_no_dtensor_came() -> None:
+    body = f"""{SHARDED}
+for tensor in model.parameters():
+    try:
+        tensor = tensor.full_tensor()
+    except AttributeError:
+        pass
+    if tensor.isnan().any():
+        print("broken")
+"""
+    assert analyse(main(body)).codes == []
+    assert analyse(main(body.replace("AttributeError", "RuntimeError"))).codes == ["FSDP603"]
+
+
+# -- a predicate says what it asks, also where it is denied ----------------------------
+
+PREDICATE = """
+class Watch:
+    def __init__(self, model):
+        self.model = model
+
+    def is_split(self, tensor):
+        return HAS_DTENSOR and isinstance(tensor, DTensor)
+
+    def whole(self, tensor):
+        return tensor.full_tensor() if self.is_split(tensor) else tensor
+
+    def broken(self):
+        return [tensor for tensor in self.model.parameters() if bool(self.whole(tensor.data).isnan().any())]
+
+    def stop(self):
+        for tensor in self.model.parameters():
+            if math.isnan(self.whole(tensor).sum()):
+                raise ValueError
+"""
+
+
+@pytest.mark.parametrize("use", ["Watch(model).broken()", "Watch(model).stop()"])
+def test_a_predicate_behind_a_flag(use: str) -> None:
+    assert analyse(main(SHARDED + use, PREDICATE)).codes == []
+    wrong = PREDICATE.replace("if self.is_split(tensor) else tensor", "if self.model.training else tensor")
+    assert analyse(main(SHARDED + "Watch(model).stop()", wrong)).codes == ["FSDP603"]
+
+
+SPLIT = """
+def is_split(model):
+    if isinstance(model, FSDPModule):
+        return True
+    return False
+
+def save(models, path):
+    if not isinstance(models, list):
+        models = [models]
+    for number, model in enumerate(models):
+        if not is_split(model):
+            torch.save(model.state_dict(), f"{path}/{number}.pt")
+"""
+DDP_OR_SHARDS = """
+model = Net().cuda()
+if dist.get_world_size() > 1:
+    if "--ddp" in sys.argv:
+        model = DistributedDataParallel(model)
+    else:
+        for layer in model.layers:
+            fully_shard(layer)
+        model = fully_shard(model)
+"""
+
+
+def test_arms_that_only_isinstance_tells_apart() -> None:
+    assert "FSDP701" not in analyse(main(DDP_OR_SHARDS + 'save(model, "out")', SPLIT)).codes
+    swapped = SPLIT.replace("if not is_split(model)", "if is_split(model)")
+    assert "FSDP701" in analyse(main(DDP_OR_SHARDS + 'save(model, "out")', swapped)).codes
+
+
+def test_a_predicate_that_returns_early() -> None:
+    asked = """
+    def plain(model):
+        if model is None:
+            return False
+        if isinstance(model, FSDPModule):
+            return False
+        return True
+    """
+    use = """
+if plain(model):
+    torch.save(model.state_dict(), "model.pt")
+"""
+    assert "FSDP701" not in analyse(main(DDP_OR_SHARDS + use, asked)).codes
+    assert "FSDP701" in analyse(main(DDP_OR_SHARDS + use.replace("if plain", "if not plain"), asked)).codes
+
+
+# -- one choice in one state -----------------------------------------------------------
+
+MESHES = """
+class Dims:
+    def __init__(self, copies):
+        self.copies = copies
+        self.both = init_device_mesh("cuda", (2, 4), mesh_dim_names=("rep", "shard"))
+
+    @property
+    def copied(self):
+        return self.copies > 1
+
+def mesh_of(dims):
+    if dims.copied:
+        return dims.both
+    return dims.both["shard"]
+"""
+
+
+def test_two_calls_of_a_helper_choose_the_same_mesh() -> None:
+    body = """
+dims = Dims(int(sys.argv[1]))
+model = Net()
+for layer in model.layers:
+    fully_shard(layer, mesh=mesh_of(dims))
+fully_shard(model, mesh=mesh_of(dims))
+"""
+    assert "FSDP308" not in analyse(main(body, MESHES)).codes
+    mixed = body.replace("fully_shard(model, mesh=mesh_of(dims))", 'fully_shard(model, mesh=dims.both["rep"])')
+    assert "FSDP308" in analyse(main(mixed, MESHES)).codes
+
+
+def test_a_helper_that_chooses_by_a_conditional_expression() -> None:
+    short = MESHES.replace(
+        '    if dims.copied:\n        return dims.both\n    return dims.both["shard"]',
+        '    return dims.both if dims.copied else dims.both["shard"]',
+    )
+    body = """
+dims = Dims(int(sys.argv[1]))
+blocks, root = mesh_of(dims), mesh_of(dims)
+model = Net()
+for layer in model.layers:
+    fully_shard(layer, mesh=blocks)
+fully_shard(model, mesh=root)
+"""
+    assert "FSDP308" not in analyse(main(body, short)).codes
+
+
+# -- how large, in how many processes, how much at once ----------------------------------
+
+LAYERS = """
+class Local(nn.Linear):
+    def forward(self, x):
+        return nn.functional.linear(x, self.weight, self.bias)
+
+class Square(nn.Linear):
+    def __init__(self, width):
+        super().__init__(width, width)
+
+class Tiny(nn.Module):
+    def __init__(self, first):
+        super().__init__()
+        self.first = first
+        self.last = nn.Linear(8, 2)
+"""
+
+
+@pytest.mark.parametrize("first", ["Local(8, 8)", "Square(8)", "Square(width=8)"])
+def test_the_size_of_a_class_derived_from_a_layer(first: str) -> None:
+    body = f"""
+model = Tiny({first}).to("cuda")
+fully_shard(model)
+"""
+    assert "FSDP206" not in analyse(main(body, LAYERS)).codes
+    for large in ("Square(40000)", "Square(int(sys.argv[1]))", "Local(40000, 40000)"):
+        assert "FSDP206" in analyse(main(body.replace(first, large), LAYERS)).codes
+
+
+def test_a_group_of_one_process_splits_nothing() -> None:
+    def program(world: str) -> str:
+        return script(
+            """
+            torch.cuda.set_device(0)
+            begin(0, WORLD)
+            model = nn.Sequential(*[nn.Linear(n, n) for n in map(int, sys.argv)]).to("cuda:0")
+            for layer in model:
+                fully_shard(layer)
+            fully_shard(model)
+            """.replace("WORLD", world),
+            IMPORTS + 'def begin(rank, size):\n    dist.init_process_group("nccl", rank=rank, world_size=size)\n',
+        )
+
+    assert "FSDP206" not in analyse(program("1")).codes
+    assert "FSDP206" in analyse(program("8")).codes
+    assert "FSDP206" in analyse(program("int(sys.argv[1])")).codes
+
+
+def test_one_block_at_a_time() -> None:
+    body = """
+model = AutoModel.from_config(yaml.safe_load(open("config.yaml")))
+for stack in [part for part in model.modules() if isinstance(part, nn.ModuleList)]:
+    for block in stack:
+        block.to("cuda")
+        fully_shard(block)
+fully_shard(model)
+"""
+    assert "FSDP206" not in analyse(main(body)).codes
+    whole = body.replace('        block.to("cuda")\n', "").replace(
+        '"))\n', '"))\nmodel.to("cuda")\n'.replace('"))', '"))'), 1
+    )
+    assert "FSDP206" in analyse(main(whole.replace('yaml")))', 'yaml"))).to("cuda")'))).codes
+
+
+# -- what a class inherits -----------------------------------------------------------------
+
+INHERITED = """
+with torch.device("meta"):
+    model = nn.Sequential({kind}, {kind})
+for layer in model:
+    fully_shard(layer)
+fully_shard(model)
+model.to_empty(device="cuda")
+for layer in model:
+    layer.reset_parameters()
+optimizer = torch.optim.AdamW(model.parameters())
+model(torch.randn(2, 8, device="cuda")).sum().backward()
+optimizer.step()
+"""
+KINDS = (
+    LAYERS
+    + """
+class Normed(nn.LayerNorm):
+    pass
+
+class Quiet(nn.Dropout):
+    pass
+
+class Own(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(width, width))
+"""
+)
+
+
+@pytest.mark.parametrize("kind", ["Square(8)", "Local(8, 8)", "Normed(8)"])
+def test_a_layer_hands_on_its_reset_parameters(kind: str) -> None:
+    assert "FSDP207" not in analyse(main(INHERITED.format(kind=kind), KINDS)).codes
+
+
+def test_a_module_has_none_to_hand_on() -> None:
+    assert "FSDP207" in analyse(main(INHERITED.format(kind="Own(8)"), KINDS)).codes
+
+
+# -- names and settings that are not known ---------------------------------------------------
+
+
+@pytest.mark.parametrize("chosen", ['name in config["shard"]', 'name == config["part"]', 'name not in config["kept"]'])
+def test_modules_that_names_in_a_file_choose(chosen: str) -> None:
+    body = f"""
+config = yaml.safe_load(open("plan.yaml"))
+model = AutoModel.from_pretrained(config["path"])
+for part in [module for name, module in model.named_modules() if {chosen}]:
+    fully_shard(part)
+fully_shard(model)
+"""
+    assert "FSDP302" not in analyse(main(body)).codes
+    everything = body.replace(f" if {chosen}", "")
+    assert "FSDP302" in analyse(main(everything)).codes
+
+
+PLAN = """
+@dataclass
+class Plan:
+    reshard: bool = {default}
+
+def read():
+    plan = Plan()
+    for name, value in (yaml.safe_load(open("plan.yaml")) or {{}}).items():
+        setattr(plan, name, value)
+    return plan
+"""
+BY_PLAN = """
+plan = read()
+model = Net()
+for layer in model.layers:
+    fully_shard(layer, reshard_after_forward=plan.reshard)
+fully_shard(model, **{"reshard_after_forward": plan.reshard})
+"""
+
+
+@pytest.mark.parametrize("default", ["True", "False"])
+def test_a_file_overrides_a_default(default: str) -> None:
+    assert analyse(main(BY_PLAN, PLAN.format(default=default))).verdicts("FSDP312") == {"unknown"}
+
+
+def test_a_default_that_nothing_overrides() -> None:
+    kept = BY_PLAN.replace("read()", "Plan()")
+    assert analyse(main(kept, PLAN.format(default="False"))).codes == ["FSDP312"]
+    assert analyse(main(kept, PLAN.format(default="True"))).verdicts("FSDP312") == {"upheld"}
+
+
+# -- upheld only where it was seen ---------------------------------------------------------
+
+OF_LIBRARIES = """
+class Both(nn.Module):
+    def __init__(self, towers, trunk):
+        super().__init__()
+        for name, tower in towers.items():
+            self.add_module(name, tower)
+        self.trunk = trunk
+
+    def forward(self, x):
+        return self.trunk(x)
+"""
+HOLLOW = """
+with torch.device("meta"):
+    trunk = AutoModelForCausalLM.from_config(yaml.safe_load(open("config.yaml")))
+    model = Both({}, trunk)
+for layer in model.trunk.layers:
+    fully_shard(layer)
+fully_shard(model)
+model.to_empty(device="cuda")
+FILL
+optimizer = torch.optim.AdamW(model.parameters())
+model(torch.ones(1, 8, device="cuda")).sum().backward()
+optimizer.step()
+"""
+
+
+def test_parts_of_a_library_have_parameters() -> None:
+    assert "FSDP201" in analyse(main(HOLLOW.replace("FILL", ""), OF_LIBRARIES)).codes
+    towers = HOLLOW.replace("Both({}, trunk)", 'Both({"vision": AutoModel.from_config({})}, trunk)').replace("FILL", "")
+    assert "FSDP201" in analyse(main(towers, OF_LIBRARIES)).codes
+    filled = HOLLOW.replace("FILL", "model.load_state_dict(torch.load('weights.pt'))")
+    assert "FSDP201" not in analyse(main(filled, OF_LIBRARIES)).codes
+
+
+def test_a_derived_layer_has_parameters() -> None:
+    body = HOLLOW.replace(
+        'trunk = AutoModelForCausalLM.from_config(yaml.safe_load(open("config.yaml")))', "trunk = Local(8, 8)"
+    )
+    body = body.replace("for layer in model.trunk.layers:\n    fully_shard(layer)\n", "").replace("FILL", "")
+    assert "FSDP201" in analyse(main(body, OF_LIBRARIES + LAYERS)).codes
+
+
+def test_quantized_weights_carry_what_is_not_seen() -> None:
+    body = """
+model = AutoModelForCausalLM.from_pretrained("a/model", quantization_config=CONFIG)
+for tensor in model.parameters():
+    tensor.requires_grad_(False)
+    tensor.scale = 1.0
+for layer in model.model.layers:
+    fully_shard(layer)
+fully_shard(model)
+"""
+    for given in ("BitsAndBytesConfig(load_in_4bit=True)", "BitsAndBytesConfig() if sys.argv[1:] else None"):
+        assert analyse(main(body.replace("CONFIG", given))).verdicts("FSDP317") == {"unknown"}
+    assert analyse(main(body.replace("CONFIG", "None"))).verdicts("FSDP317") == {"upheld"}
+
+
+def test_no_optimizer_is_none_that_was_judged() -> None:
+    wrapper = """
+    class Wrapper(nn.Module):
+        def __init__(self, module):
+            super().__init__()
+            self.module = module
+            self.kept = {name: vars(tensor) for name, tensor in module.named_parameters()}
+            for part in module.layers:
+                fully_shard(part)
+            fully_shard(module)
+    """
+    assert analyse(main("Wrapper(Net())", wrapper)).verdicts("FSDP601") <= {"unknown"}
+
+
+# -- the same filter twice -----------------------------------------------------------------
+
+FILTERED = """
+model = LlamaForCausalLM.from_pretrained("a/model")
+for module in model.modules():
+    if isinstance(module, LlamaDecoderLayer):
+        fully_shard(module)
+fully_shard(model)
+apply_activation_checkpointing(model, check_fn=CHECK)
+"""
+
+
+@pytest.mark.parametrize("check", ["lambda part: isinstance(part, LlamaDecoderLayer)", "is_block"])
+def test_checkpointing_by_the_filter_of_the_sharding(check: str) -> None:
+    named = "def is_block(part):\n    return isinstance(part, LlamaDecoderLayer)\n"
+    assert analyse(main(FILTERED.replace("CHECK", check), named)).codes == ["FSDP309"]
+
+
+def test_checkpointing_by_another_filter() -> None:
+    other = FILTERED.replace("CHECK", "lambda part: isinstance(part, nn.Linear)")
+    assert analyse(main(other)).codes == []
