@@ -232,7 +232,7 @@ class Classes(Construction):
         return child
 
     def is_dataclass_field(self: Interpreter, value: nodes.NodeNG) -> bool:
-        return isinstance(value, nodes.Call) and isinstance(value.func, nodes.Name) and value.func.name == "field"
+        return isinstance(value, nodes.Call) and value.func.as_string() in ("field", "dataclasses.field")
 
     def annotated_class(self: Interpreter, module: Module, annotation: nodes.NodeNG) -> ClassV | None:
         if (

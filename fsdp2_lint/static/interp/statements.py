@@ -178,6 +178,7 @@ class Statements(Targets):
 
     def exec_Try(self: Interpreter, node: nodes.Try) -> int:
         number, arm_of = self.fork()
+        self.tries.add(number)
         arms = [(TOP.add(arm_of(0)) or TOP, [*node.body, *node.orelse])]
         for arm, handler in enumerate([] if _imports_torch(node) else node.handlers, start=1):
             arms.append((TOP.add(arm_of(arm)) or TOP, self.handler_body(handler)))

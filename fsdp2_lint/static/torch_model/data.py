@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..values import NONE, Const, Obj, Value
+from ..values import NONE, Const, ListV, Obj, TupleV, Value
 from .tables import external, method
 
 if TYPE_CHECKING:
@@ -50,12 +50,24 @@ def tensors(machine: Interpreter, call: Call) -> Value:
 
 @external(*_PROGRESS)
 def progress(machine: Interpreter, call: Call) -> Value:
-    """A progress bar around a loader yields what the loader yields."""
+    """A progress bar around a loader, a list or a container yields what that yields."""
     inner = call.arg(0, "iterable") or call.arg(0, "sequence")
     found = machine.alternatives(inner) if inner is not None else []
     if inner is not None and any(isinstance(leaf, Obj) and leaf.atom.facts.get("loader") for _, leaf in found):
         return inner
+    if inner is not None and all(_is_listed(machine, leaf) for _, leaf in found):
+        held = machine.listing(inner)
+        made = ListV(machine.fresh())
+        machine.store.put(made.id, held, local=True)
+        return made
     return machine.call_other(machine.called_name, call)
+
+
+def _is_listed(machine: Interpreter, leaf: Value) -> bool:
+    """Is it known what a loop over this goes through?"""
+    if isinstance(leaf, Obj):
+        return bool(leaf.atom.facts.get("module"))
+    return isinstance(leaf, (ListV, TupleV))
 
 
 def read(machine: Interpreter, value: Value, node: nodes.NodeNG) -> None:

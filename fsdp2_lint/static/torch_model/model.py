@@ -170,7 +170,7 @@ class TorchModel(Objects):
             for _, item in self.listing(held).items:
                 self.behind_hooks(obj, lambda item=item: self.call(item, call))
         elif not module:
-            if not self.harmless_object(obj) or self.has_effects(obj, call):
+            if not self.harmless_object(obj) or self.has_effects(obj, call) or obj.atom.kind == "configuration":
                 self.opened(describe(obj), self.handed_over(call), receiver=obj)
             blank.written(self, call.node, call.all)
             return self.made_by(obj, describe(obj), call)

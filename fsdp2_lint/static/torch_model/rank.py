@@ -28,7 +28,7 @@ def environment(key: Value) -> Value:
     return unknown("an environment variable")
 
 
-@external("os.getenv", "os.environ.get")
+@external("os.getenv", "os.environ.get", "os.environ.setdefault")
 def getenv(machine: Interpreter, call: Call) -> Value:
     return environment(call.arg(0, "key") or NONE)
 
