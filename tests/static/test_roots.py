@@ -310,3 +310,18 @@ def test_the_root_is_where_imports_begin_though_it_is_a_package(script_at: str) 
     text = f"{HEAD}from pkg.par import shard\n\n{NET}\n\n{main}"
     files = {"__init__.py": "", "pkg/__init__.py": "", "pkg/par.py": helper, script_at: text}
     assert codes(files) == ["FSDP601"]
+
+
+# -- a condition that was given up -------------------------------------------------------------
+
+
+@pytest.mark.parametrize("number", [3, 60])
+def test_a_condition_too_large_to_keep_makes_unknown_what_stands_under_it(number: int) -> None:
+    """The file is loaded where none of the switches is on, and the first of them shards."""
+    switches = " or ".join(f"os.environ.get('SWITCH_{each}') == '1'" for each in range(number))
+    main = f"{SETUP}model = Net()\nif os.environ.get('SWITCH_0') == '1':\n    for layer in model.layers:\n"
+    main += "        fully_shard(layer)\n    fully_shard(model)\nload(model)\n"
+    main += f"optimizer = torch.optim.AdamW(model.parameters())\n{TRAIN}"
+    helper = f"def load(model):\n    if {switches}:\n        return\n    model.load_state_dict(torch.load('x.pt'))\n"
+    assert "FSDP705" not in codes(script(main, helper))
+    assert ("FSDP705" in codes(script(main.replace("'SWITCH_0'", "'OTHER'"), helper))) is (number < 40)

@@ -28,10 +28,19 @@ class StaticModel(Handle):
         return many(self._calls(Relation.SAME, Relation.CONTAINS), self.program.escaped(self.obj))
 
     def touched(self) -> Many[Moment]:
+        if self._asked_too_much():
+            return many([], f"whether {self.label} is sharded here depends on a condition that is too large to compare")
         return many(
             self._calls(*RELATED),
             "" if not self._calls(Relation.MAY) else f"whether {self.label} is sharded is not known",
         )
+
+    def _asked_too_much(self) -> bool:
+        """Does this moment stand under a condition that was given up, and that no sharding stands under?"""
+        shared: frozenset[Formula] = frozenset()
+        for step, _ in self.program.units(self.obj, *RELATED, Relation.MAY):
+            shared |= step.guard.blurred
+        return self.step is not None and bool(self.step.guard.blurred - shared)
 
     def _calls(self, *relations: Relation) -> list[Moment]:
         """Calls of ``fully_shard`` in these relations, up to this moment."""

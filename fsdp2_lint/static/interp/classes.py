@@ -165,6 +165,8 @@ class Classes(Construction):
         """
         if isinstance(key, tuple) and isinstance(key[0], Module) and key[1] in key[0].bindings:
             return self.global_name(*key)
+        if isinstance(key, tuple) and key[0] == Ext("os.environ"):
+            return self.environment(Const(key[1]))
         if isinstance(key, tuple) and isinstance(key[0], Ext):
             return Ext(canonical(f"{key[0].qname}.{key[1]}"))
         if not (isinstance(key, tuple) and isinstance(key[0], Obj)) or key[0].atom.id > born:

@@ -157,8 +157,12 @@ class Targets(Havoc):
                 self.stored_item(leaf, key, value, node)
             elif isinstance(leaf, ModRef) and isinstance(key, Const):
                 self.patch(leaf, str(key.value), value, node, guard)
-            elif isinstance(leaf, (ModRef, Ext)):
-                self.keep("what keeps an item", value, node)
+            elif leaf == Ext("os.environ") and isinstance(key, Const):
+                self.store.put((leaf, str(key.value)), value)
+            elif isinstance(leaf, Ext) and not self.harmless(leaf.qname):
+                self.keep(leaf.qname, value, node)
+            elif isinstance(leaf, ModRef):
+                self.keep("a global of a computed name", value, node)
             elif isinstance(leaf, ParamV):
                 self.overwritten(leaf, node)
 
