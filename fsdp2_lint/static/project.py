@@ -187,7 +187,7 @@ class Project:
             if (found := self._file(folder.joinpath(*parts))) and found != importer:
                 return found
         for folder in (here, *here.parents):
-            if not self._is(folder / "__init__.py") or folder == here:
+            if not self._is(folder / "__init__.py") or folder in (here, self.root):
                 found = self._file(folder.joinpath(*parts))
                 if found and found != importer:
                     return found

@@ -47,6 +47,7 @@ class Relevance:
         self._levels: dict[nodes.NodeNG, int] = {}
         self._names: dict[nodes.NodeNG, frozenset[str] | None] = {}
         self._inside: dict[nodes.NodeNG, bool] = {}
+        self._torch: dict[nodes.NodeNG, bool] = {}
 
     def level(self, module: Module, node: nodes.NodeNG) -> int:
         """What the code of ``node`` and all that it calls by name can touch: nothing, devices, or anything."""
@@ -78,6 +79,12 @@ class Relevance:
                 for at, part in self._parts(module, node)
             )
         return self._inside[node]
+
+    def comes_to_torch(self, module: Module, node: nodes.NodeNG) -> bool:
+        """Does it call, by name, code of a file that speaks of torch?"""
+        if node not in self._torch:
+            self._torch[node] = any(at.mentions_torch for at, _ in islice(self._parts(module, node), BUDGET.name_parts))
+        return self._torch[node]
 
     def _search(self, module: Module, node: nodes.NodeNG) -> int:
         found = NONE

@@ -28,8 +28,18 @@ class StaticModel(Handle):
         return many(self._calls(Relation.SAME, Relation.CONTAINS), self.program.nothing(self.obj, "sharded"))
 
     def touched(self) -> Many[Moment]:
+        if self._asked_too_much():
+            why = f"whether {self.label} is sharded here depends on a condition that is too large to compare"
+            return many([], unknown(why))
         why = f"whether {self.label} is sharded is not known" if self._calls(Relation.MAY) else ""
         return many(self._calls(*RELATED), unknown(why) if why else self.program.nothing(self.obj, "sharded"))
+
+    def _asked_too_much(self) -> bool:
+        """Does this moment stand under a condition that was given up, and that no sharding stands under?"""
+        shared: frozenset[Formula] = frozenset()
+        for step, _ in self.program.units(self.obj, *RELATED, Relation.MAY):
+            shared |= step.guard.blurred
+        return self.step is not None and bool(self.step.guard.blurred - shared)
 
     def _calls(self, *relations: Relation) -> list[Moment]:
         """Calls of ``fully_shard`` in these relations, up to this moment."""

@@ -35,7 +35,7 @@ class StaticProcess:
     def current_device_used(self) -> Answer[tuple[Moment, str]]:
         """Only before a mesh: that selects LOCAL_RANK while CUDA is untouched."""
         step = next(self.program.trace.of("device_touch"), None)
-        mesh = self.first_mesh()
+        mesh = self.first_mesh(perhaps=True)
         if step is None or mesh is not None and mesh.index < step.index:
             return self.program.among("device_touch", "mesh")
         return yes((step.when, step["how"]))
@@ -47,19 +47,23 @@ class StaticProcess:
             return self.program.excluded("the process group is bound to a device")
         return yes(mesh.when) if mesh is not None else self.program.among("mesh")
 
-    def first_mesh(self) -> Step | None:
-        """The first mesh of GPUs: made by name, or by the first ``fully_shard`` of an NCCL job."""
+    def first_mesh(self, *, perhaps: bool = False) -> Step | None:
+        """The first mesh of GPUs: made by name, or by the first ``fully_shard`` of an NCCL job.
+
+        ``perhaps``: also of one whose group was given no backend, which has NCCL where there are GPUs.
+        """
         machine = self.program.machine
         for step in self.program.trace.steps:
             if step.kind == "mesh" and device_kind(machine, step["device"]) == "cuda":
                 return step
-            if step.kind == "sharded" and "mesh" not in step["options"] and self._nccl():
+            if step.kind == "sharded" and "mesh" not in step["options"] and self._nccl(perhaps):
                 return step
         return None
 
-    def _nccl(self) -> bool:
-        backends = [step["backend"] for step in self.program.trace.of("process_group")]
-        return any(isinstance(backend, Const) and "nccl" in str(backend.value) for backend in backends)
+    def _nccl(self, perhaps: bool) -> bool:
+        backends = [step["backend"] or Const(None) for step in self.program.trace.of("process_group")]
+        names = [each.value for each in backends if isinstance(each, Const)]
+        return any(perhaps if name is None else "nccl" in str(name) for name in names)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +90,7 @@ class StaticDevice:
     def touched_before(self) -> Answer[tuple[Moment, str]]:
         if self.step.kind != "device_set" or self.step["scoped"]:
             return self.program.excluded("the device is selected for a block only")
-        mesh = StaticProcess(self.program).first_mesh()
+        mesh = StaticProcess(self.program).first_mesh(perhaps=True)
         for touch in self.program.trace.of("device_touch", before=self.step):
             selected = any(step.index < touch.index for step in self.program.trace.of("device_set", before=self.step))
             if selected or mesh is not None and mesh.index < touch.index:
@@ -139,7 +143,7 @@ class StaticCollection:
     def excluded_ranks(self) -> Answer[tuple[Moment | None, str]]:
         unsure = ""
         for formula, truth in self.step.guard.literals:
-            part = _reduce(formula if truth else negate(formula), self.step.guard)
+            part = _reduce(formula if truth else negate(formula), self._without_errors(formula))
             if not mentions_rank(part):
                 continue
             kind = _rank_literal(part)
@@ -148,6 +152,14 @@ class StaticCollection:
                 return yes((where, _in_words(part)))
             unsure = "the condition on the rank may hold for all ranks of the group"
         return unknown(unsure) if unsure else self.program.excluded("no condition on the rank leads here")
+
+    def _without_errors(self, formula: Formula) -> Guard:
+        """The path of the step, in a run in which no ``try`` that the formula speaks of comes to a handler."""
+        path = self.step.guard
+        for atom in atoms(formula):
+            if is_fork(atom) and atom[1][1] in self.program.machine.tries:
+                path = path.add(("is", atom[1], 0)) or path
+        return path
 
     def _group_made(self) -> Answer[object]:
         """The code asks whether a process group exists: did this program make one by then?"""

@@ -14,6 +14,9 @@ from .program import Handle, Program
 _TRAITS = ("config", "_no_split_modules", "__class__")
 
 
+_CONTAINERS = ("torch.nn.ModuleList", "torch.nn.ModuleDict")  # without a forward of their own
+
+
 @dataclass(frozen=True, slots=True)
 class StaticUnit(Handle):
     program: Program
@@ -75,19 +78,30 @@ class StaticUnit(Handle):
         cls = self.program.machine.class_of(self.obj)
         if isinstance(cls, ClassV):
             bases = [base.qname for base in self.program.machine.mro(cls) if isinstance(base, Ext)]
-            container = next((base for base in bases if base in ("torch.nn.ModuleList", "torch.nn.ModuleDict")), None)
+            container = next((base for base in bases if base in _CONTAINERS), None)
             defined = self.program.machine.class_member(cls, "forward") is not None
             if container and not defined:
                 return yes(cls.name)
             return self.program.excluded(f"{cls.name} is no bare container")
+        if asserted := self._asserted_container():
+            return yes(asserted)
         own = self.obj.atom.cls
         if self.obj.parent is not None and self.obj.path != (SLICE,):  # a slice of a container is one too
             return unknown(f"the class of {self.label} is not known")
         if isinstance(own, Ext):
             name = own.qname.rsplit(".", 1)[-1]
-            bare = own.qname in ("torch.nn.ModuleList", "torch.nn.ModuleDict")
-            return yes(name) if bare else self.program.excluded(f"{name} is no bare container")
+            return yes(name) if own.qname in _CONTAINERS else self.program.excluded(f"{name} is no bare container")
         return unknown(f"the class of {self.label} is not known")
+
+    def _asserted_container(self) -> str:
+        """The container that the path itself says this is: ``assert isinstance(blocks, nn.ModuleList)``."""
+        for formula, truth in self.step.guard.literals:
+            asked = formula[1] if truth and formula[0] == "truth" else None
+            if isinstance(asked, tuple) and asked[0] == "isinst" and asked[1] is self.obj:
+                names = [cls.qname if isinstance(cls, Ext) else "" for cls in asked[2]]
+                if all(name in _CONTAINERS for name in names):
+                    return names[0].rsplit(".", 1)[-1]
+        return ""
 
 
 def speaks_of(formula: object, obj: Obj) -> bool:

@@ -95,7 +95,7 @@ class Calls(Functions):
             why = entries.open_why or why
             for key, path, item in entries.entries:
                 joined = guard.join(path)
-                if joined is None:
+                if joined is None or not self.guard.compatible(joined):
                     continue
                 if isinstance(key, Const) and isinstance(key.value, str):
                     found = [*options(into[key.value]), (joined, item)] if key.value in into else [(joined, item)]

@@ -165,6 +165,8 @@ class Classes(Construction):
         """
         if isinstance(key, tuple) and isinstance(key[0], Module) and key[1] in key[0].bindings:
             return self.global_name(*key)
+        if isinstance(key, tuple) and key[0] == Ext("os.environ"):
+            return self.environment(Const(key[1]))
         if isinstance(key, tuple) and isinstance(key[0], Ext):
             return Ext(canonical(f"{key[0].qname}.{key[1]}"))
         if not (isinstance(key, tuple) and isinstance(key[0], Obj)) or key[0].atom.id > born:
@@ -232,7 +234,7 @@ class Classes(Construction):
         return child
 
     def is_dataclass_field(self: Interpreter, value: nodes.NodeNG) -> bool:
-        return isinstance(value, nodes.Call) and isinstance(value.func, nodes.Name) and value.func.name == "field"
+        return isinstance(value, nodes.Call) and value.func.as_string() in ("field", "dataclasses.field")
 
     def annotated_class(self: Interpreter, module: Module, annotation: nodes.NodeNG) -> ClassV | None:
         if (

@@ -234,4 +234,4 @@ def mentions_rank(atom: Any) -> bool:
     """Does a leaf of a formula speak of a rank?"""
     if isinstance(atom, Rank):
         return True
-    return isinstance(atom, tuple) and any(mentions_rank(part) for part in atom[1:])
+    return isinstance(atom, tuple) and any(map(mentions_rank, atom))

@@ -68,14 +68,32 @@ class Construction(Decorators):
             fields.update(
                 {name: node for name, node in class_body(base.node).items() if isinstance(node, nodes.AnnAssign)}
             )
-        for name, value in [*zip(fields, call.args), *call.kwargs.items()]:
+        given = {**dict(zip(fields, call.args)), **call.kwargs}
+        for name, value in given.items():
             self.store.put((obj, name), value)
+        for name in fields if not call.open_why else ():
+            made = self.field_default(cls, fields[name]) if name not in given else None
+            if made is not None:
+                self.store.put((obj, name), made)
         if call.open_why:
             self.store.put((obj, SOME), unknown(call.open_why))  # any field may have been given
         initialiser = self.class_member(cls, "__post_init__")
         if initialiser is not None:
             owner, node = initialiser
             self.call_function(Func(owner.module, node, owner.closure, owner), [], {}, call.node, receiver=obj)
+
+    def field_default(self: Interpreter, cls: ClassV, field: nodes.AnnAssign) -> Value | None:
+        """``field(default_factory=...)``: the factory is called for each object."""
+        if field.value is None or not self.is_dataclass_field(field.value):
+            return None
+        found = {word.arg: word.value for word in field.value.keywords}
+        owner = next(base for base in self.mro(cls) if isinstance(base, ClassV) and field in base.node.body)
+        if "default_factory" in found:
+            factory = found["default_factory"]
+            call = Call(self, factory, [])
+            return self.in_module(owner.module, lambda: self.call(self.eval(factory), call))
+        default = found.get("default")
+        return self.in_module(owner.module, lambda: self.eval(default)) if default is not None else None
 
     def super_value(self: Interpreter, node: nodes.Call) -> Value:
         frame = self.frame

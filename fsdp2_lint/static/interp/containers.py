@@ -34,7 +34,7 @@ from ..values import (
     is_each,
     unknown,
 )
-from .loops import rounds_of
+from .loops import rounds_of, stands_for_rounds
 from .names import Names
 
 if TYPE_CHECKING:
@@ -257,7 +257,7 @@ class Containers(Names):
                     break
                 self.guard = narrowed
             else:
-                with self.repeated(rounds):
+                with self.repeated(rounds, many=stands_for_rounds(element)):
                     why = self.generate_all(rest, body) or why
             self.guard = start
         return why

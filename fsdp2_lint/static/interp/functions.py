@@ -120,8 +120,9 @@ class Functions(Bounds):
         """Code that has no part in what is checked, with nothing of it in its hands."""
         if func.closure or func.name in ("__init__", "__post_init__"):
             return False
-        if func.module.mentions_torch or func.module.path in self.project.relevant:
-            if not lengthy(func.node):
+        near = func.module.mentions_torch or func.module.path in self.project.relevant
+        if near or self.project.relevance.comes_to_torch(func.module, func.node):
+            if near and not lengthy(func.node):
                 return False
             used = next(self.trace.of("device_set", "device_touch"), None) is not None
             if self.project.relevance.level(func.module, func.node) > (relevance.DEVICE if used else relevance.NONE):

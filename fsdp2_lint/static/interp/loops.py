@@ -12,7 +12,7 @@ from ..formulas import is_fork
 from ..guards import Guard
 from ..store import Items
 from ..values import BELOW_ANYHOW, Atom, Const, ListV, Obj, TupleV, Value, unknown
-from .machine import BREAK, CONTINUE, FALL, RAISE, RETURN
+from .machine import BREAK, CONTINUE, FALL, RAISE, RETURN, Rounds
 from .patterns import Patterns
 from .syntax import changed_in, grown_in, jumps_out
 
@@ -23,6 +23,11 @@ if TYPE_CHECKING:
 def rounds_of(element: Value) -> int | None:
     """How often the body runs for what a loop goes through."""
     return element.atom.facts.get("rounds") if isinstance(element, Obj) else None
+
+
+def stands_for_rounds(element: Value) -> bool:
+    """Is this the index of a loop over a range, of which one round is run for all?"""
+    return isinstance(element, Obj) and element.atom.origin == "range" and rounds_of(element) != 1
 
 
 class Loops(Patterns):
@@ -53,15 +58,15 @@ class Loops(Patterns):
 
         def visit() -> int:
             self.assign(node.target, element)
-            with self.repeated(None if jumps_out(node) else rounds_of(element)):
+            with self.repeated(None if jumps_out(node) else rounds_of(element), many=stands_for_rounds(element)):
                 return self.exec_block(node.body)
 
         return self.either_way(guard.formula, visit, [], jumps_out(node))
 
     @contextmanager
-    def repeated(self: Interpreter, rounds: int | None) -> Iterator[None]:
+    def repeated(self: Interpreter, rounds: int | None, *, many: bool) -> Iterator[None]:
         """One round stands for so many; None where that is not known."""
-        self.rounds.append((self.frame.id, rounds, Atom.made))
+        self.rounds.append(Rounds(self.frame.id, rounds, many, Atom.made, self.fresh()))
         try:
             yield
         finally:
@@ -69,10 +74,15 @@ class Loops(Patterns):
 
     def made_often(self: Interpreter, value: Value, born: int | None = None) -> None:
         """An object that a round of a loop makes and keeps is one of as many as there are rounds."""
-        frame, rounds, began = self.rounds[-1] if self.rounds else (0, None, 0)
-        if rounds is not None and frame == self.frame.id and isinstance(value, Obj) and value.parent is None:
-            if value.atom.id > (began if born is None else born):
-                value.atom.facts.setdefault("times", rounds)
+        now = self.rounds[-1] if self.rounds else None
+        if now is None or now.number is None or now.frame != self.frame.id:
+            return
+        if isinstance(value, Obj) and value.parent is None and value.atom.id > (now.atoms if born is None else born):
+            value.atom.facts.setdefault("times", now.number)
+
+    def filled_in_rounds(self: Interpreter, held: ListV) -> bool:
+        """Is a list filled by a round that stands for others? Then it gets more than is seen."""
+        return any(now.many and held.id < now.made for now in self.rounds)
 
     def leave_loop(self: Interpreter, start: Guard, ended: int = BREAK | CONTINUE) -> None:
         """Behind a loop only returns out of it stay exclusive; its breaks were its own."""
@@ -91,7 +101,8 @@ class Loops(Patterns):
         if self.about_rank(formula):
             self.guard = start.add(formula) or start
         self.loops += 1
-        flow = self.exec_block(node.body)
+        with self.repeated(None, many=True):
+            flow = self.exec_block(node.body)
         self.loops -= 1
         self.leave_loop(start)
         if isinstance(node.test, nodes.Const) and not flow & BREAK:

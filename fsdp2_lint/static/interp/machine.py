@@ -65,6 +65,17 @@ class Handled:
     may_stop: bool
 
 
+@dataclass(frozen=True, slots=True)
+class Rounds:
+    """One round of a loop that runs: in which activation, for how many it stands, what there was before it."""
+
+    frame: int
+    number: int | None  # None: not known
+    many: bool  # whether it stands for others, rather than for one element that is known
+    atoms: int
+    made: int
+
+
 class Machine:
     """State of one entry's interpretation."""
 
@@ -91,6 +102,7 @@ class Machine:
         self.patched: set[str] = set()  # attributes of classes and of other packages that were set
         self.built: set[str] = set()  # classes, by name
         self.fork_kinds: dict[int, int] = {}
+        self.tries: set[int] = set()  # forks between a ``try`` and its handlers
         self.rank_sites: dict[Formula, Moment] = {}  # where a condition on the rank was asked
         self.stops = (
             0  # how often something ran that may have ended the program: a raise, an exit, code that is not seen
@@ -99,7 +111,7 @@ class Machine:
         self.handled: dict[nodes.ExceptHandler, Handled] = {}
         self.context = 0
         self.loops = 0  # how deep in loops, over all active calls
-        self.rounds: list[tuple[int, int | None, int]] = []  # of loops: whose, how many, the last atom before
+        self.rounds: list[Rounds] = []  # of loops that run, outermost first
         self._counter = 0
 
     def fresh(self: Interpreter) -> int:

@@ -191,6 +191,7 @@ class Statements(Targets):
     def attempt(self: Interpreter, body: list[nodes.NodeNG], handlers: list[nodes.ExceptHandler]) -> int:
         """The body, or one of its handlers, which know something of what the body asked before it failed."""
         number, arm_of = self.fork()
+        self.tries.add(number)
         before = len(self.asked_of_dtensors)
 
         def arms() -> Iterator[tuple[Guard, Body]]:

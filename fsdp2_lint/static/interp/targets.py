@@ -27,10 +27,17 @@ class Targets(Havoc):
         else:
             self.store.put((frame.id, name), self.begun(name, value), local=True)
 
-    def begun(self: Interpreter, name: str, value: Value) -> Value:
-        """The number that a counter begins with is not what it stays: nobody knows how often its code runs."""
-        counts = isinstance(value, Const) and isinstance(value.value, (int, float))
-        return unknown(name) if counts and name in counters(self.frame.module) else value
+    def begun(self: Interpreter, name: str, value: Value, owner: Obj | None = None) -> Value:
+        """The number that a counter begins with is not what it stays: nobody knows how often its code runs.
+
+        What counts it stands in this file or, for an attribute, in that of its object's class.
+        """
+        if not (isinstance(value, Const) and isinstance(value.value, (int, float))):
+            return value
+        cls = self.class_of(owner) if owner is not None else None
+        classes = [base for base in self.mro(cls) if isinstance(base, ClassV)] if cls is not None else []
+        files = [self.frame.module, *(base.module for base in classes)]
+        return unknown(name) if any(name in counters(file) for file in files) else value
 
     def outer_names(self: Interpreter, frame: Any) -> set[str]:
         """Names that a function declares ``global``."""
@@ -119,7 +126,7 @@ class Targets(Havoc):
             return
         self.attached(owner, name, value, node)
         if not self.own_tensor(owner, name):
-            self.store.put((owner, name), self.begun(f".{name}", value))
+            self.store.put((owner, name), self.begun(f".{name}", value, owner))
 
     def set_item(self: Interpreter, container: Value, key: Value, value: Value, node: nodes.NodeNG) -> None:
         for guard, leaf in self.alternatives(container):
@@ -150,8 +157,12 @@ class Targets(Havoc):
                 self.stored_item(leaf, key, value, node)
             elif isinstance(leaf, ModRef) and isinstance(key, Const):
                 self.patch(leaf, str(key.value), value, node, guard)
-            elif isinstance(leaf, (ModRef, Ext)):
-                self.keep("what keeps an item", value, node)
+            elif leaf == Ext("os.environ") and isinstance(key, Const):
+                self.store.put((leaf, str(key.value)), value)
+            elif isinstance(leaf, Ext) and not self.harmless(leaf.qname):
+                self.keep(leaf.qname, value, node)
+            elif isinstance(leaf, ModRef):
+                self.keep("a global of a computed name", value, node)
             elif isinstance(leaf, ParamV):
                 self.overwritten(leaf, node)
 

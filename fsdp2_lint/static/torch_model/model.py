@@ -172,7 +172,7 @@ class TorchModel(Objects):
             for _, item in self.listing(held).items:
                 self.behind_hooks(obj, lambda item=item: self.call(item, call))
         elif not module:
-            if not self.harmless_object(obj) or self.has_effects(obj, call):
+            if not self.harmless_object(obj) or self.has_effects(obj, call) or obj.atom.kind == "configuration":
                 self.opened(describe(obj), self.handed_over(call), receiver=obj)
             elif not is_listed(obj.atom.origin):
                 self.unfollowed[describe(obj), call.node] = None  # such as what vars() gave, by a computed name

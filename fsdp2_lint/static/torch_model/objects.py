@@ -151,7 +151,7 @@ class Objects(Escapes):
         return unknown("a part of a value")
 
     def environment(self: Interpreter, key: Value) -> Value:
-        return rank.environment(key)
+        return rank.environment(self, key)
 
     def external_is_module(self: Interpreter, qname: str) -> bool | None:
         return module_tree.external_is_module(qname)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ..values import NONE, Atom, Computed, Cond, Const, ParamV, Rank, StateTensor, Text, Value, unknown
+from ..values import NONE, Atom, Computed, Cond, Const, Ext, ParamV, Rank, StateTensor, Text, Value, unknown
 from . import dtensors
 from .tables import external
 
@@ -23,11 +23,17 @@ ENVIRONMENT: dict[str, Value] = {
 INITIALISED = ("truth", "a process group exists")
 
 
-def environment(key: Value) -> Value:
-    """``os.environ[key]``: a rank, or a setting that is the same for all ranks."""
-    if isinstance(key, Const) and isinstance(key.value, str):
-        return ENVIRONMENT.get(key.value) or _setting(key.value)
-    return unknown("an environment variable")
+def environment(machine: Interpreter, key: Value) -> Value:
+    """``os.environ[key]``: a rank, what the program put there, or a setting that is the same for all ranks."""
+    if not (isinstance(key, Const) and isinstance(key.value, str)):
+        return unknown("an environment variable")
+    stored = machine.store.get((Ext("os.environ"), key.value))
+    if stored is not None:
+        machine.reads += 1
+        return stored if key.value not in ENVIRONMENT else ENVIRONMENT[key.value]
+    if key.value not in machine.settings:
+        machine.settings[key.value] = ENVIRONMENT.get(key.value) or _setting(key.value)
+    return machine.settings[key.value]
 
 
 def _setting(name: str) -> Value:
@@ -36,9 +42,9 @@ def _setting(name: str) -> Value:
     return atom.root
 
 
-@external("os.getenv", "os.environ.get")
+@external("os.getenv", "os.environ.get", "os.environ.setdefault")
 def getenv(machine: Interpreter, call: Call) -> Value:
-    return environment(call.arg(0, "key") or NONE)
+    return environment(machine, call.arg(0, "key") or NONE)
 
 
 @external("torch.distributed.get_rank", "torch.distributed.get_node_local_rank", "torch.cuda.current_device")

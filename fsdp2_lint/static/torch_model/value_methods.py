@@ -98,7 +98,7 @@ def list_method(machine: Interpreter, leaf: ListV | TupleV, name: str, call: Cal
         held = machine.items(leaf)
         if name in ("append", "add", "appendleft") and call.args:
             machine.made_often(call.args[0])
-            exact = held.exact and not _stands_for_many(machine, call.args[0])
+            exact = held.exact and not _stands_for_many(machine, call.args[0]) and not machine.filled_in_rounds(leaf)
             machine.store.put(leaf.id, Items((*held.items, (TOP, call.args[0])), exact, held.open_why))
             return NONE
         if name == "insert" and len(call.args) > 1:
@@ -218,6 +218,8 @@ def text_method(machine: Interpreter, leaf: Value, name: str, call: Call) -> Val
             except (TypeError, ValueError):
                 return unknown(name)
             return machine.new_list([Const(part) for part in made]) if isinstance(made, list) else Const(made)
+    if name in ("split", "rsplit") and isinstance(leaf, Text) and "{}" in leaf.hint:
+        return text_parts(machine, leaf, call)
     if name == "format":
         return machine.text([leaf, *call.all])
     if name == "join" and call.args:
@@ -225,6 +227,15 @@ def text_method(machine: Interpreter, leaf: Value, name: str, call: Call) -> Val
     if name in ("lower", "upper", "strip", "replace"):
         return Text(machine.per_rank(leaf))
     return unknown(f"{name}()")
+
+
+def text_parts(machine: Interpreter, leaf: Text, call: Call) -> Value:
+    """``f"layers.{i}".split(".")``: what is written is known, what is put in is some text without the separator."""
+    mark = call.args[0].value if len(call.args) == 1 and isinstance(call.args[0], Const) else None
+    if not isinstance(mark, str) or not mark or leaf.hint.count(mark) == 0:
+        return unknown("split()")
+    parts = leaf.hint.split(mark)
+    return machine.new_list([Text(leaf.per_rank, part) if "{}" in part else Const(part) for part in parts])
 
 
 @external(
