@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+import json
 import os
 import subprocess
 import sys
@@ -21,6 +22,7 @@ from tests.pages import harness
 from tests.static.program import limited, script
 
 ROOT = "/program"
+FACTS = ("code", "message", "severity", "filename", "location", "related", "fingerprint")
 REPOSITORY = Path(__file__).parents[2]
 IDLE = "from torch.distributed.fsdp import fully_shard\n\n" + "".join(f"x{at} = {at}\n" for at in range(400))
 BUSY = script("""\
@@ -130,4 +132,6 @@ def test_hash_seed_order_and_working_folder(tmp_path: Path) -> None:
         assert told(tmp_path, *names, seed=seed) == first
     assert told(tmp_path, *reversed(names)) == first
 
-    assert told(tmp_path, *(f"../{name}" for name in names), at="below") == first
+    elsewhere = json.loads(told(tmp_path, *(f"../{name}" for name in names), at="below"))
+    for here, there in zip(json.loads(first), elsewhere, strict=True):  # what to do next is told as paths from here
+        assert {key: here[key] for key in FACTS} == {key: there[key] for key in FACTS}

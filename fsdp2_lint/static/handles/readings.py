@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...vocab.answers import Answer, No, Unknown, unknown, yes
-from ...vocab.finding import Place
+from ...vocab.finding import Place, Site
 from ..formulas import atoms
 from ..relations import Relation
 from ..torch_model.dtensors import PLACEMENTS
@@ -24,7 +24,7 @@ class StaticReading:
     def name(self) -> str:
         return str(self.step["by"])
 
-    def partial(self) -> Answer[str]:
+    def partial(self) -> Answer[tuple[str, Site | None]]:
         value: Computed = self.step["value"]
         sharded = self._sharding()
         if sharded is None:
@@ -32,7 +32,7 @@ class StaticReading:
         assert self.step.subject is not None
         if why := self.program.managed(self.step.subject) or self._checked(value):
             return unknown(why)
-        return yes(PLACEMENTS[value.how])
+        return yes((PLACEMENTS[value.how], value.at))
 
     def clipped(self) -> Answer[Place]:
         return (

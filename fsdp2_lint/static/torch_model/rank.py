@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from ...vocab.finding import Site
 from ..values import NONE, Atom, Computed, Cond, Const, ParamV, Rank, StateTensor, Text, Value, unknown
 from . import dtensors
 from .tables import external
@@ -23,10 +25,11 @@ ENVIRONMENT: dict[str, Value] = {
 INITIALISED = ("truth", "a process group exists")
 
 
-def environment(key: Value) -> Value:
+def environment(key: Value, at: Site) -> Value:
     """``os.environ[key]``: a rank, or a setting that is the same for all ranks."""
     if isinstance(key, Const) and isinstance(key.value, str):
-        return ENVIRONMENT.get(key.value) or _setting(key.value)
+        found = ENVIRONMENT.get(key.value) or _setting(key.value)
+        return replace(found, at=at) if isinstance(found, Rank) else found
     return unknown("an environment variable")
 
 
@@ -38,7 +41,7 @@ def _setting(name: str) -> Value:
 
 @external("os.getenv", "os.environ.get")
 def getenv(machine: Interpreter, call: Call) -> Value:
-    return environment(call.arg(0, "key") or NONE)
+    return environment(call.arg(0, "key") or NONE, machine.site(call.node))
 
 
 @external("torch.distributed.get_rank", "torch.distributed.get_node_local_rank", "torch.cuda.current_device")
@@ -47,7 +50,7 @@ def get_rank(machine: Interpreter, call: Call) -> Value:
     if not name.endswith("get_rank"):
         return LOCAL
     group = call.arg(0, "group")
-    return GLOBAL if group in (None, NONE) else Rank("group")
+    return Rank("global" if group in (None, NONE) else "group", machine.site(call.node))
 
 
 @external(
