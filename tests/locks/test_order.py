@@ -70,7 +70,7 @@ def said(result: Result, folder: str = "mine") -> tuple[list[Finding], list[obje
     return sorted(findings, key=repr), sorted(models, key=repr)
 
 
-@pytest.mark.parametrize("name", programs())
+@pytest.mark.parametrize("name", some(4))
 def test_other_programs_beside_it_and_the_order_of_files(name: str) -> None:
     mine = inside(programs()[name])
     alone = said(analyse(mine))
@@ -87,7 +87,7 @@ def test_heavy_programs_beside_it(name: str) -> None:
     assert len(beside.out_of_budget) == 4, "or they are not heavy"
 
 
-@pytest.mark.parametrize("name", some(12))
+@pytest.mark.parametrize("name", some(10))
 def test_the_clock_decides_nothing(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     mine = inside(programs()[name])
     quiet = analyse(mine)
