@@ -209,7 +209,7 @@ def _run_engine(report: Report, found: Discovered, asked: Asked, progress: Calla
         (finding.with_sites(report.sources.in_characters) for finding in result.findings), report.base, report.sources
     )
     # Imports lead out of the files that were given: what lies wholly elsewhere was not asked for.
-    sort_in(finding for finding in named if any(site.path in asked_for for site in finding.sites))
+    sort_in(finding for finding in named if any(site.path in asked_for for site in (*finding.sites, *finding.also)))
     report.models = [_told_in_cells(model, report.sources) for model in result.models if model.site.path in asked_for]
     report.seen = result.seen
     report.traces = list(result.traces)

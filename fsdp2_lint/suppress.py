@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from fsdp2_lint.source import Sources
 
 if TYPE_CHECKING:
-    from fsdp2_lint.vocab.finding import Finding
+    from fsdp2_lint.vocab.finding import Finding, Site
 
 _CODES = r"[A-Za-z]+[0-9]+(?:[,\s]+[A-Za-z]+[0-9]+)*"
 # A colon that no code follows is a mistake, and a mistake must not silence everything.
@@ -129,13 +129,18 @@ class Comments:
         return self._by_file[path]
 
     def silence(self, finding: Finding) -> bool:
-        silent = False
-        for number, site in enumerate(finding.sites):
-            for suppression in self.of(site.path):
-                if suppression.silences(finding.code, site.row, primary=not number):
-                    self.used.setdefault((site.path, suppression.comment), set()).add(finding.code)
-                    silent = True
-        return silent
+        """Does a comment keep it from being told? One at another place of the same cause is of use, but not enough."""
+        story = [site for site in finding.sites if site not in finding.also]
+        silent = [self._covers(finding.code, site, primary=not number) for number, site in enumerate(story)]
+        for site in finding.also:
+            self._covers(finding.code, site, primary=True)
+        return any(silent)
+
+    def _covers(self, code: str, site: Site, *, primary: bool) -> bool:
+        found = [each for each in self.of(site.path) if each.silences(code, site.row, primary=primary)]
+        for suppression in found:
+            self.used.setdefault((site.path, suppression.comment), set()).add(code)
+        return bool(found)
 
 
 def partition(findings: Iterable[Finding], sources: Sources) -> tuple[list[Finding], list[Finding]]:

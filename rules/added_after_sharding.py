@@ -27,4 +27,5 @@ class AddedAfterSharding(Rule):
                 (attached, f"{name} is attached here and belongs to no group"),
                 f"{name} is attached after fully_shard: it is not sharded, and its gradients are not reduced",
                 blame="late",
+                cause="early",
             )

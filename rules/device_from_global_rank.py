@@ -18,9 +18,11 @@ class DeviceFromGlobalRank(Rule):
 
     def selected(self, event: DeviceSelected) -> Iterator[Outcome]:
         yield JUDGED
-        if event.device.from_global_rank():
+        from_rank = event.device.from_global_rank()
+        if from_rank:
             yield self.found(
                 event.when,
                 "the device index is the global rank: on the second node there is no such GPU",
                 "this index counts the ranks of all nodes",
+                cause=from_rank.what,
             )

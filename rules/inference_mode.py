@@ -29,4 +29,5 @@ class InferenceMode(Rule):
                 "this forward gathers parameters",
                 (event.entered, "inference mode begins here"),
                 (next(iter(units)), "the model is sharded here"),
+                cause=event.entered,
             )

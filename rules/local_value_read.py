@@ -26,11 +26,13 @@ class LocalValueRead(Rule):
         yield JUDGED
         partial = event.reading.partial()
         if partial:
+            placement, computed = partial.what
             sharding = event.reading.sharding()
             because = [(sharding.what.when, sharding.what.words)] if sharding.surely else []
             yield self.found(
                 event.when,
-                f"{event.reading.name} reads this rank's part of a {partial.what} DTensor: ranks get different numbers",
+                f"{event.reading.name} reads this rank's part of a {placement} DTensor: ranks get different numbers",
                 "the parts of the other ranks are missing",
                 *because,
+                cause=computed,
             )

@@ -31,4 +31,5 @@ class ParentBeforeChild(Rule):
                 (event.when, f"{event.unit.label} is sharded here, too late"),
                 f"{event.unit.label} is sharded after the module that contains it",
                 blame="late",
+                cause="early",
             )

@@ -30,6 +30,7 @@ class RankDependentForward(Rule):
                 "which hangs or mixes their weights",
                 "some ranks skip this call",
                 (differs.what.when, "this decides it, and differs from rank to rank"),
+                cause=differs.what.when,
             )
 
     def compare(self, facts: Facts) -> Iterator[Outcome]:

@@ -40,6 +40,7 @@ class RankDependentInit(Rule):
                 label,
                 (seeded.what.when, seeded.what.words),
                 severity=None if replicas else Severity.WARNING,
+                cause=seeded.what.when,
             )
 
     def compare(self, facts: Facts) -> Iterator[Outcome]:

@@ -31,7 +31,7 @@ class RankGuardedCollective(Rule):
         label = "all ranks must take part in this"
         if isinstance(asked, Moment):
             yield self.found_order(
-                (event.when, label), (asked, "the other ranks turn away here"), message, blame="early"
+                (event.when, label), (asked, "the other ranks turn away here"), message, blame="early", cause=asked
             )
         else:
             yield self.found(event.when, message, label)

@@ -27,6 +27,7 @@ class SameDataOnEveryRank(Rule):
                 "all ranks train on the same batches: the job does the work of one rank",
                 "this forward gets the same input on every rank",
                 (source.what.when, source.what.words),
+                cause=source.what.when,
             )
 
     def compare(self, facts: Facts) -> Iterator[Outcome]:

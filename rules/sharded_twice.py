@@ -25,4 +25,5 @@ class ShardedTwice(Rule):
                 (event.when, "and here again"),
                 f"{event.unit.label} is sharded twice: fully_shard raises an AssertionError",
                 blame="late",
+                cause="early",
             )

@@ -26,4 +26,5 @@ class SpentParameterIterator(Rule):
                 "nothing is left in the generator here",
                 (spent.what.when, spent.what.words),
                 fix=spent.what.fix,
+                cause=spent.what.when,
             )

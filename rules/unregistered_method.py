@@ -29,4 +29,5 @@ class UnregisteredMethod(Rule):
                 f"{event.model.label}.{event.method}() uses sharded parameters, and nothing gathers them",
                 "this method is not registered with FSDP2",
                 (sharded.what, "the module is sharded here"),
+                cause=(sharded.what, event.method),
             )

@@ -23,11 +23,12 @@ class WrongPolicyObject(Rule):
         wrong = event.policies.wrong_policies()
         if not wrong:
             return
-        for keyword, given in wrong:
+        for keyword, given, made in wrong:
             harmless = keyword == "offload_policy" and given in MEANT_AS_OFF
             yield self.found(
                 event.when,
                 f"{keyword} is {given}, which is no policy of FSDP2: it is ignored, or fails later",
                 "the policy is passed here",
                 severity=Severity.INFO if harmless else None,
+                cause=made,
             )

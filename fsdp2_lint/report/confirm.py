@@ -29,7 +29,8 @@ def confirm(findings: Sequence[Finding], job: JobReport) -> list[Finding]:
     violated = {finding.code for finding in job.findings}
     told = []
     for finding in findings:
-        if (same := seen.pop(finding.key, None)) is not None:
+        met = [seen.pop((finding.code, at.path, at.row), None) for at in (finding.primary.site, *finding.also)]
+        if (same := next(filter(None, met), None)) is not None:
             told.append(replace(finding, observed=same.observed, standing=CONFIRMED))
         elif finding.code in upheld - violated:
             told.append(replace(finding, standing=f"{NOT_REPRODUCED} ({_extent(job)})"))

@@ -47,6 +47,16 @@ class Budget:
     part_unsharded: int = _limit(
         20_000, "steps", "likewise, for what speaks of sharding in its own code", "the rest is not seen"
     )
+    near: int = _limit(
+        12,
+        "programs",
+        "that share sharding code, nearest first by calls: scripts, and parts; most is found in them",
+        "the others get the two lines below",
+    )
+    far_steps: int = _limit(
+        60_000, "steps", "for a script or a part that is not among the nearest", "the rest is not seen"
+    )
+    far_unsharded: int = _limit(6_000, "steps", "likewise, while it has sharded nothing", "the rest is not seen")
     method_steps: int = _limit(
         50_000, "steps", "one method of a class that nobody builds", "the method is not seen; the others are"
     )
@@ -143,13 +153,15 @@ class Budget:
     file_bytes: int = _limit(4_000_000, "bytes", "of one Python file", "the file is named and not checked")
     pins_bytes: int = _limit(200_000, "bytes", "of a file that may pin torch", "what follows pins nothing")
 
-    def steps(self, kind: str) -> int:
-        """For a program of this kind."""
-        return self.script_steps if kind == "script" else self.part_steps
+    def steps(self, kind: str, *, near: bool = True) -> int:
+        """For a program of this kind; ``near``: few that share its sharding code come before it."""
+        whole = self.script_steps if kind == "script" else self.part_steps
+        return whole if near else min(whole, self.far_steps)
 
-    def unsharded(self, kind: str) -> int:
+    def unsharded(self, kind: str, *, near: bool = True) -> int:
         """Likewise, while it has sharded nothing."""
-        return min(self.script_unsharded if kind == "script" else self.part_unsharded, self.steps(kind))
+        first = self.script_unsharded if kind == "script" else self.part_unsharded
+        return min(first if near else self.far_unsharded, self.steps(kind, near=near))
 
 
 def markdown() -> str:

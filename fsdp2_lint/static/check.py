@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
+from ..vocab.causes import one_for_each_cause
 from ..vocab.finding import Finding, Label, Seen, Site
 from ..vocab.overlaps import Programs, without_consequences
 from ..vocab.rule import Court, ModelKey, Rule, Verdict
@@ -127,7 +128,8 @@ def _check(result: Result, project: Project, driver: Driver, rules: Sequence[Rul
     torch = rules[0].target if rules else None
     sight = Sight(court.verdicts.values(), driver.extents, project.unreadable, project.ast, torch)
     result.seen = list(sight.found.values())
-    result.findings = [replace(each, about=sight.about(each)) for each in _findings(court, driver.found_in)]
+    found = _findings(court, driver.found_in)
+    result.findings = one_for_each_cause(replace(each, about=sight.about(each)) for each in found)
     result.models = _models(court, {rule.code: rule.witnesses for rule in rules})
     result.problems = [Problem(each.path, each.row, each.column, each.reason) for each in project.unreadable.values()]
     result.out_of_budget, result.notes = driver.out_of_budget, driver.notes

@@ -70,11 +70,20 @@ def importers_of(project: Project, seeds: list[str]) -> list[str]:
         if path not in project.unreadable:
             for target in imports_of(project, path, project.data(path)):
                 project.imported_by.setdefault(target, []).append(path)
+    return _above(project, seeds)
+
+
+def importers_of_one(project: Project, seed: str) -> list[str]:
+    """The same of one file, when all imports are known."""
+    return _above(project, [seed])
+
+
+def _above(project: Project, files: list[str]) -> list[str]:
     found: dict[str, None] = {}
-    queue = list(seeds)
+    queue = list(files)
     while queue:
         for importer in project.imported_by.get(queue.pop(), ()):
-            if importer not in found and importer not in seeds:
+            if importer not in found and importer not in files:
                 found[importer] = None
                 queue.append(importer)
     return list(found)

@@ -52,6 +52,7 @@ class Driver:
         self.budget = budget
         self.reached: set[nodes.NodeNG] = set()
         self.programs = 0
+        self.shared: dict[bool, list[set[str]]] = {True: [], False: []}  # of scripts and of parts: see ``is_near``
         self.beyond: list[str] = []  # programs that come after as many as are run
         self.garbage = Garbage()
         self.out_of_budget: list[str] = []
@@ -62,7 +63,7 @@ class Driver:
         self.extents: dict[ProgramKey, Extent] = {}  # how far each program was followed
 
     def run(self) -> None:
-        plan = find_entries(self.project, self.explicit)
+        plan = self.plan = find_entries(self.project, self.explicit)
         self.hear_text(plan)
         self.notes.extend(f"entry-points: {name} was not found" for name in plan.absent)
         for entry in (*plan.stated, *plan.scripts):
@@ -110,7 +111,8 @@ class Driver:
         self.garbage.collect()
         forget()
         clock = Clock()
-        steps, unsharded = self.budget.steps(entry.kind), self.budget.unsharded(entry.kind)
+        near = self.is_near(entry)
+        steps, unsharded = self.budget.steps(entry.kind, near=near), self.budget.unsharded(entry.kind, near=near)
         machine = Interpreter(self.project, max_steps=steps, max_unsharded=unsharded, look=clock.look)
         program = Program(machine, entry.name, partial=entry.kind != "script")
         court = Court(self.rules, program.incomplete)
@@ -118,7 +120,7 @@ class Driver:
         before = len(self.out_of_budget), len(self.broken)
         try:
             self.follow(machine, entry, program)
-            self.reached |= machine.reached
+            self.reached.update(machine.reached)
             self.judge(program, court, clock)
         except (TooBusy, MemoryError) as error:  # how soon that comes depends on the machine: so nothing is said
             self.out_of_budget.append(f"{entry.name}: {error or 'it took more memory than there is'}")
@@ -130,6 +132,14 @@ class Driver:
         calls = Counter([*(who for who, _ in machine.unfollowed), *left_out])
         self.extents[entry.key] = Extent(calls, functions(machine.reached))
         self.garbage.made(machine.steps)
+
+    def is_near(self, entry: Entry) -> bool:
+        """Is it among the first programs of its kind that share its sharding code? All others never count."""
+        shares = self.plan.shares.get(entry.module.path, set())
+        alike = self.shared[entry.kind == "script"]
+        before = sum(1 for other in alike if not shares.isdisjoint(other))
+        alike.append(shares)
+        return before < self.budget.near or entry in self.plan.stated
 
     def follow(self, machine: Interpreter, entry: Entry, program: Program) -> None:
         """Interpret a program as far as its budget goes; what ends it before is in ``program.open_why``."""

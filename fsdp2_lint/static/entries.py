@@ -15,7 +15,17 @@ from astroid import nodes
 
 from ..vocab.rule import ProgramKey
 from .budget import BUDGET
-from .definitions import GENERIC, SEED, Definition, definitions_in, importers_of, inheritance, mentions_seed, reaching
+from .definitions import (
+    GENERIC,
+    SEED,
+    Definition,
+    definitions_in,
+    importers_of,
+    importers_of_one,
+    inheritance,
+    mentions_seed,
+    reaching,
+)
 from .project import Module, Project
 
 
@@ -44,6 +54,7 @@ class Plan:
     sharding: list[Definition] = field(default_factory=list)
     reaching: list[Definition] = field(default_factory=list)
     subclasses: dict[str, list[tuple[str, str]]] = field(default_factory=dict)  # by name of the base: file and name
+    shares: dict[str, set[str]] = field(default_factory=dict)  # the files with sharding code that each file comes to
     _found: dict[int, Entry | None] = field(default_factory=dict)  # by definition, as is the next
     _called_by: dict[int, list[Definition]] = field(default_factory=dict)
     _not_run: list[Definition | Entry] = field(default_factory=list)
@@ -166,6 +177,9 @@ def find_entries(project: Project, explicit: frozenset[str]) -> Plan:
     if not plan.seeds:
         return plan
     importers = importers_of(project, plan.seeds)
+    for seed in plan.seeds:
+        for path in (seed, *importers_of_one(project, seed)):
+            plan.shares.setdefault(path, set()).add(seed)
     project.relevant = {*plan.seeds, *importers}
     definitions = [each for path in [*plan.seeds, *importers] for each in definitions_in(project, path)]
     plan.sharding = [each for each in definitions if SEED in each.mentions]

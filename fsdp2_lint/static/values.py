@@ -9,7 +9,7 @@ to be a model on the day someone shards it.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from .budget import BUDGET
@@ -19,7 +19,7 @@ from .guards import Guard
 if TYPE_CHECKING:
     from astroid import nodes
 
-    from ..vocab.finding import Moment
+    from ..vocab.finding import Moment, Site
     from .project import Module
 
 EACH = "[*]"  # every element of a collection, one after the other
@@ -101,9 +101,13 @@ class Const:
 
 @dataclass(frozen=True, slots=True)
 class Rank:
-    """A rank's number. ``kind``: "global", "local", "node" or "group" (a mesh's or sub-group's)."""
+    """A rank's number. ``kind``: "global", "local", "node" or "group" (a mesh's or sub-group's).
+
+    ``at`` is where it is read, for the words of a finding: it is the same number wherever it is.
+    """
 
     kind: str
+    at: Site | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,6 +232,7 @@ class Computed:
 
     of: ParamV
     how: str
+    at: Site | None = field(default=None, compare=False)  # where it was computed
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
@@ -136,6 +136,8 @@ class Finding:
     standing: str = ""  # what a job says to a finding from the source, such as "confirmed at run time"
     fingerprint: str = ""  # the same where only lines moved; see fsdp2_lint.fingerprints
     about: tuple[Seen, ...] = field(default=(), compare=False, repr=False)
+    cause: Hashable | None = None  # what one edit would mend; those that share it become one, see ``causes``
+    also: tuple[Site, ...] = ()  # the other places of the same cause, also those that are not shown
 
     def __post_init__(self) -> None:
         if not isinstance(self.primary, Label) or not self.primary.site.path:
@@ -159,6 +161,7 @@ class Finding:
             primary=replace(self.primary, site=change(self.primary.site)),
             related=tuple(replace(label, site=change(label.site)) for label in self.related),
             fix=fix,
+            also=tuple(map(change, self.also)),
             about=tuple(replace(seen, site=change(seen.site)) for seen in self.about),
         )
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from .answers import Answer, Many
-from .finding import Fix, Moment, Place
+from .finding import Fix, Moment, Place, Site
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,8 +137,8 @@ class Device(Protocol):
     @property
     def name(self) -> str: ...
 
-    def from_global_rank(self) -> Answer[object]:
-        """Is the index the rank in the whole job?"""
+    def from_global_rank(self) -> Answer[Site | None]:
+        """Is the index the rank in the whole job? yes: where that is read, as far as it is known."""
 
     def touched_before(self) -> Answer[tuple[Moment, str]]:
         """Was CUDA used before this selection? yes: (Moment, words) of that use."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from .answers import Answer, Many
-from .finding import Moment, Place
+from .finding import Moment, Place, Site
 from .handles import Model, Process, Unit
 
 
@@ -69,8 +69,8 @@ class Reading(Protocol):
     @property
     def name(self) -> str: ...
 
-    def partial(self) -> Answer[str]:
-        """Is it this rank's part of the value only? yes: the placement, in words."""
+    def partial(self) -> Answer[tuple[str, Site | None]]:
+        """Is it this rank's part of the value only? yes: the placement in words, and where it was computed if known."""
 
     def clipped(self) -> Answer[Place]:
         """Is it the norm that ``clip_grad_norm_`` returned, and nothing more is known of it? yes: Place."""

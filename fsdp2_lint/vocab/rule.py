@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 from types import FunctionType
 from typing import ClassVar, Literal
@@ -76,8 +76,12 @@ class Rule:
         *because: tuple[Moment | Site, str],
         severity: Severity | None = None,
         fix: Fix | None = None,
+        cause: Hashable | None = None,
     ) -> Finding:
-        """A violation at ``at``; ``because`` are the other places of the story."""
+        """A violation at ``at``; ``because`` are the other places of the story.
+
+        ``cause`` is what one edit would mend, wherever it is met: the place that makes the wrong object or decides it.
+        """
         first, *related = story((at, label), *because)
         return Finding(
             code=self.code,
@@ -89,6 +93,7 @@ class Rule:
             related=tuple(related),
             confidence=self.confidence,
             fix=fix,
+            cause=cause,
         )
 
     def found_order(
@@ -99,12 +104,18 @@ class Rule:
         *,
         blame: Literal["early", "late"],
         fix: Fix | None = None,
+        cause: Hashable | Literal["early"] | None = None,
     ) -> Finding:
-        """A fault of order. The primary place is where the two call chains part."""
+        """A fault of order. The primary place is where the two call chains part.
+
+        ``cause`` as in :meth:`found`; "early" is the statement of the early one where the chains part.
+        """
         here, there = part(early[0], late[0])
+        cause = here if cause == "early" else cause
         if blame == "late":
             here, there, early, late = there, here, late, early
-        return self.found(here, message, early[1], (early[0], early[1]), (there, late[1]), (late[0], late[1]), fix=fix)
+        because = (early[0], early[1]), (there, late[1]), (late[0], late[1])
+        return self.found(here, message, early[1], *because, fix=fix, cause=cause)
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,8 +36,11 @@ def test_program(rule: Rule, program: Program, tmp_path: Path) -> None:
     job = run_program(tmp_path / "train.py", tmp_path / "report", ranks=ranks, stall_after=patience)
     if any("ModuleNotFoundError" in crash.error for crash in job.report.crashes):
         pytest.skip("needs a library that the tests do not install")
-    expected = {mark for mark in marks(program.files) if mark.kind != "related" and "R" in RULES[mark.code].witnesses}
-    assert _places(job.marks(tmp_path)) == _places(expected), job.output()
+    marked = {mark for mark in marks(program.files) if "R" in RULES[mark.code].witnesses}
+    expected = _places({mark for mark in marked if mark.kind != "related"})
+    # A job does not know that one cause is met at several places: it may tell of each of them.
+    found = _places(job.marks(tmp_path))
+    assert expected <= found <= _places(marked), job.output()
     assert job.report.sharded
 
 

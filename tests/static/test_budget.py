@@ -35,7 +35,7 @@ def test_figures_elsewhere_in_the_documentation() -> None:
 def test_each_line_is_used() -> None:
     """Each limit is asked for somewhere, and no other module has limits of its own."""
     sources = {path: path.read_text(encoding="utf-8") for path in (REPOSITORY / "fsdp2_lint/static").rglob("*.py")}
-    used = {name for text in sources.values() for name in re.findall(r"\b(?:BUDGET|self|budget)\.(\w+)", text)}
+    used = {name for text in sources.values() for name in re.findall(r"\b(?:BUDGET|self|budget)\.(?=(\w+))", text)}
     assert set(Budget.__dataclass_fields__) <= used
     for path, text in sources.items():
         assert not re.search(r"^_?MAX_\w+ = [\d_]+$", text, re.MULTILINE), path
@@ -111,3 +111,13 @@ def test_a_loop_with_more_rounds_than_are_followed() -> None:
         cut = analyse(text)
     assert "FSDP304" not in cut.codes
     assert any("a loop of more than 2 rounds" in reason for reason in cut.reasons("FSDP304"))
+
+
+def test_of_many_programs_that_share_their_sharding_code_the_first_get_more() -> None:
+    lib = script("print('nothing')", "def wrap_it(model):\n    fully_shard(model)\n").replace("main()\n", "pass\n")
+    run = "from {lib} import Net, wrap_it\n" + "x = 1\n" * 60 + "wrap_it(Net())\n"
+    files = {"lib.py": lib, **{f"run{number}.py": run.format(lib="lib") for number in range(4)}}
+    others = {"other.py": lib, "zrun.py": run.format(lib="other")}
+    with limited(near=2, far_unsharded=50):
+        cut = analyse({**files, **others}).result.out_of_budget
+    assert [line.partition(":")[0] for line in cut] == [f"{ROOT}/run2.py", f"{ROOT}/run3.py"], "zrun.py shares nothing"

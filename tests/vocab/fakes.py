@@ -76,7 +76,9 @@ PROOFS: dict[str, st.SearchStrategy[Any]] = {
     "made": MOMENTS,
     "tied_elsewhere": st.tuples(st.just("head.weight"), MOMENTS),
     "ignored_names": st.just("embed.weight"),
-    "wrong_policies": st.sampled_from([("mp_policy", "the class X"), ("offload_policy", "None")]),
+    "wrong_policies": st.sampled_from(
+        [("mp_policy", "the class X", Site("train.py", 1)), ("offload_policy", "None", None)]
+    ),
     "mixed_dtypes": st.just("bfloat16 (norm.weight) and float32 (up.weight)"),
     "left_gathered": st.just("it is gathered still"),
     "uninitialised": st.tuples(MOMENTS, st.just(["embed.weight"])),
@@ -98,7 +100,7 @@ PROOFS: dict[str, st.SearchStrategy[Any]] = {
     ),
     "receives_nothing": st.just("an empty dict"),
     "launch_mismatch": st.just("rank 0 of 2, and rank 0 of 1"),
-    "partial": st.just("Partial(sum)"),
+    "partial": st.tuples(st.just("Partial(sum)"), st.none() | MOMENTS.map(lambda moment: moment.at)),
 }
 Assignment = dict[str, Any]
 
@@ -262,7 +264,7 @@ FIXED: dict[str, Any] = {
     "excluded_ranks": (EARLY, "rank == 0"),
     "tied_elsewhere": ("head.weight", EARLY),
     "ignored_names": "embed.weight",
-    "wrong_policies": ("mp_policy", "the class X"),
+    "wrong_policies": ("mp_policy", "the class X", EARLY.at),
     "mixed_dtypes": "bfloat16 and float32",
     "left_gathered": "it is gathered still",
     **dict.fromkeys(["uninitialised", "unrestored_buffers", "without_optimizer"], (EARLY, ["embed.weight"])),
@@ -274,7 +276,7 @@ FIXED: dict[str, Any] = {
     "spent": Spent(EARLY, "what happens there"),
     "strange_keywords": StrangeKeyword(EARLY, "optimizer"),
     "launch_mismatch": "rank 0 of 2, and rank 0 of 1",
-    "partial": "Partial(sum)",
+    "partial": ("Partial(sum)", EARLY.at),
 }
 # Proofs that a rule weighs: here one that is no fault.
 FURTHER: dict[str, list[Any]] = {"memory": [Memory(EARLY, 2**30, 2**29, 2, "layers.0", 2**20, 2**30)]}

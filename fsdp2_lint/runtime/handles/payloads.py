@@ -14,7 +14,7 @@ from torch import nn
 from torch.optim import Optimizer
 
 from ...vocab.answers import Answer, Many, many, unknown, yes
-from ...vocab.finding import Moment, Place
+from ...vocab.finding import Moment, Place, Site
 from .. import adapter
 from ..closure import looked
 
@@ -134,9 +134,9 @@ class RuntimeReading:
     tensor: Any
     name: str
 
-    def partial(self) -> Answer[str]:
+    def partial(self) -> Answer[tuple[str, Site | None]]:
         placements = [each for each in self.tensor.placements if each.is_partial()]
-        return yes(str(placements[0])) if placements else looked("the tensor is whole on each rank")
+        return yes((str(placements[0]), None)) if placements else looked("the tensor is whole on each rank")
 
     def clipped(self) -> Answer[Place]:
         return looked("its placement says all")  # its placement says all

@@ -9,7 +9,7 @@ import torch
 import torch.distributed as dist
 
 from ...vocab.answers import Answer, unknown, yes
-from ...vocab.finding import Moment
+from ...vocab.finding import Moment, Site
 from ..closure import looked
 
 
@@ -36,11 +36,11 @@ class RuntimeDevice:
     index: int | None
     name: str
 
-    def from_global_rank(self) -> Answer[object]:
+    def from_global_rank(self) -> Answer[Site | None]:
         rank, local = _number("RANK"), _number("LOCAL_RANK")
         if rank is None or local is None or rank == local:
             return unknown("on the first node the global rank and LOCAL_RANK are the same")
-        return yes(True) if self.index == rank else looked("the device index is not the rank")
+        return yes(None) if self.index == rank else looked("the device index is not the rank")
 
     def touched_before(self) -> Answer[tuple[Moment, str]]:
         if self.use.first is None or self.use.selected is not None or not torch.cuda.is_initialized():

@@ -9,7 +9,7 @@ import torch
 from torch.distributed.fsdp import MixedPrecisionPolicy, OffloadPolicy
 
 from ...vocab.answers import Answer, Many, many, unknown, yes
-from ...vocab.finding import Moment, Place
+from ...vocab.finding import Moment, Place, Site
 from ...vocab.rule import ModelKey
 from .. import adapter
 from ..closure import looked
@@ -84,15 +84,15 @@ class RuntimeUnit:
             else looked("the chunks of its parameters were counted")
         )
 
-    def wrong_policies(self) -> Many[tuple[str, str]]:
+    def wrong_policies(self) -> Many[tuple[str, str, Site | None]]:
         wanted = {"mp_policy": MixedPrecisionPolicy, "offload_policy": OffloadPolicy}
-        wrong = {
-            keyword: _in_words(value)
+        wrong: dict[tuple[str, str, Site | None], None] = {
+            (keyword, _in_words(value), None): None
             for group in self.sharding.groups()
             for keyword, value in group.policies.items()
             if not isinstance(value, wanted[keyword])
         }
-        return many(wrong.items(), looked("the policies of the group were looked at"))
+        return many(wrong, looked("the policies of the group were looked at"))
 
     def reduced_low(self) -> Many[Place]:
         found: dict[Place, None] = {}

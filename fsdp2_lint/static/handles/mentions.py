@@ -62,9 +62,9 @@ def with_callees(program: Program, parts: Nodes) -> list[nodes.NodeNG]:
     known = callables(program)
     found = list(parts)
     for part in found:  # which grows
-        for name in {said(node) for node in part.nodes_of_class((nodes.Name, nodes.Attribute))} & known.keys():
+        for name in sorted({said(node) for node in part.nodes_of_class((nodes.Name, nodes.Attribute))} & known.keys()):
             found += known.pop(name)
-        for name in {f"{said(node.func)}()" for node in part.nodes_of_class(nodes.Call)} & known.keys():
+        for name in sorted({f"{said(node.func)}()" for node in part.nodes_of_class(nodes.Call)} & known.keys()):
             found += known.pop(name)
     return found
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...vocab.answers import Answer, Many, many, unknown
-from ...vocab.finding import Place
+from ...vocab.finding import Place, Site
 from ..choices import options
 from ..guards import Guard
 from ..torch_model.precision import ALL_POLICIES, LOW, POLICIES, dtype_name
@@ -32,8 +32,8 @@ class StaticPolicies(Handle):
             if (path := self.step.guard.join(guard)) is not None:
                 yield path, leaf
 
-    def wrong_policies(self) -> Many[tuple[str, str]]:
-        found: dict[tuple[str, str], None] = {}
+    def wrong_policies(self) -> Many[tuple[str, str, Site | None]]:
+        found: dict[tuple[str, str, Site | None], None] = {}
         why = str(self.step["options_open"])
         for keyword, classes in POLICIES.items():
             for path, leaf in self._given(keyword):
@@ -41,7 +41,7 @@ class StaticPolicies(Handle):
                 if not words or path.blurred or self.program.partial and leaf == NONE:  # perhaps a default
                     why = why or f"what {keyword} is at {self.step.when.at} is not known"
                 elif words != _INSTANCE:
-                    found[keyword, words] = None
+                    found[keyword, words, leaf.atom.site if isinstance(leaf, Obj) else None] = None
         return many(found, self._all_policies(why))
 
     def reduced_low(self) -> Many[Place]:

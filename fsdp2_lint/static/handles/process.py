@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ...vocab.answers import Answer, unknown, yes
-from ...vocab.finding import Moment
+from ...vocab.finding import Moment, Site
 from ..formulas import Formula, atoms, both, either, intern, is_fork, negate
 from ..guards import TOP, Guard
 from ..interp.conditions import mentions_rank
@@ -75,14 +75,14 @@ class StaticDevice:
     def name(self) -> str:
         return str(self.step.detail.get("name", "the device"))
 
-    def from_global_rank(self) -> Answer[object]:
+    def from_global_rank(self) -> Answer[Site | None]:
         index: Value | None = self.step["index"]
         if index is None or self.step.detail.get("told"):
             return self.program.excluded("the device is told in another way")
         found = [leaf for guard, leaf in self.program.machine.alternatives(index) if self.step.guard.compatible(guard)]
-        ranks = [leaf.kind for leaf in found if isinstance(leaf, Rank)]
-        if ranks and len(ranks) == len(found) and set(ranks) == {"global"}:
-            return yes(True)
+        ranks = [leaf for leaf in found if isinstance(leaf, Rank)]
+        if ranks and len(ranks) == len(found) and {leaf.kind for leaf in ranks} == {"global"}:
+            return yes(ranks[0].at)
         if ranks or found and all(isinstance(leaf, Const) for leaf in found):
             return self.program.excluded("the index is not the global rank")
         return unknown("where the device index comes from is not known")

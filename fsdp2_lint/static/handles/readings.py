@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...vocab.answers import Answer, No, Unknown, unknown, yes
-from ...vocab.finding import Place
+from ...vocab.finding import Place, Site
 from ..formulas import atoms
 from ..relations import Relation
 from ..torch_model.attempts import is_dtensor
@@ -26,7 +26,7 @@ class StaticReading:
     def name(self) -> str:
         return str(self.step["by"])
 
-    def partial(self) -> Answer[str]:
+    def partial(self) -> Answer[tuple[str, Site | None]]:
         value: Computed = self.step["value"]
         sharded = self._sharding()
         if sharded is None:
@@ -36,7 +36,7 @@ class StaticReading:
             return self.program.excluded("the program asked, and reads what is no DTensor")
         if why := self.program.managed(self.step.subject) or self._checked(value):
             return unknown(why)
-        return yes(PLACEMENTS[value.how])
+        return yes((PLACEMENTS[value.how], value.at))
 
     def clipped(self) -> Answer[Place]:
         return (

@@ -95,7 +95,7 @@ class Containers(Names):
         if isinstance(leaf, ModRef):
             return self.member(leaf.module, key.value) if isinstance(key, Const) else unknown("a global", kind="opaque")
         if isinstance(leaf, Ext) and leaf.qname == "os.environ":
-            return self.environment(key)
+            return self.environment(key, node)
         if isinstance(leaf, StateDict):
             if leaf.what == "optimizer" and key == Const("param_groups"):
                 return unknown("an optimizer's settings")  # numbers and names, no tensors

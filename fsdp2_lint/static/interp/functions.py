@@ -162,7 +162,7 @@ class Functions(Bounds):
         if func.closure:
             self.closures[frame.id] = func.closure
         bound = self.bind_arguments(func, args, kwargs, receiver, why)
-        self.reached.add(func.node)
+        self.reached[func.node] = None
         if self.frames:
             self.calls.append((self.frame.module, node))
         self.frames.append(frame)

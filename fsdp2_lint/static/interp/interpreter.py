@@ -36,7 +36,7 @@ class Interpreter(TorchModel, Classes):
 
         self.frames.append(Frame(self.fresh(), module, None, TOP))
         self.store.put((module, "__name__"), Const("__main__"))
-        self.reached.add(module.tree)
+        self.reached[module.tree] = None
         self.exec_block(module.tree.body)
         self.frames.pop()
 

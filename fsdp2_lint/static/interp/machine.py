@@ -98,7 +98,7 @@ class Machine:
         self.spent: dict[nodes.NodeNG, int] = {}  # steps in each function, over all its calls and what they call
         self.own: dict[nodes.NodeNG, int] = {}  # likewise, without what they call
         self.look = look  # at the clock: the last resort
-        self.reached: set[nodes.NodeNG] = set()
+        self.reached: dict[nodes.NodeNG, None] = {}  # in order, which a set has not
         self.patched: set[str] = set()  # attributes of classes and of other packages that were set
         self.built: set[str] = set()  # classes, by name
         self.fork_kinds: dict[int, int] = {}

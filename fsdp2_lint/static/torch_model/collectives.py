@@ -94,7 +94,11 @@ def clip(machine: Interpreter, call: Call) -> Value:
                     name = machine.called_name.rsplit(".", 1)[-1]
                     machine.emit("collective", call.node, model, name=f"{name}()", group=None, sure=True)
             break
-    return dtensors.clipped(machine, given) if given is not None else unknown("the gradients' norm")
+    return (
+        dtensors.clipped(machine, given, machine.site(call.node))
+        if given is not None
+        else unknown("the gradients' norm")
+    )
 
 
 @method("backward")

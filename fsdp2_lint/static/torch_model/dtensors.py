@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ...vocab.finding import Site
 from ..values import Computed, Const, ListV, Obj, Params, ParamV, TupleV, Value, unknown
 from .tables import external
 
@@ -46,11 +47,15 @@ def tensor_method(machine: Interpreter, leaf: ParamV | Computed, name: str, call
         return unknown("a full tensor")
     if how.startswith(_STACKED):
         kept = how.removeprefix(_STACKED)
-        return Computed(of, kept) if _REDUCTIONS.get(name) == kept and not call.all else unknown(f"{name}()")
+        return (
+            Computed(of, kept, leaf.at if isinstance(leaf, Computed) else None)
+            if _REDUCTIONS.get(name) == kept and not call.all
+            else unknown(f"{name}()")
+        )
     if how:
         return leaf if name in _KEPT else unknown(f"{name}()")
     if name in _REDUCTIONS and _whole(name, call.args, call.kwargs):
-        return Computed(of, _REDUCTIONS[name])
+        return Computed(of, _REDUCTIONS[name], machine.site(call.node))
     if name in _ELEMENTWISE and isinstance(leaf, Computed):
         return leaf
     if name in _ELEMENTWISE and name not in _COPIES:  # a copy is the parameter still, which may be saved
@@ -142,13 +147,13 @@ def arithmetic(op: str, left: Value, right: Value) -> Value:
     return unknown("arithmetic")
 
 
-def clipped(machine: Interpreter, given: Value) -> Value:
+def clipped(machine: Interpreter, given: Value, at: Site) -> Value:
     """The norm that clipping returns: partial in old versions of torch."""
     for _, leaf in machine.leaves(given):
         if isinstance(leaf, Params):
-            return Computed(ParamV(leaf.model, machine.now), "clip")
+            return Computed(ParamV(leaf.model, machine.now), "clip", at)
         if isinstance(leaf, ParamV):
-            return Computed(leaf, "clip")
+            return Computed(leaf, "clip", at)
     return unknown("the gradients' norm")
 
 

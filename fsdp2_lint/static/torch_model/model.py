@@ -261,7 +261,8 @@ class TorchModel(Objects):
         if found is not None:
             return found
         if atom.origin == "DeviceMesh" and name in ("get_rank", "get_local_rank"):
-            return rank.GLOBAL if name == "get_rank" and obj.parent is None else Rank("group")
+            kind = "global" if name == "get_rank" and obj.parent is None else "group"
+            return Rank(kind, self.site(call.node))
         if atom.kind == "configuration" and atom.origin.startswith("argparse"):
             return arguments.parser_method(obj, name, call)
         return None

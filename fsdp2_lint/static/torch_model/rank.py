@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from ...vocab.finding import Site
 from ..values import NONE, Atom, Computed, Cond, Const, Ext, ParamV, Rank, StateTensor, Text, Value, unknown
 from . import dtensors
 from .tables import external
@@ -23,17 +25,18 @@ ENVIRONMENT: dict[str, Value] = {
 INITIALISED = ("truth", "a process group exists")
 
 
-def environment(machine: Interpreter, key: Value) -> Value:
-    """``os.environ[key]``: a rank, what the program put there, or a setting that is the same for all ranks."""
+def environment(machine: Interpreter, key: Value, at: Site) -> Value:
+    """``os.environ[key]``, read ``at``: a rank, what the program put there, or a setting that all ranks share."""
     if not (isinstance(key, Const) and isinstance(key.value, str)):
         return unknown("an environment variable")
+    known = ENVIRONMENT.get(key.value)
     stored = machine.store.get((Ext("os.environ"), key.value))
     if stored is not None:
         machine.reads += 1
-        return stored if key.value not in ENVIRONMENT else ENVIRONMENT[key.value]
-    if key.value not in machine.settings:
-        machine.settings[key.value] = ENVIRONMENT.get(key.value) or _setting(key.value)
-    return machine.settings[key.value]
+    elif known is None and key.value not in machine.settings:
+        machine.settings[key.value] = _setting(key.value)
+    found = known or stored or machine.settings[key.value]
+    return replace(found, at=at) if isinstance(found, Rank) else found
 
 
 def _setting(name: str) -> Value:
@@ -44,7 +47,7 @@ def _setting(name: str) -> Value:
 
 @external("os.getenv", "os.environ.get", "os.environ.setdefault")
 def getenv(machine: Interpreter, call: Call) -> Value:
-    return environment(machine, call.arg(0, "key") or NONE)
+    return environment(machine, call.arg(0, "key") or NONE, machine.site(call.node))
 
 
 @external("torch.distributed.get_rank", "torch.distributed.get_node_local_rank", "torch.cuda.current_device")
@@ -53,7 +56,7 @@ def get_rank(machine: Interpreter, call: Call) -> Value:
     if not name.endswith("get_rank"):
         return LOCAL
     group = call.arg(0, "group")
-    return GLOBAL if group in (None, NONE) else Rank("group")
+    return Rank("global" if group in (None, NONE) else "group", machine.site(call.node))
 
 
 @external(

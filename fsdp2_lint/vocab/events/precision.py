@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from ..answers import Answer, Many
-from ..finding import Place
+from ..finding import Place, Site
 from ..handles import Model
 from .base import Event
 
@@ -17,8 +17,8 @@ class Policies(Protocol):
     @property
     def label(self) -> str: ...
 
-    def wrong_policies(self) -> Many[tuple[str, str]]:
-        """Policies that are no policy object: (keyword, what was given instead)."""
+    def wrong_policies(self) -> Many[tuple[str, str, Site | None]]:
+        """Policies that are no policy object: (keyword, what was given instead, where that was made if known)."""
 
     def reduced_low(self) -> Many[Place]:
         """Policies that compute in 16 bits and do not say how gradients are reduced: where they are made, the dtype."""
