@@ -26,7 +26,9 @@ from tests.locks.wraps import (
     Could,
     decorated,
     inside,
+    last_name,
     sites,
+    subjects,
     through,
     with_shown,
 )
@@ -49,14 +51,14 @@ def faults(program: Program) -> list[tuple[Fault, set[Origin]]]:
 class Variant:
     """A program with one call through the unknown, and the same with a wrapper that can be shown.
 
-    ``objects`` are what the wrapper has in hand, as its body names it.
+    ``objects`` are the models and optimizers that the wrapper has in hand: its word for each, and the kind.
     """
 
     name: str
     given: Trees
     hidden: Program
     shown: Program
-    objects: tuple[str, ...]
+    objects: dict[str, str]
     may_skip: bool = False
 
     def __str__(self) -> str:
@@ -65,30 +67,32 @@ class Variant:
 
 def variants(program: Program, proof: set[Origin]) -> Iterator[Variant]:
     """Calls in the proof, and others near them that get something of which the proof speaks."""
+    kinds = subjects(program)
     for site in sites(program, proof | _near(program, proof)):
         plain = through(program, site, FORMS["wrapper"])
         assert plain is not None
-        objects = ("args[0]", "args[1]", "out", *(["owner[0]"] if site.has_owner else []))
+        objects = {place: kinds[name] for place, name in site.objects if name in kinds}
+        may_skip = site.is_statement and (site.file, site.row) in proof
         for name, form in FORMS.items():
             if made := through(program, site, form):
-                yield Variant(
-                    f"{name} at {site}", *made, plain[1], objects, site.is_statement and (site.file, site.row) in proof
-                )
-        given, hidden, count = inside(program, site)
-        yield Variant(f"context at {site}", given, hidden, hidden, tuple(f"args[{at}]" for at in range(count)))
-    yield from _decorated(program, _words(program, proof))
+                yield Variant(f"{name} at {site}", *made, plain[1], objects, may_skip)
+        names = tuple(name for place, name in site.objects if name in kinds and place.startswith("args"))
+        given, hidden = inside(program, site, names)
+        objects = {f"args[{at}]": kinds[name] for at, name in enumerate(names)}
+        yield Variant(f"context at {site}", given, hidden, hidden, objects)
+    yield from _decorated(program, kinds)
 
 
-def _decorated(program: Program, words: set[str]) -> Iterator[Variant]:
-    """Of what a function gets and returns, only that counts which has a name that the proof speaks of too."""
+def _decorated(program: Program, kinds: dict[str, str]) -> Iterator[Variant]:
     for file, text in program.files.items():
         for node in definitions(ast.parse(text)) if file.endswith(".py") else ():
             if isinstance(node, ast.FunctionDef) and node.name != "main" and not node.decorator_list:
-                arguments = [f"args[{at}]" for at, each in enumerate(node.args.args) if each.arg in words]
-                out = ["out"] if any(isinstance(each, ast.Return) and each.value for each in ast.walk(node)) else []
+                places = [(f"args[{at}]", each.arg) for at, each in enumerate(node.args.args)]
+                returned = [each.value for each in ast.walk(node) if isinstance(each, ast.Return) and each.value]
+                places += [("out", last_name(each)) for each in returned]
                 given, hidden = decorated(program, file, node.name)
-                name = f"decorator of {file}:{node.name}"
-                yield Variant(name, given, hidden, hidden, (*arguments, *out))
+                objects = {place: kinds[name] for place, name in places if name in kinds}
+                yield Variant(f"decorator of {file}:{node.name}", given, hidden, hidden, objects)
 
 
 def _near(program: Program, proof: set[Origin]) -> set[Origin]:
@@ -119,7 +123,8 @@ def prevents(fault: Fault, variant: Variant) -> Could | None:
         return None
     could = [each for each in COULD if fault[0][4:] in each.clauses.split()]
     for each in (*([SKIP] if variant.may_skip else []), *could):
-        for it in variant.objects if "{it}" in each.before + each.after else ("",):
+        places = [place for place, kind in variant.objects.items() if kind == each.kind]
+        for it in places if "{it}" in each.before + each.after else ("",):
             now = with_shown(variant.shown, each, it)
             if not is_there(fault, variant.given, now) and not _is_worse(fault[0], analyse(plain), analyse(now)):
                 return each

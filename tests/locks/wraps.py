@@ -7,12 +7,10 @@ one of them stands in plain sight, and from which a finding is gone, shows that 
 from __future__ import annotations
 
 import ast
-import builtins
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from tests.locks.programs import Program
-from tests.locks.scopes import bound, read
 from tests.locks.trees import Trees, made, statements, trees
 
 UNKNOWN = "mystery_pkg"
@@ -30,6 +28,7 @@ class Could:
     reason: str
     before: str = ""
     after: str = ""
+    kind: str = "model"  # of the object in its hands
 
 
 # A decorator is not taken to do this: it stands at the definition of what runs, and one that never runs it would make
@@ -49,8 +48,8 @@ COULD = (
     Could("shard all of it", "301 303", "the same for what it returns", "", f"{_BLOCKS}; fully_shard({{it}})"),
     Could("shard the root", "303", "the root may be sharded by whoever has it in hand", "", "fully_shard({it})"),
     Could("shard the root before", "303", "also before it goes on", "fully_shard({it})"),
-    Could("rebuild the optimizer", "601", "the groups of an optimizer can be filled anew", "", _GROUPS),
-    Could("rebuild it first", "601", "also before it goes on", _GROUPS),
+    Could("rebuild the optimizer", "601", "the groups of an optimizer can be filled anew", "", _GROUPS, "optimizer"),
+    Could("rebuild it first", "601", "also before it goes on", _GROUPS, "", "optimizer"),
     Could("select the device", "101 102", "launchers, and contexts for a device, often do", _DEVICE),
     Could("give memory", "202", "to_empty may come from a helper", _MEMORY),
     Could("give memory after", "202", "and also behind the call", "", _MEMORY),
@@ -65,7 +64,7 @@ COULD = (
     Could("clip after", "612", "the same behind a backward", "", _CLIP),
     Could("gather", "701", "a state dict may come back gathered", "", _FULL),
     Could("await", "706", "whoever has the future can wait for it", "", "out.result()"),
-    Could("reset the gradients", "605", "a step may end with zero_grad()", "", "{it}.zero_grad()"),
+    Could("reset the gradients", "605", "a step may end with zero_grad()", "", "{it}.zero_grad()", "optimizer"),
     Could("reshard", "402 407 909", "what is unsharded can be resharded", "", "{it}.reshard()"),
 )
 
@@ -162,14 +161,14 @@ _NEEDS = "import functools, json, os, pickle\nimport mystery_pkg\n"
 
 @dataclass(frozen=True)
 class Site:
-    """A call, by its number in its file. It may be a statement of its own, and of a method whose object has a name."""
+    """A call, by its number in its file. ``objects`` are what it gets and gives: a wrapper's word for it, its name."""
 
     file: str
     number: int
     row: int
     text: str
     is_statement: bool
-    has_owner: bool
+    objects: tuple[tuple[str, str], ...]
 
     def __str__(self) -> str:
         return f"{self.file}:{self.row} {self.text}"
@@ -181,8 +180,38 @@ def sites(program: Program, rows: set[tuple[str, int]]) -> Iterator[Site]:
         for number, (statement, call) in enumerate(_calls(tree)):
             if (file, statement.lineno) in rows and not _is_super(call):
                 alone = isinstance(statement, ast.Expr) and statement.value is call
-                owned = isinstance(call.func, ast.Attribute) and _is_plain(call.func.value)
-                yield Site(file, number, statement.lineno, ast.unparse(call.func), alone, owned)
+                yield Site(file, number, statement.lineno, ast.unparse(call.func), alone, _objects(statement, call))
+
+
+def _objects(statement: ast.stmt, call: ast.Call) -> tuple[tuple[str, str], ...]:
+    found = [(f"args[{at}]", last_name(each)) for at, each in enumerate(call.args)]
+    if isinstance(call.func, ast.Attribute) and _is_plain(call.func.value):
+        found.append(("owner[0]", last_name(call.func.value)))
+    if isinstance(statement, ast.Assign) and statement.value is call:
+        found.append(("out", last_name(statement.targets[0])))
+    return tuple(found)
+
+
+def last_name(node: ast.expr) -> str:
+    """``model`` of ``model`` and of ``self.model``; "" of anything else."""
+    return node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
+
+
+def subjects(program: Program) -> dict[str, str]:
+    """Names that a program uses as a model's or as an optimizer's: nothing is claimed about other objects."""
+    found: dict[str, str] = {}
+    for call in (
+        node for tree in trees(program).files.values() for node in ast.walk(tree) if isinstance(node, ast.Call)
+    ):
+        if isinstance(call.func, ast.Attribute):
+            kind = _OF_MODELS.get(call.func.attr, "")
+            found.setdefault(last_name(call.func.value), kind) if kind else None
+        elif last_name(call.func) == "fully_shard" and call.args:
+            found.setdefault(last_name(call.args[0]), "model")
+    return found
+
+
+_OF_MODELS = {"parameters": "model", "modules": "model", "to_empty": "model", "step": "optimizer"}
 
 
 def _calls(tree: ast.Module) -> Iterator[tuple[ast.stmt, ast.Call]]:
@@ -216,14 +245,11 @@ def through(program: Program, site: Site, form: Form) -> tuple[Trees, Program] |
     return given, given.rewritten(f"through {site}")
 
 
-def inside(program: Program, site: Site) -> tuple[Trees, Program, int]:
-    """The program with the statement of this call inside an unknown context manager that gets all objects that it
-    reads, and their number."""
+def inside(program: Program, site: Site, objects: tuple[str, ...]) -> tuple[Trees, Program]:
+    """The program with the statement of this call inside an unknown context manager that gets some objects."""
     given = trees(program)
     tree = given.files[site.file]
     statement, _ = list(_calls(tree))[site.number]
-    objects = sorted(read(statement) - bound(*(each for each in tree.body if not isinstance(each, ast.Assign))))
-    objects = [name for name in objects if name not in dir(builtins)]
     context = made(
         ast.With([ast.withitem(_parsed(f"{UNKNOWN}.context({', '.join(objects)})"))], [statement]), statement
     )
@@ -232,7 +258,7 @@ def inside(program: Program, site: Site) -> tuple[Trees, Program, int]:
             if isinstance(block := getattr(node, field, None), list) and node is not context and statement in block:
                 block[block.index(statement)] = context
     _import(tree)
-    return given, given.rewritten(f"in a context at {site}"), len(objects)
+    return given, given.rewritten(f"in a context at {site}")
 
 
 def decorated(program: Program, file: str, name: str) -> tuple[Trees, Program]:
