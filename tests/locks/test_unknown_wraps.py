@@ -96,15 +96,15 @@ def _decorated(program: Program, kinds: dict[str, str]) -> Iterator[Variant]:
 
 
 def _near(program: Program, proof: set[Origin]) -> set[Origin]:
-    """Simple statements beside one of the proof that read what it binds or hands to a call."""
+    """Simple statements of a function that holds some of the proof, if they read what that binds or reads."""
     found = set()
     for file, tree in ((file, ast.parse(text)) for file, text in program.files.items() if file.endswith(".py")):
         known = bound(*(each for each in tree.body if not isinstance(each, ast.Assign))) | set(dir(builtins))
-        for block in (node.body for node in ast.walk(tree) if isinstance(getattr(node, "body", None), list)):
-            if any((file, each.lineno) in proof for node in block for each in statements(node)):
-                simple = [each for each in block if isinstance(each, (ast.Expr, ast.Assign))]
-                words = _words(program, proof) - known
-                found |= {(file, each.lineno) for each in simple if read(each) & words}
+        words = _words(program, proof) - known
+        for function in (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)):
+            inner = [each for each in statements(function) if isinstance(each, (ast.Expr, ast.Assign))]
+            if any((file, each.lineno) in proof for each in inner):
+                found |= {(file, each.lineno) for each in inner if read(each) & words}
     return found
 
 
