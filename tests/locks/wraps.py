@@ -7,12 +7,10 @@ one of them stands in plain sight, and from which a finding is gone, shows that 
 from __future__ import annotations
 
 import ast
-import builtins
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from tests.locks.programs import Program
-from tests.locks.scopes import bound, read
 from tests.locks.trees import Trees, made, statements, trees
 
 UNKNOWN = "mystery_pkg"
@@ -30,6 +28,7 @@ class Could:
     reason: str
     before: str = ""
     after: str = ""
+    kind: str = "model"  # of the object in its hands
 
 
 # A decorator is not taken to do this: it stands at the definition of what runs, and one that never runs it would make
@@ -37,48 +36,40 @@ class Could:
 SKIP = Could("not call it", "every clause", "it got a function and may keep it for later, or call another one")
 NOTHING = Could("only call it", "", "then everything is as it was: whatever cannot follow this shows nothing")
 _BLOCKS = "[fully_shard(each) for each in {it}.layers]"
-_CLIP = "torch.nn.utils.clip_grad_norm_({it}.parameters(), 1.0)"
 _WRITE = "[nn.init.ones_(each) for each in {it}.parameters()]; [nn.init.ones_(each) for each in {it}.buffers()]"
 _FULL = "out = {{name: each.full_tensor() for name, each in out.items()}}"
 _DEVICE = 'torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))'
-_MEMORY = '{it}.to_empty(device="cuda"); ' + _WRITE
-_LOAD = "set_model_state_dict({it}, read(), options=BROADCAST)"
+_MEMORY = '{it}.to_empty(device="cpu"); ' + _WRITE
+_SYNC = "{it}.set_requires_gradient_sync(True)"
 _GROUPS = "{it}.param_groups.clear()"
 COULD = (
     Could("shard the blocks", "301", "whoever has the model before its root is sharded can give it groups", _BLOCKS),
-    Could("shard all of it", "301 303", "the same for what it returns", "", f"{_BLOCKS}; fully_shard({{it}})"),
     Could("shard the root", "303", "the root may be sharded by whoever has it in hand", "", "fully_shard({it})"),
-    Could("shard the root before", "303", "also before it goes on", "fully_shard({it})"),
-    Could("rebuild the optimizer", "601", "the groups of an optimizer can be filled anew", "", _GROUPS),
-    Could("rebuild it first", "601", "also before it goes on", _GROUPS),
-    Could("select the device", "101 102", "launchers, and contexts for a device, often do", _DEVICE),
+    Could("rebuild the optimizer", "601", "its groups can be filled anew, once it is there", _GROUPS, "", "optimizer"),
+    Could("select the device", "101", "launchers, and contexts for a device, often do", _DEVICE),
     Could("give memory", "202", "to_empty may come from a helper", _MEMORY),
-    Could("give memory after", "202", "and also behind the call", "", _MEMORY),
     Could("initialise", "201 203 204", "whoever has the model can write all of its weights", "", _WRITE),
-    Could("initialise by its method", "201 203 204", "models often have one", "", "{it}.init_weights()"),
-    Could("load", "201 203 204 207", "or read them from a checkpoint, for all ranks", "", _LOAD),
-    Could(
-        "synchronise", "604", "gradient sync is on again for the last backward", "{it}.set_requires_gradient_sync(True)"
-    ),
-    Could("synchronise after", "604", "from then on", "", "{it}.set_requires_gradient_sync(True)"),
-    Could("clip", "612", "gradients may be clipped where they are still to be used", _CLIP),
-    Could("clip after", "612", "the same behind a backward", "", _CLIP),
+    Could("synchronise", "604", "gradient sync is on again for the last backward", _SYNC),
     Could("gather", "701", "a state dict may come back gathered", "", _FULL),
-    Could("await", "706", "whoever has the future can wait for it", "", "out.result()"),
-    Could("reset the gradients", "605", "a step may end with zero_grad()", "", "{it}.zero_grad()"),
-    Could("reshard", "402 407 909", "what is unsharded can be resharded", "", "{it}.reshard()"),
+    Could("reshard", "407", "what is unsharded can be resharded", "", "{it}.reshard()"),
 )
+# Calls that the analysis loses already where they go through something that it sees: nothing can be shown there, but
+# what the unknown could do is plain.
+SURELY = {
+    "FSDP705": ({"load_state_dict", "load"}, "it may distribute what it loads, or return what is distributed"),
+    "FSDP706": ({"async_save"}, "it may wait before it returns the future, or return none"),
+    "FSDP701": ({"save", "state_dict"}, "it may gather what it writes, or return what is gathered"),
+    "FSDP612": ({"clip_grad_norm_", "step"}, "it may clip the gradients that are still to be used"),
+    "FSDP604": ({"set_requires_gradient_sync"}, "it may leave gradient synchronisation on"),
+    "FSDP201": ({"to_empty"}, "it may write what it allocates"),
+    "FSDP203": ({"manual_seed", "load_state_dict"}, "it may do the same on all ranks"),
+    "FSDP401": ({"forward"}, "it may call the module"),
+}
 
 _SHOWN = """\
 import contextlib, os, torch
 import torch.nn as nn
-from torch.distributed.checkpoint.state_dict import StateDictOptions, get_model_state_dict, set_model_state_dict
 from torch.distributed.fsdp import fully_shard
-WHOLE = StateDictOptions(full_state_dict=True, cpu_offload=True)
-BROADCAST = StateDictOptions(full_state_dict=True, broadcast_from_rank0=True)
-
-def read():
-    return torch.load("weights.pt", map_location="cpu")
 
 def wrap(f, *owner):
     def inner(*args, **kwargs):
@@ -162,14 +153,14 @@ _NEEDS = "import functools, json, os, pickle\nimport mystery_pkg\n"
 
 @dataclass(frozen=True)
 class Site:
-    """A call, by its number in its file. It may be a statement of its own, and of a method whose object has a name."""
+    """A call, by its number in its file. ``objects`` are what it gets and gives: a wrapper's word for it, its name."""
 
     file: str
     number: int
     row: int
     text: str
     is_statement: bool
-    has_owner: bool
+    objects: tuple[tuple[str, str], ...]
 
     def __str__(self) -> str:
         return f"{self.file}:{self.row} {self.text}"
@@ -181,8 +172,38 @@ def sites(program: Program, rows: set[tuple[str, int]]) -> Iterator[Site]:
         for number, (statement, call) in enumerate(_calls(tree)):
             if (file, statement.lineno) in rows and not _is_super(call):
                 alone = isinstance(statement, ast.Expr) and statement.value is call
-                owned = isinstance(call.func, ast.Attribute) and _is_plain(call.func.value)
-                yield Site(file, number, statement.lineno, ast.unparse(call.func), alone, owned)
+                yield Site(file, number, statement.lineno, ast.unparse(call.func), alone, _objects(statement, call))
+
+
+def _objects(statement: ast.stmt, call: ast.Call) -> tuple[tuple[str, str], ...]:
+    found = [(f"args[{at}]", last_name(each)) for at, each in enumerate(call.args)]
+    if isinstance(call.func, ast.Attribute) and _is_plain(call.func.value):
+        found.append(("owner[0]", last_name(call.func.value)))
+    if isinstance(statement, ast.Assign) and statement.value is call:
+        found.append(("out", last_name(statement.targets[0])))
+    return tuple(found)
+
+
+def last_name(node: ast.expr) -> str:
+    """``model`` of ``model`` and of ``self.model``; "" of anything else."""
+    return node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
+
+
+def subjects(program: Program) -> dict[str, str]:
+    """Names that a program uses as a model's or as an optimizer's: nothing is claimed about other objects."""
+    found: dict[str, str] = {}
+    for call in (
+        node for tree in trees(program).files.values() for node in ast.walk(tree) if isinstance(node, ast.Call)
+    ):
+        if isinstance(call.func, ast.Attribute):
+            kind = _OF_MODELS.get(call.func.attr, "")
+            found.setdefault(last_name(call.func.value), kind) if kind else None
+        elif last_name(call.func) == "fully_shard" and call.args:
+            found.setdefault(last_name(call.args[0]), "model")
+    return found
+
+
+_OF_MODELS = {"parameters": "model", "modules": "model", "to_empty": "model", "step": "optimizer"}
 
 
 def _calls(tree: ast.Module) -> Iterator[tuple[ast.stmt, ast.Call]]:
@@ -216,14 +237,11 @@ def through(program: Program, site: Site, form: Form) -> tuple[Trees, Program] |
     return given, given.rewritten(f"through {site}")
 
 
-def inside(program: Program, site: Site) -> tuple[Trees, Program, int]:
-    """The program with the statement of this call inside an unknown context manager that gets all objects that it
-    reads, and their number."""
+def inside(program: Program, site: Site, objects: tuple[str, ...]) -> tuple[Trees, Program]:
+    """The program with the statement of this call inside an unknown context manager that gets some objects."""
     given = trees(program)
     tree = given.files[site.file]
     statement, _ = list(_calls(tree))[site.number]
-    objects = sorted(read(statement) - bound(*(each for each in tree.body if not isinstance(each, ast.Assign))))
-    objects = [name for name in objects if name not in dir(builtins)]
     context = made(
         ast.With([ast.withitem(_parsed(f"{UNKNOWN}.context({', '.join(objects)})"))], [statement]), statement
     )
@@ -232,7 +250,7 @@ def inside(program: Program, site: Site) -> tuple[Trees, Program, int]:
             if isinstance(block := getattr(node, field, None), list) and node is not context and statement in block:
                 block[block.index(statement)] = context
     _import(tree)
-    return given, given.rewritten(f"in a context at {site}"), len(objects)
+    return given, given.rewritten(f"in a context at {site}")
 
 
 def decorated(program: Program, file: str, name: str) -> tuple[Trees, Program]:
