@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import PurePosixPath
 
 from fsdp2_lint.static.packages import rows
-from fsdp2_lint.static.torch_model.tables import EXTERNALS, FRAMEWORKS, METHODS
+from fsdp2_lint.static.torch_model.tables import EXTERNALS, FRAMEWORKS
 
 KNOWN = (
     frozenset(name.split(".")[0] for name in (*rows(), *EXTERNALS))
@@ -25,7 +25,7 @@ KNOWN = (
     | sys.stdlib_module_names
     | {"hydra", "__future__", "pytest", "setuptools"}
 )
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 # What modules, tensors, optimizers, data sets, checkpoints and models of libraries have anyway, by its names.
 _API = frozenset(
     """forward backward step zero_grad train eval parameters named_parameters buffers named_buffers modules named_modules
@@ -87,6 +87,7 @@ def _own_modules(files: Mapping[str, str]) -> set[str]:
 
 def _kept(tree: ast.Module, own: set[str]) -> Iterator[str]:
     """Names to which a known package, a string, or a place that cannot be rewritten gives a meaning."""
+    known = _known_names(tree, own)
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             for alias in node.names:
@@ -96,11 +97,34 @@ def _kept(tree: ast.Module, own: set[str]) -> Iterator[str]:
             if not node.level and is_known(node.module or "") and (node.module or "").split(".")[0] not in own:
                 yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-            yield from re.findall(r"[A-Za-z_]\w*", node.value.replace("-", "_"))
+            yield from re.findall(r"[A-Za-z]\w*", node.value.replace("-", "_"))
+        elif isinstance(node, ast.Attribute):
+            yield from _of_chain(node, known)
         elif isinstance(node, ast.JoinedStr):
             yield from (part.id for part in ast.walk(node) if isinstance(part, ast.Name))
             yield from (part.attr for part in ast.walk(node) if isinstance(part, ast.Attribute))
             yield from (part.arg for part in ast.walk(node) if isinstance(part, ast.keyword) and part.arg)
+
+
+def _known_names(tree: ast.Module, own: set[str]) -> set[str]:
+    """What stands for a known package, or for something out of one."""
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names = [each for each in node.names if _of_import(each.name, own)]
+            found |= {each.asname or each.name.split(".")[0] for each in names}
+        elif isinstance(node, ast.ImportFrom) and not node.level and _of_import(node.module or "", own):
+            found |= {each.asname or each.name for each in node.names}
+    return found
+
+
+def _of_chain(node: ast.Attribute, known: set[str]) -> Iterator[str]:
+    """``torch.optim.AdamW``: all that is behind the first dot."""
+    at: ast.expr = node
+    while isinstance(at, ast.Attribute):
+        at = at.value
+    if isinstance(at, ast.Name) and at.id in known:
+        yield from (part.attr for part in ast.walk(node) if isinstance(part, ast.Attribute))
 
 
 def _of_import(module: str, own: set[str]) -> list[str]:
@@ -111,7 +135,7 @@ def _of_import(module: str, own: set[str]) -> list[str]:
 def _bound(tree: ast.Module) -> Iterator[str]:
     """What the program names itself, and what unknown packages are called."""
     for node in ast.walk(tree):
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        if isinstance(node, (*_FUNCTIONS, ast.ClassDef)):
             yield node.name
         elif isinstance(node, ast.arg):
             yield node.arg
@@ -132,14 +156,27 @@ def _bound(tree: ast.Module) -> Iterator[str]:
 
 
 def _defined_attributes(tree: ast.Module) -> Iterator[str]:
+    """What is found behind a dot: fields, methods, and what a file of the program or an unknown package holds."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
             yield node.attr
         elif isinstance(node, (ast.ClassDef, ast.Module)):
-            for part in node.body:
-                yield from _bound(ast.Module([part], [])) if not isinstance(part, ast.Expr) else ()
+            yield from _bound_here(node.body)
         elif isinstance(node, ast.Import):
             yield from (part for alias in node.names if not is_known(alias.name) for part in alias.name.split("."))
+
+
+def _bound_here(body: list[ast.stmt]) -> Iterator[str]:
+    """By the statements of a block, not inside of functions."""
+    for node in body:
+        if isinstance(node, (*_FUNCTIONS, ast.ClassDef)):
+            yield node.name
+            continue
+        for part in ast.iter_child_nodes(node):
+            if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store):
+                yield part.id
+        for inner in ("body", "orelse", "finalbody", "handlers"):
+            yield from _bound_here(getattr(node, inner, []))
 
 
 def _attributes(tree: ast.Module) -> Iterator[str]:
@@ -162,7 +199,7 @@ def _functions(trees: object) -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
     for tree in trees:  # type: ignore[attr-defined]
         for node in ast.walk(tree):
-            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            if isinstance(node, _FUNCTIONS):
                 spec = node.args
                 names = {each.arg for each in (*spec.posonlyargs, *spec.args, *spec.kwonlyargs)}
                 found.setdefault(node.name, set()).update(names)
