@@ -20,19 +20,19 @@ if TYPE_CHECKING:
     from .project import Module, Project
 
 Part = tuple["Module", nodes.NodeNG]
-# Names that build a model or an optimizer, ask for a rank, or do what no reading can follow.
+# Names of torch, of Python and of Hugging Face that build a model or an optimizer, ask for a rank, or do what no
+# reading can follow. Names that a program makes up say nothing: what they stand for is looked up.
 _TELLING = frozenset(
-    """optim dist distributed fully_shard environ getenv from_pretrained from_config instantiate setattr exec eval
-    globals import_module get_model build_model register_module add_module to_empty compile requires_grad requires_grad_
-    model models module layers layer blocks block transformer decoder encoder backbone modules named_modules children
-    named_children parameters named_parameters state_dict load_state_dict
-    set_device set_default_device init_device_mesh DeviceMesh init_process_group safetensors checkpoint
-    DataLoader DistributedSampler set_epoch manual_seed""".split()
+    """optim distributed fully_shard environ getenv from_pretrained from_config instantiate setattr exec eval globals
+    import_module register_module add_module to_empty compile requires_grad requires_grad_ modules named_modules
+    children named_children parameters named_parameters state_dict load_state_dict get_rank get_world_size
+    get_local_rank get_node_local_rank set_device set_default_device init_device_mesh DeviceMesh init_process_group
+    DataLoader DistributedSampler set_epoch manual_seed FSDPModule param_groups""".split()
 )
-_TELLING_PARTS = ("get_rank", "local_rank", "global_rank", "optimizer", "fsdp", "world_size")
 _DYNAMIC = frozenset({"getattr", "setattr", "vars", "__dict__", "eval", "exec", "globals"})
 _DEVICE = frozenset({"cuda", "device", "to_device"})  # these only matter as long as no device was used
-_TORCH_PARTS = ("torch.distributed", "torch.nn", "torch.optim", "torch.multiprocessing")
+_TORCH_PARTS = ("torch.distributed", "torch.optim", "torch.multiprocessing")
+_FILES = frozenset({"torch.save", "torch.load"})
 _BUILDING = frozenset({"__init__", "__new__", "__post_init__"})
 NONE, DEVICE, ALL = 0, 1, 2
 
@@ -170,15 +170,31 @@ def names_in(node: nodes.NodeNG) -> frozenset[str]:
 
 def _own_level(project: Project, module: Module, node: nodes.NodeNG) -> int:
     names = names_in(node)
-    if names & _TELLING or any(part in name.lower() for name in names for part in _TELLING_PARTS):
+    if names & _TELLING or _calls_values(node) or any(_unknown_package(project, module, name) for name in names):
         return ALL
-    if "torch" in names and names & {"save", "load"}:
-        return ALL
-    if "nn" in names and _builds_layers(node):
-        return ALL
-    if _calls_values(node) or any(_foreign(project, module, name) for name in names):
+    if any(map(_is_telling, _qualified(module, node))):
         return ALL
     return DEVICE if names & _DEVICE else NONE
+
+
+def _is_telling(qname: str) -> bool:
+    """Is it a part of torch that is about models, optimizers, ranks or checkpoints? ``nn.functional`` is not."""
+    layer = qname.startswith("torch.nn.") and qname.rpartition(".")[2][:1].isupper()
+    return layer or qname in _FILES or qname.startswith(_TORCH_PARTS)
+
+
+def _qualified(module: Module, node: nodes.NodeNG) -> Iterator[str]:
+    """The full names of what code mentions of other packages."""
+    for name in names_in(node):
+        yield from (_imported(at, full, name) for at, full in _origins(module, name))
+    for part in node.nodes_of_class(nodes.Attribute):
+        behind, root = [part.attrname], part.expr
+        while isinstance(root, nodes.Attribute):
+            behind.append(root.attrname)
+            root = root.expr
+        if isinstance(root, nodes.Name):
+            for at, full in _origins(module, root.name):
+                yield ".".join([_imported(at, full, root.name), *reversed(behind)])
 
 
 def _calls_values(node: nodes.NodeNG) -> bool:
@@ -189,14 +205,6 @@ def _calls_values(node: nodes.NodeNG) -> bool:
         if isinstance(func, (nodes.Call, nodes.Subscript)) or isinstance(func, nodes.Name) and func.name in own:
             return True
     return False
-
-
-def _builds_layers(node: nodes.NodeNG) -> bool:
-    """``nn.Linear``, not ``nn.functional.pad``."""
-    return any(
-        part.attrname[:1].isupper() and "nn" in (getattr(part.expr, "name", ""), getattr(part.expr, "attrname", ""))
-        for part in node.nodes_of_class(nodes.Attribute)
-    )
 
 
 def _origins(module: Module, name: str) -> Iterator[tuple[nodes.NodeNG, str]]:
@@ -221,18 +229,6 @@ def _imported(node: nodes.NodeNG, full: str, name: str) -> str:
     if not isinstance(node, nodes.ImportFrom):
         return full
     return next((f"{full}.{own}" for own, alias in node.names if (alias or own) == name), full)
-
-
-def _foreign(project: Project, module: Module, name: str) -> bool:
-    """Is this name imported from a package that may do anything, or from a telling part of torch?"""
-    if _unknown_package(project, module, name):
-        return True
-    for node, full in _origins(module, name):
-        if full.startswith(_TORCH_PARTS) and not full.startswith("torch.nn"):
-            return True
-        if full == "torch.nn" and isinstance(node, nodes.ImportFrom) and name[:1].isupper():
-            return True
-    return False
 
 
 def lengthy(node: nodes.NodeNG) -> bool:

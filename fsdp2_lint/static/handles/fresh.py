@@ -20,11 +20,11 @@ from .program import Handle, Program
 from .structure import has_parameters, parts_unseen
 
 WRITES = ("written", "loaded")
-# What functions are called that read settings or look for a checkpoint.
-_SETTINGS = (
-    "exists", "isfile", "isdir", "latest", "checkpoint", "ckpt", "resume", "listdir", "glob",
-    "config", "cfg", "arg", "setting", "option",
-)  # fmt: skip
+# Functions, and methods of paths, that ask what files there are.
+_ASKS_FOR_FILES = frozenset(
+    """os.path.exists os.path.isfile os.path.isdir os.path.islink os.path.lexists os.listdir os.scandir os.access
+    glob.glob glob.iglob exists() is_file() is_dir() glob() rglob() iterdir()""".split()
+)
 
 
 @dataclass(eq=False)
@@ -134,7 +134,7 @@ class StaticFresh(Handle):
             atom = asked.atom
             if self.program.relation(self.obj, asked) is not Relation.NONE or atom.facts.get("module"):
                 return False
-            found = atom.kind == "unknown" and any(word in atom.origin.lower() for word in _SETTINGS)
+            found = atom.kind == "unknown" and (atom.origin in _ASKS_FOR_FILES or atom.facts.get("apart"))
             return found or atom.kind in ("configuration", "parameter", "instance")
         return isinstance(asked, (Rank, Const, str))
 

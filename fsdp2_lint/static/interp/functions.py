@@ -65,7 +65,9 @@ class Functions(Bounds):
         if on_yield is None and self.pointless(func, args, kwargs, receiver):
             self.blur(func, [*args, *kwargs.values(), receiver or NONE])
             self.stops += 1
-            return unknown(f"{func.name}()")
+            made = unknown(f"{func.name}()")
+            made.atom.facts["apart"] = True  # nothing of a model was in its hands
+            return made
         active = sum(1 for frame in self.frames if frame.func is not None and frame.func.node is func.node)
         if active >= self.allowed_depth(args) or len(self.frames) >= BUDGET.frames:
             if not self.repeats(func, [*args, *kwargs.values(), receiver or NONE]):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from astroid import nodes
 
 from ..guards import Guard
-from ..packages import builds_models
+from ..packages import ALONE, builds_models, effect_of
 from ..values import (
     NONE,
     SOME,
@@ -223,8 +223,14 @@ def filled_somewhere(machine: Interpreter, values: list[Value], node: nodes.Node
     """Something of unknown origin gets its first values; it may be a part of any model."""
     for value in values:
         for _, leaf in machine.alternatives(value):
-            if isinstance(leaf, Obj) and leaf.atom.kind in ("opaque", "unknown") and not in_blank(machine, leaf):
+            if isinstance(leaf, Obj) and _may_be_a_part(leaf) and not in_blank(machine, leaf):
                 machine.emit("written", node, None, in_place=True, buffers=True)
+
+
+def _may_be_a_part(obj: Obj) -> bool:
+    """Of some model; not what a function of a package made that knows nothing of torch, such as a match of ``re``."""
+    known = effect_of(obj.atom.origin) == ALONE and not obj.atom.origin.startswith("torch.")
+    return obj.atom.kind in ("opaque", "unknown") and not known
 
 
 @method_observer
