@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fsdp2_lint.cli.streams import deliver, note
-from fsdp2_lint.output import EMPTY_IS_TEXT, count, plural, render
+from fsdp2_lint.output import EMPTY_IS_TEXT, count, looked_at, plural, render
 
 if TYPE_CHECKING:
     from fsdp2_lint.cli.options import Options
@@ -26,7 +26,9 @@ def summary(report: Report) -> str:
     files = plural(len(report.files), "file")
     said = f"Found {count(report.findings)} in {files}."
     if not report.findings:
-        said = f"No findings in {files}, {report.candidates or 'none'} with FSDP2."
+        said = f"No findings in {looked_at(len(report.files), report.candidates, linked=report.linked)}."
+    if report.elsewhere:
+        said += f" {report.elsewhere} more in other files of the same programs (name them, or check the whole project)."
     for hidden, why in (
         (report.silenced, "silenced by comments"),
         (report.known, "in the baseline"),

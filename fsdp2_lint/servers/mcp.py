@@ -14,7 +14,7 @@ from mcp.types import ToolAnnotations
 from fsdp2_lint import __version__, pages
 from fsdp2_lint.errors import Refusal
 from fsdp2_lint.lint import Asked, Report, lint
-from fsdp2_lint.output import comparison, render
+from fsdp2_lint.output import comparison, looked_at, render
 
 if TYPE_CHECKING:
     from fsdp2_lint.vocab.finding import Finding
@@ -82,7 +82,7 @@ def _told(report: Report) -> str:
     lines = render("agent", report.findings[:MOST], report.sources)
     left = len(report.findings) - MOST
     more = f"{left} more are not shown: check fewer paths, or select codes\n" if left > 0 else ""
-    return f"{lines}{more}{_failures(report)}{len(report.files)} files, {report.candidates} with FSDP2"
+    return f"{lines}{more}{_failures(report)}{looked_at(len(report.files), report.candidates, linked=report.linked)}"
 
 
 def _failures(report: Report) -> str:

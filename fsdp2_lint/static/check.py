@@ -16,6 +16,7 @@ from ..vocab.target import Version
 from . import garbage
 from .budget import BUDGET, Budget
 from .driver import Driver
+from .lookup import Surroundings
 from .project import Project
 from .seen import Sight
 
@@ -76,6 +77,7 @@ def check(
     dump_trace: bool = False,
     budget: Budget = BUDGET,
     progress: Callable[[str], None] | None = None,
+    within: Surroundings | None = None,
 ) -> Result:
     """Analyse ``files`` as one program. Nothing in them is imported or executed.
 
@@ -84,11 +86,12 @@ def check(
     the torch that was stated for all files; None leaves it to what each says it runs on.
     ``source_roots`` are folders for absolute imports, ``entry_points`` files (``train.py``) or functions
     (``train.py:main``) that come first. ``budget`` is what each program may cost. ``progress`` is told each entry.
+    ``within`` is the project of which ``files`` are a part; None if they are all of it.
     """
     result = Result(files=len(files))
     failure: list[BaseException] = []
     project = Project(Path(root), dict(overlay or {}), [Path(each) for each in source_roots])
-    project.files = sorted(set(files))  # the order in which files are given means nothing
+    project.take(sorted(set(files)), within)  # the order in which files are given means nothing
     project.target = target
     project.entry_points = list(entry_points)
 
