@@ -64,8 +64,8 @@ class Report:
     reported. ``gone`` counts the entries of the baseline that fit nothing any more. ``base`` is what the paths in
     fingerprints are relative to. ``candidates`` counts the given files that speak of FSDP2; ``linked`` is true where
     what imports them, or what they import, does. ``elsewhere`` counts the findings of the same programs that lie wholly
-    in other files, ``all_judged`` says that nothing of the given ones was left out. ``seen`` is what was seen of each model and program:
-    what ``verify`` compares.
+    in other files, ``all_judged`` says that nothing of the given ones was left out. ``seen`` is what was seen
+    of each model and program: what ``verify`` compares.
     """
 
     findings: list[Finding] = field(default_factory=list)
