@@ -8,12 +8,17 @@ that imports it, directly or not. They are looked for in the text of the project
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from fsdp2_lint.discovery import Discovered, look_at, walk_project
 from fsdp2_lint.source import display_path
 from fsdp2_lint.static.lookup import Lookup, Surroundings, imports_of
+
+if TYPE_CHECKING:
+    from fsdp2_lint.static.check import ModelVerdicts
+    from fsdp2_lint.vocab.finding import Finding
 
 MANY = 16  # names to look for in each file: with more, the imports are read at once
 
@@ -158,3 +163,17 @@ def without_tests(given: Discovered) -> list[str]:
 
     base = os.path.commonpath([os.path.dirname(path) for path in given.files])
     return [path for path in given.files if path in given.explicit or not is_test(os.path.relpath(path, base))]
+
+
+def parted(findings: Iterable[Finding], files: Collection[str]) -> tuple[list[Finding], list[Finding]]:
+    """Those that have a place in ``files``, and the others."""
+    parted: tuple[list[Finding], list[Finding]] = ([], [])
+    for finding in findings:
+        parted[not any(site.path in files for site in finding.sites)].append(finding)
+    return parted
+
+
+def concerns(model: ModelVerdicts, files: Collection[str]) -> bool:
+    """Is a model of these files, or what is said of it?"""
+    places = (model.site, *(label.site for clause in model.clauses for label in clause.evidence))
+    return any(site.path in files for site in places)

@@ -51,7 +51,7 @@ class Baseline:
             raise BadSetting(f"{file}: there is no such baseline; --update-baseline writes it") from None
         except OSError as error:
             raise BadSetting(f"{file}: the baseline cannot be read: {error.strerror or error}") from None
-        except (ValueError, LookupError, TypeError, AttributeError):
+        except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
             raise BadSetting(f"{file}: is no baseline; without this file, --update-baseline writes one") from None
         return cls(file, entries)
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from fsdp2_lint import notebooks
+from fsdp2_lint.errors import INTERNAL, CostsOnly
 from fsdp2_lint.notebooks import SUFFIX, Notebook
 from fsdp2_lint.settings.patterns import Exclusion
 
@@ -180,9 +181,11 @@ def _program(path: str, data: bytes, found: Discovered, *, named: bool = False) 
     """What is to be checked of a file: all of it, or the program of a notebook. None if there is nothing to check."""
     if not path.endswith(SUFFIX):
         return data
+    notebook = None
     try:
-        notebook = notebooks.read(data)
-    except ValueError as error:
+        with CostsOnly(path, lambda part, defect: found.errors.append((part, f"{INTERNAL}: {defect}"))):
+            notebook = notebooks.read(data)
+    except notebooks.NoNotebook as error:
         if named or any(word in data for word in found.words):
             found.errors.append((path, str(error)))
         return None

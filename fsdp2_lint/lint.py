@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fsdp2_lint import syntax
-from fsdp2_lint.around import Around, around, without_tests
+from fsdp2_lint.around import Around, around, concerns, parted, without_tests
 from fsdp2_lint.discovery import Discovered, common_folder, discover, project_root
-from fsdp2_lint.errors import BadSetting, NothingToCheck
+from fsdp2_lint.errors import INTERNAL, BadSetting, CostsOnly, NothingToCheck
 from fsdp2_lint.fingerprints import base_of, with_fingerprints
 from fsdp2_lint.settings import Settings, settings
 from fsdp2_lint.settings.codes import PREFIX
@@ -89,6 +90,11 @@ class Report:
     target: Version = NEWEST
     sources: Sources = field(default_factory=Sources)
 
+    def broke(self, part: str, defect: str) -> None:
+        """Something is missing for a defect of the tool."""
+        self.failures.append(f"{INTERNAL} in {display_path(part)}: {defect}")
+        self.all_judged = False
+
     def mendable(self, *, safe: bool) -> list[Finding]:
         """Findings with a fix, of one kind. Files that were not asked for, such as imported ones, stay as they are.
 
@@ -108,10 +114,10 @@ def found_files(
     """The files that a run would check, and the settings that hold for them."""
     given = asked.settings if asked.settings is not None else settings(common_folder(paths))
     for path in given.source_roots:
-        if not given.path(path).is_dir():
+        if not os.path.isdir(given.path(path)):
             raise BadSetting(f"{given.file}: source-roots: there is no folder {path}")
     for path in given.entry_points:
-        if not given.path(file_of(path)).is_file():
+        if not os.path.isfile(given.path(file_of(path))):
             raise BadSetting(f"{given.file}: entry-points: there is no file {file_of(path)}")
     words: set[str] = set()
     if asked.select or asked.extend_select or asked.ignore or given.select or given.extend_select:
@@ -149,13 +155,15 @@ def lint(
     found, given = found_files(paths, asked, overlay)
     if not found.files and not found.errors and not asked.force_exclude:
         raise NothingToCheck(f"no Python files in {', '.join(paths)}")
-    near = around(found, [str(given.path(each)) for each in given.source_roots])
-    report = Report(
-        files=found.files, candidates=len(found.candidates), sources=Sources(found.overlay, found.notebooks)
-    )
-    report.root, report.settings, report.base = found.root, given, base_of(found.root, given)
-    report.failures = [f"{display_path(path)}: {reason}" for path, reason in found.errors]
-    report.notes, report.linked, report.all_judged = near.notes, bool(near.files), not near.notes
+    report = Report(files=found.files, candidates=len(found.candidates), settings=given)
+    near = Around(found.files if found.candidates else [])  # if what follows breaks
+    with CostsOnly("the search for what imports the files", report.broke):
+        near = around(found, [str(given.path(each)) for each in given.source_roots])
+    report.sources = Sources(found.overlay, found.notebooks)
+    report.root, report.base = found.root, base_of(found.root, given)
+    report.failures += [f"{display_path(path)}: {reason}" for path, reason in found.errors]
+    report.notes, report.linked = near.notes, bool(near.files)
+    report.all_judged = not report.failures and not report.notes
     candidates = set(found.candidates)
     spoilt = {
         path: problem
@@ -164,8 +172,9 @@ def lint(
     }
     for path, problem in spoilt.items():
         _report_problem(report, path, *problem)
-    if near.files:
-        _run_engine(report, found, near, asked, progress, set(spoilt))
+    with CostsOnly("the analysis", report.broke):
+        if near.files:
+            _run_engine(report, found, near, asked, progress, set(spoilt))
     for told in (report.findings, report.silenced, report.known, report.set_aside):
         told[:] = sorted((finding.with_sites(report.sources.in_cell) for finding in told), key=_place)
     return report
@@ -185,7 +194,7 @@ def _run_engine(
     from fsdp2_lint.static.check import check
     from fsdp2_lint.static.pins import pinned_torch
     from fsdp2_lint.suppress import Comments
-    from fsdp2_lint.triage import Triaged, triage
+    from fsdp2_lint.triage import triage
     from fsdp2_lint.unused import idle
 
     given = report.settings
@@ -216,8 +225,9 @@ def _run_engine(
     )
     comments = Comments(report.sources)
 
-    def sorted_out(findings: Iterable[Finding]) -> Triaged:
-        return triage(findings, selection, given, asked.baseline, comments)
+    sorted_out = partial(
+        triage, selection=selection, settings=given, baseline=asked.baseline, comments=comments, broke=report.broke
+    )
 
     def sort_in(findings: Iterable[Finding]) -> None:
         told = sorted_out(findings)
@@ -226,43 +236,36 @@ def _run_engine(
         report.known += told.known
         report.set_aside += told.set_aside
 
-    named = with_fingerprints(
-        (finding.with_sites(report.sources.in_characters) for finding in result.findings), report.base, report.sources
-    )
+    named = [finding.with_sites(report.sources.in_characters) for finding in result.findings]
+    with CostsOnly("the fingerprints of findings", report.broke):
+        named = with_fingerprints(named, report.base, report.sources)
     # Imports lead out of the files that were given: what lies wholly elsewhere was not asked for.
-    sort_in(finding for finding in named if _touches(finding, asked_for))
-    if near.within is not None:
-        report.elsewhere = len(sorted_out(finding for finding in named if not _touches(finding, asked_for)).shown)
-    report.models = [_told_in_cells(model, report.sources) for model in result.models if _concerns(model, asked_for)]
+    here, elsewhere = parted(named, asked_for)
+    sort_in(here)
+    report.elsewhere = len(sorted_out(elsewhere).shown) if near.within is not None else 0
+    with CostsOnly("the verdicts of the models", report.broke):
+        mine = [model for model in result.models if concerns(model, asked_for)]
+        report.models = [_told_in_cells(model, report.sources) for model in mine]
     report.seen = result.seen
     report.traces = list(result.traces)
-    report.failures.extend(f"internal error in {what}: {error}" for what, error in result.broken)
+    for part, defect in result.broken:
+        report.broke(part, defect)
     report.notes.extend(result.notes)
     report.notes.extend(f"out of budget, so its verdicts are unknown: {entry}" for entry in result.out_of_budget)
     for problem in result.problems:
         if problem.path in told:
             continue
-        if problem.path in asked_for:
+        if problem.path in asked_for or problem.message.startswith(INTERNAL):
             _report_problem(report, problem.path, problem.row, problem.column, problem.message)
         else:
             report.notes.append(f"not followed: {display_path(problem.path)}:{problem.row}: {problem.message}")
     report.all_judged = not report.notes and not report.failures and not result.problems
-    if report.all_judged:
-        codes = {rule.code for rule in judged}
-        sort_in(with_fingerprints(idle(without_tests(found), comments, codes), report.base, report.sources))
-        if asked.baseline is not None:
-            there = found.root if found.whole else found.files
-            report.gone = len(asked.baseline.gone(named, codes, there))
-
-
-def _touches(finding: Finding, files: Collection[str]) -> bool:
-    return any(site.path in files for site in finding.sites)
-
-
-def _concerns(model: ModelVerdicts, files: Collection[str]) -> bool:
-    """Is a model of these files, or what is said of it?"""
-    evidence = (label for clause in model.clauses for label in clause.evidence)
-    return model.site.path in files or any(label.site.path in files for label in evidence)
+    codes = {rule.code for rule in judged}
+    with CostsOnly("unused comments", report.broke):
+        if report.all_judged:
+            sort_in(with_fingerprints(idle(without_tests(found), comments, codes), report.base, report.sources))
+    if report.all_judged and asked.baseline is not None:
+        report.gone = len(asked.baseline.gone(named, codes, found.root if found.whole else found.files))
 
 
 def _told_in_cells(model: ModelVerdicts, sources: Sources) -> ModelVerdicts:

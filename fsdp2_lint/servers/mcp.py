@@ -12,7 +12,7 @@ from mcp.server.mcpserver.exceptions import ToolError
 from mcp.types import ToolAnnotations
 
 from fsdp2_lint import __version__, pages
-from fsdp2_lint.errors import Refusal
+from fsdp2_lint.errors import INTERNAL, Refusal, in_words
 from fsdp2_lint.lint import Asked, Report, lint
 from fsdp2_lint.output import comparison, looked_at, render
 
@@ -75,10 +75,14 @@ def _lint(paths: Sequence[str] | None, asked: Asked) -> Report:
             return lint(paths or ["."], asked)
     except Refusal as refusal:
         raise ToolError(str(refusal)) from None
+    except Exception as error:
+        raise ToolError(f"{INTERNAL}: {in_words(error)}") from None
 
 
 def _told(report: Report) -> str:
     """Findings in the format for agents, and what else has to be known."""
+    if not report.files and report.failures:
+        raise ToolError(_failures(report))
     lines = render("agent", report.findings[:MOST], report.sources)
     left = len(report.findings) - MOST
     more = f"{left} more are not shown: check fewer paths, or select codes\n" if left > 0 else ""

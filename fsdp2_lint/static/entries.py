@@ -168,7 +168,7 @@ def find_entries(project: Project, explicit: frozenset[str]) -> Plan:
         return plan
     importers = importers_of(project, plan.seeds)
     project.relevant = {*plan.seeds, *importers}
-    definitions = [each for path in [*plan.seeds, *importers] for each in definitions_in(project, path)]
+    definitions = [each for path in [*plan.seeds, *importers] for each in project.careful(definitions_in, path)]
     plan.sharding = [each for each in definitions if SEED in each.mentions]
     sharding = {id(each) for each in plan.sharding}
     others = {each.name for each in definitions if each.owner and id(each) not in sharding} | GENERIC
@@ -199,7 +199,7 @@ def find_entries(project: Project, explicit: frozenset[str]) -> Plan:
         if module is not None and _is_script(module):
             plan.scripts.append(Entry("script", path, module, module.tree))
     for path in filter(project.begins_in, filter(checked, [*plan.seeds, *importers])):
-        for base_name, name in inheritance(project, path):
+        for base_name, name in project.careful(inheritance, path):
             plan.subclasses.setdefault(base_name, []).append((path, name))
     return plan
 

@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 import ast
+import os
+import re
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar
 
 from astroid import nodes
 from astroid.manager import AstroidManager
 from astroid.rebuilder import TreeRebuilder
 
+from ..errors import DEBUG, INTERNAL, CostsOnly, in_words
 from ..vocab.target import Version
 from .budget import BUDGET
 from .lookup import Lookup, Surroundings
 from .pins import oldest_torch
 from .relevance import Relevance
 
+T = TypeVar("T")
+_HUGE = re.compile(rb"0[xXoObB][0-9a-fA-F_]{600}")  # in decimal digits Python refuses as many itself
+_BITS = 2_000  # the least limit that Python may be set to is 640 digits
 SyntaxTree = ast.Module  # the class below has a method of the name ``ast``
 
 
@@ -64,13 +71,23 @@ def parse(path: str, data: bytes) -> ast.Module:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the checked code's own escapes are not our message
-            return ast.parse(data, filename=path)
+            tree = ast.parse(data, filename=path)
+        return _Numbers().visit(tree) if _HUGE.search(data) else tree
     except SyntaxError as error:
         raise Unreadable(path, f"syntax error: {error.msg}", error.lineno or 1, error.offset or 1) from error
     except ValueError as error:  # null bytes, unknown encodings
         raise Unreadable(path, f"cannot be decoded: {error}") from error
     except (RecursionError, MemoryError) as error:
         raise Unreadable(path, "is nested too deeply to be parsed") from error
+
+
+class _Numbers(ast.NodeTransformer):
+    """A number that Python does not write in digits is one that nobody knows."""
+
+    def visit_Constant(self, node: ast.Constant) -> ast.expr:
+        if isinstance(node.value, int) and node.value.bit_length() > _BITS:
+            return ast.copy_location(ast.Name("a number of thousands of digits", ast.Load()), node)
+        return node
 
 
 def rebuild(tree: ast.Module, name: str, path: str, is_package: bool) -> nodes.Module:
@@ -95,6 +112,7 @@ class Project(Lookup):
         self.programs: frozenset[str] | None = None
         self.entry_points: list[str] = []  # files, or file:function, that the project names as its own
         self.unreadable: dict[str, Unreadable] = {}
+        self.broken: list[tuple[str, str]] = []  # what a defect of the analysis cost, and the defect
         self._overlay = overlay or {}
         self._bytes: dict[str, bytes] = dict(self._overlay)
         self._asts: dict[str, ast.Module] = {}
@@ -145,6 +163,8 @@ class Project(Lookup):
                 self._asts[path] = parse(path, self.data(path))
             except Unreadable as error:
                 self.unreadable[path] = error
+            except Exception as error:
+                self.unreadable[path] = self.broke(path, error)
         return self._asts.get(path)
 
     def module(self, path: str) -> Module | None:
@@ -156,7 +176,24 @@ class Project(Lookup):
                     self._modules[path] = self._load(path, tree)
                 except Unreadable as error:
                     self.unreadable[path] = error
+                except Exception as error:
+                    self.unreadable[path] = self.broke(path, error)
         return self._modules[path]
+
+    def broke(self, path: str, error: Exception) -> Unreadable:
+        """A defect costs this file, not the run."""
+        if os.environ.get(DEBUG):
+            raise error
+        return Unreadable(path, f"{INTERNAL}: {in_words(error)}")
+
+    def careful(self, read: Callable[[Project, str], Iterable[T]], path: str) -> list[T]:
+        """What ``read`` finds in a file; nothing where it has a defect, which is noted."""
+        with CostsOnly(path, self.note):
+            return list(read(self, path))
+        return []
+
+    def note(self, part: str, defect: str) -> None:
+        self.broken.append((part, defect))
 
     def _load(self, path: str, tree: SyntaxTree) -> Module:
         is_package = Path(path).name == "__init__.py"
