@@ -51,7 +51,7 @@ class Baseline:
             raise BadSetting(f"{file}: there is no such baseline; --update-baseline writes it") from None
         except OSError as error:
             raise BadSetting(f"{file}: the baseline cannot be read: {error.strerror or error}") from None
-        except (ValueError, LookupError, TypeError, AttributeError):
+        except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
             raise BadSetting(f"{file}: is no baseline; without this file, --update-baseline writes one") from None
         return cls(file, entries)
 
@@ -62,14 +62,14 @@ class Baseline:
     def knows(self, finding: Finding) -> bool:
         return finding.fingerprint in self._fingerprints
 
-    def gone(self, found: Iterable[Finding], judged: Collection[str], root: str) -> list[Entry]:
-        """Entries of a project, of codes that were judged, that fit nothing of what was found in all of it."""
+    def gone(self, found: Iterable[Finding], judged: Collection[str], where: str | Collection[str]) -> list[Entry]:
+        """Entries of a folder or of files, of codes that were judged, that fit nothing of what was found there."""
         there = {finding.fingerprint for finding in found}
         return [
             entry
             for entry in self.entries
             if entry.code in judged and entry.fingerprint not in there
-            if self._path(entry).startswith(root.rstrip(os.sep) + os.sep)
+            if _is_in(self._path(entry), where)
         ]
 
     def not_looked_at(self, files: Collection[str], judged: Collection[str]) -> list[Entry]:
@@ -82,6 +82,10 @@ class Baseline:
 
     def _path(self, entry: Entry) -> str:
         return os.path.realpath(self.file.parent / entry.path)
+
+
+def _is_in(path: str, where: str | Collection[str]) -> bool:
+    return path.startswith(where.rstrip(os.sep) + os.sep) if isinstance(where, str) else path in where
 
 
 def as_text(entries: Iterable[Entry]) -> str:

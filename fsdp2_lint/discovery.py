@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from fsdp2_lint import notebooks
+from fsdp2_lint.errors import INTERNAL, CostsOnly
 from fsdp2_lint.notebooks import SUFFIX, Notebook
 from fsdp2_lint.settings.patterns import Exclusion
 
@@ -21,6 +22,7 @@ OF_BUILDS = frozenset({"build", "dist"})  # unless they are packages, which a bu
 PACKAGE = "__init__.py"
 ROOT_MARKERS = (".git", "pyproject.toml")
 ENVIRONMENT = "pyvenv.cfg"
+MOST = 20_000  # names in the folders of what may be no project at all
 
 
 @dataclass(slots=True)
@@ -37,6 +39,8 @@ class Discovered:
     exclusion: Exclusion = field(default_factory=Exclusion)
     notebooks: dict[str, Notebook] = field(default_factory=dict)
     left_out: list[str] = field(default_factory=list)  # folders named like those of builds that hold Python files
+    whole: bool = False  # the project's root is among the given paths
+    cut: bool = False  # not all was walked
 
 
 def discover(
@@ -64,11 +68,32 @@ def discover(
         if force_exclude and _excluded(path, root, exclusion):
             continue
         if os.path.isdir(path):
+            found.whole |= path == root
             _walk(path, found, seen, exclusion.inside(path))
         elif path not in seen:
             seen.add(path)
             _read_explicit(given, path, found)
     return found
+
+
+def walk_project(given: Discovered, take: Callable[[str, Discovered], None] | None = None) -> Discovered:
+    """All files of the project, of which some were given: those are not read again, and stand where a walk has them.
+
+    ``take`` is what to do with each of the others. Where nothing says what the project is, such as in somebody's home,
+    a folder may hold anything: then the walk ends after so many names.
+    """
+    project = Discovered(root=given.root, words=given.words, exclusion=given.exclusion)
+    project.overlay = {path: data for path, data in given.overlay.items() if path not in given.notebooks}
+    known = set(given.files)
+
+    def look(path: str, found: Discovered) -> None:
+        if path in known:
+            found.files.append(path)
+        else:
+            (take or _read_walked)(path, found)
+
+    _walk(given.root, project, set(), given.exclusion.inside(given.root), look, None if is_root(given.root) else MOST)
+    return project
 
 
 def _excluded(path: str, root: str, exclusion: Exclusion) -> bool:
@@ -104,8 +129,15 @@ def _is_environment(folder: str) -> bool:
     return os.path.exists(os.path.join(folder, ENVIRONMENT))
 
 
-def _walk(top: str, found: Discovered, seen: set[str], exclusion: Exclusion) -> None:
-    folders = [top]
+def _walk(
+    top: str,
+    found: Discovered,
+    seen: set[str],
+    exclusion: Exclusion,
+    take: Callable[[str, Discovered], None] | None = None,
+    most: int | None = None,
+) -> None:
+    folders, names = [top], 0
     while folders:
         folder = folders.pop()
         try:
@@ -116,6 +148,10 @@ def _walk(top: str, found: Discovered, seen: set[str], exclusion: Exclusion) -> 
             continue
         if folder != top and any(entry.name == ENVIRONMENT for entry in entries):
             continue
+        names += len(entries)
+        if most is not None and names > most:
+            found.cut = True
+            return
         inner = []
         for entry in entries:
             name = entry.name
@@ -126,7 +162,7 @@ def _walk(top: str, found: Discovered, seen: set[str], exclusion: Exclusion) -> 
                         skipped = exclusion.skips(entry.path) or path != entry.path and exclusion.holds(path)
                         if path not in seen and not skipped:
                             seen.add(path)
-                            _read_walked(path, found)
+                            (take or _read_walked)(path, found)
                 elif not _left_out(name) and entry.is_dir(follow_symlinks=False):
                     if exclusion.skips(entry.path + os.sep):
                         continue
@@ -139,11 +175,18 @@ def _walk(top: str, found: Discovered, seen: set[str], exclusion: Exclusion) -> 
         folders.extend(reversed(inner))
 
 
-def _read_walked(path: str, found: Discovered) -> None:
+def look_at(path: str, found: Discovered) -> bytes | None:
+    """What a file holds; None if it was deleted since it was listed."""
     try:
-        data = found.overlay[path] if path in found.overlay else _read(path)
+        return found.overlay[path] if path in found.overlay else _read(path)
     except FileNotFoundError:
-        return  # deleted since it was listed
+        return None
+
+
+def _read_walked(path: str, found: Discovered) -> None:
+    data = look_at(path, found)
+    if data is None:
+        return
     program = _program(path, data, found)
     if program is None:
         return
@@ -158,9 +201,11 @@ def _program(path: str, data: bytes, found: Discovered, *, named: bool = False) 
     """What is to be checked of a file: all of it, or the program of a notebook. None if there is nothing to check."""
     if not path.endswith(SUFFIX):
         return data
+    notebook = None
     try:
-        notebook = notebooks.read(data)
-    except ValueError as error:
+        with CostsOnly(path, lambda part, defect: found.errors.append((part, f"{INTERNAL}: {defect}"))):
+            notebook = notebooks.read(data)
+    except notebooks.NoNotebook as error:
         if named or any(word in data for word in found.words):
             found.errors.append((path, str(error)))
         return None
@@ -221,13 +266,24 @@ def _reason(error: OSError | ValueError) -> str:
 def project_root(paths: Iterable[str]) -> str:
     """The project around all given paths: imports are followed inside it and nowhere else."""
     common = folder = common_folder(paths)
-    while True:
-        if any(os.path.exists(os.path.join(folder, marker)) for marker in ROOT_MARKERS):
-            return folder
+    while not is_root(folder):
         parent = os.path.dirname(folder)
         if parent == folder:
-            return common
+            return _above_packages(common)
         folder = parent
+    return folder
+
+
+def is_root(folder: str) -> bool:
+    """Does something in the folder say that a project begins here?"""
+    return any(os.path.exists(os.path.join(folder, marker)) for marker in ROOT_MARKERS)
+
+
+def _above_packages(folder: str) -> str:
+    """Where imports of a package begin."""
+    while os.path.exists(os.path.join(folder, "__init__.py")) and folder != os.path.dirname(folder):
+        folder = os.path.dirname(folder)
+    return folder
 
 
 def common_folder(paths: Iterable[str]) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import os
+from collections.abc import Callable, Iterable
 
 
 class Refusal(Exception):
@@ -19,6 +20,33 @@ class BadSetting(Refusal):
 
 class UnknownCode(Refusal):
     """A code, prefix or name that fits no clause."""
+
+
+DEBUG = "FSDP2_LINT_DEBUG"
+INTERNAL = "internal error"
+
+
+class CostsOnly:
+    """A defect costs this part of a run: ``tell`` gets the part and the defect in words, and the run goes on.
+
+    A :class:`Refusal` is no defect. With ``FSDP2_LINT_DEBUG`` a defect ends the run, with its traceback.
+    """
+
+    def __init__(self, part: str, tell: Callable[[str, str], object]) -> None:
+        self._part, self._tell = part, tell
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
+        if not isinstance(error, Exception) or isinstance(error, Refusal) or os.environ.get(DEBUG):
+            return False
+        self._tell(self._part, in_words(error))
+        return True
+
+
+def in_words(error: BaseException) -> str:
+    """On one line."""
+    return " ".join(f"{type(error).__name__}: {error}".split())
 
 
 def nearest(given: str, known: Iterable[str]) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from fsdp2_lint import syntax
 from fsdp2_lint.edits import Span, Text, overlap
+from fsdp2_lint.errors import CostsOnly
 from fsdp2_lint.lint import Report
 from fsdp2_lint.source import Sources
 
@@ -29,10 +30,11 @@ class Mended:
 def mend(check: Callable[[Mapping[str, bytes]], Report], *, unsafe: bool) -> Mended:
     """``check`` judges the project with files as given. Nothing is written; a file that would not parse stays as is."""
     mended = Mended(check({}))
+    defects: dict[str, str] = {}
     for _ in range(MAX_ROUNDS):
         report = mended.report
         wanted = [*report.mendable(safe=True), *(report.mendable(safe=False) if unsafe else ())]
-        chosen = _together(wanted, report.sources)
+        chosen = _together([each for each in wanted if _works(each, report.sources, defects)], report.sources)
         changed = _edited(chosen, report.sources)
         if None in changed.values():  # whose edits spoil a file must not cost the others
             chosen = [each for each in chosen if None not in _edited([each], report.sources).values()]
@@ -45,7 +47,18 @@ def mend(check: Callable[[Mapping[str, bytes]], Report], *, unsafe: bool) -> Men
         mended.changed.update((path, data) for path, data in changed.items() if data is not None)
         mended.applied.extend(chosen)
         mended.report = check(mended.changed)
+    for part, defect in defects.items():
+        mended.report.broke(part, defect)
     return mended
+
+
+def _works(finding: Finding, sources: Sources, defects: dict[str, str]) -> bool:
+    """Can its edits be tried, whatever comes of it? If not, only this finding stays as it is."""
+    site = finding.primary.site
+    with CostsOnly(f"the fix of {finding.code} at {site.path}:{site.row}", defects.__setitem__):
+        _edited([finding], sources)
+        return True
+    return False
 
 
 def _together(wanted: Sequence[Finding], sources: Sources) -> list[Finding]:

@@ -5,15 +5,17 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fsdp2_lint import syntax
+from fsdp2_lint.around import Around, around, concerns, parted, without_tests
 from fsdp2_lint.discovery import Discovered, common_folder, discover, project_root
-from fsdp2_lint.errors import BadSetting, NothingToCheck
+from fsdp2_lint.errors import INTERNAL, BadSetting, CostsOnly, NothingToCheck
 from fsdp2_lint.fingerprints import base_of, with_fingerprints
 from fsdp2_lint.settings import Settings, settings
-from fsdp2_lint.settings.codes import OWN_CODES, PREFIX
+from fsdp2_lint.settings.codes import PREFIX
 from fsdp2_lint.settings.patterns import Exclusion
 from fsdp2_lint.source import Sources, display_path
 from fsdp2_lint.vocab.target import NEWEST, Version
@@ -22,7 +24,6 @@ if TYPE_CHECKING:
     from fsdp2_lint.baseline import Baseline
     from fsdp2_lint.registry import Selection
     from fsdp2_lint.static.check import ModelVerdicts, Result
-    from fsdp2_lint.suppress import Comments
     from fsdp2_lint.vocab.finding import Finding, Seen, Site
     from fsdp2_lint.vocab.rule import Rule
 
@@ -62,8 +63,11 @@ class Report:
 
     A comment (``silenced``), the baseline (``known``) or per-file-ignores (``set_aside``) keep findings from being
     reported. ``gone`` counts the entries of the baseline that fit nothing any more. ``base`` is what the paths in
-    fingerprints are relative to. ``seen`` is what was seen of each model and program: what ``verify`` compares.
-    ``left_out`` are folders with Python files that were taken for the output of a build.
+    fingerprints are relative to. ``candidates`` counts the given files that speak of FSDP2; ``linked`` is true where
+    what imports them, or what they import, does. ``elsewhere`` counts the findings of the same programs that lie wholly
+    in other files, ``all_judged`` says that nothing of the given ones was left out. ``seen`` is what was seen
+    of each model and program: what ``verify`` compares. ``left_out`` are folders with Python files that were taken for
+    the output of a build.
     """
 
     findings: list[Finding] = field(default_factory=list)
@@ -79,11 +83,19 @@ class Report:
     files: list[str] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)
     candidates: int = 0
+    linked: bool = False
+    elsewhere: int = 0
+    all_judged: bool = True
     root: str = ""
     base: str = ""
     settings: Settings = field(default_factory=Settings)
     target: Version = NEWEST
     sources: Sources = field(default_factory=Sources)
+
+    def broke(self, part: str, defect: str) -> None:
+        """Something is missing for a defect of the tool."""
+        self.failures.append(f"{INTERNAL} in {display_path(part)}: {defect}")
+        self.all_judged = False
 
     def mendable(self, *, safe: bool) -> list[Finding]:
         """Findings with a fix, of one kind. Files that were not asked for, such as imported ones, stay as they are.
@@ -104,10 +116,10 @@ def found_files(
     """The files that a run would check, and the settings that hold for them."""
     given = asked.settings if asked.settings is not None else settings(common_folder(paths))
     for path in given.source_roots:
-        if not given.path(path).is_dir():
+        if not os.path.isdir(given.path(path)):
             raise BadSetting(f"{given.file}: source-roots: there is no folder {path}")
     for path in given.entry_points:
-        if not given.path(file_of(path)).is_file():
+        if not os.path.isfile(given.path(file_of(path))):
             raise BadSetting(f"{given.file}: entry-points: there is no file {file_of(path)}")
     words: set[str] = set()
     if asked.select or asked.extend_select or asked.ignore or given.select or given.extend_select:
@@ -143,26 +155,42 @@ def lint(
     told what is being looked at.
     """
     found, given = found_files(paths, asked, overlay)
-    report = Report(
-        files=found.files, candidates=len(found.candidates), sources=Sources(found.overlay, found.notebooks)
-    )
-    report.left_out = [display_path(folder) for folder in found.left_out]
-    report.root, report.settings, report.base = found.root, given, base_of(found.root, given)
-    report.failures = [f"{display_path(path)}: {reason}" for path, reason in found.errors]
     if not found.files and not found.errors and not asked.force_exclude:
         raise NothingToCheck(f"no Python files in {', '.join(paths)}")
+    report = Report(files=found.files, candidates=len(found.candidates), settings=given)
+    near = Around(found.files if found.candidates else [])  # if what follows breaks
+    with CostsOnly("the search for what imports the files", report.broke):
+        near = around(found, [str(given.path(each)) for each in given.source_roots])
+    report.sources = Sources(found.overlay, found.notebooks)
+    report.root, report.base = found.root, base_of(found.root, given)
+    report.left_out = [display_path(folder) for folder in found.left_out]
+    report.failures += [f"{display_path(path)}: {reason}" for path, reason in found.errors]
+    report.notes, report.linked = near.notes, bool(near.files)
+    report.all_judged = not report.failures and not report.notes
     candidates = set(found.candidates)
-    for path, data in found.explicit.items():
-        if path not in candidates and (problem := syntax.problem(path, data)):
-            _report_problem(report, path, *problem)
-    if found.candidates:
-        _run_engine(report, found, asked, progress)
+    spoilt = {
+        path: problem
+        for path, data in found.explicit.items()
+        if path not in candidates and (problem := syntax.problem(path, data))
+    }
+    for path, problem in spoilt.items():
+        _report_problem(report, path, *problem)
+    with CostsOnly("the analysis", report.broke):
+        if near.files:
+            _run_engine(report, found, near, asked, progress, set(spoilt))
     for told in (report.findings, report.silenced, report.known, report.set_aside):
         told[:] = sorted((finding.with_sites(report.sources.in_cell) for finding in told), key=_place)
     return report
 
 
-def _run_engine(report: Report, found: Discovered, asked: Asked, progress: Callable[[str], None] | None) -> None:
+def _run_engine(
+    report: Report,
+    found: Discovered,
+    near: Around,
+    asked: Asked,
+    progress: Callable[[str], None] | None,
+    told: Collection[str],
+) -> None:
     # A tree without FSDP2 never comes here, and so never pays for these imports.
     from fsdp2_lint import registry
     from fsdp2_lint.static.budget import stated as budget_of
@@ -170,6 +198,7 @@ def _run_engine(report: Report, found: Discovered, asked: Asked, progress: Calla
     from fsdp2_lint.static.pins import pinned_torch
     from fsdp2_lint.suppress import Comments
     from fsdp2_lint.triage import triage
+    from fsdp2_lint.unused import idle
 
     given = report.settings
     stated = asked.target or given.target_torch
@@ -182,83 +211,64 @@ def _run_engine(report: Report, found: Discovered, asked: Asked, progress: Calla
     judged = [rule for rule in rules if "S" in rule.witnesses]
     asked_for = set(found.files)
     entries = [str(given.path(each)) for each in given.entry_points]
+    known = {*(near.within.files if near.within is not None else near.files)}
     result: Result = check(
-        found.files,
+        near.files,
         root=found.root,
-        explicit=set(found.explicit),
+        explicit={*found.explicit, *(without_tests(found) if near.within is not None else ())},
         overlay=found.overlay or None,
         rules=registry.for_target(judged, report.target),
         target=stated,
         source_roots=[str(given.path(each)) for each in given.source_roots],
-        # Of a part of the project, such as the changed files, nobody expects that programs begin in it.
-        entry_points=[each for each in entries if os.path.realpath(file_of(each)) in asked_for],
+        entry_points=[each for each in entries if os.path.realpath(file_of(each)) in known],
         dump_trace=asked.dump_trace,
         budget=budget,
         progress=progress,
+        within=near.within,
     )
     comments = Comments(report.sources)
 
+    sorted_out = partial(
+        triage, selection=selection, settings=given, baseline=asked.baseline, comments=comments, broke=report.broke
+    )
+
     def sort_in(findings: Iterable[Finding]) -> None:
-        told = triage(findings, selection, given, asked.baseline, comments)
+        told = sorted_out(findings)
         report.findings += told.shown
         report.silenced += told.silenced
         report.known += told.known
         report.set_aside += told.set_aside
 
-    named = with_fingerprints(
-        (finding.with_sites(report.sources.in_characters) for finding in result.findings), report.base, report.sources
-    )
+    named = [finding.with_sites(report.sources.in_characters) for finding in result.findings]
+    with CostsOnly("the fingerprints of findings", report.broke):
+        named = with_fingerprints(named, report.base, report.sources)
     # Imports lead out of the files that were given: what lies wholly elsewhere was not asked for.
-    sort_in(finding for finding in named if any(site.path in asked_for for site in (*finding.sites, *finding.also)))
-    report.models = [_told_in_cells(model, report.sources) for model in result.models if model.site.path in asked_for]
+    here, elsewhere = parted(named, asked_for)
+    sort_in(here)
+    report.elsewhere = len(sorted_out(elsewhere).shown) if near.within is not None else 0
+    with CostsOnly("the verdicts of the models", report.broke):
+        mine = [model for model in result.models if concerns(model, asked_for)]
+        report.models = [_told_in_cells(model, report.sources) for model in mine]
     report.seen = result.seen
     report.traces = list(result.traces)
-    report.failures.extend(f"internal error in {what}: {error}" for what, error in result.broken)
+    for part, defect in result.broken:
+        report.broke(part, defect)
     report.notes.extend(result.notes)
     report.notes.extend(f"out of budget, so its verdicts are unknown: {entry}" for entry in result.out_of_budget)
     for problem in result.problems:
-        if problem.path in asked_for:
+        if problem.path in told:
+            continue
+        if problem.path in asked_for or problem.message.startswith(INTERNAL):
             _report_problem(report, problem.path, problem.row, problem.column, problem.message)
         else:
             report.notes.append(f"not followed: {display_path(problem.path)}:{problem.row}: {problem.message}")
-    if not report.notes and not report.failures and not result.problems:
-        codes = {rule.code for rule in judged}
-        idle = _unused(found, comments, codes)
-        gone = asked.baseline.gone(named, codes, found.root) if asked.baseline is not None else ()
-        if (idle or gone) and _is_whole(found):
-            sort_in(with_fingerprints(idle, report.base, report.sources))
-            report.gone = len(gone)
-
-
-def _is_whole(found: Discovered) -> bool:
-    """Were all files with FSDP2 checked? A fault may begin in one that was left out, and be told in another."""
-    words = [word.decode() for word in found.words]
-    return set(discover([found.root], root=found.root, words=words, exclusion=found.exclusion).candidates) <= {
-        *found.files
-    }
-
-
-def _unused(found: Discovered, comments: Comments, judged: Collection[str]) -> list[Finding]:
-    """What is said of comments, in files that Python can parse. Of tests only those that were named are followed."""
-    from fsdp2_lint import registry
-    from fsdp2_lint.static.entries import is_test
-    from fsdp2_lint.unused import unused
-
-    base = os.path.commonpath([os.path.dirname(path) for path in found.files])
-    named = [
-        path
-        for path in found.files
-        if PREFIX.lower().encode() in comments.sources.data(path).lower()
-        and (path in found.explicit or not is_test(os.path.relpath(path, base)))
-    ]
-    idle = list(unused(named, comments, judged, {*OWN_CODES, *(rule.code for rule in registry.rules())}))
-    # Parsed again only now: most files have no such comment.
-    spoilt = {
-        path
-        for path in {each.primary.site.path for each in idle}
-        if syntax.problem(path, comments.sources.data(path)) is not None
-    }
-    return [each for each in idle if each.primary.site.path not in spoilt]
+    report.all_judged = not report.notes and not report.failures and not result.problems
+    codes = {rule.code for rule in judged}
+    with CostsOnly("unused comments", report.broke):
+        if report.all_judged:
+            sort_in(with_fingerprints(idle(without_tests(found), comments, codes), report.base, report.sources))
+    if report.all_judged and asked.baseline is not None:
+        report.gone = len(asked.baseline.gone(named, codes, found.root if found.whole else found.files))
 
 
 def _told_in_cells(model: ModelVerdicts, sources: Sources) -> ModelVerdicts:

@@ -11,6 +11,8 @@ from bisect import bisect_right
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from fsdp2_lint.errors import Refusal
+
 if TYPE_CHECKING:
     from fsdp2_lint.vocab.finding import Site
 
@@ -44,14 +46,20 @@ class Notebook:
         return site.row + self.first_rows[self.cells.index(site.cell)] - 1
 
 
+class NoNotebook(Refusal, ValueError):
+    """The text says why."""
+
+
 def read(data: bytes) -> Notebook | None:
-    """None if its language is another one. ValueError if it is no notebook; the text says why."""
+    """None if its language is another one."""
     try:
         held: Any = json.loads(data)
     except ValueError as error:
-        raise ValueError(f"is no notebook: {error}") from None
+        raise NoNotebook(f"is no notebook: {error}") from None
+    except RecursionError:
+        raise NoNotebook("is nested too deeply to be a notebook") from None
     if not isinstance(held, dict) or not isinstance(held.get("cells"), list):
-        raise ValueError("is no notebook of format 4: it has no list of cells")
+        raise NoNotebook("is no notebook of format 4: it has no list of cells")
     if _language(held) != "python":
         return None
     lines: list[str] = []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
 import io
 import os
 import re
@@ -71,10 +70,9 @@ def decode(data: bytes) -> str:
     """The text, by Python's own rules for encodings; what cannot be decoded is replaced."""
     try:
         encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
-        codecs.lookup(encoding)
-    except (SyntaxError, LookupError):
-        encoding = "utf-8"
-    return data.decode(encoding, errors="replace")
+        return data.decode(encoding, errors="replace")
+    except (SyntaxError, LookupError, ValueError):  # of those that Python knows some are no encodings of a text
+        return data.decode("utf-8", errors="replace")
 
 
 def display_path(path: str) -> str:

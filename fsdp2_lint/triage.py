@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from fsdp2_lint.baseline import Baseline
+from fsdp2_lint.errors import CostsOnly
 from fsdp2_lint.registry import Selection
 from fsdp2_lint.settings import Settings
 from fsdp2_lint.settings.patterns import PerFile
@@ -29,12 +30,15 @@ def triage(
     settings: Settings,
     baseline: Baseline | None,
     comments: Comments,
+    broke: Callable[[str, str], object],
 ) -> Triaged:
+    """``broke`` is told of each finding that is shown since a defect hides whether a comment silences it."""
     told = Triaged()
     per_file = PerFile(settings.path("."), settings.per_file_ignores)
-    for finding in findings:
-        finding = selection.graded(finding)
-        silent = comments.silence(finding)  # asked of every finding, so that a comment that is needed counts as used
+    for finding in map(selection.graded, findings):
+        silent = False
+        with CostsOnly(f"the comments for {finding.code} in {finding.primary.site.path}", broke):
+            silent = comments.silence(finding)  # of every finding, so that a comment that is needed counts as used
         if not selection.shows(finding):
             continue
         if silent:

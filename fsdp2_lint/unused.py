@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 
-from fsdp2_lint.settings.codes import PREFIX
+from fsdp2_lint.settings.codes import OWN_CODES, PREFIX, UNUSED
 from fsdp2_lint.source import Sources
 from fsdp2_lint.suppress import Comment, Comments
 from fsdp2_lint.vocab.finding import Edit, Finding, Fix, Label, Severity, Site
 
-CODE = "FSDP001"
+CODE = UNUSED
 NAME = "unused-suppression"
 PAGE = f"""# {CODE}: {NAME}
 
@@ -27,9 +27,21 @@ Remove the comment, or those of its codes that are not needed. `fsdp2-lint check
 
 - Comments without codes (`# noqa`), and codes of other tools.
 - Codes that were not judged: because they were not selected, or only a running job can tell.
-- Anything, if only a part of the project is checked: a fault may begin in a file that was left out. The same holds if
-  a file could not be read or the budget ran out.
+- Anything, if a file of the same programs could not be read or the budget ran out: something may have been missed.
 """
+
+
+def idle(files: Iterable[str], comments: Comments, judged: Collection[str]) -> list[Finding]:
+    """What is said of comments in those of ``files`` that Python can parse."""
+    from fsdp2_lint import registry, syntax
+
+    data = comments.sources.data
+    named = [path for path in files if PREFIX.lower().encode() in data(path).lower()]
+    found = list(unused(named, comments, judged, {*OWN_CODES, *(rule.code for rule in registry.rules())}))
+    # Parsed again only now: most files have no such comment.
+    paths = {each.primary.site.path for each in found}
+    spoilt = {path for path in paths if syntax.problem(path, data(path)) is not None}
+    return [each for each in found if each.primary.site.path not in spoilt]
 
 
 def unused(

@@ -38,8 +38,18 @@ def test_a_tree_without_fsdp2_costs_at_most_half_of_ruff() -> None:
     assert ours <= ruff / 2
 
 
-def test_a_file_without_fsdp2_costs_little_more_than_the_command_line() -> None:
+def test_a_file_without_fsdp2_costs_little_more_than_the_command_line(tmp_path: Path) -> None:
+    path = tmp_path / "plain.py"
+    path.write_bytes(Path(__file__).read_bytes())
+    ours, click = cpu_seconds(
+        (sys.executable, "-m", "fsdp2_lint", "check", str(path)), (sys.executable, "-c", "import click")
+    )
+    assert ours <= click * 2
+
+
+def test_whether_a_program_with_fsdp2_imports_a_file_is_seen_in_the_text_of_the_others() -> None:
+    """Nothing here imports this file, and hundreds of files around it speak of FSDP2."""
     ours, click = cpu_seconds(
         (sys.executable, "-m", "fsdp2_lint", "check", str(Path(__file__))), (sys.executable, "-c", "import click")
     )
-    assert ours <= click * 2
+    assert ours <= click * 3

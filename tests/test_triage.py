@@ -41,7 +41,11 @@ def sort(
 ) -> Triaged:
     entries = tuple(Entry.of(finding, FILE.parent) for finding in known)
     selection = Selection(select, ignore, settings.severity)
-    return triage(findings, selection, settings, Baseline(FILE, entries), comments or Comments(Sources(SOURCES)))
+
+    def fail(part: str, defect: str) -> None:
+        raise AssertionError(f"{part}: {defect}")
+
+    return triage(findings, selection, settings, Baseline(FILE, entries), comments or Comments(Sources(SOURCES)), fail)
 
 
 def test_each_finding_goes_to_one_list() -> None:

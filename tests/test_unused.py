@@ -145,9 +145,38 @@ def test_in_a_project_only_what_is_not_needed_is_told(project: Path) -> None:
     assert found(lint([str(project)])) == [(CODE, "helper.py"), (CODE, "train.py")]
 
 
+LATE = """\
+import torch
+from shard import shard
+model = torch.nn.Linear(4, 4)
+optimizer = torch.optim.AdamW(model.parameters())
+shard(model)
+model(torch.ones(2)).sum().backward()
+optimizer.step()
+"""
+SHARD = f"{PRIVATE.replace('_composable.', '')}\ndef shard(model):\n    fully_shard(model){{comment}}\n"
+
+
+def test_a_comment_is_needed_where_the_fault_begins_in_a_file_that_was_not_given(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").touch()
+    (tmp_path / "late.py").write_text(LATE)
+    helper = tmp_path / "shard.py"
+    helper.write_text(SHARD.format(comment="  # fsdp2-lint: ignore[FSDP601, FSDP602]"))
+    report = lint([str(helper)])
+    assert found(report) == [(CODE, "shard.py")] and [each.code for each in report.silenced] == ["FSDP601"]
+    helper.write_text(SHARD.format(comment="  # fsdp2-lint: ignore[FSDP601]"))
+    assert found(lint([str(helper)])) == found(lint([str(tmp_path)])) == []
+    (tmp_path / "late.py").unlink()
+    assert found(lint([str(helper)])) == [(CODE, "shard.py")]
+
+
 def test_nothing_is_told_unless_all_could_be_judged(project: Path) -> None:
-    (project / "other.py").write_text(f"{PRIVATE.replace('_composable.', '')}\n{IDLE}")
-    assert found(lint([str(project / "other.py")])) == [], "the fault may begin in a file that was left out"
+    (project / "other.py").write_text(f"import nested\n{PRIVATE.replace('_composable.', '')}\n{IDLE}")
+    (project / "nested.py").write_text("fully_shard(" * 300 + ")" * 300)
+    report = lint([str(project / "other.py")])
+    assert found(report) == [] and not report.all_judged, "a file that it imports could not be read"
+    (project / "nested.py").unlink()
+    assert found(lint([str(project / "other.py")])) == [(CODE, "other.py")]
     (project / "other.py").unlink()
     assert found(lint([str(project)], Asked(select=["FSDP601"]))) == [], "nobody asked for this code"
     assert found(lint([str(project)], Asked(ignore=[CODE]))) == []

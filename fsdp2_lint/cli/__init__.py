@@ -16,6 +16,7 @@ import click
 
 from fsdp2_lint import __version__
 from fsdp2_lint.cli.streams import ABNORMAL, close_quietly, complain
+from fsdp2_lint.errors import DEBUG, INTERNAL, in_words
 from fsdp2_lint.vocab.target import NEWEST, OLDEST, in_digits
 
 COMMANDS = ("check", "contract", "explain", "mcp", "report", "rules", "run", "server", "verify")
@@ -57,8 +58,7 @@ def invoke(arguments: Sequence[str]) -> int:
     except BrokenPipeError:
         close_quietly()
     except Exception as error:
-        if os.environ.get("FSDP2_LINT_DEBUG"):
+        if os.environ.get(DEBUG):
             raise
-        words = " ".join(f"{type(error).__name__}: {error}".split())
-        complain(f"internal error: {words} (FSDP2_LINT_DEBUG=1 shows where; please report it)")
+        complain(f"{INTERNAL}: {in_words(error)} ({DEBUG}=1 shows where; please report it)")
     return ABNORMAL

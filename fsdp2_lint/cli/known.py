@@ -6,11 +6,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fsdp2_lint import syntax, unused
+from fsdp2_lint import syntax
 from fsdp2_lint.baseline import DEFAULT, Baseline, Entry, as_text
 from fsdp2_lint.cli.options import Options, refused
 from fsdp2_lint.cli.streams import CLEAN, Failure, deliver, note
 from fsdp2_lint.output import plural
+from fsdp2_lint.settings.codes import UNUSED
 from fsdp2_lint.source import display_path
 
 if TYPE_CHECKING:
@@ -29,7 +30,8 @@ def with_baseline(options: Options, given: str | None, *, update: bool) -> Asked
 def update(options: Options, report: Report, given: str | None) -> int:
     """Write the findings of this run in place of those that it would have found again.
 
-    Entries of files and codes that it did not look at stay. A file that is not Python hides more than one finding.
+    Entries of files and codes that it did not look at stay, and all of them where it could not judge everything. A file
+    that is not Python hides more than one finding.
     """
     if report.failures or any(finding.code == syntax.CODE for finding in report.findings):
         raise Failure("the baseline is not written, since not everything could be checked")
@@ -38,8 +40,9 @@ def update(options: Options, report: Report, given: str | None) -> int:
     if file.exists():
         with refused():
             judged, _ = options.asked.selection(options.settings)
-            kept = Baseline.read(file).not_looked_at({*report.files}, {rule.code for rule in judged})
-    written = [finding for finding in report.findings if finding.code != unused.CODE]
+            files = {*report.files} if report.all_judged else ()
+            kept = Baseline.read(file).not_looked_at(files, {rule.code for rule in judged})
+    written = [finding for finding in report.findings if finding.code != UNUSED]
     entries = {*kept, *(Entry.of(finding, file.parent) for finding in written)}
     deliver(as_text(entries), str(file))
     note(f"{display_path(str(file))}: {plural(len(entries), 'finding')}")

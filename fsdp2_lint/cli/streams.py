@@ -38,8 +38,8 @@ def deliver(result: str | bytes, output_file: str | None) -> None:
         try:
             with open(output_file, "wb") as file:
                 file.write(_encoded(result, "utf-8"))
-        except OSError as error:
-            raise Failure(f"{output_file}: cannot be written: {error.strerror or error}") from error
+        except (OSError, ValueError) as error:
+            raise Failure(f"{output_file}: cannot be written: {getattr(error, 'strerror', None) or error}") from error
         return
     try:
         data = _encoded(result, getattr(sys.stdout, "encoding", None) or "utf-8")

@@ -2,31 +2,59 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from fsdp2_lint.cli.streams import deliver, note
-from fsdp2_lint.output import EMPTY_IS_TEXT, count, plural, render
+from fsdp2_lint.cli.streams import complain, deliver, note
+from fsdp2_lint.errors import CostsOnly
+from fsdp2_lint.output import EMPTY_IS_TEXT, count, looked_at, plural, render
 
 if TYPE_CHECKING:
     from fsdp2_lint.cli.options import Options
     from fsdp2_lint.lint import Report
+    from fsdp2_lint.vocab.finding import Finding
 
 
 def tell(options: Options, report: Report, output_format: str, most: int | None = None) -> None:
     """Print findings, and the summary on stderr."""
+    if not report.files and report.failures:
+        return  # nothing was checked: an empty list would read as success
     shown = report.findings[:most]
     if shown or output_format in EMPTY_IS_TEXT or options.output_file is not None:
-        deliver(render(output_format, shown, report.sources, color=options.colored), options.output_file)
+        deliver(_rendered(options, report, output_format, shown), options.output_file)
     if len(shown) < len(report.findings):
         note(f"{len(report.findings) - len(shown)} more are not shown (--max-findings {most})")
     note(summary(report))
+
+
+def _rendered(options: Options, report: Report, output_format: str, shown: Sequence[Finding]) -> str:
+    """Those that a defect keeps from being shown are named on stderr in place of it, and the others are shown."""
+
+    def rendered(findings: Sequence[Finding]) -> str:
+        return render(output_format, findings, report.sources, color=options.colored)
+
+    def broke(part: str, defect: str) -> None:
+        report.broke(part, defect)
+        complain(report.failures[-1])
+
+    with CostsOnly("the output", lambda part, defect: None):
+        return rendered(shown)
+    told = []
+    for finding in shown:
+        site = finding.primary.site
+        with CostsOnly(f"showing {finding.code} at {site.path}:{site.row}", broke):
+            rendered([finding])
+            told.append(finding)
+    return rendered(told)
 
 
 def summary(report: Report) -> str:
     files = plural(len(report.files), "file")
     said = f"Found {count(report.findings)} in {files}."
     if not report.findings:
-        said = f"No findings in {files}, {report.candidates or 'none'} with FSDP2."
+        said = f"No findings in {looked_at(len(report.files), report.candidates, linked=report.linked)}."
+    if report.elsewhere:
+        said += f" {report.elsewhere} more in other files of the same programs (name them, or check the whole project)."
     for hidden, why in (
         (report.silenced, "silenced by comments"),
         (report.known, "in the baseline"),

@@ -27,6 +27,13 @@ def plural(number: int, what: str) -> str:
     return f"{number} {what}{'s' if number != 1 else ''}"
 
 
+def looked_at(files: int, candidates: int, *, linked: bool) -> str:
+    """The files that were checked, and how many of them speak of FSDP2, themselves or by what they are used with."""
+    if linked and not candidates:
+        return f"{plural(files, 'file')} of a program with FSDP2"
+    return f"{plural(files, 'file')}, {candidates or 'none'} with FSDP2"
+
+
 def count(findings: Sequence[Finding]) -> str:
     """``2 errors, 1 warning``; the words of the summary line."""
     parts = []

@@ -19,8 +19,8 @@ Input = tuple[Sequence[str], Mapping[str, bytes]]
 """Paths, and what the buffers of the editor hold."""
 
 
-class _Outdated(Exception):
-    """Nobody waits for this check any more."""
+class _Outdated(BaseException):
+    """Nobody waits for this check any more. It is no defect, which would cost a part of the check only."""
 
 
 class Checks:

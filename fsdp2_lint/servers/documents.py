@@ -32,7 +32,7 @@ def as_bytes(text: str) -> bytes:
     try:
         encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
         return text.encode(encoding.removesuffix("-sig"), "replace")  # a mark of the byte order is in the text
-    except (SyntaxError, LookupError):
+    except (SyntaxError, LookupError, ValueError):
         return data
 
 

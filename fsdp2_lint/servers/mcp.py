@@ -12,9 +12,9 @@ from mcp.server.mcpserver.exceptions import ToolError
 from mcp.types import ToolAnnotations
 
 from fsdp2_lint import __version__, pages
-from fsdp2_lint.errors import Refusal
+from fsdp2_lint.errors import INTERNAL, Refusal, in_words
 from fsdp2_lint.lint import Asked, Report, lint
-from fsdp2_lint.output import comparison, render
+from fsdp2_lint.output import comparison, looked_at, render
 
 if TYPE_CHECKING:
     from fsdp2_lint.vocab.finding import Finding
@@ -75,14 +75,18 @@ def _lint(paths: Sequence[str] | None, asked: Asked) -> Report:
             return lint(paths or ["."], asked)
     except Refusal as refusal:
         raise ToolError(str(refusal)) from None
+    except Exception as error:
+        raise ToolError(f"{INTERNAL}: {in_words(error)}") from None
 
 
 def _told(report: Report) -> str:
     """Findings in the format for agents, and what else has to be known."""
+    if not report.files and report.failures:
+        raise ToolError(_failures(report))
     lines = render("agent", report.findings[:MOST], report.sources)
     left = len(report.findings) - MOST
     more = f"{left} more are not shown: check fewer paths, or select codes\n" if left > 0 else ""
-    return f"{lines}{more}{_failures(report)}{len(report.files)} files, {report.candidates} with FSDP2"
+    return f"{lines}{more}{_failures(report)}{looked_at(len(report.files), report.candidates, linked=report.linked)}"
 
 
 def _failures(report: Report) -> str:

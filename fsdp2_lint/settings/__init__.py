@@ -83,6 +83,10 @@ def _from(file: Path) -> Settings | None:
         table: Any = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise BadSetting(f"{file}: {error}") from None
+    except RecursionError:
+        if not _is_own(file, text):
+            return None
+        raise BadSetting(f"{file}: is nested too deeply to be read") from None
     if file.name == SHARED_FILE:
         tools = table.get("tool")
         if not isinstance(tools, dict) or TABLE not in tools:
@@ -91,6 +95,11 @@ def _from(file: Path) -> Settings | None:
         if not isinstance(table, dict):
             raise BadSetting(f"{file}: tool.{TABLE} has to be a table")
     return _read(table, file)
+
+
+def _is_own(file: Path, text: str) -> bool:
+    """Does a file that cannot be read as a whole speak to this tool? The deep table may be another one's."""
+    return file.name != SHARED_FILE or f"[tool.{TABLE}" in text
 
 
 def _read(table: Mapping[str, Any], file: Path) -> Settings:

@@ -8,6 +8,7 @@ from functools import cache
 
 PREFIX, ALL = "FSDP", "ALL"
 OWN_CODES = ("FSDP000", "FSDP001")  # what the tool says of files and of its own comments
+_, UNUSED = OWN_CODES
 
 
 @cache

@@ -9,14 +9,16 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
+from ..errors import CostsOnly
 from ..vocab.causes import one_for_each_cause
 from ..vocab.finding import Finding, Label, Seen, Site
-from ..vocab.overlaps import Programs, without_consequences
+from ..vocab.overlaps import without_consequences
 from ..vocab.rule import Court, ModelKey, Rule, Verdict
 from ..vocab.target import Version
 from . import garbage
 from .budget import BUDGET, Budget
 from .driver import Driver
+from .lookup import Surroundings
 from .project import Project
 from .seen import Sight
 
@@ -77,6 +79,7 @@ def check(
     dump_trace: bool = False,
     budget: Budget = BUDGET,
     progress: Callable[[str], None] | None = None,
+    within: Surroundings | None = None,
 ) -> Result:
     """Analyse ``files`` as one program. Nothing in them is imported or executed.
 
@@ -85,11 +88,12 @@ def check(
     the torch that was stated for all files; None leaves it to what each says it runs on.
     ``source_roots`` are folders for absolute imports, ``entry_points`` files (``train.py``) or functions
     (``train.py:main``) that come first. ``budget`` is what each program may cost. ``progress`` is told each entry.
+    ``within`` is the project of which ``files`` are a part; None if they are all of it.
     """
     result = Result(files=len(files))
     failure: list[BaseException] = []
     project = Project(Path(root), dict(overlay or {}), [Path(each) for each in source_roots])
-    project.files = sorted(set(files))  # the order in which files are given means nothing
+    project.take(sorted(set(files)), within)  # the order in which files are given means nothing
     project.target = target
     project.entry_points = list(entry_points)
 
@@ -125,27 +129,33 @@ def check(
 def _check(result: Result, project: Project, driver: Driver, rules: Sequence[Rule]) -> None:
     court = driver.court
     driver.run()
-    torch = rules[0].target if rules else None
-    sight = Sight(court.verdicts.values(), driver.extents, project.unreadable, project.ast, torch)
-    result.seen = list(sight.found.values())
-    found = _findings(court, driver.found_in)
-    result.findings = one_for_each_cause(replace(each, about=sight.about(each)) for each in found)
-    result.models = _models(court, {rule.code: rule.witnesses for rule in rules})
+    with CostsOnly("what causes what", project.note):
+        result.findings = list(_findings(court).values())
+        result.findings = without_consequences(result.findings, driver.found_in)
+    with CostsOnly("what was seen", project.note):
+        torch = rules[0].target if rules else None
+        sight = Sight(court.verdicts.values(), driver.extents, project.unreadable, project.ast, torch)
+        result.seen = list(sight.found.values())
+        result.findings = [replace(each, about=sight.about(each)) for each in result.findings]
+    with CostsOnly("what one edit would mend", project.note):
+        result.findings = one_for_each_cause(result.findings)
+    with CostsOnly("the verdicts of the models", project.note):
+        result.models = _models(court, {rule.code: rule.witnesses for rule in rules})
     result.problems = [Problem(each.path, each.row, each.column, each.reason) for each in project.unreadable.values()]
     result.out_of_budget, result.notes = driver.out_of_budget, driver.notes
     result.broken = [*((code, f"{type(error).__name__}: {error}") for code, error in court.broken), *driver.broken]
     result.traces = driver.traces
 
 
-def _findings(court: Court, programs: Programs) -> list[Finding]:
-    """One finding a fault: the same code on the same line is one, and causes hide consequences."""
+def _findings(court: Court) -> dict[tuple[str, str, int], Finding]:
+    """One finding a fault: the same code on the same line is one."""
     found: dict[tuple[str, str, int], Finding] = {}
     for verdict in court.verdicts.values():
         for finding in verdict.findings:
             kept = found.get(finding.key)
             if kept is None or _weight(finding) > _weight(kept):
                 found[finding.key] = finding
-    return without_consequences(list(found.values()), programs)
+    return found
 
 
 def _weight(finding: Finding) -> tuple[bool, int]:

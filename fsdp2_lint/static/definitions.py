@@ -6,17 +6,13 @@ That overestimates who can reach a sharding call, which costs time and never a f
 from __future__ import annotations
 
 import ast
-import re
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from .lookup import imports_of
 from .project import Project, Unreadable
 
-_IMPORT = re.compile(
-    rb"^[ \t]*(?:from[ \t]+([.\w]+)[ \t]+import[ \t]+(\([^)]*\)|[^\n#;]*)|import[ \t]+([^\n#;]*))", re.MULTILINE
-)
-_NAME = re.compile(rb"[A-Za-z_]\w*")
 # Names that say nothing about which function is meant; they count within one file only.
 GENERIC = frozenset(
     """main run train forward setup build apply init __init__ __call__ wrapper get load save step fit call
@@ -66,7 +62,7 @@ def _speaks(node: ast.AST) -> bool:
 
 def importers_of(project: Project, seeds: list[str]) -> list[str]:
     """Files that import a seed, directly or not."""
-    for path in project.files:
+    for path in project.scope if not project.imported_by else ():
         if path not in project.unreadable:
             for target in imports_of(project, path, project.data(path)):
                 project.imported_by.setdefault(target, []).append(path)
@@ -83,30 +79,10 @@ def _above(project: Project, files: list[str]) -> list[str]:
     queue = list(files)
     while queue:
         for importer in project.imported_by.get(queue.pop(), ()):
-            if importer not in found and importer not in files:
+            if importer not in found and importer not in files and project.in_scope(importer):
                 found[importer] = None
                 queue.append(importer)
     return list(found)
-
-
-def imports_of(project: Project, path: str, data: bytes) -> Iterator[str]:
-    seen: set[tuple[str, int]] = set()
-    for match in _IMPORT.finditer(data):
-        base, names, plain = match.groups()
-        if plain is not None:
-            wanted = [(part.split(b" as ")[0].strip().decode("ascii", "replace"), 0) for part in plain.split(b",")]
-        else:
-            text = base.decode("ascii", "replace")
-            level = len(text) - len(text.lstrip("."))
-            text = text.lstrip(".")
-            wanted = [(text, level)]
-            wanted += [(f"{text}.{name.decode()}" if text else name.decode(), level) for name in _NAME.findall(names)]
-        for name, level in wanted:
-            if (name, level) not in seen and (name or level):
-                seen.add((name, level))
-                target = project.resolve(path, name, level)
-                if target:
-                    yield target
 
 
 def definitions_in(project: Project, path: str) -> Iterator[Definition]:

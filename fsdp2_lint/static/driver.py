@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from astroid import nodes
 
+from ..errors import DEBUG, CostsOnly, in_words
 from ..vocab.events.base import Event
 from ..vocab.events.migration import Fsdp1Wrapped
 from ..vocab.rule import Court, ProgramKey, Rule
@@ -57,7 +58,7 @@ class Driver:
         self.garbage = Garbage()
         self.out_of_budget: list[str] = []
         self.notes: list[str] = []
-        self.broken: list[tuple[str, str]] = []
+        self.broken = project.broken
         self.traces: list[str] = []
         self.found_in: dict[tuple[str, str, int], set[str]] = {}  # each finding's programs
         self.extents: dict[ProgramKey, Extent] = {}  # how far each program was followed
@@ -69,8 +70,9 @@ class Driver:
         for entry in (*plan.stated, *plan.scripts):
             self.reached.add(entry.node)
             self.run_entry(entry)
-        self.run_unreached(plan.callers(self.reached))
-        self.run_unreached(plan.untouched(self.reached))
+        for entries in (plan.callers(self.reached), plan.untouched(self.reached)):
+            with CostsOnly("the search for what no script calls", self.project.note):
+                self.run_unreached(entries)
         self.say_left_out(plan)
 
     def say_left_out(self, plan: Plan) -> None:
@@ -83,13 +85,11 @@ class Driver:
     def hear_text(self, plan: Plan) -> None:
         """What is seen in the files' text alone."""
         for path in plan.seeds:
-            module = self.project.module(path)
-            if module is not None:
-                written = (*imported_events(module, self.project), *names_imported(module, self.project))
-                for event in (*written, *entered_by_hand(module)):
-                    self.hear_of_file(event)
-        for event in wrapped_events(self.project) if self.court.hears(Fsdp1Wrapped) else ():
-            self.hear_of_file(event)
+            for event in self.project.careful(_written, path):
+                self.hear_of_file(event)
+        with CostsOnly("where FSDP1 is used", self.project.note):
+            for event in wrapped_events(self.project) if self.court.hears(Fsdp1Wrapped) else ():
+                self.hear_of_file(event)
 
     def hear_of_file(self, event: Event) -> None:
         self.court.program = ProgramKey("file", event.at.path, os.path.basename(event.at.path))
@@ -126,6 +126,9 @@ class Driver:
             self.out_of_budget.append(f"{entry.name}: {error or 'it took more memory than there is'}")
             silence(court)
             cut(court, program, self.rules, f"{entry.name} could not be followed to its end ({error or 'no memory'})")
+        except Exception as error:  # a defect costs what is found in this program, not the run
+            self.broke(entry, error)
+            cut(court, program, self.rules, f"{entry.name} could not be judged to its end")
         for key in add(self.court, court):
             self.found_in.setdefault(key, set()).add(entry.name)
         left_out = [*self.out_of_budget[before[0] :], *(what for _, what in self.broken[before[1] :])]
@@ -153,15 +156,18 @@ class Driver:
             pass
         except (TooBusy, MemoryError):
             raise
-        except Exception as error:  # a defect costs this entry, not the run
-            if os.environ.get("FSDP2_LINT_DEBUG"):
-                raise
-            self.broken.append((entry.name, f"{type(error).__name__}: {error}"))
+        except Exception as error:
+            self.broke(entry, error)
             program.cut_off(f"{entry.name} could not be interpreted")
         blur_filtered(program)
         if self.keep_traces:
             self.traces.append(f"# {entry.name}: {machine.steps} steps")
             self.traces.extend(machine.trace.dump())
+
+    def broke(self, entry: Entry, error: Exception) -> None:
+        if os.environ.get(DEBUG):
+            raise error
+        self.project.note(entry.name, in_words(error))
 
     def judge(self, program: Program, court: Court, clock: Clock) -> None:
         if program.open_why and not program.trace.steps:
@@ -182,3 +188,12 @@ class Driver:
                 self.out_of_budget.append(f"{entry.name}.{method.name}(): {why}")
                 if self.project.may_shard(method.module.path, method.node):
                     program.cut_off(f"{entry.name}.{method.name}() went out of budget ({why})")
+
+
+def _written(project: Project, path: str) -> Iterator[Event]:
+    """What the text of one file alone shows."""
+    module = project.module(path)
+    if module is not None:
+        yield from imported_events(module, project)
+        yield from names_imported(module, project)
+        yield from entered_by_hand(module)

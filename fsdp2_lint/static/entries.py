@@ -72,7 +72,8 @@ class Plan:
             self._not_run += callers[BUDGET.callers :]
             for caller in callers[: BUDGET.callers]:
                 yield from self._until_reached(self._climb([definition, caller]), reached, later)
-            yield from self._until_reached([definition], reached, later)
+            if self.project.begins_in(definition.path):
+                yield from self._until_reached([definition], reached, later)
         yield from later
 
     def untouched(self, reached: set[nodes.NodeNG]) -> Iterator[Entry]:
@@ -173,7 +174,7 @@ def _calls(caller: Definition, callee: Definition) -> bool:
 
 def find_entries(project: Project, explicit: frozenset[str]) -> Plan:
     plan = Plan(project)
-    plan.seeds = [path for path in project.files if mentions_seed(project, path)]
+    plan.seeds = [path for path in project.scope if mentions_seed(project, path)]
     if not plan.seeds:
         return plan
     importers = importers_of(project, plan.seeds)
@@ -181,7 +182,7 @@ def find_entries(project: Project, explicit: frozenset[str]) -> Plan:
         for path in (seed, *importers_of_one(project, seed)):
             plan.shares.setdefault(path, set()).add(seed)
     project.relevant = {*plan.seeds, *importers}
-    definitions = [each for path in [*plan.seeds, *importers] for each in definitions_in(project, path)]
+    definitions = [each for path in [*plan.seeds, *importers] for each in project.careful(definitions_in, path)]
     plan.sharding = [each for each in definitions if SEED in each.mentions]
     sharding = {id(each) for each in plan.sharding}
     others = {each.name for each in definitions if each.owner and id(each) not in sharding} | GENERIC
@@ -192,25 +193,27 @@ def find_entries(project: Project, explicit: frozenset[str]) -> Plan:
     plan.reaching = reaching(definitions, plan.sharding, project.imported_by)
     project.reaching = {(each.path, each.name, each.row) for each in plan.reaching}
     project.reaching_classes = {(each.path, each.owner) for each in plan.reaching if each.owner}
-    base = os.path.commonpath([os.path.dirname(path) for path in project.files])
+    base = str(project.root)  # from which the names of tests count
+    if project.programs is None:
+        base = os.path.commonpath([os.path.dirname(path) for path in project.files])
 
     def checked(path: str) -> bool:
         return path in explicit or not is_test(os.path.relpath(path, base))
 
-    plan.reaching = [each for each in plan.reaching if checked(each.path)]
+    plan.reaching = [each for each in plan.reaching if checked(each.path) and project.begins_in(each.path)]
     plan.sharding = [each for each in plan.sharding if each.name and checked(each.path)]
     for name in project.entry_points:
-        if (stated := _stated(project, name)) is not None:
-            plan.stated.append(stated)
-        else:
+        if (stated := _stated(project, name)) is None:
             plan.absent.append(name)
+        elif project.begins_in(stated.module.path):
+            plan.stated.append(stated)
     scripts = {entry.module.path for entry in plan.stated if entry.kind == "script"}
     for path in [each.path for each in plan.reaching if not each.name and each.path not in scripts]:
         module = project.module(path)
         if module is not None and _is_script(module):
             plan.scripts.append(Entry("script", path, module, module.tree))
-    for path in filter(checked, [*plan.seeds, *importers]):
-        for base_name, name in inheritance(project, path):
+    for path in filter(project.begins_in, filter(checked, [*plan.seeds, *importers])):
+        for base_name, name in project.careful(inheritance, path):
             plan.subclasses.setdefault(base_name, []).append((path, name))
     return plan
 

@@ -56,7 +56,7 @@ def site_of(path: str, node: ast.expr) -> Site:
 
 def wrapped_events(project: Project) -> Iterator[Fsdp1Wrapped]:
     """Every call of the class by a name that its own file imports."""
-    for path, tree in _files(project, CLASS, project.files):
+    for path, tree in _files(project, CLASS, project.scope):
         names = {CLASS, *_aliases(tree)}
         for node in ast.walk(tree):
             if isinstance(node, ast.Call) and _name(node.func) in names:

@@ -4,24 +4,27 @@ from __future__ import annotations
 
 import ast
 import os
-import sys
+import re
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar
 
 from astroid import nodes
 from astroid.manager import AstroidManager
 from astroid.rebuilder import TreeRebuilder
 
+from ..errors import DEBUG, INTERNAL, CostsOnly, in_words
 from ..vocab.target import Version
 from .budget import BUDGET
+from .lookup import Lookup, Surroundings
 from .pins import oldest_torch
 from .relevance import Relevance
 
-NEVER_LOCAL = frozenset(sys.stdlib_module_names) | {"torch", "numpy", "transformers", "accelerate"}
-
-
+T = TypeVar("T")
+_HUGE = re.compile(rb"0[xXoObB][0-9a-fA-F_]{600}")  # in decimal digits Python refuses as many itself
+_BITS = 2_000  # the least limit that Python may be set to is 640 digits
 SyntaxTree = ast.Module  # the class below has a method of the name ``ast``
 
 
@@ -68,13 +71,23 @@ def parse(path: str, data: bytes) -> ast.Module:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the checked code's own escapes are not our message
-            return ast.parse(data, filename=path)
+            tree = ast.parse(data, filename=path)
+        return _Numbers().visit(tree) if _HUGE.search(data) else tree
     except SyntaxError as error:
         raise Unreadable(path, f"syntax error: {error.msg}", error.lineno or 1, error.offset or 1) from error
     except ValueError as error:  # null bytes, unknown encodings
         raise Unreadable(path, f"cannot be decoded: {error}") from error
     except (RecursionError, MemoryError) as error:
         raise Unreadable(path, "is nested too deeply to be parsed") from error
+
+
+class _Numbers(ast.NodeTransformer):
+    """A number that Python does not write in digits is one that nobody knows."""
+
+    def visit_Constant(self, node: ast.Constant) -> ast.expr:
+        if isinstance(node.value, int) and node.value.bit_length() > _BITS:
+            return ast.copy_location(ast.Name("a number of thousands of digits", ast.Load()), node)
+        return node
 
 
 def rebuild(tree: ast.Module, name: str, path: str, is_package: bool) -> nodes.Module:
@@ -85,22 +98,26 @@ def rebuild(tree: ast.Module, name: str, path: str, is_package: bool) -> nodes.M
         raise Unreadable(path, "is nested too deeply to be checked") from error
 
 
-class Project:
-    """Finds files by the imports that name them. Nothing outside ``root`` and the source roots is read."""
+class Project(Lookup):
+    """The files of a project, and what is known of each.
+
+    ``scope`` are those in which sharding code is looked for, ``programs`` those in which a program may begin (None: in
+    any of the scope).
+    """
 
     def __init__(self, root: Path, overlay: dict[str, bytes] | None = None, source_roots: Sequence[Path] = ()) -> None:
+        super().__init__(str(root), overlay, [str(folder) for folder in source_roots])
         self.root = root.resolve()
-        self._source_roots = [folder.resolve() for folder in source_roots]
+        self._scope: list[str] | None = None  # None: all files
+        self._in_scope: frozenset[str] | None = None
+        self.programs: frozenset[str] | None = None
         self.entry_points: list[str] = []  # files, or file:function, that the project names as its own
         self.unreadable: dict[str, Unreadable] = {}
+        self.broken: list[tuple[str, str]] = []  # what a defect of the analysis cost, and the defect
         self._overlay = overlay or {}
         self._bytes: dict[str, bytes] = dict(self._overlay)
         self._asts: dict[str, ast.Module] = {}
         self._modules: dict[str, Module | None] = {}
-        self._exists: dict[Path, bool] = {}
-        self._folders: dict[Path, frozenset[str]] = {}
-        self._suffixes: dict[str, list[Path]] | None = None
-        self.files: list[str] = []
         self.target: Version | None = None  # the torch that was stated for all files
         self.relevance = Relevance(self)
         self.imported_by: dict[str, list[str]] = {}  # filled by ``entries``
@@ -110,6 +127,27 @@ class Project:
         )  # what mentions sharding code: file, name, row; and its classes
         self.reaching_classes: set[tuple[str, str]] = set()
         self.sharding_methods: dict[str, list[tuple[str, str]]] = {}  # names of which each method shards: file, class
+
+    def take(self, files: Sequence[str], within: Surroundings | None) -> None:
+        """What is to be analysed, and what else there is."""
+        self.files = list(files)
+        if within is not None:
+            self.files, self._scope = within.files, list(files)
+            self.programs, self.imported_by = within.programs, within.imported_by
+
+    @property
+    def scope(self) -> list[str]:
+        return self.files if self._scope is None else self._scope
+
+    def in_scope(self, path: str) -> bool:
+        """Is sharding code looked for in this file?"""
+        if self._in_scope is None:
+            self._in_scope = frozenset(self.scope)
+        return path in self._in_scope
+
+    def begins_in(self, path: str) -> bool:
+        """May a program begin here?"""
+        return self.programs is None or path in self.programs
 
     def data(self, path: str) -> bytes:
         if path not in self._bytes:
@@ -132,6 +170,8 @@ class Project:
                 self._asts[path] = parse(path, self.data(path))
             except Unreadable as error:
                 self.unreadable[path] = error
+            except Exception as error:
+                self.unreadable[path] = self.broke(path, error)
         return self._asts.get(path)
 
     def module(self, path: str) -> Module | None:
@@ -143,7 +183,24 @@ class Project:
                     self._modules[path] = self._load(path, tree)
                 except Unreadable as error:
                     self.unreadable[path] = error
+                except Exception as error:
+                    self.unreadable[path] = self.broke(path, error)
         return self._modules[path]
+
+    def broke(self, path: str, error: Exception) -> Unreadable:
+        """A defect costs this file, not the run."""
+        if os.environ.get(DEBUG):
+            raise error
+        return Unreadable(path, f"{INTERNAL}: {in_words(error)}")
+
+    def careful(self, read: Callable[[Project, str], Iterable[T]], path: str) -> list[T]:
+        """What ``read`` finds in a file; nothing where it has a defect, which is noted."""
+        with CostsOnly(path, self.note):
+            return list(read(self, path))
+        return []
+
+    def note(self, part: str, defect: str) -> None:
+        self.broken.append((part, defect))
 
     def _load(self, path: str, tree: SyntaxTree) -> Module:
         is_package = Path(path).name == "__init__.py"
@@ -171,70 +228,6 @@ class Project:
         if package in found:
             found.update(dict.fromkeys(self.imported_by.get(package, ())))
         return list(found)
-
-    def resolve(self, importer: str, name: str, level: int = 0) -> str | None:
-        """The file that ``import name`` (or ``from`` with dots) in ``importer`` means, or None."""
-        here = Path(importer).parent
-        parts = [part for part in name.split(".") if part]
-        if level:
-            for _ in range(level - 1):
-                here = here.parent
-            inside = here == self.root or self.root in here.parents
-            return self._file(here.joinpath(*parts)) if inside else None
-        if not parts or parts[0] in NEVER_LOCAL:
-            return None
-        for folder in self._source_roots:
-            if (found := self._file(folder.joinpath(*parts))) and found != importer:
-                return found
-        for folder in (here, *here.parents):
-            if not self._is(folder / "__init__.py") or folder in (here, self.root):
-                found = self._file(folder.joinpath(*parts))
-                if found and found != importer:
-                    return found
-            if folder == self.root:
-                break
-        return self._by_suffix(parts) or self._root_as_package(parts)
-
-    def _root_as_package(self, parts: list[str]) -> str | None:
-        """A checkout whose root folder is the package itself, under a name that no file has."""
-        if len(parts) < 2 or not self._is(self.root / "__init__.py"):
-            return None
-        return self._file(self.root.joinpath(*parts[1:]))
-
-    def _by_suffix(self, parts: list[str]) -> str | None:
-        """A package that lives in some source folder of the project, such as ``src/``."""
-        if self._suffixes is None:
-            self._suffixes = {}
-            for file in self.files:
-                path = Path(file)
-                top = path.parent if path.name == "__init__.py" else path
-                if not self._is(top.parent / "__init__.py"):
-                    self._suffixes.setdefault(top.stem if top is path else top.name, []).append(top.parent)
-        found = {self._file(folder.joinpath(*parts)) for folder in self._suffixes.get(parts[0], ())} - {None}
-        return found.pop() if len(found) == 1 else None
-
-    def _file(self, base: Path) -> str | None:
-        for path in (base / "__init__.py", base.with_name(f"{base.name}.py") if base.name else base):
-            if self._is(path):
-                return str(path)
-        return None
-
-    def _is(self, path: Path) -> bool:
-        if path not in self._exists:
-            there = path.name in self._listing(path.parent) and os.path.isfile(path)
-            self._exists[path] = there or str(path) in self._overlay
-        return self._exists[path]
-
-    def _listing(self, folder: Path) -> frozenset[str]:
-        """The names in a folder: most of what an import may mean is not there, and asking for each is dear."""
-        if folder not in self._folders:
-            below = folder != self.root and str(folder).startswith(f"{self.root}{os.sep}")
-            try:
-                there = not below or folder.name in self._listing(folder.parent)
-                self._folders[folder] = frozenset(os.listdir(folder)) if there else frozenset()
-            except OSError:
-                self._folders[folder] = frozenset()
-        return self._folders[folder]
 
 
 def _bind(module: Module, body: list[nodes.NodeNG]) -> None:

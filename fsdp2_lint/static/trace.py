@@ -24,7 +24,7 @@ class Step:
     guard: Guard
     subject: Obj | None
     detail: dict[str, Any]
-    frames: tuple[int, ...] = ()  # the activations that were open, outermost first
+    frames: tuple[int, ...] = ()  # the activations that were open, one for each site of ``when.chain``
     context: int = 0  # 0: the main flow; else the callback in which it happens, nobody knows when
     place: int = 0  # equal for steps of the same moment, which is dear to compare
 

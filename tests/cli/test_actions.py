@@ -70,7 +70,7 @@ def test_files_that_were_not_asked_for_stay_as_they_are(cli: Cli, project: Path,
     assert ran.code == 1 and "mended" not in ran.err
     assert (project / "idle.py").read_text().startswith("x")
     engine.result.findings = [finding]
-    assert "1 can be mended by --fix." in cli("check", "private.py", "idle.py").err
+    assert "2 can be mended by --fix." in cli("check", "private.py", "idle.py").err, "with the comment of idle.py"
 
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="needs git")

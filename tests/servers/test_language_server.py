@@ -250,27 +250,33 @@ async def test_without_a_workspace_the_open_files_are_checked(project: Path) -> 
     (project / "other.py").write_text(f"{PRIVATE}\n")
     async with editor() as ide:
         ide.open(train)
-        assert await ide.diagnostics(train) == []
+        assert [each.code for each in await ide.diagnostics(train)] == ["FSDP601"]
         ide.published.clear()
         ide.open(model)
         assert await ide.diagnostics(model) == []
         assert [each.code for each in await ide.diagnostics(train)] == ["FSDP601"]
         assert {each.uri for each in ide.published} == {train.as_uri(), model.as_uri()}
         ide.text_document_did_close(types.DidCloseTextDocumentParams(types.TextDocumentIdentifier(train.as_uri())))
+        assert [each.code for each in await ide.diagnostics(train, None)] == ["FSDP601"], "the model has its part in it"
+        ide.published.clear()
+        ide.text_document_did_close(types.DidCloseTextDocumentParams(types.TextDocumentIdentifier(model.as_uri())))
         assert await ide.diagnostics(train, None) == []
 
 
 @scenario
 async def test_a_folder_that_is_added_is_checked_as_a_whole(project: Path) -> None:
-    train, folder = project / "train.py", types.WorkspaceFolder(project.as_uri(), "x")
+    train, other = project / "train.py", project / "other.py"
+    other.write_text(f"{PRIVATE}\n")
+    folder = types.WorkspaceFolder(project.as_uri(), "x")
     async with editor() as ide:
         ide.open(train)
-        assert await ide.diagnostics(train) == []
-        for added, removed, codes in [([folder], [], ["FSDP601"]), ([], [folder], [])]:
+        await ide.diagnostics(train)
+        assert {each.uri for each in ide.published} == {train.as_uri()}
+        for added, removed, codes in [([folder], [], ["FSDP901"]), ([], [folder], [])]:
             ide.published.clear()
             event = types.WorkspaceFoldersChangeEvent(added, removed)
             ide.workspace_did_change_workspace_folders(types.DidChangeWorkspaceFoldersParams(event))
-            assert [each.code for each in await ide.diagnostics(train)] == codes
+            assert [each.code for each in await ide.diagnostics(other, None)] == codes
 
 
 @scenario

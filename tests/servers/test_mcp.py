@@ -84,7 +84,9 @@ def test_what_cannot_be_done_is_said(project: Path) -> None:
             ("verify", {"paths": ["other"]}, "call check with the same paths first"),
         ):
             failed, text = await call(client, tool, **arguments)
-            assert words in text and failed == (tool != "check" or "select" in arguments)
+            assert failed and words in text and "findings" not in text
+        failed, text = await call(client, "check", paths=["nowhere.py", "optim.py"])
+        assert not failed and "nowhere.py: cannot be read" in text and "0 findings" in text, "the other one was checked"
 
     talk(project, dialogue)
 

@@ -57,11 +57,18 @@ LAYOUTS = {
     "dots from a package": (["kit/__init__.py", "kit/b.py"], "kit/__init__.py", "b", 1, "kit/b.py"),
     "the root is the package": (["__init__.py", "a.py", "b.py"], "a.py", "anyname.b", 0, "b.py"),
     "a package before a file": (["train.py", "kit.py", "kit/__init__.py"], "train.py", "kit", 0, "kit/__init__.py"),
+    "the nearest of two": (
+        ["a/run/train.py", "a/src/kit/fs.py", "b/src/kit/fs.py"], "a/run/train.py", "kit.fs", 0, None,
+    ),
+    "the nearest of two packages": (
+        ["a/run/train.py", "a/src/kit/__init__.py", "b/src/kit/__init__.py"], "a/run/train.py", "kit", 0,
+        "a/src/kit/__init__.py",
+    ),
     "no such file": (["train.py"], "train.py", "nowhere", 0, None),
     "the standard library": (["train.py", "json.py"], "train.py", "json", 0, None),
     "never torch": (["train.py", "torch.py"], "train.py", "torch", 0, None),
     "two candidates": (["train.py", "a/kit/__init__.py", "b/kit/__init__.py"], "train.py", "kit", 0, None),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", LAYOUTS)

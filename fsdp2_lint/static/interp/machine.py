@@ -165,7 +165,8 @@ class Machine:
             detail["asked"] = self.asked()
         if kind in ("sync", "backward", "stepped", "clipped"):
             detail["loops"] = loops_around([*(call for _, call in self.calls), node])
-        frames = tuple(frame.id for frame in self.frames)
+        # Code at the top of another file runs where it is asked for, and is called from nowhere.
+        frames = tuple(frame.id for frame in self.frames[-len(self.calls) - 1 :])
         return self.trace.add(kind, self.moment(node), self.guard, subject, detail, frames=frames, context=self.context)
 
     def asked(self: Interpreter) -> dict[Formula, Moment]:

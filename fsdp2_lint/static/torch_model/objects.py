@@ -150,8 +150,8 @@ class Objects(Escapes):
             return leaf
         return unknown("a part of a value")
 
-    def environment(self: Interpreter, key: Value, node: nodes.NodeNG) -> Value:
-        return rank.environment(self, key, self.site(node))
+    def environment(self: Interpreter, key: Value, node: nodes.NodeNG | None = None) -> Value:
+        return rank.environment(self, key, self.site(node) if node is not None else None)
 
     def external_is_module(self: Interpreter, qname: str) -> bool | None:
         return module_tree.external_is_module(qname)

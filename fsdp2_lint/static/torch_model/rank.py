@@ -25,7 +25,7 @@ ENVIRONMENT: dict[str, Value] = {
 INITIALISED = ("truth", "a process group exists")
 
 
-def environment(machine: Interpreter, key: Value, at: Site) -> Value:
+def environment(machine: Interpreter, key: Value, at: Site | None) -> Value:
     """``os.environ[key]``, read ``at``: a rank, what the program put there, or a setting that all ranks share."""
     if not (isinstance(key, Const) and isinstance(key.value, str)):
         return unknown("an environment variable")

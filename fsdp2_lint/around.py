@@ -1,0 +1,179 @@
+"""What has to be judged so that nothing is missing in the files that were given.
+
+A fault that crosses files shows in all of them: in a helper because of what a script does with it, in a script because
+of what a helper does. So the programs are judged that a given file is a part of: those that begin in it, or in a file
+that imports it, directly or not. They are looked for in the text of the project, and parsed only if FSDP2 is in reach.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from fsdp2_lint.discovery import Discovered, look_at, walk_project
+from fsdp2_lint.source import display_path
+from fsdp2_lint.static.lookup import Lookup, Surroundings, imports_of
+
+if TYPE_CHECKING:
+    from fsdp2_lint.static.check import ModelVerdicts
+    from fsdp2_lint.vocab.finding import Finding
+
+MANY = 16  # names to look for in each file: with more, the imports are read at once
+
+
+@dataclass(slots=True)
+class Around:
+    """``files`` are to be analysed; nothing of FSDP2 is in reach if there are none.
+
+    ``within`` says what else there is; None if the whole project was given. ``notes`` are what was not looked at, so
+    that a program could have been missed.
+    """
+
+    files: list[str] = field(default_factory=list)
+    within: Surroundings | None = None
+    notes: list[str] = field(default_factory=list)
+
+
+def around(given: Discovered, source_roots: Sequence[str]) -> Around:
+    """Of what was given. Notebooks of the project that are met are added to ``given``, as programs."""
+    if given.whole:
+        return Around(given.files if given.candidates else [])
+    project, imported = _survey(given)
+    lookup = _lookup(given, project, source_roots)
+    if not given.candidates and not imported:
+        reached = _closure(given.files, lambda path: _imports(lookup, given, path), _known(project, given))
+        if not _speak(reached, given, project):
+            return Around(notes=_notes(project))
+    return _programs(given, walk_project(given) if not project.cut else project, source_roots)
+
+
+def _survey(given: Discovered) -> tuple[Discovered, bool]:
+    """The project by its words alone, and whether another file may import a given one, which takes its name."""
+    names = {_name(path).encode() for path in given.files}
+    imported = len(names) > MANY
+
+    def take(path: str, project: Discovered) -> None:
+        nonlocal imported
+        data = look_at(path, project)
+        if data is not None:
+            project.files.append(path)
+            imported = imported or any(name in data for name in names)
+            if any(word in data for word in project.words):
+                project.candidates.append(path)
+
+    project = walk_project(given, take)
+    return project, imported and bool(project.candidates)
+
+
+def _name(path: str) -> str:
+    """By which imports call a file."""
+    folder, name = os.path.split(path)
+    return os.path.basename(folder) if name == "__init__.py" else os.path.splitext(name)[0]
+
+
+def _programs(given: Discovered, project: Discovered, source_roots: Sequence[str]) -> Around:
+    given.overlay.update(project.overlay)
+    given.notebooks.update(project.notebooks)
+    lookup = _lookup(given, project, source_roots)
+    known = _known(project, given)
+    imports = {path: _imports(lookup, given, path) for path in lookup.files}
+
+    def imported(path: str) -> list[str]:
+        if path not in imports:
+            imports[path] = _imports(lookup, given, path)
+        return imports[path]
+
+    begin = _closure(given.files, _inverted(imports).get)
+    reached = _closure(begin, imported, known)
+    scope = [path for path in dict.fromkeys([*lookup.files, *reached]) if path in reached]
+    if not _speak(reached, given, project):
+        return Around(notes=_notes(project))
+    within = Surroundings(lookup.files, frozenset(begin), _inverted(imports))
+    return Around(scope, within, _notes(project))
+
+
+def _speak(files: Iterable[str], given: Discovered, project: Discovered) -> bool:
+    """Has any of these files to do with FSDP2, by its words?"""
+    known = {*given.candidates, *project.candidates}
+    if not project.cut:
+        return any(path in known for path in files)
+    return any(word in _text(path, given) for path in files for word in given.words)
+
+
+def _lookup(given: Discovered, project: Discovered, source_roots: Sequence[str]) -> Lookup:
+    lookup = Lookup(given.root, given.overlay, source_roots)
+    walked = [] if project.cut else project.files
+    lookup.files = sorted({*walked, *given.files})  # what was named may be excluded, or on no disk
+    return lookup
+
+
+def _known(project: Discovered, given: Discovered) -> frozenset[str] | None:
+    """Where imports are followed to; None: everywhere, since what there is is not known."""
+    return None if project.cut else frozenset([*project.files, *given.files])
+
+
+def _imports(lookup: Lookup, given: Discovered, path: str) -> list[str]:
+    return list(imports_of(lookup, path, _text(path, given)))
+
+
+def _text(path: str, given: Discovered) -> bytes:
+    """Nothing if it cannot be read: the analysis tells of it, should it come here."""
+    try:
+        return look_at(path, given) or b""
+    except OSError:
+        return b""
+
+
+def _inverted(imports: Mapping[str, Iterable[str]]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for path, targets in imports.items():
+        for target in targets:
+            found.setdefault(target, []).append(path)
+    return found
+
+
+def _closure(
+    start: Iterable[str], following: Callable[[str], Iterable[str] | None], known: frozenset[str] | None = None
+) -> dict[str, None]:
+    found = dict.fromkeys(start)
+    queue = list(found)
+    while queue:
+        for path in following(queue.pop()) or ():
+            if path not in found and (known is None or path in known):
+                found[path] = None
+                queue.append(path)
+    return found
+
+
+def _notes(project: Discovered) -> list[str]:
+    notes = [f"not looked at: {display_path(path)}: {reason}" for path, reason in project.errors]
+    if project.cut:
+        where = display_path(project.root)
+        notes.append(
+            f"what imports these files was not looked for: {where} holds too much, and no .git or pyproject.toml"
+        )
+    return notes
+
+
+def without_tests(given: Discovered) -> list[str]:
+    """The given files, and of tests only those that were named one by one."""
+    from fsdp2_lint.static.entries import is_test
+
+    base = os.path.commonpath([os.path.dirname(path) for path in given.files])
+    return [path for path in given.files if path in given.explicit or not is_test(os.path.relpath(path, base))]
+
+
+def parted(findings: Iterable[Finding], files: Collection[str]) -> tuple[list[Finding], list[Finding]]:
+    """Those that have a place in ``files``, and the others."""
+    parted: tuple[list[Finding], list[Finding]] = ([], [])
+    for finding in findings:
+        parted[not any(site.path in files for site in (*finding.sites, *finding.also))].append(finding)
+    return parted
+
+
+def concerns(model: ModelVerdicts, files: Collection[str]) -> bool:
+    """Is a model of these files, or what is said of it?"""
+    places = (model.site, *(label.site for clause in model.clauses for label in clause.evidence))
+    return any(site.path in files for site in places)

@@ -1,0 +1,146 @@
+"""Imports, read off a file's text, and the files that they mean. Nothing is parsed here, and astroid is not loaded."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+NEVER_LOCAL = frozenset(sys.stdlib_module_names) | {"torch", "numpy", "transformers", "accelerate"}
+_IMPORT = re.compile(
+    rb"^[ \t]*(?:from[ \t]+([.\w]+)[ \t]+import[ \t]+(\([^)]*\)|[^\n#;]*)|import[ \t]+([^\n#;]*))", re.MULTILINE
+)
+_NAME = re.compile(rb"[A-Za-z_]\w*")
+_INIT = "__init__.py"
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """The project around the files that are to be analysed. Programs may begin in ``programs`` only."""
+
+    files: list[str]
+    programs: frozenset[str]
+    imported_by: dict[str, list[str]]
+
+
+class Lookup:
+    """Finds files by the imports that name them. Nothing outside ``root`` and the source roots is read.
+
+    ``files`` are those of the project: a package that no folder above its importer holds is looked for among them.
+    """
+
+    def __init__(self, root: str, overlay: Mapping[str, bytes] | None = None, source_roots: Sequence[str] = ()) -> None:
+        self.files: list[str] = []
+        self._top = os.path.realpath(root)
+        self._below_top = self._top.rstrip(os.sep) + os.sep
+        self._source_folders = [os.path.realpath(folder) for folder in source_roots]
+        self._only_here: Mapping[str, bytes] = overlay or {}  # files that need not be on disk
+        self._resolved: dict[tuple[str, str, int], str | None] = {}
+        self._listings: dict[str, frozenset[str]] = {}
+        self._packages: dict[str, list[str]] | None = None
+
+    def resolve(self, importer: str, name: str, level: int = 0) -> str | None:
+        """The file that ``import name`` (or ``from`` with dots) in ``importer`` means, or None."""
+        key = (os.path.dirname(importer), name, level)
+        if key not in self._resolved:
+            self._resolved[key] = self._look_up(*key, "")
+        found = self._resolved[key]
+        return self._look_up(*key, importer) if found == importer else found
+
+    def _look_up(self, here: str, name: str, level: int, importer: str) -> str | None:
+        parts = [part for part in name.split(".") if part]
+        if level:
+            for _ in range(level - 1):
+                here = os.path.dirname(here)
+            return self._file(here, parts) if f"{here}{os.sep}".startswith(self._below_top) else None
+        if not parts or parts[0] in NEVER_LOCAL:
+            return None
+        for folder in (*self._source_folders, *self._around(here)):
+            if (found := self._file(folder, parts)) and found != importer:
+                return found
+        return self._by_suffix(parts, here) or self._root_as_package(parts)
+
+    def _around(self, here: str) -> Iterator[str]:
+        """The folder of a file and those above it, without packages: a name in those needs dots."""
+        folder, above = here, os.path.dirname(here)
+        yield here
+        while folder not in (self._top, above):
+            folder, above = above, os.path.dirname(above)
+            if folder == self._top or not self._is(folder, _INIT):  # scripts run with the root on their path
+                yield folder
+
+    def _root_as_package(self, parts: list[str]) -> str | None:
+        """A checkout whose root folder is the package itself, under a name that no file has."""
+        if len(parts) < 2 or not self._is(self._top, _INIT):
+            return None
+        return self._file(self._top, parts[1:])
+
+    def _by_suffix(self, parts: list[str], here: str) -> str | None:
+        """A package that lives in some source folder of the project, such as ``src/``: of several, the nearest one."""
+        if self._packages is None:
+            self._packages = {}
+            for file in self.files:
+                folder, name = os.path.split(file)
+                top, holder = (name.rpartition(".")[0], folder)
+                if name == _INIT:
+                    holder, top = os.path.split(folder)
+                if not self._is(holder, _INIT):
+                    self._packages.setdefault(top, []).append(holder)
+        holders = [(self._file(folder, parts), folder) for folder in self._packages.get(parts[0], ())]
+        found = {file: folder for file, folder in holders if file is not None}
+        if len(found) > 1:
+            near = {file: len(_common(folder, here)) for file, folder in found.items()}
+            found = {file: found[file] for file in found if near[file] == max(near.values())}
+        return next(iter(found)) if len(found) == 1 else None
+
+    def _file(self, folder: str, parts: Sequence[str]) -> str | None:
+        base = os.path.join(folder, *parts)
+        above, name = os.path.split(base)
+        if self._is(base, _INIT):
+            return os.path.join(base, _INIT)
+        return f"{base}.py" if name and self._is(above, f"{name}.py") else None
+
+    def _is(self, folder: str, name: str) -> bool:
+        path = os.path.join(folder, name)
+        return name in self._listing(folder) and os.path.isfile(path) or path in self._only_here
+
+    def _listing(self, folder: str) -> frozenset[str]:
+        """The names in a folder: most of what an import may mean is not there, and asking for each is dear."""
+        if folder not in self._listings:
+            below = folder.startswith(self._below_top) and folder != self._top
+            try:
+                there = not below or os.path.basename(folder) in self._listing(os.path.dirname(folder))
+                self._listings[folder] = frozenset(os.listdir(folder)) if there else frozenset()
+            except (OSError, ValueError):
+                self._listings[folder] = frozenset()
+        return self._listings[folder]
+
+
+def _common(one: str, other: str) -> str:
+    try:
+        return os.path.commonpath([one, other])
+    except ValueError:  # on two drives
+        return ""
+
+
+def imports_of(lookup: Lookup, path: str, data: bytes) -> Iterator[str]:
+    """The files that a file imports anywhere in it."""
+    seen: set[tuple[str, int]] = set()
+    for match in _IMPORT.finditer(data):
+        base, names, plain = match.groups()
+        if plain is not None:
+            wanted = [(part.split(b" as ")[0].strip().decode("ascii", "replace"), 0) for part in plain.split(b",")]
+        else:
+            text = base.decode("ascii", "replace")
+            level = len(text) - len(text.lstrip("."))
+            text = text.lstrip(".")
+            wanted = [(text, level)]
+            wanted += [(f"{text}.{name.decode()}" if text else name.decode(), level) for name in _NAME.findall(names)]
+        for name, level in wanted:
+            if (name, level) not in seen and (name or level):
+                seen.add((name, level))
+                target = lookup.resolve(path, name, level)
+                if target:
+                    yield target

@@ -1,0 +1,107 @@
+"""What is judged for the files that were given: the programs that they are a part of, and no other."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fsdp2_lint import discovery
+from fsdp2_lint.around import Around, around
+from fsdp2_lint.discovery import discover
+from fsdp2_lint.lint import lint
+
+FSDP2 = "from torch.distributed.fsdp import fully_shard\n"
+# Two programs that share data.py; only the first one shards.
+FILES = {
+    "train.py": "from lib import parallel, metrics\nimport data\n",
+    "lib/__init__.py": "",
+    "lib/parallel.py": f"{FSDP2}from . import metrics\n",
+    "lib/metrics.py": "import math\n",
+    "data.py": "",
+    "serve.py": "import data, plain\n",
+    "plain.py": "",
+}
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    (tmp_path / "pyproject.toml").touch()
+    (tmp_path / "lib").mkdir()
+    for name, text in FILES.items():
+        (tmp_path / name).write_text(text)
+    return tmp_path
+
+
+def near(project: Path, *names: str) -> Around:
+    return around(discover([str(project / name) for name in names]), [])
+
+
+def named(project: Path, paths: list[str] | frozenset[str]) -> list[str]:
+    return sorted(Path(path).relative_to(project).as_posix() for path in paths)
+
+
+PROGRAMS = {
+    "train.py": ["train.py"],
+    "lib/parallel.py": ["lib/parallel.py", "train.py"],
+    "lib/metrics.py": ["lib/metrics.py", "lib/parallel.py", "train.py"],
+    "data.py": ["data.py", "serve.py", "train.py"],
+    "serve.py": None,
+    "plain.py": None,
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_programs_begin_in_the_file_and_in_what_imports_it(name: str, project: Path) -> None:
+    found, expected = near(project, name), PROGRAMS[name]
+    assert (found.within is not None) is (expected is not None) is bool(found.files)
+    if found.within is not None:
+        assert named(project, found.within.programs) == expected
+        assert "lib/parallel.py" in named(project, found.files), "all that these import is looked at"
+
+
+def test_of_the_whole_project_all_is_judged(project: Path) -> None:
+    found = near(project, ".")
+    assert found.within is None and named(project, found.files) == sorted(FILES)
+
+
+def test_the_summary_says_whether_fsdp2_is_in_reach(project: Path) -> None:
+    assert [lint([str(project / name)]).linked for name in ("train.py", "lib/metrics.py", "plain.py")] == [1, 1, 0]
+
+
+def test_a_notebook_may_be_the_program(project: Path) -> None:
+    cell = '{"cells": [{"cell_type": "code", "source": "from lib import parallel"}]}'
+    (project / "run.ipynb").write_text(cell)
+    found = near(project, "lib/parallel.py")
+    assert found.within is not None and "run.ipynb" in named(project, found.within.programs)
+
+
+def test_what_cannot_be_listed_is_said(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    scandir = discovery.os.scandir
+
+    def refused(path: str) -> object:
+        if path.endswith("lib"):
+            raise PermissionError(13, "Permission denied")
+        return scandir(path)
+
+    monkeypatch.setattr(discovery.os, "scandir", refused)
+    report = lint([str(project / "train.py")])
+    assert [note.rpartition("/")[2] for note in report.notes] == ["lib: cannot be read: Permission denied"]
+    assert not report.all_judged and not report.failures
+
+
+def test_a_folder_that_may_be_no_project_is_walked_so_far(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(discovery, "ROOT_MARKERS", ("no-such-marker",))
+    monkeypatch.setattr(discovery, "MOST", 3)
+    found = near(project, "train.py")
+    assert "lib/parallel.py" in named(project, found.files), "what a file imports is found without a walk"
+    assert len(found.notes) == 1 and "what imports these files was not looked for" in found.notes[0]
+
+
+def test_without_a_project_a_package_is_no_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(discovery, "ROOT_MARKERS", ("no-such-marker",))
+    (tmp_path / "kit" / "deep").mkdir(parents=True)
+    for folder in ("kit", "kit/deep"):
+        (tmp_path / folder / "__init__.py").touch()
+    (tmp_path / "kit" / "deep" / "fs.py").touch()
+    assert discover([str(tmp_path / "kit" / "deep" / "fs.py")]).root == str(tmp_path)
