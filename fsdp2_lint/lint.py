@@ -193,6 +193,7 @@ def _run_engine(
 ) -> None:
     # A tree without FSDP2 never comes here, and so never pays for these imports.
     from fsdp2_lint import registry
+    from fsdp2_lint.pythons import too_new
     from fsdp2_lint.static.budget import stated as budget_of
     from fsdp2_lint.static.check import check
     from fsdp2_lint.static.pins import pinned_torch
@@ -255,8 +256,9 @@ def _run_engine(
         report.broke(part, defect)
     report.notes.extend(result.notes)
     report.notes.extend(f"out of budget, so its verdicts are unknown: {entry}" for entry in result.out_of_budget)
+    report.notes.extend(too_new([problem for problem in result.problems if problem.needs], found.root))
     for problem in result.problems:
-        if problem.path in told:
+        if problem.path in told or problem.needs:
             continue
         if problem.path in asked_for or problem.message.startswith(INTERNAL):
             _report_problem(report, problem.path, problem.row, problem.column, problem.message)

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from fsdp2_lint.source import Sources
+from fsdp2_lint.syntax import readable
 
 if TYPE_CHECKING:
     from fsdp2_lint.vocab.finding import Finding, Site
@@ -91,7 +92,7 @@ def tokens(data: bytes) -> Iterator[tokenize.TokenInfo]:
     if b"\0" in data:
         return  # for which the tokenizer of Python 3.12 and 3.13 has a SystemError
     # Python counts rows the same way whatever ends a line; tokenize does not.
-    lines = io.BytesIO(data.replace(b"\r\n", b"\n").replace(b"\r", b"\n"))
+    lines = io.BytesIO(readable(data).replace(b"\r\n", b"\n").replace(b"\r", b"\n"))
     try:
         yield from tokenize.tokenize(lines.readline)
     except (tokenize.TokenError, SyntaxError, ValueError, LookupError):  # the last two are of the encoding

@@ -15,9 +15,10 @@ PAGE = f"""# {CODE}: {NAME}
 
 Python cannot parse the file, so no clause of the contract was judged in it.
 
-fsdp2-lint parses with the Python that it runs on, here {sys.version_info.major}.{sys.version_info.minor}. If the file \
-runs elsewhere, it uses
-syntax of a newer Python: install fsdp2-lint under that Python, or set `language_version` for the pre-commit hook.
+fsdp2-lint parses with the Python that it runs on, here {sys.version_info.major}.{sys.version_info.minor}.
+Syntax of newer versions, up to 3.15, is no finding: most of it is read all the same, and of the rest a warning says
+which Python reads it. If the file is of a Python that is newer still, install fsdp2-lint under that Python, or set
+`language_version` for the pre-commit hook.
 
 This code cannot be silenced by a comment: comments of a file that is not Python have no place.
 """
@@ -25,18 +26,38 @@ _ONLY_AST = 0x400  # ast.PyCF_ONLY_AST, without importing ast
 
 
 def problem(path: str, data: bytes) -> tuple[int, int, str] | None:
-    """Row, column and words if Python cannot parse ``data``. Nothing of it is executed."""
+    """Row, column and words if no Python can parse ``data``. Nothing of it is executed."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             compile(data, path, "exec", _ONLY_AST, dont_inherit=True)
     except SyntaxError as error:
+        from fsdp2_lint.newer import reading
+
+        if reading(data) is not None:
+            return None
         return error.lineno or 1, error.offset or 1, f"syntax error: {error.msg}"
     except ValueError as error:
         return 1, 1, f"cannot be decoded: {error}"
     except (RecursionError, MemoryError):
         return 1, 1, "is nested too deeply to be parsed"
     return None
+
+
+def readable(data: bytes) -> bytes:
+    """The file, or in place of syntax that this Python does not know what it does, in the same rows."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            compile(data, "?", "exec", _ONLY_AST, dont_inherit=True)
+    except SyntaxError:
+        from fsdp2_lint.newer import reading
+
+        found = reading(data)
+        return found.text.encode("utf-8", "replace") if found is not None and found.same else data
+    except (ValueError, RecursionError, MemoryError):
+        pass
+    return data
 
 
 def is_syntax_error(message: str) -> bool:

@@ -73,7 +73,7 @@ def with_fix(given: Finding, at: Site, text: str, *, safe: bool = True) -> Findi
 
 
 def problem(path: object, message: str, row: int = 1, column: int = 1) -> SimpleNamespace:
-    return SimpleNamespace(path=str(path), row=row, column=column, message=message)
+    return SimpleNamespace(path=str(path), row=row, column=column, message=message, needs=None)
 
 
 @dataclass(frozen=True)

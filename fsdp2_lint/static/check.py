@@ -35,6 +35,7 @@ class Problem:
     row: int
     column: int
     message: str
+    needs: Version | None = None  # the Python that can read it, where this one cannot
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +142,9 @@ def _check(result: Result, project: Project, driver: Driver, rules: Sequence[Rul
         result.findings = one_for_each_cause(result.findings)
     with CostsOnly("the verdicts of the models", project.note):
         result.models = _models(court, {rule.code: rule.witnesses for rule in rules})
-    result.problems = [Problem(each.path, each.row, each.column, each.reason) for each in project.unreadable.values()]
+    result.problems = [
+        Problem(each.path, each.row, each.column, each.reason, each.needs) for each in project.unreadable.values()
+    ]
     result.out_of_budget, result.notes = driver.out_of_budget, driver.notes
     result.broken = [*((code, f"{type(error).__name__}: {error}") for code, error in court.broken), *driver.broken]
     result.traces = driver.traces

@@ -16,6 +16,7 @@ from astroid.manager import AstroidManager
 from astroid.rebuilder import TreeRebuilder
 
 from ..errors import DEBUG, INTERNAL, CostsOnly, in_words
+from ..newer import reading
 from ..vocab.target import Version
 from .budget import BUDGET
 from .lookup import Lookup, Surroundings
@@ -31,9 +32,12 @@ SyntaxTree = ast.Module  # the class below has a method of the name ``ast``
 class Unreadable(Exception):
     """A file that cannot be analysed; the text says why, for the user."""
 
-    def __init__(self, path: str, reason: str, row: int = 1, column: int = 1) -> None:
+    def __init__(
+        self, path: str, reason: str, row: int = 1, column: int = 1, *, needs: tuple[int, int] | None = None
+    ) -> None:
         super().__init__(f"{path}: {reason}")
         self.path, self.reason, self.row, self.column = path, reason, row, column
+        self.needs = needs  # the Python that can read it, where this one cannot
 
 
 @dataclass(eq=False, slots=True)
@@ -69,16 +73,31 @@ def read(path: str) -> bytes:
 def parse(path: str, data: bytes) -> ast.Module:
     """Parse as Python itself would, with its encoding rules; errors become :class:`Unreadable`."""
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the checked code's own escapes are not our message
-            tree = ast.parse(data, filename=path)
-        return _Numbers().visit(tree) if _HUGE.search(data) else tree
+        tree = _parsed(path, data)
     except SyntaxError as error:
-        raise Unreadable(path, f"syntax error: {error.msg}", error.lineno or 1, error.offset or 1) from error
+        tree = _newer(path, data, error)
     except ValueError as error:  # null bytes, unknown encodings
         raise Unreadable(path, f"cannot be decoded: {error}") from error
     except (RecursionError, MemoryError) as error:
         raise Unreadable(path, "is nested too deeply to be parsed") from error
+    return _Numbers().visit(tree) if _HUGE.search(data) else tree
+
+
+def _parsed(path: str, source: bytes | str) -> ast.Module:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the checked code's own escapes are not our message
+        return ast.parse(source, filename=path)
+
+
+def _newer(path: str, data: bytes, error: SyntaxError) -> ast.Module:
+    """Of a file that this Python cannot parse, what means the same and can be parsed."""
+    found = reading(data)
+    row, column = error.lineno or 1, error.offset or 1
+    if found is None:
+        raise Unreadable(path, f"syntax error: {error.msg}", row, column) from error
+    if not found.same:
+        raise Unreadable(path, "uses syntax of a newer Python", row, column, needs=found.python) from error
+    return _parsed(path, found.text)
 
 
 class _Numbers(ast.NodeTransformer):
