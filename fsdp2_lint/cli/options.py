@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from fsdp2_lint.cli.streams import ABNORMAL, CLEAN, FOUND, Failure, complain, note, use_color
-from fsdp2_lint.errors import Refusal
+from fsdp2_lint.errors import DEBUG, INTERNAL, Refusal
 from fsdp2_lint.vocab.target import Version, parse
 
 if TYPE_CHECKING:
@@ -180,6 +180,8 @@ def say_problems(report: Report) -> None:
         complain(message, "warning")
     for message in report.failures:
         complain(message)
+    if any(message.startswith(INTERNAL) for message in report.failures):
+        note(f"{DEBUG}=1 shows where an internal error is; please report it")
 
 
 def _version(text: str | None) -> Version | None:

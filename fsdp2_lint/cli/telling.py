@@ -53,6 +53,8 @@ def summary(report: Report) -> str:
     said = f"Found {count(report.findings)} in {files}."
     if not report.findings:
         said = f"No findings in {looked_at(len(report.files), report.candidates, linked=report.linked)}."
+    if report.failures and not report.findings:
+        said = f"Nothing was found in {files} before something went wrong."
     if report.elsewhere:
         said += f" {report.elsewhere} more in other files of the same programs (name them, or check the whole project)."
     for hidden, why in (

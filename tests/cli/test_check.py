@@ -229,7 +229,9 @@ def test_a_defect_is_one_clear_line(cli: Cli, engine: fake.Engine, tree: Path, e
     engine.raises = lambda: error
     ran = cli("check")
     assert (ran.code, ran.out) == (2, "")
-    assert ran.err.startswith(f"error: internal error: {type(error).__name__}") and ran.err.count("\n") == 1
+    said, where, summary = ran.err.splitlines()
+    assert said.startswith(f"error: internal error in the analysis: {type(error).__name__}")
+    assert "please report it" in where and summary == "Nothing was found in 2 files before something went wrong."
 
 
 def test_interruption(cli: Cli, engine: fake.Engine, tree: Path) -> None:
