@@ -24,7 +24,9 @@ from tests.locks.wraps import (
     NOTHING,
     SKIP,
     SURELY,
+    TOO_LATE,
     Could,
+    Site,
     decorated,
     inside,
     last_name,
@@ -36,6 +38,7 @@ from tests.locks.wraps import (
 
 BAD = [program for program in (*pages(), *examples()) if not program.good]
 Fault = tuple[str, Origin]
+BY_NAME = ("computed name", "name in json")
 
 
 def faults(program: Program) -> list[tuple[Fault, set[Origin]]]:
@@ -60,6 +63,7 @@ class Variant:
     hidden: Program
     shown: Program
     objects: dict[str, str]
+    site: Site | None = None
     may_skip: bool = False
 
     def __str__(self) -> str:
@@ -76,11 +80,11 @@ def variants(program: Program, proof: set[Origin]) -> Iterator[Variant]:
         may_skip = site.is_statement and (site.file, site.row) in proof
         for name, form in FORMS.items():
             if made := through(program, site, form):
-                yield Variant(f"{name} at {site}", *made, plain[1], objects, may_skip)
+                yield Variant(f"{name} at {site}", *made, plain[1], objects, site, may_skip)
         names = tuple(name for place, name in site.objects if name in kinds and place.startswith("args"))
         given, hidden = inside(program, site, names)
         objects = {f"args[{at}]": kinds[name] for at, name in enumerate(names)}
-        yield Variant(f"context at {site}", given, hidden, hidden, objects)
+        yield Variant(f"context at {site}", given, hidden, hidden, objects, site)
     yield from _decorated(program, kinds)
 
 
@@ -122,7 +126,7 @@ def prevents(fault: Fault, variant: Variant) -> Could | None:
     plain = with_shown(variant.shown, NOTHING, "out")
     if not is_there(fault, variant.given, plain):
         return None
-    could = [each for each in COULD if fault[0][4:] in each.clauses.split()]
+    could = [each for each in COULD if fault[0][4:] in each.clauses.split() and _is_possible(fault, variant, each)]
     for each in (*([SKIP] if variant.may_skip else []), *could):
         places = [
             place
@@ -134,6 +138,17 @@ def prevents(fault: Fault, variant: Variant) -> Could | None:
             if not is_there(fault, variant.given, now) and not _is_worse(analyse(plain), analyse(now)):
                 return each
     return None
+
+
+def _is_possible(fault: Fault, variant: Variant, could: Could) -> bool:
+    """In time, and in reach: what has a computed name is still a method of the object."""
+    code, (file, row) = fault
+    site = variant.site
+    if site is not None and site.text.split(".")[-1] == TOO_LATE.get(code):
+        return False
+    if variant.name.startswith(BY_NAME) and not could.is_method:
+        return False
+    return not could.late or site is not None and site.file == file and site.row > row
 
 
 def is_there(fault: Fault, given: Trees, now: Program) -> bool:

@@ -29,6 +29,8 @@ class Could:
     before: str = ""
     after: str = ""
     kind: str = "model"  # of the object in its hands
+    late: bool = False  # only behind the statement that is at fault: what it does before, that undoes
+    is_method: bool = False  # the object can do it by one of its own methods, whose name may be computed
 
 
 # A decorator is not taken to do this: it stands at the definition of what runs, and one that never runs it would make
@@ -49,10 +51,12 @@ COULD = (
     Could("select the device", "101", "launchers, and contexts for a device, often do", _DEVICE),
     Could("give memory", "202", "to_empty may come from a helper", _MEMORY),
     Could("initialise", "201 203 204", "whoever has the model can write all of its weights", "", _WRITE),
-    Could("synchronise", "604", "gradient sync is on again for the last backward", _SYNC),
+    Could("synchronise", "604", "gradient sync is on again for the last backward", _SYNC, "", "model", True),
     Could("gather", "701", "a state dict may come back gathered", "", _FULL),
-    Could("reshard", "407", "what is unsharded can be resharded", "", "{it}.reshard()"),
+    Could("reshard", "407", "what is unsharded can be resharded", "", "{it}.reshard()", "model", False, True),
 )
+# Behind these calls it is too late: a step has used the optimizer as it is.
+TOO_LATE = {"FSDP601": "zero_grad"}
 # Calls that the analysis loses already where they go through something that it sees: nothing can be shown there, but
 # what the unknown could do is plain.
 SURELY = {
