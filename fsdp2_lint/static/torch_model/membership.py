@@ -10,7 +10,7 @@ from ...vocab.finding import Moment
 from ..formulas import LARGE, either
 from ..guards import TOP, Guard
 from ..interp.machine import Machine
-from ..packages import is_optimizer
+from ..packages import is_known_class, is_optimizer
 from ..relations import Address, Relation, address, relation
 from ..values import BELOW, EACH, Atom, ClassV, Ext, Func, Obj, ParamV, Value, is_each
 from . import blank, dtypes, modules, optim, parameters, seeds, slices, tying
@@ -275,8 +275,7 @@ class Membership(Machine):
 def _is_class(value: Value) -> bool:
     """Not what another package may keep classes in, such as ``settings.wrapped``."""
     if isinstance(value, Ext):
-        name = value.qname.rsplit(".", 1)[-1]
-        return name[:1].isupper() or value.qname.startswith(("builtins.", "numpy."))
+        return is_known_class(value.qname) or value.qname.startswith(("builtins.", "numpy."))
     return isinstance(value, ClassV)
 
 
