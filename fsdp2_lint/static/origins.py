@@ -1,4 +1,4 @@
-"""What an expression names in other packages, read off the imports around it: whatever it is called here."""
+"""What an expression names in other packages, read off the imports of its file: whatever it is called there."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ from astroid import nodes
 
 from .torch_model.names import canonical
 
+_IMPORTS = (nodes.Import, nodes.ImportFrom)
+_DEFINITIONS = (nodes.FunctionDef, nodes.ClassDef)
+
 
 def full_name(node: nodes.NodeNG) -> str:
     """The qualified name that a dotted expression stands for; empty for what the program binds in other ways."""
@@ -15,24 +18,30 @@ def full_name(node: nodes.NodeNG) -> str:
     while isinstance(node, nodes.Attribute):
         behind.insert(0, node.attrname)
         node = node.expr
-    root = _imported(node) if isinstance(node, nodes.Name) else ""
+    if not isinstance(node, nodes.Name):
+        return ""
+    bound = _bound(node.root()).get(node.name)
+    if bound is None and hasattr(builtins, node.name):
+        return f"builtins.{node.name}"
+    (root,) = bound if bound and len(bound) == 1 else ("",)
     return canonical(".".join([root, *behind])) if root else ""
 
 
-def _imported(name: nodes.Name) -> str:
-    found = {_bound_by(statement, name.name) for statement in name.lookup(name.name)[1]}
-    if not found and hasattr(builtins, name.name):
-        return f"builtins.{name.name}"
-    return found.pop() if len(found) == 1 else ""
+def _bound(tree: nodes.Module) -> dict[str, set[str]]:
+    """For each name that a file imports or defines anywhere, what it stands for; empty for its own definitions."""
+    found: dict[str, set[str]] | None = getattr(tree, "fsdp2_imported", None)
+    if found is None:
+        found = tree.fsdp2_imported = {}
+        for node in tree.nodes_of_class((*_IMPORTS, *_DEFINITIONS)):
+            for name, full in _named(node):
+                found.setdefault(name, set()).add(full)
+    return found
 
 
-def _bound_by(statement: nodes.NodeNG, name: str) -> str:
-    if isinstance(statement, nodes.ImportFrom) and not statement.level:
-        return next((f"{statement.modname}.{own}" for own, alias in statement.names if (alias or own) == name), "")
-    if isinstance(statement, nodes.Import):
-        for own, alias in statement.names:
-            if (alias or own.split(".")[0]) == name:
-                return str(own if alias else name)
-    if isinstance(statement, (nodes.FunctionDef, nodes.ClassDef)) and statement.root().name == "builtins":
-        return f"builtins.{name}"
-    return ""
+def _named(node: nodes.NodeNG) -> list[tuple[str, str]]:
+    if isinstance(node, _DEFINITIONS):
+        return [(node.name, "")] if isinstance(node.parent, nodes.Module) else []
+    if isinstance(node, nodes.Import):
+        return [(alias or own.split(".")[0], own if alias else own.split(".")[0]) for own, alias in node.names]
+    base = "" if node.level else f"{node.modname}."
+    return [(alias or own, f"{base}{own}" if base else "") for own, alias in node.names]

@@ -127,7 +127,7 @@ class TorchModel(Objects):
         atom.facts["shared"] = kind == "configuration"
         blank.made_by_library(self, atom.root, qname, call.node)
         dtypes.loaded_in(self, atom, call)
-        if qname.endswith("GradScaler"):
+        if qname.startswith("torch.") and qname.endswith("GradScaler"):
             atom.facts["scaler"] = True
         foreign = self.foreign_functions(call)
         if not harmless or foreign:
