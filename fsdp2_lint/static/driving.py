@@ -11,11 +11,8 @@ from .interp.interpreter import Interpreter
 from .interp.machine import Diverges, OutOfBudget
 from .values import ClassV, Func, Obj
 
-# The order in which a framework or a caller drives the methods of a trainer-like class.
-_DRIVEN = tuple(
-    "setup init configure_model build create prepare load parallelize wrap shard configure_optim"
-    " fit train run step eval valid test save export".split()
-)
+Method = tuple[ClassV, nodes.FunctionDef]
+Fields = dict[nodes.FunctionDef, tuple[set[str], set[str]]]
 
 
 def drive(machine: Interpreter, cls: ClassV) -> list[tuple[Func, str]]:
@@ -58,15 +55,31 @@ def _methods(machine: Interpreter, cls: ClassV) -> Iterable[tuple[ClassV, nodes.
             for node in base.node.body:
                 if isinstance(node, nodes.FunctionDef) and not node.name.startswith("__"):
                     found.setdefault(node.name, (base, node))
-    return sorted(found.values(), key=lambda each: (_rank(each[1].name), each[1].lineno))
+    return _set_before_read(list(found.values()))
 
 
-def _rank(name: str) -> int:
-    """The place of the first words of a method's name that say when it is called: ``model_setup`` is a setup."""
-    words = name.strip("_").split("_")
-    for start in range(len(words)):
-        rest = "_".join(words[start:])
-        for position, prefix in enumerate(_DRIVEN):
-            if rest.startswith(prefix):
-                return position
-    return len(_DRIVEN)
+def _set_before_read(methods: list[Method]) -> list[Method]:
+    """What sets a field comes before what reads it, and else as it is written."""
+    rest = sorted(methods, key=lambda each: int(each[1].lineno))
+    fields = {node: (_fields(node, nodes.AssignAttr), _fields(node, nodes.Attribute)) for _, node in rest}
+    order: list[Method] = []
+    done: set[str] = set()
+    while rest:
+        free = (each for each in rest if not _waits(each[1], [other[1] for other in rest], fields, done))
+        chosen = next(free, rest[0])
+        rest.remove(chosen)
+        order.append(chosen)
+        done |= fields[chosen[1]][0]
+    return order
+
+
+def _waits(node: nodes.FunctionDef, others: list[nodes.FunctionDef], fields: Fields, done: set[str]) -> bool:
+    """Does it read a field that one of the others still has to set?"""
+    wanted = fields[node][1] - fields[node][0] - done
+    return any(wanted & fields[other][0] for other in others if other is not node)
+
+
+def _fields(node: nodes.FunctionDef, kind: type[nodes.NodeNG]) -> set[str]:
+    receiver = node.args.args[0].name if node.args.args else ""
+    found = node.nodes_of_class(kind)
+    return {part.attrname for part in found if isinstance(part.expr, nodes.Name) and part.expr.name == receiver}

@@ -52,6 +52,11 @@ def is_optimizer(qname: str) -> bool:
     return effect_of(qname) == OPTIMIZERS and is_class(qname)
 
 
+def is_known_class(qname: str) -> bool:
+    """Is it surely a class? Of a package that is not listed nobody knows what its names stand for."""
+    return is_class(qname) and (effect_of(qname) != ANYTHING or qname.split(".")[0] in rows())
+
+
 def is_class(qname: str) -> bool:
     """By the convention of all packages that are listed: a name with a capital is a class."""
     return qname.rpartition(".")[2][:1].isupper()

@@ -64,7 +64,7 @@ class Relevance:
     def _gather(self, module: Module, node: nodes.NodeNG) -> frozenset[str] | None:
         found: set[str] = set()
         try:
-            parts = list(islice(self._parts(module, node), BUDGET.name_parts + 1))
+            parts = list(islice(self.code_of(module, node), BUDGET.name_parts + 1))
         except _TooFar:
             return None
         for _, part in parts:
@@ -76,7 +76,7 @@ class Relevance:
         if node not in self._inside:
             self._inside[node] = self.mentioned(module, node) is not None and not any(
                 _calls_values(part) or any(_unknown_package(self.project, at, name) for name in names_in(part))
-                for at, part in self._parts(module, node)
+                for at, part in self.code_of(module, node)
             )
         return self._inside[node]
 
@@ -89,7 +89,7 @@ class Relevance:
     def _search(self, module: Module, node: nodes.NodeNG) -> int:
         found = NONE
         try:
-            for number, (at, part) in enumerate(self._parts(module, node)):
+            for number, (at, part) in enumerate(self.code_of(module, node)):
                 found = max(found, _own_level(self.project, at, part))
                 if found == ALL or number > BUDGET.name_parts:
                     return ALL
@@ -97,7 +97,7 @@ class Relevance:
             return ALL
         return found
 
-    def _parts(self, module: Module, node: nodes.NodeNG) -> Iterator[Part]:
+    def code_of(self, module: Module, node: nodes.NodeNG) -> Iterator[Part]:
         """The code of ``node`` and of all that it calls by name."""
         seen: dict[nodes.NodeNG, None] = {node: None}
         queue: list[Part] = [(module, node)]
@@ -172,7 +172,7 @@ def _own_level(project: Project, module: Module, node: nodes.NodeNG) -> int:
     names = names_in(node)
     if names & _TELLING or _calls_values(node) or any(_unknown_package(project, module, name) for name in names):
         return ALL
-    if any(map(_is_telling, _qualified(module, node))):
+    if any(map(_is_telling, qualified(module, node))):
         return ALL
     return DEVICE if names & _DEVICE else NONE
 
@@ -183,7 +183,7 @@ def _is_telling(qname: str) -> bool:
     return layer or qname in _FILES or qname.startswith(_TORCH_PARTS)
 
 
-def _qualified(module: Module, node: nodes.NodeNG) -> Iterator[str]:
+def qualified(module: Module, node: nodes.NodeNG) -> Iterator[str]:
     """The full names of what code mentions of other packages."""
     for name in names_in(node):
         yield from (_imported(at, full, name) for at, full in _origins(module, name))

@@ -13,7 +13,7 @@ import keyword
 import re
 import sys
 import tokenize
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import PurePosixPath
 
 from fsdp2_lint.static.packages import rows
@@ -28,18 +28,19 @@ KNOWN = (
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 # What modules, tensors, optimizers, data sets, checkpoints and models of libraries have anyway, by its names.
 _API = frozenset(
-    """forward backward step zero_grad train eval parameters named_parameters buffers named_buffers modules named_modules
-    children named_children state_dict load_state_dict to cuda cpu half float bfloat16 double type apply compile
-    register_buffer register_parameter register_module add_module reset_parameters init_weights extra_repr training
-    weight bias data grad dtype device shape size dim numel item requires_grad requires_grad_ in_features out_features
-    num_embeddings embedding_dim normalized_shape eps weights param_groups defaults state params lr betas momentum
-    add_param_group set_epoch dataset sampler batch_size shuffle drop_last generator config model layers lm_head
-    embed_tokens norm norms loss logits module base_model gradient_checkpointing_enable generate encode decode save load
-    save_pretrained from_pretrained from_config unshard reshard full_tensor to_local redistribute placements
-    configure_optimizers training_step validation_step configure_model setup prepare fit log log_dict mean std sum max
-    min rank world_size local_rank global_rank process_index is_main_process index name value values keys items get pop
-    append extend update copy self cls args kwargs print_trainable_parameters inputs labels input_ids attention_mask
-    get_rank get_world_size mesh mesh_dim_names device_type device_mesh x main""".split()
+    """forward backward step zero_grad train eval parameters named_parameters buffers named_buffers modules
+    named_modules children named_children state_dict load_state_dict to cuda cpu half float bfloat16 double type
+    apply compile register_buffer register_parameter register_module add_module reset_parameters init_weights
+    extra_repr training weight bias data grad dtype device shape size dim numel item requires_grad requires_grad_
+    in_features out_features num_embeddings embedding_dim normalized_shape eps weights param_groups defaults state
+    params lr betas momentum add_param_group set_epoch dataset sampler batch_size shuffle drop_last generator config
+    model layers lm_head embed_tokens norm norms loss logits module base_model gradient_checkpointing_enable
+    generate encode decode save load save_pretrained from_pretrained from_config unshard reshard full_tensor
+    to_local redistribute placements configure_optimizers training_step validation_step configure_model setup
+    prepare fit log log_dict mean std sum max min rank world_size local_rank global_rank process_index
+    is_main_process index name value values keys items get pop append extend update copy self cls args kwargs
+    print_trainable_parameters inputs labels input_ids attention_mask get_rank get_world_size mesh mesh_dim_names
+    device_type device_mesh x main""".split()
 )
 
 
@@ -183,7 +184,7 @@ def _attributes(tree: ast.Module) -> Iterator[str]:
     yield from (node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute))
 
 
-def _foreign_keywords(tree: ast.Module, trees: object) -> Iterator[str]:
+def _foreign_keywords(tree: ast.Module, trees: Iterable[ast.Module]) -> Iterator[str]:
     """Keywords of calls that are not surely calls of the program's own functions."""
     own = _functions(trees)
     for node in ast.walk(tree):
@@ -194,10 +195,10 @@ def _foreign_keywords(tree: ast.Module, trees: object) -> Iterator[str]:
                     yield word.arg
 
 
-def _functions(trees: object) -> dict[str, set[str]]:
+def _functions(trees: Iterable[ast.Module]) -> dict[str, set[str]]:
     """For each function and class of the program the names of its parameters."""
     found: dict[str, set[str]] = {}
-    for tree in trees:  # type: ignore[attr-defined]
+    for tree in trees:
         for node in ast.walk(tree):
             if isinstance(node, _FUNCTIONS):
                 spec = node.args

@@ -7,10 +7,9 @@ from typing import Any
 
 from ...vocab.answers import Answer, yes
 from ...vocab.finding import Moment, Place
+from ...vocab.meshes import says_replicas, says_shards
 from ...vocab.rule import ModelKey
 from ..closure import looked
-
-SHARDS, REPLICAS = ("shard", "fsdp"), ("replic", "ddp")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,10 +28,6 @@ class RuntimeOptions:
 
     def swapped(self) -> Answer[Place]:
         names: tuple[str, ...] = getattr(self.mesh, "mesh_dim_names", None) or ()
-        if len(names) == 2 and _is(names[0], SHARDS, REPLICAS) and _is(names[1], REPLICAS, SHARDS):
+        if len(names) == 2 and says_shards(names[0]) and says_replicas(names[1]):
             return yes(Place(self.when, f"{names[0]!r} comes before {names[1]!r}"))
         return looked("the names of the mesh were read")
-
-
-def _is(name: str, these: tuple[str, ...], others: tuple[str, ...]) -> bool:
-    return any(word in name.lower() for word in these) and not any(word in name.lower() for word in others)

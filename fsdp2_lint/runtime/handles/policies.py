@@ -10,13 +10,12 @@ from torch.distributed.fsdp import CPUOffloadPolicy
 
 from ...vocab.answers import Answer, yes
 from ...vocab.finding import Moment, Place
+from ...vocab.meshes import says_replicas
 from ...vocab.rule import ModelKey
 from .. import adapter
 from ..closure import looked
 from ..ledger import Ledger, Sharding, label_of
 from .models import RuntimeModel
-
-_REPLICAS = ("replic", "ddp")
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +89,7 @@ class RuntimePolicy:
         if mesh is None or self.ledger.inside(self.root)[0] is not self.sharding:
             return looked("the mesh of the group was looked at")
         own, whole = adapter.names_of(mesh), adapter.whole_of(mesh)
-        others = [name for name in adapter.names_of(whole) if any(word in name.lower() for word in _REPLICAS)]
+        others = [name for name in adapter.names_of(whole) if says_replicas(name)]
         if len(own) != 1 or len(others) != 1 or others[0] in own or others[0] in self.ledger.mesh_uses:
             return looked("the mesh of the group was looked at")
         size = whole.size(adapter.names_of(whole).index(others[0]))

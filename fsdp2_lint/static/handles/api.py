@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from itertools import islice
 
 from astroid import nodes
 
 from ...vocab.answers import Answer, unknown, yes
 from ...vocab.finding import Moment, Place
 from ...vocab.target import Version, in_words
+from ..budget import BUDGET
 from ..closure import excluded
-from ..project import Module
+from ..project import Module, Project
 from ..relations import Relation
 from ..torch_api import History, absent
 from ..trace import Step
@@ -62,7 +64,8 @@ class StaticUse:
                 return sharded
         paths = (self.step.guard, *self.step["paths"])
         asked = any(_ASKS.search(repr(formula)) for path in paths for formula, _ in path.literals)
-        if asked or any(path.blurred for path in paths) or any(map(_stands_gated, *zip(*self.step["written"]))):
+        project, written = self.program.machine.project, self.step["written"]
+        if asked or any(path.blurred for path in paths) or any(_stands_gated(project, *each) for each in written):
             return unknown(_GATED)
         return yes(Place(self.step.when, words))
 
@@ -76,24 +79,34 @@ def _is_newer(oldest: Version | None, version: Version) -> bool:
     return oldest is not None and oldest > version
 
 
-def _stands_gated(module: Module, node: nodes.NodeNG) -> bool:
+def _stands_gated(project: Project, module: Module, node: nodes.NodeNG) -> bool:
     """Is it written inside a ``try`` with handlers, or under a condition that speaks of versions or flags for them?"""
     at = node
     while at.parent is not None and not isinstance(at, nodes.Module):
         parent = at.parent
         if isinstance(parent, nodes.Try) and parent.handlers and at in parent.body:
             return True
-        if isinstance(parent, (nodes.If, nodes.IfExp)) and at is not parent.test and _asks(module, parent.test):
+        if (
+            isinstance(parent, (nodes.If, nodes.IfExp))
+            and at is not parent.test
+            and _asks(project, module, parent.test)
+        ):
             return True
         at = parent
     return False
 
 
-def _asks(module: Module, test: nodes.NodeNG) -> bool:
-    if _ASKS.search(test.as_string()):
+def _asks(project: Project, module: Module, test: nodes.NodeNG) -> bool:
+    if any(_ASKS.search(part.as_string()) for part in (test, *_called_in(project, module, test))):
         return True
     names = {name.name for name in test.nodes_of_class(nodes.Name)}
     return any(_is_flag(statement) for name in names for statement in module.bindings.get(name, ()))
+
+
+def _called_in(project: Project, module: Module, test: nodes.NodeNG) -> list[nodes.NodeNG]:
+    """The functions that a condition calls, directly or not."""
+    code = islice(project.relevance.code_of(module, test), 1, BUDGET.name_parts)
+    return [part for _, part in code if isinstance(part, nodes.FunctionDef)]
 
 
 def _is_flag(statement: nodes.NodeNG) -> bool:

@@ -59,9 +59,8 @@ class StaticChoice(Handle):
             return yes(Place(self.asked, "a random number, of a generator that each rank seeds differently"))
         if before or seeds or generator == "torch":  # torch starts from the same seed in every process
             return unknown("whether the ranks draw the same random numbers is not known")
-        for who in (*self.program.machine.opaque, self.program.managed_by):
-            if "seed" in who.lower() or who == self.program.managed_by and who:
-                return unknown(f"{who} may seed the random numbers")
+        if who := next(iter((*self.program.machine.opaque, self.program.managed_by)), ""):
+            return unknown(f"{who} may seed the random numbers")
         return yes(Place(self.asked, "a random number, of a generator that nobody seeds"))
 
     def _read(self) -> Answer[Place]:

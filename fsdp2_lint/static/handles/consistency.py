@@ -7,15 +7,17 @@ from dataclasses import dataclass
 
 from ...vocab.answers import Answer, unknown, yes
 from ...vocab.finding import Place
+from ...vocab.meshes import says_replicas
 from ..guards import Guard
 from ..relations import Relation
 from ..torch_model.meshes import dimensions, wanted_names
 from ..trace import Step
 from ..values import NONE, Const, Obj, Value, is_each
 from .dtype_flow import clash
-from .options import REPLICAS, StaticOptions
+from .options import StaticOptions
 from .program import Handle, Program
 from .resharding import given
+from .structure import perhaps_experts
 
 _HARMLESS = ("get_local_rank", "get_rank", "size", "get_coordinate")  # these ask a mesh, and exchange nothing
 
@@ -43,7 +45,7 @@ class StaticPolicy(Handle):
                 for here, mine in given(self.step, "offload_policy"):
                     left, right = _offloads(theirs), _offloads(mine)
                     if left is not None and right is not None and left != right and self._meet(there, here):
-                        return yes(Place(block.when, "offloads" if left else "does not offload"))
+                        return self._told(block, "offloads" if left else "does not offload")
         return self._all_calls()
 
     def _blocks(self) -> Iterator[Step]:
@@ -69,7 +71,7 @@ class StaticPolicy(Handle):
             for there, theirs in given(block, "mesh"):
                 for here, mine in given(self.step, "mesh"):
                     if _differ(theirs, mine) and self._meet(there, here):
-                        return yes(Place(block.when))
+                        return self._told(block)
         return self._all_calls()
 
     def _all_calls(self) -> Answer[Place]:
@@ -79,8 +81,13 @@ class StaticPolicy(Handle):
         """One of a stack of blocks; experts are in a stack of their own, further down, and have their own mesh."""
         path = self.program.address(part)[1][len(self.program.address(self.root)[1]) :]
         indices = [item for item in path if isinstance(item, str) and item.startswith("[")]
-        words = " ".join(str(item) for item in path).lower()
-        return len(indices) == 1 and is_each(path[-1]) and "expert" not in words and "moe" not in words
+        return len(indices) == 1 and is_each(path[-1])
+
+    def _told(self, block: Step, words: str = "") -> Answer[Place]:
+        """A block that is treated otherwise. What calls itself experts may be meant so."""
+        if any(perhaps_experts(self.program.address(part)[1]) for part in block["group"]):
+            return unknown(f"whether {block.when.at} shards experts, which have a plan of their own, is not known")
+        return yes(Place(block.when, words))
 
     def replicas_forgotten(self) -> Answer[Place]:
         for _, value in given(self.step, "mesh"):
@@ -95,7 +102,7 @@ class StaticPolicy(Handle):
         names = wanted_names(value.item)
         if whole is None or not whole.names or len(names) != 1 or value.parent is not value.atom.root:
             return ""
-        others = [name for name in whole.names if any(word in name.lower() for word in REPLICAS)]
+        others = [name for name in whole.names if says_replicas(name)]
         if len(others) != 1 or others[0] in names or names[0] not in whole.names:
             return ""
         if whole.sizes[whole.names.index(others[0])] == 1 or self._used(value.atom.root, others[0], value):

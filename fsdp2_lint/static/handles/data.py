@@ -6,8 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from astroid import nodes
-
 from ...vocab.answers import Answer, unknown, yes
 from ...vocab.finding import Place
 from ..relevance import names_in
@@ -15,9 +13,7 @@ from ..trace import Step
 from ..values import NONE, Const, Obj, Rank, Text, TupleV
 from .loops import loops_around
 from .program import Program
-from .sources import origin_known, seeded_alike
-
-_PICKS = frozenset({"chunk", "split", "tensor_split", "narrow", "shard", "select"})
+from .sources import code_varies, origin_known, seeded_alike
 
 
 def trained_on(program: Program, call: Step) -> Step | None:
@@ -168,7 +164,7 @@ class StaticBatch:
         facts = loader.atom.facts
         if facts["sampler"] != NONE or facts["batch_sampler"] != NONE or facts["open"]:
             return unknown("the loader has a sampler of its own")
-        why = origin_known(self.program, facts["dataset"])
+        why = origin_known(self.program, facts["dataset"]) or code_varies(self.program, facts["collate_fn"])
         if not why and facts["shuffle"] not in (NONE, Const(False)):
             why = self._order(facts)
         return unknown(why) if why else yes(Place(facts["loader"].when, "this loader knows nothing of ranks"))
@@ -183,12 +179,7 @@ class StaticBatch:
 
     def _picked(self) -> bool:
         """Does the code around take a slice or chunk that a rank decides?"""
-        project = self.program.machine.project
-        for site in self.step.when.chain:
-            module = project.module(site.path)
-            if module is not None and _picks_by_rank(module.tree):
-                return True
-        return False
+        return any(site.path in self.program.machine.picks for site in self.step.when.chain)
 
 
 def _of_rank(item: Any) -> bool:
@@ -197,16 +188,3 @@ def _of_rank(item: Any) -> bool:
     if isinstance(item, TupleV):
         return any(map(_of_rank, item.items))
     return isinstance(item, Rank) or isinstance(item, tuple) and any(map(_of_rank, item))
-
-
-def _picks_by_rank(tree: nodes.Module) -> bool:
-    found: bool | None = getattr(tree, "fsdp2_picks", None)
-    if found is None:
-        parts = [part.slice for part in tree.nodes_of_class(nodes.Subscript)]
-        parts += [
-            part
-            for part in tree.nodes_of_class(nodes.Call)
-            if isinstance(part.func, nodes.Attribute) and part.func.attrname in _PICKS
-        ]
-        found = tree.fsdp2_picks = any("rank" in name.lower() for part in parts for name in names_in(part))
-    return found

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 
 from ...vocab.answers import Answer, unknown, yes
 from ...vocab.finding import Place
@@ -177,7 +178,8 @@ def _keeps(program: Program, module: Obj, depth: int = 0) -> bool:
     if depth > BUDGET.dtype_parts:
         return False
     forward = class_body(cls.node).get("forward")
-    text = forward.as_string() if forward is not None else ""
+    code = program.machine.project.relevance.code_of(cls.module, forward) if forward is not None else ()
+    text = "\n".join(part.as_string() for _, part in islice(code, BUDGET.name_parts))
     if not text or _CASTS.search(text) and (depth == 0 or not _BACK.search(text)):
         return False
     parts = [child for child, (holder, _) in program.machine.parents.items() if holder is module]

@@ -11,6 +11,7 @@ from ...vocab.answers import Answer, unknown, yes
 from ...vocab.finding import Moment, Place, Site
 from ..budget import BUDGET
 from ..fsdp1 import asks_for_fsdp2, files_around, wraps_with_fsdp1
+from ..origins import full_name
 from ..relations import Relation
 from ..torch_model.migration import FSDP1
 from .converted import StaticConverted
@@ -23,7 +24,7 @@ _OF_FSDP2 = frozenset(
     set_modules_to_backward_prefetch get_model_state_dict get_optimizer_state_dict get_state_dict
     set_model_state_dict set_optimizer_state_dict set_state_dict full_tensor register_fsdp_forward_method""".split()
 )  # fmt: skip
-_SAYING = ("print", "log", "logger", "logging", "warn", "warning", "info", "debug")
+_SAYING = ("log", "warn", "warning", "info", "debug")
 _LEAVING = (nodes.Return, nodes.Raise, nodes.Continue, nodes.Break)
 Statements = Sequence[nodes.NodeNG]
 
@@ -147,13 +148,20 @@ def _works_on(skipped: Statements, model: str) -> str:
             parent = call.parent
             acts = isinstance(parent, (nodes.Expr, nodes.With))
             name = _callee(call)
-            text = call.as_string()
-            static = FSDP1.qname.rsplit(".", 1)[-1] in text or text.startswith("FSDP.")
-            if not acts or name in _SAYING or _root(call) in _SAYING or static and name != "summon_full_params":
+            static = full_name(call.func).startswith(f"{FSDP1.qname}.")
+            if not acts or not _is_known(call, model) or static and name != "summon_full_params":
                 continue
             if model in [part.as_string() for part in call.nodes_of_class((nodes.Name, nodes.Attribute))]:
                 return f"{name}() is skipped"
     return ""
+
+
+def _is_known(call: nodes.Call, model: str) -> bool:
+    """Is it a method of the model, or a function of torch or of the program? Others may only say something of it."""
+    if isinstance(call.func, nodes.Attribute) and call.func.expr.as_string() == model:
+        return True
+    full = full_name(call.func)
+    return full.startswith("torch.") or not full and isinstance(call.func, nodes.Name) and call.func.name not in _SAYING
 
 
 def _behind(node: nodes.If) -> Statements:
@@ -178,10 +186,3 @@ def _calls(statements: Statements) -> Iterator[nodes.Call]:
 
 def _callee(call: nodes.Call) -> str:
     return str(getattr(call.func, "attrname", "") or getattr(call.func, "name", ""))
-
-
-def _root(call: nodes.Call) -> str:
-    at = call.func
-    while isinstance(at, nodes.Attribute):
-        at = at.expr
-    return str(getattr(at, "name", ""))

@@ -13,7 +13,7 @@ from ..torch_model.dtypes import DEFAULT, SOME_DTYPE
 from ..trace import Step
 from ..values import Const, ListV, Obj, Params, ParamV, Text, TupleV, Value
 from .program import Handle, Program
-from .structure import leaves
+from .structure import leaves, perhaps_experts
 
 _BELOW = (Relation.SAME, Relation.CONTAINS)
 _REDUCING = ("all_reduce()", "all_reduce_coalesced()", "reduce_scatter()", "reduce_scatter_tensor()", "reduce()")
@@ -145,19 +145,20 @@ class StaticGrouping(Handle):
                 return unknown(f"whether {step.when.at} reduces these gradients is not known")
         for owner in owners:
             trained = self._trainer(owner)
+            if trained is not None and perhaps_experts(self.program.address(owner)[1]):
+                return unknown(f"whether each rank trains {self._name(owner)} for itself, as experts are, is not known")
             if trained is not None:
                 return yes(Place(trained.when, self._name(owner).removesuffix(".weight")))
         return self.program.nothing(self.obj, "optimizer")
 
     def _trainer(self, owner: Obj) -> Step | None:
         """The optimizer that trains it, where nothing else takes care of its gradients."""
-        path = " ".join(str(item) for item in self.program.address(owner)[1]).lower()
         kinds = ("frozen", "sharded", "wrapped", "parallelised", "param_hook", "managed")
         touched = any(
             step.subject is not None and step is not self.step and self._concerns(step, owner)
             for step in self.program.trace.of(*kinds)
         )
-        if touched or "expert" in path or self.program.escaped(owner):
+        if touched or self.program.escaped(owner):
             return None
         for step in self.program.trace.of("optimizer", after=self.step):
             if any(self.program.relation(held.model, owner) in _BELOW for held in step["held"]):

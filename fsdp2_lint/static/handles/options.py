@@ -7,12 +7,11 @@ from dataclasses import dataclass
 
 from ...vocab.answers import Answer, unknown, yes
 from ...vocab.finding import Moment, Place
+from ...vocab.meshes import says_replicas, says_shards
 from ..torch_model.meshes import Mesh, dimensions, possible
 from ..trace import Step
 from ..values import Const, Obj, Value
 from .program import Handle, Program
-
-SHARDS, REPLICAS = ("shard", "fsdp"), ("replic", "ddp")
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,10 +98,5 @@ def _said(names: tuple[str, ...]) -> str:
 
 def in_wrong_order(names: tuple[str, ...]) -> bool:
     """Do two names say (shard, replicate)? FSDP2 takes the first dimension as the replicas."""
-    first, second = (name.lower() for name in names)
-    return (
-        any(word in first for word in SHARDS)
-        and any(word in second for word in REPLICAS)
-        and not any(word in first for word in REPLICAS)
-        and not any(word in second for word in SHARDS)
-    )
+    first, second = names
+    return says_shards(first) and says_replicas(second)

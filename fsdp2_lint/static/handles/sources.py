@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
-from ..relevance import names_in
-from ..values import NONE, ClassV, Obj, Value
+from collections.abc import Iterator
+
+from astroid import nodes
+
+from ..packages import ALONE, ANYTHING, effect_of
+from ..project import Module
+from ..relevance import names_in, qualified
+from ..values import NONE, Bound, ClassV, Func, Obj, Rank, Text, Value
 from .program import Program
 
-_BY_RANK = ("rank", "world_size", "worker", "shard", "environ", "getenv", "replica")
-_BY_CHANCE = ("rand", "shuffle", "choice", "sample", "uniform", "normal")
+# What brings a rank, a process or a moment into data, and what brings chance.
+_BY_RANK = (
+    "os.environ", "os.getenv", "os.getpid", "socket.", "platform.", "time.", "datetime.", "uuid.", "secrets.",
+    "tempfile.", "threading.", "multiprocessing.", "torch.distributed.", "torch.utils.data.get_worker_info",
+    "torch.cuda.current_device", "torch.accelerator.current_device",
+)  # fmt: skip
+_BY_CHANCE = (
+    "random.", "numpy.random.", "torch.rand", "torch.random.", "torch.bernoulli", "torch.normal", "torch.multinomial",
+    "torch.empty",
+)  # fmt: skip
+_MAPPING = frozenset("map filter with_format set_format remove_columns rename_column select_columns cast".split())
 _FROM_FILES = ("torchvision.datasets.", "datasets.load_dataset", "datasets.load_from_disk")
 
 
@@ -29,7 +44,7 @@ def origin_known(program: Program, value: Value) -> str:
             why = next((why for tensor in facts["tensors"] if (why := origin_known(program, tensor))), "")
         elif leaf.parent is None and isinstance(leaf.atom.cls, ClassV) and leaf.atom.kind == "instance":
             why = _written(program, leaf)
-        elif leaf.atom.origin.startswith(_FROM_FILES) and "rank" not in str(leaf.path).lower():
+        elif leaf.atom.origin.startswith(_FROM_FILES) and _whole(leaf):
             why = ""
         else:
             why = "where the data comes from was not followed"
@@ -55,20 +70,66 @@ def _seeds(program: Program, seeds: tuple[Value, ...]) -> str:
     return "" if same else "each rank may have a seed of its own"
 
 
+def _whole(obj: Obj) -> bool:
+    """Was nothing done to a data set of a library that may have left a part of it, such as ``shard``?"""
+    return all(not isinstance(item, tuple) or item[:1] == ("()",) and item[1] in _MAPPING for item in obj.path)
+
+
 def _written(program: Program, obj: Obj) -> str:
-    """A data set of the project: its class names no rank and no chance, and it was given none."""
+    """A data set of the project: its code names no rank and no chance, and it was given none."""
     machine = program.machine
     cls = machine.class_of(obj)
     for base in machine.mro(cls) if cls is not None else ():
-        if isinstance(base, ClassV):
-            names = {name.lower() for name in names_in(base.node)}
-            if any(part in name for name in names for part in _BY_RANK):
-                return f"{base.name} may divide the data by rank"
-            if any(part in name for name in names for part in _BY_CHANCE) and "manual_seed" not in names:
-                return f"{base.name} may draw its data by chance"
+        why = _code_differs(program, base.module, base.node, base.name) if isinstance(base, ClassV) else ""
+        if why:
+            return why
     for name in machine.store.fields.get(obj, ()):
         held = machine.store.get((obj, name))
         for _, leaf in machine.leaves(held) if held is not None else ():
-            if machine.per_rank(leaf) is True or "rank" in repr(leaf).lower():
+            if not _same(program, leaf):
                 return f"{name} of the data set may depend on the rank"
     return ""
+
+
+def code_varies(program: Program, function: Value) -> str:
+    """Why a function that a loader is handed may give each rank something else."""
+    for _, leaf in program.machine.alternatives(function):
+        if isinstance(leaf, Bound):
+            leaf = leaf.func
+        if not isinstance(leaf, Func):
+            return "" if leaf == NONE else "what puts the batches together was not followed"
+        if why := _code_differs(program, leaf.module, leaf.node, leaf.name):
+            return why
+    return ""
+
+
+def _code_differs(program: Program, module: Module, node: nodes.NodeNG, label: str) -> str:
+    """Why code, with all that it calls by name, may do something else on each rank."""
+    seeded = "manual_seed" in names_in(node)
+    for at, part in program.machine.project.relevance.code_of(module, node):
+        for qname in (*qualified(at, part), *_imported_inside(part)):
+            if qname.startswith(_BY_RANK):
+                return f"{label} may divide the data by rank ({qname})"
+            if qname.startswith(_BY_CHANCE) and not seeded:
+                return f"{label} may draw its data by chance ({qname})"
+            if effect_of(qname) == ANYTHING:
+                return f"{label} uses {qname}, which was not followed"
+    return ""
+
+
+def _imported_inside(part: nodes.NodeNG) -> Iterator[str]:
+    """What a function imports itself."""
+    for node in part.nodes_of_class((nodes.Import, nodes.ImportFrom)):
+        base = f"{node.modname}." if isinstance(node, nodes.ImportFrom) else ""
+        yield from (f"{base}{name}" for name, _ in node.names if not getattr(node, "level", 0))
+
+
+def _same(program: Program, value: Value) -> bool:
+    """Is what a data set holds surely the same on each rank?"""
+    if not isinstance(value, Obj):
+        return not isinstance(value, (Rank, Text)) or program.machine.per_rank(value) is False
+    if program.machine.is_setting(value) or not origin_known(program, value):
+        return True
+    origin = value.atom.origin
+    known = value.atom.kind == "unknown" and effect_of(origin) == ALONE and not origin.startswith(_BY_RANK + _BY_CHANCE)
+    return known and _whole(value)

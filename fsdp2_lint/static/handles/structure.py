@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ..budget import BUDGET
 from ..interp.interpreter import Interpreter
 from ..packages import builds_models
@@ -124,6 +126,12 @@ def stands_alone(obj: Obj) -> bool:
     if atom.kind in ("instance", "parameter", "configuration") or atom.facts.get("module"):
         return True
     return atom.kind == "unknown" and builds_models(atom.origin)
+
+
+def perhaps_experts(path: tuple[Any, ...]) -> bool:
+    """Does a name on the path speak of experts? Each rank may have its own of these, on purpose."""
+    words = " ".join(str(item) for item in path).lower()
+    return "expert" in words or "moe" in words
 
 
 def from_a_library(obj: Obj) -> bool:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from astroid import nodes
 
+from ..origins import full_name
+from ..packages import is_known_class
 from ..project import Module
 from ..torch_model.names import canonical
 from ..values import (
@@ -234,7 +236,7 @@ class Classes(Construction):
         return child
 
     def is_dataclass_field(self: Interpreter, value: nodes.NodeNG) -> bool:
-        return isinstance(value, nodes.Call) and value.func.as_string() in ("field", "dataclasses.field")
+        return isinstance(value, nodes.Call) and full_name(value.func) == "dataclasses.field"
 
     def annotated_class(self: Interpreter, module: Module, annotation: nodes.NodeNG) -> ClassV | None:
         if (
@@ -247,7 +249,7 @@ class Classes(Construction):
             value = self.in_module(module, lambda: self.eval(annotation))
         elif isinstance(annotation, nodes.BinOp) and annotation.op == "|":
             return self.annotated_class(module, annotation.left)
-        elif isinstance(annotation, nodes.Subscript) and annotation.value.as_string().endswith("Optional"):
+        elif isinstance(annotation, nodes.Subscript) and full_name(annotation.value) == "typing.Optional":
             return self.annotated_class(module, annotation.slice)
         else:
             return None
@@ -298,9 +300,8 @@ class Classes(Construction):
         patched = self.store.get((value, name)) if name in self.patched else None
         if patched is not None:
             return patched
-        own = value.qname.rsplit(".", 1)[-1]
-        if name in ("__name__", "__qualname__") and own[:1].isupper():
-            return Const(own)
+        if name in ("__name__", "__qualname__") and is_known_class(value.qname):
+            return Const(value.qname.rsplit(".", 1)[-1])
         return Ext(canonical(f"{value.qname}.{name}"))
 
     def class_attr_value(self: Interpreter, cls: ClassV, name: str) -> Value:

@@ -8,6 +8,7 @@ from astroid import nodes
 
 from ..budget import BUDGET
 from ..formulas import LARGE, Formula, atoms, both, either, intern, negate
+from ..packages import is_known_class
 from ..values import (
     BELOW,
     Bound,
@@ -175,7 +176,7 @@ class Conditions(Expressions):
         """An instance, also of another package's class: calling ``DataLoader(...)`` never gives None."""
         if obj.parent is not None:
             return False
-        made = obj.atom.site is not None and obj.atom.origin.rsplit(".", 1)[-1][:1].isupper()
+        made = obj.atom.site is not None and is_known_class(obj.atom.origin)
         return made or obj.atom.kind in ("instance", "external")
 
     def contained(self: Interpreter, left: Value, right: Value) -> Formula:

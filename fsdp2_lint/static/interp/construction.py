@@ -37,7 +37,6 @@ class Construction(Decorators):
         atom = Atom("instance", cls=cls, origin=cls.name, site=self.site(call.node))
         atom.facts["module"] = self.is_module_class(cls)
         atom.facts["filled before"] = self.class_member(cls, "__new__") is not None  # what ``__new__`` sets is not seen
-        self.built |= {cls.name, f"{cls.module.path}:{cls.name}"}
         return atom.root
 
     def construct(self: Interpreter, cls: ClassV, call: Call) -> Value:

@@ -26,6 +26,7 @@ from ..values import (
     Loaded,
     ModRef,
     Obj,
+    Rank,
     StateDict,
     StateTensor,
     Text,
@@ -45,16 +46,34 @@ class Containers(Names):
     def eval_Subscript(self: Interpreter, node: nodes.Subscript) -> Value:
         container = self.eval(node.value)
         if isinstance(node.slice, nodes.Slice):
+            self.note_picks(self.bounds_of(node.slice))
             return self.over(container, lambda leaf: self.sliced(leaf, node.slice))
         key = self.eval(node.slice)
+        self.note_picks([key])
         return self.over(container, lambda leaf: self.get_item(leaf, key, node))
 
     def eval_Slice(self: Interpreter, node: nodes.Slice) -> Value:
         """One of several indices in a row, as in ``x[:, 1:]``."""
-        for part in (node.lower, node.upper, node.step):
-            if part is not None:
-                self.eval(part)
+        self.note_picks(self.bounds_of(node))
         return unknown("a slice")
+
+    def bounds_of(self: Interpreter, node: nodes.Slice) -> list[Value]:
+        return [self.eval(part) for part in (node.lower, node.upper, node.step) if part is not None]
+
+    def note_picks(self: Interpreter, indices: list[Value]) -> None:
+        """Something is taken out of a whole that may be another part on each rank: in which file."""
+        if self.frame.module.path not in self.picks and any(map(self.perhaps_of_rank, indices)):
+            self.picks.add(self.frame.module.path)
+
+    def perhaps_of_rank(self: Interpreter, value: Value) -> bool:
+        """Is it made from a rank, or handed in by a caller that was not seen?"""
+        if isinstance(value, (Rank, Text)):
+            return self.per_rank(value) is True
+        if isinstance(value, Obj):
+            return bool(value.atom.facts.get("per_rank")) or value.atom.kind in ("parameter", "opaque")
+        if isinstance(value, Choice):
+            return any(self.perhaps_of_rank(leaf) for _, leaf in value.options)
+        return isinstance(value, TupleV) and any(map(self.perhaps_of_rank, value.items))
 
     def sliced(self: Interpreter, leaf: Value, node: nodes.Slice) -> Value:
         whole = node.lower is None and node.upper is None and node.step is None

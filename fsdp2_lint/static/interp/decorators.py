@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from astroid import nodes
 
+from ..origins import full_name
 from ..values import Bound, ClassV, Ext, Func, Obj, Value
 from .call import Call
 from .calls import Calls
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from .interpreter import Interpreter
 
 _KEEPS = frozenset({"hydra.main"})  # calls the function with a configuration, and is no part of it otherwise
+CONTEXTS = ("contextlib.contextmanager", "contextlib.asynccontextmanager")
 _OF_PROPERTIES = ("setter", "getter", "deleter")
 
 
@@ -53,7 +55,7 @@ class Decorators(Calls):
 
     def is_context(self: Interpreter, base: nodes.NodeNG) -> bool:
         """``contextlib.contextmanager``: where the function yields, the body of the ``with`` runs."""
-        return base.as_string().rsplit(".", 1)[-1] in ("contextmanager", "asynccontextmanager")
+        return full_name(base) in CONTEXTS
 
     def or_itself(self: Interpreter, made: Value, func: Value, decorator: nodes.NodeNG) -> Value:
         """What a decorator of the project returned; the function itself where that was not followed."""

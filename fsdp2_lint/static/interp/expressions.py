@@ -290,6 +290,7 @@ class Expressions(Containers):
             return left.child(("op", op, right))
         result = unknown("arithmetic")
         result.atom.facts["per_rank"] = any(_of_rank(part) for part in (left, right))
+        result.atom.facts["shared"] = all(self.per_rank(part) is False for part in (left, right))
         if isinstance(left, Obj):
             result.atom.facts["left of"] = (op, left)
         return result

@@ -18,6 +18,7 @@ class Interpreter(TorchModel, Classes):
     def __init__(self, project: Project, *, max_steps: int, max_unsharded: int, look: Callable[[], None]) -> None:
         super().__init__(project, max_steps=max_steps, max_unsharded=max_unsharded, look=look)
         self.reads = 0
+        self.picks: set[str] = set()  # files in which a part is taken out that may be another one on each rank
         self.memo: dict[Any, tuple[Value, bool, int, int]] = {}
         self.parameters: dict[Any, Value] = {}
         self.module_globals: dict[tuple[Module, str], Value] = {}

@@ -153,8 +153,7 @@ class Iteration(Conditions):
 
     def is_generator_manager(self: Interpreter, node: nodes.NodeNG) -> bool:
         decorators = getattr(node, "decorators", None)
-        names = [part.as_string().rsplit(".", 1)[-1] for part in decorators.nodes] if decorators else []
-        return "contextmanager" in names or "asynccontextmanager" in names
+        return any(self.is_context(part) for part in decorators.nodes) if decorators else False
 
     def statement_value(self: Interpreter, node: nodes.Expr, value: Value) -> None:
         """A value that a bare statement throws away (see ``torch_model.device``)."""

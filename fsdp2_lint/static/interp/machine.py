@@ -100,7 +100,6 @@ class Machine:
         self.look = look  # at the clock: the last resort
         self.reached: dict[nodes.NodeNG, None] = {}  # in order, which a set has not
         self.patched: set[str] = set()  # attributes of classes and of other packages that were set
-        self.built: set[str] = set()  # classes, by name and as ``path:name``
         self.fork_kinds: dict[int, int] = {}
         self.tries: set[int] = set()  # forks between a ``try`` and its handlers
         self.rank_sites: dict[Formula, Moment] = {}  # where a condition on the rank was asked

@@ -34,6 +34,7 @@ def loader(machine: Interpreter, call: Call) -> Value:
             made.atom.facts[name] = value if value is not None else NONE
             if name in ("dataset", "sampler", "batch_sampler") and value not in (None, NONE):
                 machine.store.put((made, name), value)
+        made.atom.facts["collate_fn"] = call.arg(6, "collate_fn") or NONE
         made.atom.facts["generator"] = call.kwargs.get("generator", NONE)
         made.atom.facts["open"] = call.open_why
         made.atom.facts["loader"] = machine.emit("loader", call.node, made)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..values import NONE, Atom, Const, Obj, ParamV, Value, unknown
+from .device import device_kind
 from .precision import DTYPES, dtype_name
 from .tables import external
 
@@ -21,7 +22,7 @@ _BY_NAME = {"bfloat16": "bfloat16", "half": "float16", "float": "float32", "doub
 
 def converted(machine: Interpreter, obj: Obj, name: str, call: Call) -> None:
     """``model.to(torch.bfloat16)``, ``model.half()``. What a forward converts is data."""
-    if not _is_module(obj) and _names_dtype(name, call):
+    if not _is_module(obj) and _names_dtype(machine, name, call):
         machine.cast_tensors.add(obj)
     if machine.inside or _is_tensor(obj):
         return
@@ -35,10 +36,18 @@ def converted(machine: Interpreter, obj: Obj, name: str, call: Call) -> None:
                 before, machine.guard = machine.guard, path
                 machine.emit("cast", call.node, obj, dtype=dtype)
                 machine.guard = before
-    if not any(dtype_name(leaf) for value in call.all for _, leaf in machine.alternatives(value)):
-        words = call.node.as_string() if call.all else ""
-        if "dtype" in words or "precision" in words:
-            machine.emit("cast", call.node, obj, dtype=SOME_DTYPE)
+    if _perhaps_dtype(machine, call):
+        machine.emit("cast", call.node, obj, dtype=SOME_DTYPE)
+
+
+def _perhaps_dtype(machine: Interpreter, call: Call) -> bool:
+    """May an argument be a dtype that is not known? Devices are known as such by what made them."""
+    given = [*call.args, *(value for name, value in call.kwargs.items() if name != "device")]
+    return any(
+        isinstance(leaf, Obj) and not dtype_name(leaf) and not device_kind(machine, leaf)
+        for value in given
+        for _, leaf in machine.alternatives(value)
+    )
 
 
 def _is_module(obj: Obj) -> bool:
@@ -53,11 +62,11 @@ def _is_tensor(obj: Obj) -> bool:
     )
 
 
-def _names_dtype(name: str, call: Call) -> bool:
+def _names_dtype(machine: Interpreter, name: str, call: Call) -> bool:
     """Not where something is only moved to a device."""
     if name not in ("to", "type"):
         return name in _BY_NAME
-    return any(map(dtype_name, call.all)) or "dtype" in call.node.as_string()
+    return any(map(dtype_name, call.all)) or _perhaps_dtype(machine, call)
 
 
 def of_layer(call: Call) -> str | None:

@@ -43,13 +43,19 @@ def managed(machine: Interpreter, who: str, call: Call) -> None:
     machine.emit("managed", call.node, None, who=who, objects=machine.escape(call, who))
 
 
+def _inherits(machine: Interpreter, obj: Obj) -> bool:
+    """Is its class derived from one of a framework?"""
+    cls = machine.class_of(obj)
+    return cls is not None and any(isinstance(base, Ext) and framework_of(base.qname) for base in machine.mro(cls))
+
+
 def framework_attr(obj: Obj, name: str) -> Value | None:
     return _RANKS.get(name) if obj.parent is None and obj.atom.facts.get("framework") else None
 
 
 def framework_method(machine: Interpreter, obj: Obj, name: str, call: Call) -> Value | None:
     who = obj.atom.facts.get("framework")
-    if name in _RANK_METHODS and not call.all and (who or name.endswith("zero")):
+    if name in _RANK_METHODS and not call.all and (who or _inherits(machine, obj)):
         return _RANK_METHODS[name]
     if not who:
         return None

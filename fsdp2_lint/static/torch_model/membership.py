@@ -10,7 +10,7 @@ from ...vocab.finding import Moment
 from ..formulas import LARGE, Formula, either
 from ..guards import TOP, Guard
 from ..interp.machine import Machine
-from ..packages import is_optimizer
+from ..packages import is_known_class, is_optimizer
 from ..relations import Address, Relation, address, relation
 from ..values import BELOW, EACH, Atom, ClassV, Ext, Func, Obj, ParamV, Value, is_each
 from . import attempts, blank, dtypes, modules, optim, parameters, seeds, slices, tying
@@ -29,8 +29,10 @@ _LAYER_NAMES = frozenset(
     in_proj_weight out_proj num_features running_mean running_var layers num_layers hidden_size input_size p
     inplace dim approximate module""".split()
 )  # fmt: skip
-_WRAPPERS = (".FullyShardedDataParallel", ".DistributedDataParallel", ".DataParallel")
-_SETTINGS = ("config", "cfg", "args", "hparams")  # what modules keep under these names is never called
+_WRAPPERS = (
+    "torch.distributed.fsdp.FullyShardedDataParallel", "torch.nn.parallel.DistributedDataParallel",
+    "torch.nn.DataParallel", "torch.nn.parallel.DataParallel", "fairscale.nn.FullyShardedDataParallel",
+)  # fmt: skip
 _OF_PYTHON = tuple(map(Ext, ("builtins.object", "abc.ABC", "typing.Generic")))
 _CONTAINERS = frozenset(f"builtins.{name}" for name in ("list", "tuple", "dict", "set", "frozenset", "str"))
 _MODULE_NAMES = frozenset({"training", "parameters", "modules", "state_dict", "forward", "to", "device", "config"})
@@ -74,7 +76,7 @@ class Membership(Machine):
 
     def adopt(self: Interpreter, holder: Obj, name: str, value: Value) -> None:
         for _, leaf in self.alternatives(value):
-            if not isinstance(leaf, Obj) or name.endswith(_SETTINGS) and not leaf.atom.facts.get("module"):
+            if not isinstance(leaf, Obj):
                 continue
             if leaf not in self.parents and leaf is not holder and self.could_be_module(leaf):
                 if self.address(holder)[0] is not leaf.atom or leaf.parent is not None and holder not in leaf.above:
@@ -253,7 +255,7 @@ class Membership(Machine):
             if "torch.nn.Module" in names and self.is_module_class(cls):
                 return True
             constructed = obj.parent is None and obj.atom.cls is cls  # a declared class may be a subclass
-            if constructed and names and all(name.endswith(_WRAPPERS) for name in names) and len(names) == len(classes):
+            if constructed and names and all(name in _WRAPPERS for name in names) and len(names) == len(classes):
                 return False  # what these wrap is in a field of theirs; nobody derives from them
             if constructed and self.closed_class(cls) and all(map(_is_class, classes)):
                 return False
@@ -293,8 +295,7 @@ class Membership(Machine):
 def _is_class(value: Value) -> bool:
     """Not what another package may keep classes in, such as ``settings.wrapped``."""
     if isinstance(value, Ext):
-        name = value.qname.rsplit(".", 1)[-1]
-        return name[:1].isupper() or value.qname.startswith(("builtins.", "numpy."))
+        return is_known_class(value.qname) or value.qname.startswith(("builtins.", "numpy."))
     return isinstance(value, ClassV)
 
 

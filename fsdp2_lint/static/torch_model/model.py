@@ -74,6 +74,7 @@ if TYPE_CHECKING:
     from ..interp.call import Call
     from ..interp.interpreter import Interpreter
 
+_PICKS = frozenset({"chunk", "split", "tensor_split", "narrow", "shard", "select", "index_select", "take"})
 # Packages that look at functions or keep them, but do not call them while a model is set up.
 _NEVER_CALL = (
     "builtins.", "inspect.", "typing.", "functools.", "types.", "logging.", "warnings.", "dataclasses.",
@@ -128,7 +129,7 @@ class TorchModel(Objects):
         blank.made_by_library(self, atom.root, qname, call.node)
         dtypes.loaded_in(self, atom, call)
         parameters.quantized(self, call)
-        if qname.endswith("GradScaler"):
+        if qname.startswith("torch.") and qname.endswith("GradScaler"):
             atom.facts["scaler"] = True
         foreign = self.foreign_functions(call)
         if not harmless or foreign:
@@ -218,6 +219,8 @@ class TorchModel(Objects):
             return handler(self, obj, call)
         for observe in METHOD_OBSERVERS:
             observe(self, obj, name, call)
+        if name in _PICKS:
+            self.note_picks(call.all)
         handed = self.handed_over(call)
         if obj.item == "__dict__" and name in _CHANGES_A_DICT:
             self.opened(f"{describe(obj)}.{name}()", handed, receiver=obj.parent)

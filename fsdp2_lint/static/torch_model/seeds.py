@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from astroid import nodes
 
+from ..origins import full_name
 from ..values import NONE, Obj, Rank, Value
 from .tables import external
 
@@ -64,7 +65,11 @@ def _is_own(machine: Interpreter, node: nodes.NodeNG) -> bool:
     """Is it surely another number on each rank: the rank itself, or a sum with it?"""
     if isinstance(node, nodes.BinOp) and node.op in "+-":
         return _is_own(machine, node.left) is not _is_own(machine, node.right)
-    if isinstance(node, nodes.Name) or isinstance(node, nodes.Call) and node.func.as_string().endswith("get_rank"):
+    if (
+        isinstance(node, nodes.Name)
+        or isinstance(node, nodes.Call)
+        and full_name(node.func) == "torch.distributed.get_rank"
+    ):
         return machine.eval(node) == Rank("global")
     return False
 

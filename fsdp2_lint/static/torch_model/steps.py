@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
-from ..values import NONE, Const, Obj, Value
+from ..values import NONE, Const, Ext, Obj, Value
 from . import optim
 from .tables import external, method
 
 if TYPE_CHECKING:
     from ..interp.call import Call
     from ..interp.interpreter import Interpreter
+
+
+_INFINITE = ("math.inf", "torch.inf", "numpy.inf")
 
 
 @method("set_requires_gradient_sync")
@@ -24,8 +28,8 @@ def switch_sync(machine: Interpreter, obj: Obj, call: Call) -> Value:
 
 def clipped(machine: Interpreter, call: Call) -> None:
     """Without a bound it only computes the norm."""
-    given = call.node.args[1:2] or [each.value for each in getattr(call.node, "keywords", ()) if each.arg == "max_norm"]
-    if not machine.any_sharded or given and "inf" in given[0].as_string():
+    bound = call.arg(1, "max_norm")
+    if not machine.any_sharded or bound == Const(math.inf) or isinstance(bound, Ext) and bound.qname in _INFINITE:
         return
     params = call.arg(0, "parameters")
     held, _ = optim.holdings(machine, [params] if params is not None else [])

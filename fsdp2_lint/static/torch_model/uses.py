@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from astroid import nodes
+
 from ...vocab.finding import Moment
+from ..origins import full_name
 from ..values import Const, Obj, Value, unknown
 from .escapes import is_output
 from .tables import external, method_observer, observer
 
 if TYPE_CHECKING:
-    from astroid import nodes
-
     from ..interp.call import Call
     from ..interp.interpreter import Interpreter
 
@@ -21,6 +22,7 @@ OPERATIONS = frozenset(
     for name in "linear embedding bilinear conv1d conv2d conv3d layer_norm rms_norm group_norm".split()
 ) | frozenset(f"torch.{name}" for name in "matmul mm bmm addmm baddbmm einsum".split())
 PRODUCTS = ("matmul", "mm", "bmm")
+_INFERENCE = ("torch.inference_mode", "torch.autograd.grad_mode.inference_mode")
 _VIEWS = frozenset("T mT data".split())
 _VIEW_METHODS = frozenset("t transpose permute contiguous detach clone float half bfloat16 view reshape".split())
 
@@ -50,10 +52,17 @@ def inference(machine: Interpreter) -> Moment | None:
     for position, frame in enumerate(machine.frames):
         decorators = getattr(frame.func.node, "decorators", None) if frame.func is not None else None
         for decorator in decorators.nodes if decorators is not None else ():
-            if decorator.as_string() in ("torch.inference_mode", "torch.inference_mode()", "inference_mode()"):
+            if _is_inference(decorator):
                 stack = [machine.site(node, module) for module, node in machine.calls[:position]]
                 return Moment(machine.site(decorator, frame.module), tuple(stack))
     return None
+
+
+def _is_inference(decorator: nodes.NodeNG) -> bool:
+    """``@torch.inference_mode`` or ``@torch.inference_mode()``; not with a mode that is handed in."""
+    if isinstance(decorator, nodes.Call):
+        return not decorator.args and not decorator.keywords and full_name(decorator.func) in _INFERENCE
+    return full_name(decorator) in _INFERENCE
 
 
 def switches_inference(value: Value) -> bool:
@@ -61,7 +70,7 @@ def switches_inference(value: Value) -> bool:
     return isinstance(value, Obj) and value.parent is None and bool(value.atom.facts.get("inference"))
 
 
-@external("torch.inference_mode", "torch.autograd.grad_mode.inference_mode")
+@external(*_INFERENCE)
 def inference_mode(machine: Interpreter, call: Call) -> Value:
     made = unknown("torch.inference_mode()")
     made.atom.facts["inference"] = call.arg(0, "mode") in (None, Const(True))
