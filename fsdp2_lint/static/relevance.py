@@ -83,7 +83,11 @@ class Relevance:
     def comes_to_torch(self, module: Module, node: nodes.NodeNG) -> bool:
         """Does it call, by name, code of a file that speaks of torch?"""
         if node not in self._torch:
-            self._torch[node] = any(at.mentions_torch for at, _ in islice(self._parts(module, node), BUDGET.name_parts))
+            try:
+                parts = islice(self.code_of(module, node), BUDGET.name_parts)
+                self._torch[node] = any(at.mentions_torch for at, _ in parts)
+            except _TooFar:
+                self._torch[node] = True
         return self._torch[node]
 
     def _search(self, module: Module, node: nodes.NodeNG) -> int:
