@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from fsdp2_lint import registry
-from fsdp2_lint.vocab.finding import Confidence, Edit, Finding, Fix, Label, Severity, Site
+from fsdp2_lint.vocab.finding import Edit, Finding, Fix, Label, Severity, Site
 from fsdp2_lint.vocab.rule import Rule
 
 
@@ -59,13 +59,12 @@ def finding(
     code: str = "FSDP601",
     name: str = "optimizer-before-sharding",
     severity: Severity = Severity.ERROR,
-    confidence: Confidence = Confidence.HIGH,
     message: str = "the optimizer holds parameters that fully_shard replaces",
     label: str = "built here",
     help: str = "build it after the last fully_shard",
 ) -> Finding:
     labels = tuple(Label(*each) for each in related)
-    return Finding(code, name, severity, message, Label(at, label), help, labels, confidence)
+    return Finding(code, name, severity, message, Label(at, label), help, labels)
 
 
 def with_fix(given: Finding, at: Site, text: str, *, safe: bool = True) -> Finding:

@@ -44,7 +44,6 @@ def clause_as_json(rule: Rule) -> dict[str, Any]:
         "code": rule.code,
         "name": rule.name,
         "severity": rule.severity.value,
-        "confidence": rule.confidence.value,
         "witnesses": rule.witnesses,
         "invariant": invariant,
         "summary": rule.summary,

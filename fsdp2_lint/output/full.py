@@ -8,7 +8,7 @@ from fsdp2_lint.output.snippet import Mark, snippet
 from fsdp2_lint.output.terminal import Paint, clean
 from fsdp2_lint.output.words import context
 from fsdp2_lint.source import Sources, place
-from fsdp2_lint.vocab.finding import Confidence, Finding
+from fsdp2_lint.vocab.finding import Finding
 
 
 def render(findings: Sequence[Finding], sources: Sources, *, color: bool = False) -> str:
@@ -18,8 +18,7 @@ def render(findings: Sequence[Finding], sources: Sources, *, color: bool = False
 
 def _lines(finding: Finding, sources: Sources, paint: Paint) -> Iterator[str]:
     severity = finding.severity.value
-    likely = " (likely)" if finding.confidence is not Confidence.HIGH else ""
-    head = f"{finding.code} {severity}{likely} {finding.name}"
+    head = f"{finding.code} {severity} {finding.name}"
     yield f"{paint(head, severity)}: {paint(clean(finding.message), 'bold')}"
     gutter = max(len(str(site.row)) for site in finding.sites)
     by_file: dict[tuple[str, int], list[Mark]] = {}  # in a notebook, by cell

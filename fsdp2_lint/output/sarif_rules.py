@@ -32,7 +32,6 @@ def rule(finding: Finding) -> dict[str, Any]:
         "helpUri": finding.url,
         "defaultConfiguration": {"level": LEVELS[severity]},
         "properties": {
-            "precision": finding.confidence.value,
             "problem.severity": _PROBLEMS[severity],
             "tags": ["pytorch", "fsdp2", *([topic.lower()] if topic else [])],
         },

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..vocab.facts import Fact, ranges
-from ..vocab.finding import Confidence, Finding, Fix, Label, Moment, Observed, Seen, Severity, Site
+from ..vocab.finding import Finding, Fix, Label, Moment, Observed, Seen, Severity, Site
 from ..vocab.target import in_digits, parse
 
 
@@ -19,7 +19,6 @@ def finding_as_json(finding: Finding) -> dict[str, Any]:
         "code": finding.code,
         "name": finding.name,
         "severity": finding.severity.value,
-        "confidence": finding.confidence.value,
         "message": finding.message,
         **site_as_json(finding.primary.site),
         "related": [label_as_json(label) for label in finding.related],
@@ -50,7 +49,6 @@ def finding_from_json(values: Mapping[str, Any]) -> Finding:
         code=_text(values["code"]),
         name=_text(values["name"]),
         severity=Severity(values["severity"]),
-        confidence=Confidence(values["confidence"]),
         message=_text(values["message"]),
         primary=Label(site_from_json(values), _text(values.get("label", ""))),
         related=tuple(Label(site_from_json(each), _text(each["message"])) for each in values["related"]),

@@ -17,11 +17,6 @@ class Severity(Enum):
     INFO = "info"
 
 
-class Confidence(Enum):
-    HIGH = "high"
-    MEDIUM = "medium"
-
-
 @dataclass(frozen=True, slots=True, order=True)
 class Site:
     """A stretch of source. Rows and columns count from 1; the end column is exclusive."""
@@ -130,7 +125,6 @@ class Finding:
     primary: Label
     help: str
     related: tuple[Label, ...] = ()
-    confidence: Confidence = Confidence.HIGH
     observed: Observed | None = None
     fix: Fix | None = None
     standing: str = ""  # what a job says to a finding from the source, such as "confirmed at run time"

@@ -10,7 +10,7 @@ from typing import ClassVar, Literal
 from .answers import CannotTell, Used, in_words, listening
 from .events.base import Event
 from .facts import Facts
-from .finding import Confidence, Finding, Fix, Label, Moment, Place, Severity, Site, part, story
+from .finding import Finding, Fix, Label, Moment, Place, Severity, Site, part, story
 from .target import NEWEST, Version
 
 
@@ -49,7 +49,6 @@ class Rule:
     severity: ClassVar[Severity]
     witnesses: ClassVar[str]
     help: ClassVar[str]
-    confidence: ClassVar[Confidence] = Confidence.HIGH
     compares: ClassVar[str] = ""
     words: ClassVar[tuple[str, ...]] = ()  # files with these are looked at even if nothing in them speaks of FSDP2
     handlers: ClassVar[dict[type[Event], Callable[..., Iterator[Outcome]]]] = {}
@@ -91,7 +90,6 @@ class Rule:
             primary=first,
             help=self.help,
             related=tuple(related),
-            confidence=self.confidence,
             fix=fix,
             cause=cause,
         )

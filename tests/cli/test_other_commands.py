@@ -36,7 +36,6 @@ def test_rules(cli: Cli, engine: fake.Engine) -> None:
         "code": "FSDP601",
         "name": "optimizer-before-sharding",
         "severity": "error",
-        "confidence": "high",
         "witnesses": "SRP",
         "invariant": "What must hold.",
         "summary": "the optimizer is built too early",

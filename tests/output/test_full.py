@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from fsdp2_lint.output import render
 from fsdp2_lint.source import Sources
-from fsdp2_lint.vocab.finding import Confidence, Finding, Severity
+from fsdp2_lint.vocab.finding import Finding, Severity
 from tests import fake
 
 
@@ -83,10 +83,10 @@ def test_two_spans_on_one_line(here: Path) -> None:
     ]
 
 
-def test_severity_and_confidence_are_said(here: Path) -> None:
+def test_the_severity_is_said(here: Path) -> None:
     (here / "a.py").write_text("x\n")
-    text = full(fake.finding(fake.site(here / "a.py", 1), severity=Severity.WARNING, confidence=Confidence.MEDIUM))
-    assert text.startswith("FSDP601 warning (likely) optimizer-before-sharding: ")
+    text = full(fake.finding(fake.site(here / "a.py", 1), severity=Severity.WARNING))
+    assert text.startswith("FSDP601 warning optimizer-before-sharding: ")
 
 
 @pytest.mark.parametrize(

@@ -109,7 +109,6 @@ def test_the_tool_and_its_rules(story: Finding, mended: Finding) -> None:
         "helpUri": story.url,
         "defaultConfiguration": {"level": "error"},
         "properties": {
-            "precision": "high",
             "problem.severity": "error",
             "tags": ["pytorch", "fsdp2", "optimizer and gradients"],
         },

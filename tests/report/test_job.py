@@ -16,7 +16,7 @@ from fsdp2_lint.report.job import Crash, JobReport, JobVerdict, disagreements, m
 from fsdp2_lint.report.rank_file import VERSION
 from fsdp2_lint.report.view import view
 from fsdp2_lint.vocab.facts import Fact, ranges
-from fsdp2_lint.vocab.finding import Confidence, Finding, Label, Moment, Observed, Severity
+from fsdp2_lint.vocab.finding import Finding, Label, Moment, Observed, Severity
 from fsdp2_lint.vocab.finding import Site as Place
 from tests.report.ranks import fact, finding, site, write
 
@@ -392,7 +392,6 @@ FINDINGS = st.builds(
     LABELS,
     TEXT,
     st.lists(LABELS, max_size=3).map(tuple),
-    st.sampled_from(Confidence),
     st.builds(Observed, RANKS, STEPS, TEXT),
 )
 WORDS = st.dictionaries(TEXT, TEXT, max_size=3)

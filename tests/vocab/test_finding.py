@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fsdp2_lint.vocab.finding import Confidence, Finding, Label, Moment, Severity, Site, part, story
+from fsdp2_lint.vocab.finding import Finding, Label, Moment, Severity, Site, part, story
 
 HERE = Label(Site("train.py", 7), "here")
 
@@ -32,7 +32,6 @@ def test_what_a_finding_knows() -> None:
     assert made.sites == (HERE.site, there.site)
     assert made.key == ("FSDP601", "train.py", 7)
     assert made.url.endswith("/rules/some-name/")
-    assert made.confidence is Confidence.HIGH
     with pytest.raises(AttributeError):
         made.message = "another"  # type: ignore[misc]
 
