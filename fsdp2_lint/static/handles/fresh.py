@@ -50,6 +50,9 @@ class StaticFresh(Handle):
         vague = next((step for step in self.writes if step.subject is None), None)
         if vague is not None:
             return unknown(f"whether {vague.when.at} writes the parameters of {self.label} is not known")
+        # a load brings all of them; what goes through the parts writes those that have a method for it
+        if all(step.kind == "written" for step in self.writes) and (why := self.program.parts_unseen(self.obj)):
+            return unknown(f"{why}, and so whether all of it is written")
         return self.program.nothing(self.obj, *WRITES, after=self.begin, before=self.call)
 
     def _owns_parameters(self) -> bool:

@@ -128,8 +128,8 @@ def _same(program: Program, value: Value) -> bool:
     """Is what a data set holds surely the same on each rank?"""
     if not isinstance(value, Obj):
         return not isinstance(value, (Rank, Text)) or program.machine.per_rank(value) is False
-    if program.machine.is_setting(value) or not origin_known(program, value):
-        return True
     origin = value.atom.origin
+    if program.machine.is_setting(value) or origin == "range" or not origin_known(program, value):
+        return True
     known = value.atom.kind == "unknown" and effect_of(origin) == ALONE and not origin.startswith(_BY_RANK + _BY_CHANCE)
     return known and _whole(value)

@@ -128,7 +128,7 @@ def is_instance(machine: Interpreter, call: Call) -> Value:
 
     def formula(leaf: Value) -> Any:
         if isinstance(leaf, (StateTensor, ParamV)):
-            if any(isinstance(cls, Ext) and cls.qname.endswith(".DTensor") for cls in classes):
+            if any(isinstance(cls, Ext) and cls.qname == "torch.distributed.tensor.DTensor" for cls in classes):
                 return is_dtensor(leaf)
             return (
                 True

@@ -1,0 +1,233 @@
+"""Nothing is decided by a part of a name: each test of a text in ``static/`` says here why it may be one.
+
+A test of texts is a call such as ``startswith``, ``lower`` or ``search``, or ``in`` on a text. Who adds one asks for
+the type, the origin, the value or the data flow instead; where that cannot be, the answer is *unknown*.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+STATIC = Path(__file__).parents[2] / "fsdp2_lint" / "static"
+_METHODS = frozenset(
+    """lower upper casefold startswith endswith find rfind isupper islower istitle search match fullmatch removeprefix
+    removesuffix""".split()
+)
+_TEXTS = frozenset("name text words who origin qname callee label path line source data".split())
+_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+
+QNAMES = "qualified names of packages that are known, and the conventions of those"
+METHODS = "names of methods and attributes of torch, on what torch made"
+PYTHON = "names to which Python gives a meaning"
+PYTEST = "files that pytest takes for tests"
+PATHS = "steps of a path, which the interpreter wrote itself"
+WORDS = "words that the analysis made itself"
+VALUES = "strings that the program computes with, and torch reads"
+TEXT = "the text of a file, for edits or tables"
+FILES = "which files are read, by a name of torch"
+UNKNOWN = "a part of a name that only leads to unknown"
+REASONS = {QNAMES, METHODS, PYTHON, PYTEST, PATHS, WORDS, VALUES, TEXT, FILES, UNKNOWN}
+
+ALLOWED = {
+    "definitions.py::mentions_seed": FILES,
+    "driving.py::_methods": PYTHON,
+    "entries.py::Entry.key": WORDS,
+    "entries.py::is_test": PYTEST,
+    "fsdp1.py::_files": FILES,
+    "handles/api.py::StaticUse.absent": UNKNOWN,
+    "handles/api.py::_asks": UNKNOWN,
+    "handles/api.py::_is_flag": UNKNOWN,
+    "handles/broadcasts.py::_keys": PYTHON,
+    "handles/choices.py::_is_content": QNAMES,
+    "handles/consistency.py::StaticPolicy._is_block": PATHS,
+    "handles/converted.py::StaticConverted._below": PATHS,
+    "handles/converted.py::_lacks_module": QNAMES,
+    "handles/dtype_flow.py::_kind": QNAMES,
+    "handles/dtype_flow.py::_keeps": METHODS,
+    "handles/errors.py::_is_python": QNAMES,
+    "handles/errors.py::_ways": WORDS,
+    "handles/fresh.py::StaticFresh._buffers": PATHS,
+    "handles/fresh.py::StaticFresh._kept_by": WORDS,
+    "handles/fsdp1_tests.py::_works_on": QNAMES,
+    "handles/fsdp1_tests.py::_is_known": QNAMES,
+    "handles/grouping.py::StaticGrouping.ignored_trained": WORDS,
+    "handles/hollow.py::StaticInitialised.without_reset_parameters": UNKNOWN,
+    "handles/models.py::StaticModel._one_list": PATHS,
+    "handles/models.py::StaticModel._filters": PATHS,
+    "handles/models.py::StaticModel.wrapped": QNAMES,
+    "handles/models.py::_asks_for_fsdp1": QNAMES,
+    "handles/moves.py::_Lines.moved.ends_line": TEXT,
+    "handles/moves.py::_Lines.moved": TEXT,
+    "handles/optimizers.py::StaticOptimizer._safe": QNAMES,
+    "handles/precision.py::StaticMasters.low_precision": QNAMES,
+    "handles/process.py::StaticProcess._nccl": VALUES,
+    "handles/program.py::Program.top": PATHS,
+    "handles/residence.py::StaticOffload.without_cpu_backend": VALUES,
+    "handles/scalers.py::StaticScaler.of_fsdp1": QNAMES,
+    "handles/sources.py::origin_known": QNAMES,
+    "handles/sources.py::_code_differs": QNAMES,
+    "handles/sources.py::_same": QNAMES,
+    "handles/starting.py::StaticStarting._not_followed": UNKNOWN,
+    "handles/state_helpers.py::_is_loss": QNAMES,
+    "handles/structure.py::opaque_parts": QNAMES,
+    "handles/structure.py::parts_unseen": QNAMES,
+    "handles/structure.py::owns_parameters": QNAMES,
+    "handles/structure.py::perhaps_experts": UNKNOWN,
+    "handles/structure.py::from_a_library": QNAMES,
+    "handles/units.py::StaticUnit.inside": PATHS,
+    "handles/units.py::_only_traits": PATHS,
+    "imports.py::imported_events": QNAMES,
+    "imports.py::_public_path": TEXT,
+    "interp/classes.py::Classes.looked_up_by_class": PYTHON,
+    "interp/conditions.py::Conditions.truth": QNAMES,
+    "interp/conditions.py::Conditions.equal": VALUES,
+    "interp/conditions.py::Conditions.contained": PATHS,
+    "interp/expressions.py::Expressions.is_setting": UNKNOWN,
+    "interp/names.py::Names.star_or_builtin": QNAMES,
+    "interp/syntax.py::class_body": PYTHON,
+    "interp/syntax.py::setters": PYTHON,
+    "packages.py::rows": TEXT,
+    "packages.py::is_class": QNAMES,
+    "pins.py::oldest_torch": FILES,
+    "project.py::Project._listing": FILES,
+    "relations.py::_part": PATHS,
+    "relations.py::_below": PATHS,
+    "relations.py::_is_index": PATHS,
+    "relevance.py::_is_telling": QNAMES,
+    "seen.py::functions": WORDS,
+    "torch_api.py::varying_methods": QNAMES,
+    "torch_model/adapters.py::inner_of": QNAMES,
+    "torch_model/arguments.py::parser_method": VALUES,
+    "torch_model/async_saves.py::_read_somewhere": UNKNOWN,
+    "torch_model/blank.py::made_by_library": QNAMES,
+    "torch_model/blank.py::handed": QNAMES,
+    "torch_model/blank.py::_may_be_a_part": QNAMES,
+    "torch_model/blank.py::method_called": QNAMES,
+    "torch_model/blank.py::_is_layer": QNAMES,
+    "torch_model/builtins.py::chain": QNAMES,
+    "torch_model/builtins.py::pick": QNAMES,
+    "torch_model/builtins.py::any_all": QNAMES,
+    "torch_model/collectives.py::collective": QNAMES,
+    "torch_model/collectives.py::clip": QNAMES,
+    "torch_model/composition.py::_asks_for_gradient": METHODS,
+    "torch_model/device.py::device_kind": VALUES,
+    "torch_model/dtensors.py::tensor_method": WORDS,
+    "torch_model/dtensors.py::_whole": METHODS,
+    "torch_model/dtensors.py::value_read": WORDS,
+    "torch_model/dtypes.py::_is_tensor": QNAMES,
+    "torch_model/dtypes.py::literal_dtype": VALUES,
+    "torch_model/escapes.py::_leads_to_parameters": PATHS,
+    "torch_model/escapes.py::describe": PATHS,
+    "torch_model/escapes.py::_origin": WORDS,
+    "torch_model/frameworks.py::framework_of": QNAMES,
+    "torch_model/fsdp1_methods.py::looked_up": QNAMES,
+    "torch_model/membership.py::Membership.surely_lacks": QNAMES,
+    "torch_model/membership.py::Membership.isinstance_formula": QNAMES,
+    "torch_model/membership.py::_is_class": QNAMES,
+    "torch_model/meshes.py::written": QNAMES,
+    "torch_model/meshes.py::wanted_names": PATHS,
+    "torch_model/migration.py::_class_names": VALUES,
+    "torch_model/model.py::TorchModel.call_external": QNAMES,
+    "torch_model/model.py::TorchModel.call_other": QNAMES,
+    "torch_model/model.py::TorchModel.special_method": QNAMES,
+    "torch_model/module_tree.py::is_model_base": QNAMES,
+    "torch_model/module_tree.py::external_is_module": QNAMES,
+    "torch_model/module_tree.py::lacks_reset": QNAMES,
+    "torch_model/module_tree.py::_has_seen_parts": QNAMES,
+    "torch_model/modules.py::parameters": METHODS,
+    "torch_model/modules.py::_spelled": PATHS,
+    "torch_model/names.py::canonical": QNAMES,
+    "torch_model/objects.py::Objects.stored_item": PATHS,
+    "torch_model/optim.py::_stateless": QNAMES,
+    "torch_model/precision.py::dtype_name": QNAMES,
+    "torch_model/rank.py::get_rank": QNAMES,
+    "torch_model/rank.py::is_initialized": QNAMES,
+    "torch_model/reflection.py::is_instance.formula": QNAMES,
+    "torch_model/reflection.py::import_by_name": QNAMES,
+    "torch_model/slices.py::method_called": METHODS,
+    "torch_model/slices.py::initialised": QNAMES,
+    "torch_model/slices.py::_lost": PATHS,
+    "torch_model/state_dict.py::dcp": QNAMES,
+    "torch_model/state_dict.py::run_stateful": METHODS,
+    "torch_model/state_dict.py::tensor_method": METHODS,
+    "torch_model/uses.py::_mixed": QNAMES,
+    "torch_model/value_methods.py::make_dict": QNAMES,
+    "values.py::is_each": PATHS,
+    "witness/fixes.py::_asks_nothing": TEXT,
+    "witness/fixes.py::_comments": TEXT,
+    "witness/state_helpers.py::state_helper": QNAMES,
+}
+
+
+def texts_tested(tree: ast.Module) -> Iterator[tuple[str, str]]:
+    """(function, test) for each test of a text."""
+    yield from _inside(tree, "")
+
+
+def _inside(node: ast.AST, scope: str) -> Iterator[tuple[str, str]]:
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, _SCOPES):
+            yield from _inside(child, f"{scope}.{child.name}".strip("."))
+            continue
+        if _is_test(child):
+            yield scope, ast.unparse(child)
+        yield from _inside(child, scope)
+
+
+def _is_test(node: ast.AST) -> bool:
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _METHODS:
+        return not isinstance(node.func.value, ast.Constant)
+    if not isinstance(node, ast.Compare) or not isinstance(node.ops[0], (ast.In, ast.NotIn)):
+        return False
+    right = node.comparators[0]
+    if isinstance(right, ast.Call):
+        return getattr(right.func, "attr", "") in ("lower", "as_string") or getattr(right.func, "id", "") in (
+            "str",
+            "repr",
+        )
+    return (getattr(right, "id", "") or getattr(right, "attr", "")) in _TEXTS
+
+
+def found() -> dict[str, str]:
+    tests = {}
+    for path in sorted(STATIC.rglob("*.py")):
+        for scope, text in texts_tested(ast.parse(path.read_text(encoding="utf-8"))):
+            tests[f"{path.relative_to(STATIC).as_posix()}::{scope}"] = text
+    return tests
+
+
+def test_each_test_of_a_text_has_a_reason() -> None:
+    unexplained = {place: text for place, text in found().items() if place not in ALLOWED}
+    assert not unexplained, "ask for the type, the origin or the value, or answer unknown"
+
+
+def test_no_reason_is_left_over() -> None:
+    assert set(ALLOWED) <= set(found())
+    assert set(ALLOWED.values()) <= REASONS
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "any(part in name.lower() for part in TABLE)",
+        "'sched' in call.callee",
+        "name.startswith(('get', 'is_'))",
+        "RANK.search(node.as_string())",
+        "'log' in str(node)",
+    ],
+)
+def test_a_part_of_a_name_is_noticed(line: str) -> None:
+    tree = ast.parse(f"def decide(name, call, node):\n    return {line}\n")
+    assert {scope for scope, _ in texts_tested(tree)} == {"decide"}
+
+
+@pytest.mark.parametrize(
+    "line", ["name in {'get', 'put'}", "'mesh' in call.kwargs", "qname == 'torch.save'", "'a b'.split()"]
+)
+def test_whole_names_are_no_spelling(line: str) -> None:
+    tree = ast.parse(f"def decide(name, call, qname):\n    return {line}\n")
+    assert not list(texts_tested(tree))
