@@ -325,3 +325,11 @@ def test_a_condition_too_large_to_keep_makes_unknown_what_stands_under_it(number
     helper = f"def load(model):\n    if {switches}:\n        return\n    model.load_state_dict(torch.load('x.pt'))\n"
     assert "FSDP705" not in codes(script(main, helper))
     assert ("FSDP705" in codes(script(main.replace("'SWITCH_0'", "'OTHER'"), helper))) is (number < 40)
+
+
+def test_a_check_in_the_body_of_a_try_says_nothing_of_its_handlers() -> None:
+    """A handler may have come out of the body before the check."""
+    body = "args = argparse.ArgumentParser().parse_args()\nmodel = Net()\n"
+    body += "try:\n    prepare()\n    assert args.late\nexcept ValueError:\n    pass\n"
+    body += "if not args.late:\n    fully_shard(model)\n    fully_shard(model)\n"
+    assert "FSDP305" in analyse(script(body, "import argparse\ndef prepare():\n    print('ready')\n")).codes

@@ -172,7 +172,10 @@ class Statements(Targets):
         facts = [part if truth else negate(part) for part, truth in learned.literals if not is_fork(part)]
         if not facts or len(learned.literals) > MAX_LEARNED:
             return
-        taken = both([part if truth else negate(part) for part, truth in path.literals if not is_fork(part)])
+        asked = [part if truth else negate(part) for part, truth in path.literals if not is_fork(part)]
+        if not asked:
+            return  # such as the body of a ``try``, which a handler may have come out of before the check
+        taken = both(asked)
         fact = either([negate(taken), both(facts)])
         if len(list(atoms(fact))) <= MAX_LEARNED:
             self.guard = self.assumed(self.guard, self.guard.add(fact))
