@@ -108,8 +108,8 @@ class Driver:
             return
         if self.progress is not None:
             self.progress(entry.name)
+        forget()  # first: what the last program made is garbage from here on
         self.garbage.collect()
-        forget()
         clock = Clock()
         near = self.is_near(entry)
         steps, unsharded = self.budget.steps(entry.kind, near=near), self.budget.unsharded(entry.kind, near=near)
