@@ -114,7 +114,11 @@ class Targets(Havoc):
         self.bind_local(target.name, value)
 
     def declares_nonlocal(self: Interpreter, node: nodes.NodeNG, name: str) -> bool:
-        return any(name in child.names for child in own_parts(node) if isinstance(child, nodes.Nonlocal))
+        found: frozenset[str] | None = getattr(node, "fsdp2_nonlocals", None)
+        if found is None:
+            parts = [part for part in own_parts(node) if isinstance(part, nodes.Nonlocal)]
+            found = node.fsdp2_nonlocals = frozenset(name for part in parts for name in part.names)
+        return name in found
 
     def set_attr(self: Interpreter, owner: Obj, name: str, value: Value, node: nodes.NodeNG) -> None:
         setter = self.property_setter(owner, name)

@@ -46,7 +46,9 @@ class Escapes(Membership):
 
     def overlooked(self: Interpreter, who: str, node: nodes.NodeNG) -> None:
         """Code that was not followed, where it stands for some ranks only: it may do what the others do there."""
-        if self.asked():
+        if self.rank_sites and self.guard not in self.ranked:
+            self.ranked[self.guard] = bool(self.asked())
+        if self.ranked.get(self.guard):
             self.emit("unseen", node, None, who=who)
 
     def keep(self: Interpreter, who: str, value: Value, node: nodes.NodeNG) -> None:

@@ -53,6 +53,7 @@ class Membership(Machine):
         self.inference: list[Moment] = []  # where the inference modes were entered that are on
         self.opaque: dict[str, nodes.NodeNG] = {}
         self.settings: dict[str, Value] = {}  # environment variables: each is one unknown, however often it is read
+        self.ranked: dict[Guard, bool] = {}  # which paths say something of ranks
         self.kept: list[Value] = []  # what code that is not seen was given to keep
         self.unfollowed: dict[tuple[str, nodes.NodeNG], None] = {}  # each call that was not understood, in order
         self.adopted_at: dict[Obj, int] = {}
