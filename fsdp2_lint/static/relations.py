@@ -80,8 +80,7 @@ def covers(mine: Address, other: Address) -> bool:
         return False
     pairs = list(zip(mine[1], other[1]))
     return all(  # two slices of a list, or two answers of one method, need not have anything in common
-        one == two and _certain((one,)) or is_each(one) and _is_index(two) and not is_each(two)
-        for one, two in pairs
+        one == two and _certain((one,)) or is_each(one) and _is_index(two) and not is_each(two) for one, two in pairs
     )
 
 
