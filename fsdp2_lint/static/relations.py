@@ -79,7 +79,7 @@ def covers(mine: Address, other: Address) -> bool:
     if mine[0] is not other[0] or len(mine[1]) != len(other[1]):
         return False
     pairs = list(zip(mine[1], other[1]))
-    return all(  # two slices of a list need not have anything in common
+    return all(  # two slices of a list, or two answers of one method, need not have anything in common
         one == two and _certain((one,)) or is_each(one) and _is_index(two) and not is_each(two) for one, two in pairs
     )
 

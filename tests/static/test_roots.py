@@ -333,3 +333,9 @@ def test_a_check_in_the_body_of_a_try_says_nothing_of_its_handlers() -> None:
     body += "try:\n    prepare()\n    assert args.late\nexcept ValueError:\n    pass\n"
     body += "if not args.late:\n    fully_shard(model)\n    fully_shard(model)\n"
     assert "FSDP305" in analyse(script(body, "import argparse\ndef prepare():\n    print('ready')\n")).codes
+
+
+def test_a_question_whose_arguments_stand_elsewhere_breaks_nothing() -> None:
+    body = "model = Net()\nfully_shard(model)\npair = [model, FSDP]\nif isinstance(*pair):\n    print('wrapped')\n"
+    seen = analyse(script(body, "from torch.distributed.fsdp import FullyShardedDataParallel as FSDP\n"))
+    assert not seen.result.broken

@@ -79,6 +79,9 @@ def _class_names(machine: Interpreter, value: Value) -> list[str]:
 
 def fsdp1_asked(machine: Interpreter, obj: Obj, classes: Sequence[Value], call: Call) -> None:
     """``isinstance(m, FullyShardedDataParallel)``; together with other classes it asks for any wrapper."""
+    written = [each for each in getattr(call.node, "args", ()) if not isinstance(each, nodes.Starred)]
+    if len(written) != 2:
+        return  # ``isinstance(*pair)``: what is asked stands somewhere else
     if list(classes) == [FSDP1] and machine.any_sharded and machine.in_sharded(obj):
         machine.emit("fsdp1_asked", call.node, obj, written=call.node, calls=tuple(node for _, node in machine.calls))
 
