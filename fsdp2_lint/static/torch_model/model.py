@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from ..packages import is_listed, is_optimizer
 from ..values import (
     NONE,
+    SOME,
     Atom,
     Bound,
     BoundExt,
@@ -173,7 +174,9 @@ class TorchModel(Objects):
             for _, item in self.listing(held).items:
                 self.behind_hooks(obj, lambda item=item: self.call(item, call))
         elif not module:
-            if not self.harmless_object(obj) or self.has_effects(obj, call) or obj.atom.kind == "configuration":
+            if obj.item == SOME and obj.parent is not None:  # a method by a computed name: any that it has
+                self.opened(describe(obj), self.handed_over(call), receiver=obj.parent)
+            elif not self.harmless_object(obj) or self.has_effects(obj, call) or obj.atom.kind == "configuration":
                 self.opened(describe(obj), self.handed_over(call), receiver=obj)
             elif not is_listed(obj.atom.origin):
                 self.unfollowed[describe(obj), call.node] = None  # such as what vars() gave, by a computed name
