@@ -111,6 +111,34 @@ def test_a_question_for_the_rank_is_one_in_spite_of_its_handler(helper: str) -> 
     assert "FSDP801" not in codes(job("if first():\n    print(1)\ndist.barrier()\n", helpers=helper))
 
 
+RESUMES = """
+class State:
+    def __init__(self):
+        self.at = 0
+
+    def resume(self):
+        if os.environ.get("FROM") is not None:
+            if int(os.environ["WORLD_SIZE"]) > 1:
+                self.at = share()
+            elif dist.get_rank() == 0:
+                self.at = torch.load("state.pt")["at"]
+
+def share():
+    found = torch.zeros(1)
+    dist.broadcast(found, 0)
+    return found.item()
+"""
+
+
+@pytest.mark.parametrize("ask", ["while state.at < 100:", "if state.at < 100:", "if not state.at >= 100:"])
+def test_a_number_that_may_differ_by_rank_keeps_no_rank_out(ask: str) -> None:
+    """That rank 0 alone reads it holds where there is one rank: not every run in which it is read is one of many."""
+    main = f"{SETUP}state = State()\nstate.resume()\nmodel = Net()\n{SHARD}"
+    main += f"{ask}\n    if state.at >= 100:\n        return\n"
+    main += "    model(torch.ones(2, 8)).sum().backward()\n    optimizer.step()\n"
+    assert "FSDP801" not in codes(script(main, RESUMES))
+
+
 # -- what a tensor is -------------------------------------------------------------------------
 
 PLAIN = [

@@ -146,10 +146,9 @@ class StaticCollection:
             part = _reduce(formula if truth else negate(formula), self._without_errors(formula))
             if not mentions_rank(part):
                 continue
-            kind = _rank_literal(part)
-            if kind in _WORDS:
-                where = self._asked(formula)
-                return yes((where, _in_words(part)))
+            found = _rank_literal(part)
+            if found is not None:
+                return yes((self._asked(formula), _in_words(*found)))
             unsure = "the condition on the rank may hold for all ranks of the group"
         return unknown(unsure) if unsure else self.program.excluded("no condition on the rank leads here")
 
@@ -217,26 +216,22 @@ def _reduce(formula: Formula, guard: Guard = TOP) -> Formula:
     return formula if decided is None else decided
 
 
-def _rank_literal(formula: Formula) -> str:
-    """The kind of rank that a single comparison with a number is about; empty for anything else."""
+def _rank_literal(formula: Formula, truth: bool = True) -> tuple[Formula, bool] | None:
+    """The comparison of a rank with a number that surely holds or surely fails where this is so; None if none does."""
     if isinstance(formula, bool):
-        return ""
+        return None
     if formula[0] == "not":
-        return _rank_literal(formula[1])
-    if formula[0] == "and":
-        kinds = [_rank_literal(part) for part in formula[1]]
-        return next((kind for kind in kinds if kind), "")
-    if formula[0] == "is" and isinstance(formula[1], Rank):
-        return formula[1].kind
-    return ""
+        return _rank_literal(formula[1], not truth)
+    if formula[0] == ("and" if truth else "or"):
+        found = (_rank_literal(part, truth) for part in formula[1])
+        return next((each for each in found if each is not None), None)
+    if formula[0] == "is" and isinstance(formula[1], Rank) and formula[1].kind in _WORDS:
+        return formula, truth
+    return None
 
 
-def _in_words(formula: Formula) -> str:
-    if formula[0] == "not":
-        return _in_words(formula[1]).replace("==", "!=")
-    if formula[0] == "and":
-        return next(_in_words(part) for part in formula[1] if _rank_literal(part))
-    return f"{_WORDS.get(formula[1].kind, 'rank')} == {formula[2]}"
+def _in_words(leaf: Formula, truth: bool) -> str:
+    return f"{_WORDS[leaf[1].kind]} {'==' if truth else '!='} {leaf[2]}"
 
 
 def _split(guard: Guard) -> tuple[Guard | None, Guard]:
