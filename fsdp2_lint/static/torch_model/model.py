@@ -151,6 +151,8 @@ class TorchModel(Objects):
             return unknown(describe(obj))
         if obj.parent is not None and (obj.item in METHODS or obj.item == "reset_parameters"):
             return self.call_unresolved_method(obj.parent, str(obj.item), call)  # looked up before, called now
+        if self.by_computed_name(obj):
+            self.opened(describe(obj), self.handed_over(call), receiver=obj.parent)
         custom = self.find_attr(obj, "__call__")
         if custom is not None:
             return self.call(custom, call)
@@ -174,15 +176,23 @@ class TorchModel(Objects):
             for _, item in self.listing(held).items:
                 self.behind_hooks(obj, lambda item=item: self.call(item, call))
         elif not module:
-            if obj.item == SOME and obj.parent is not None:  # a method by a computed name: any that it has
-                self.opened(describe(obj), self.handed_over(call), receiver=obj.parent)
-            elif not self.harmless_object(obj) or self.has_effects(obj, call) or obj.atom.kind == "configuration":
+            if not self.harmless_object(obj) or self.has_effects(obj, call) or obj.atom.kind == "configuration":
                 self.opened(describe(obj), self.handed_over(call), receiver=obj)
             elif not is_listed(obj.atom.origin):
                 self.unfollowed[describe(obj), call.node] = None  # such as what vars() gave, by a computed name
             blank.written(self, call.node, call.all)
             return self.made_by(obj, describe(obj), call)
         return obj.child(("()", "", tuple(call.args) if len(call.args) < 3 else len(call.args)))
+
+    def by_computed_name(self: Interpreter, obj: Obj) -> bool:
+        """Is it an attribute of a model by a computed name, which may be any method that it has?
+
+        Inside the model's own forward such a name leads to one of its parts.
+        """
+        owner = obj.parent
+        if obj.item != SOME or owner is None or owner in self.inside:
+            return False
+        return self.class_of(owner) is not None and module_tree.contents(self, owner) is None
 
     def made_by(self: Interpreter, maker: Obj, words: str, call: Call) -> Value:
         """What unknown code returned: an object of its own, different at each call."""
