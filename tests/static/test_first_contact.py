@@ -6,7 +6,7 @@ import textwrap
 
 import pytest
 
-from .program import analyse, script
+from .program import HEAD, NET, analyse, script
 
 IMPORTS = """
 import math
@@ -478,3 +478,19 @@ def test_checkpointing_by_the_filter_of_the_sharding(check: str) -> None:
 def test_checkpointing_by_another_filter() -> None:
     other = FILTERED.replace("CHECK", "lambda part: isinstance(part, nn.Linear)")
     assert analyse(main(other)).codes == []
+
+
+# -- one setting, asked as an attribute and by get()
+
+
+@pytest.mark.parametrize("asked", ["cfg.strategy.get('name') == '3d'", "cfg.get('strategy').name == '3d'"])
+def test_a_setting_asked_in_two_ways_is_one(asked: str) -> None:
+    """The helper shards for one strategy only, and its caller comes to it for another one."""
+    helper = f"def prepare(model, cfg):\n    if {asked}:\n        fully_shard(model)\n    return model\n"
+    main = (
+        "def main(cfg):\n    model = Net()\n    if cfg.strategy.name == 'fsdp':\n        model = prepare(model, cfg)\n"
+    )
+    main += "        model.forward(torch.ones(2, 8, dtype=torch.long))\n"
+    assert analyse(HEAD + NET + helper + main).codes == []
+    found = analyse(HEAD + NET + helper + main.replace("'fsdp'", "'3d'")).codes
+    assert "FSDP401" in found, "where the strategies agree, it is the fault that it was"

@@ -226,6 +226,8 @@ class TorchModel(Objects):
                 return call.args[1] if len(call.args) > 1 else NONE
             if name == "pop":
                 self.store.put((obj, taken_out(call.args[0])), Const(True))
+            if name == "get" and len(call.args) == 1 and self.is_mapping_with_attributes(obj, call.args[0].value):
+                return self.find_attr(obj, call.args[0].value) or obj.child(call.args[0].value)
         handler = METHODS.get(name)
         if handler is not None:
             self.called_name = name
@@ -244,6 +246,14 @@ class TorchModel(Objects):
         if optim.owners(self, TupleV(tuple(call.all))) and name not in IN_PLACE:
             return self.made_by(obj, f"{describe(obj)}.{name}()", call)
         return self.answered(obj.child(("()", name, tuple(call.args) if len(call.args) < 3 else len(call.args))))
+
+    def is_mapping_with_attributes(self: Interpreter, obj: Obj, key: object) -> bool:
+        """May ``obj.get("key")`` be ``obj.key``, as in OmegaConf and EasyDict? Then conditions on the two are one.
+
+        A program that asks both of one object has such a mapping; in a plain dict there is no ``obj.key`` to confuse.
+        """
+        plain = obj.atom.kind in ("parameter", "configuration") and not obj.atom.facts.get("module")
+        return plain and self.class_of(obj) is None and isinstance(key, str) and key.isidentifier()
 
     def answered(self: Interpreter, made: Obj) -> Obj:
         """What an unseen method returns. A setting is the same when it is asked for again, which keeps the conditions
