@@ -68,7 +68,7 @@ def test_a_file_with_a_planted_fault_in_reach(program: Program, tmp_path: Path) 
     assert differences(program, tmp_path) == []
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("program", cases(faults()), ids=str)
 def test_a_file_with_any_planted_fault_in_reach(program: Program, tmp_path: Path) -> None:
     assert differences(program, tmp_path) == []

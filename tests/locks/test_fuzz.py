@@ -63,7 +63,7 @@ def test_no_internal_error(first: int) -> None:
     assert reached >= PART // 2, "most of them must reach the engine"
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.usefixtures("watched")
 @pytest.mark.parametrize("first", range(FIRST, ALL, PART))
 def test_no_internal_error_in_any(first: int) -> None:

@@ -173,13 +173,13 @@ def test_a_fault_with_a_hidden_part_is_not_upheld(program: Program) -> None:
     assert wrongly_upheld(program, hidings(program)) == []
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("program", BAD, ids=str)
 def test_any_fault_with_a_hidden_part_is_not_upheld(program: Program) -> None:
     assert wrongly_upheld(program, hidings(program)) == []
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("program", planted(), ids=str)
 def test_a_planted_fault_with_a_hidden_part_is_not_upheld(program: Program) -> None:
     assert wrongly_upheld(program, sample(hidings(program), 0.1)) == []
@@ -208,7 +208,7 @@ def test_what_a_hidden_part_could_do_is_not_excluded(program: Program) -> None:
     assert upheld_in_spite_of_harm(program, 0.1) == []
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("program", GOOD, ids=str)
 def test_what_any_hidden_part_could_do_is_not_excluded(program: Program) -> None:
     assert upheld_in_spite_of_harm(program, 0.3) == []

@@ -69,14 +69,14 @@ def test_neither_do_several(program: Program) -> None:
     assert edited(program, combination(chance), chance) == []
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("edit", EDITS)
 @pytest.mark.parametrize("program", [program for program in ALL if program not in planted()], ids=str)
 def test_no_neutral_edit_changes_anything(program: Program, edit: str) -> None:
     assert edited(program, [edit], Random(program.name)) == []
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("program", ALL, ids=str)
 def test_nor_do_any_several(program: Program, seed: int) -> None:

@@ -53,7 +53,7 @@ def test_names_decide_nothing(program: Program) -> None:
     stays(program)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("program", REST, ids=str)
 def test_names_decide_nothing_anywhere(program: Program) -> None:
     stays(program)

@@ -179,7 +179,7 @@ def test_what_the_unknown_could_prevent_is_not_reported(program: Program) -> Non
     assert not_excluded(program, 0.2) == []
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("program", BAD, ids=str)
 def test_nothing_that_the_unknown_could_prevent_is_reported(program: Program) -> None:
     assert not_excluded(program) == []
@@ -211,7 +211,7 @@ def first_prevented(could: Could, code: str) -> str:
     return ""
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(("could", "code"), [(could, code) for could in COULD for code in could.clauses.split()])
 def test_each_line_of_the_table_prevents_something(could: Could, code: str) -> None:
     assert first_prevented(could, code)

@@ -101,7 +101,7 @@ def test_no_edit_of_a_sample_is_taken_for_a_mend(kind: str, tmp_path: Path) -> N
     assert fooled(chosen, tmp_path) == []
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_edit_is_taken_for_a_mend(kind: str, tmp_path: Path) -> None:
     assert fooled(edits(kind), tmp_path) == []

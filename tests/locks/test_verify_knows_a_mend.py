@@ -50,13 +50,13 @@ def test_faults_of_a_sample_are_fixed_when_they_are_taken_back(tmp_path: Path) -
     assert len(results) > 15 and share(results) >= 0.9
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_faults_are_fixed_when_they_are_taken_back(tmp_path: Path) -> None:
     results = [taken_back(project, recipe, tmp_path / project.name) for project, recipe in PLANTED]
     assert share(results) >= KNOWN_OF_PLANTED
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_the_good_programs_of_pages_mend_the_bad_ones(tmp_path: Path) -> None:
     results: list[bool | None] = []
     for number, (code, bad) in enumerate(bad_programs()):

@@ -367,3 +367,11 @@ def test_a_question_whose_arguments_stand_elsewhere_breaks_nothing() -> None:
     body = "model = Net()\nfully_shard(model)\npair = [model, FSDP]\nif isinstance(*pair):\n    print('wrapped')\n"
     seen = analyse(script(body, "from torch.distributed.fsdp import FullyShardedDataParallel as FSDP\n"))
     assert not seen.result.broken
+
+
+def test_tied_weights_under_two_ways_to_shard_are_not_upheld() -> None:
+    net = NET.replace("self.head = nn.Linear(8, 16)", "self.head = nn.Linear(8, 16, bias=False)")
+    body = "model = Net()\nmodel.head.weight = model.embed.weight\nif args.whole:\n    fully_shard(model.head)\n"
+    body += "    fully_shard(model)\nelse:\n    fully_shard(model.embed)\n    fully_shard(model)\n"
+    seen = analyse(script(f"import argparse\nargs = argparse.ArgumentParser().parse_args()\n{body}", net=net))
+    assert "upheld" not in seen.verdicts("FSDP307")

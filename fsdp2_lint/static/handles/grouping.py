@@ -49,15 +49,26 @@ class StaticGrouping(Handle):
 
     def tied_elsewhere(self) -> Many[tuple[str, Moment]]:
         found: dict[tuple[str, Moment], None] = {}
+        unsure = ""
         for tie in self.program.trace.of("tied", before=self.step):
             assert tie.subject is not None
             for layer, other in ((tie.subject, tie["other"]), (tie["other"], tie.subject)):
                 mine, theirs = group_of(self.program, layer), group_of(self.program, other)
+                unsure = unsure or self._alternatives(layer, mine) or self._alternatives(other, theirs)
                 if mine is not self.step or theirs is None or theirs is mine:
                     continue
+                if not mine.together(theirs):
+                    unsure = unsure or f"to which group {self._name(other)} belongs depends on the path"
                 if tie.precedes(theirs) and theirs.precedes(mine) and not (mine.guard.blurred or theirs.guard.blurred):
                     found[self._name(layer), theirs.when] = None
-        return many(found, self.program.nothing(self.obj, "tied", "sharded", parts=True))
+        end = unknown(unsure) if unsure else self.program.nothing(self.obj, "tied", "sharded", parts=True)
+        return many(found, end)
+
+    def _alternatives(self, layer: Obj, group: Step | None) -> str:
+        """Why it is not known to which group a layer belongs, although some call shards it."""
+        if group is not None or not self.program.touching(layer):
+            return ""
+        return f"to which group {self._name(layer)} belongs depends on the path"
 
     def _name(self, layer: Obj) -> str:
         adopted = self.program.machine.parents.get(layer)
