@@ -1,7 +1,7 @@
 """No edit that hides a part of a program ends with "all fixed": made of the bad programs of all pages.
 
 Each edit leaves the fault where it is, or takes away what it was found in. A part of them runs by default, in fixed
-steps through the list; all of them with ``-m slow``.
+steps through the list; all of them with ``-m exhaustive``.
 """
 
 from __future__ import annotations
