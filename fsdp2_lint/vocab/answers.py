@@ -233,9 +233,9 @@ def in_words(closures: Iterable[Closed]) -> str:
     absent = [kind for kind, count in counts.items() if not count]
     said: dict[str, None] = {}
     if seen:
-        said[f"{listed(seen, 'and')} {'was' if sum(counts.values()) == 1 else 'were'} followed"] = None
+        said[f"{_listed(seen, 'and')} {'was' if sum(counts.values()) == 1 else 'were'} followed"] = None
     if absent:
-        said[f"no {listed(absent, 'or')} was met"] = None
+        said[f"no {_listed(absent, 'or')} was met"] = None
     said.update((closed.fact, None) for closed in closures if closed.fact)
     return "; ".join(said)
 
@@ -252,5 +252,5 @@ def _plural(kind: str) -> str:
     return " ".join([f"{noun}{'es' if noun.endswith(('s', 'ch')) else 's'}", *rest])
 
 
-def listed(parts: list[str], word: str) -> str:
+def _listed(parts: list[str], word: str) -> str:
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} {word} {parts[-1]}"

@@ -23,7 +23,6 @@ JUDGED = _Judged()
 """Yielded by a handler where the clause applies. Upheld follows from the answers that it used, never from silence."""
 
 Outcome = Finding | _Judged
-Witness = Literal["S", "R", "P"]
 
 
 class Rule:

@@ -250,10 +250,19 @@ class Program:
     def _model_unseen(self, model: Obj) -> str:
         if model not in self.incompletes:
             optimizers = (step.subject for step in self.trace.of("optimizer") if self._holds(step, model))
-            parts = (part for part in self.machine.parents if self.top(part) is model)
-            held = dict.fromkeys([model, *parts, *(each for each in optimizers if each is not None)])
+            held = dict.fromkeys(
+                [model, *self._parts.get(model, ()), *(each for each in optimizers if each is not None)]
+            )
             self.incompletes[model] = next((why for each in held if (why := self.unseen(each))), "")
         return self.incompletes[model]
+
+    @cached_property
+    def _parts(self) -> dict[Obj, list[Obj]]:
+        """What was stored in each model, gone through once for all of them."""
+        found: dict[Obj, list[Obj]] = {}
+        for part in self.machine.parents:
+            found.setdefault(self.top(part), []).append(part)
+        return found
 
     def _holds(self, optimizer: Step, model: Obj) -> bool:
         return any(self.top(held.model) is model for held in optimizer["held"])
