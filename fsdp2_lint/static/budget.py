@@ -101,6 +101,9 @@ class Budget:
     checked: int = _limit(
         4, "conditions", "that hold behind a call because it raises otherwise", "none of them is remembered"
     )
+    learned: int = _limit(
+        8, "conditions", "that hold behind a branch because an arm checks them", "none of them is remembered"
+    )
     name_parts: int = _limit(400, "pieces of code", "read for the names that a function mentions", "it may do anything")
     name_imports: int = _limit(16, "imports", "that hand a name on before it is defined", "it may do anything")
     lengthy: int = _limit(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from astroid import nodes
 
+from ..budget import BUDGET
 from ..formulas import Formula, atoms, both, either, is_fork, negate
 from ..guards import TOP, Guard, two_sides
 from ..values import NONE, Atom, Value, unknown
@@ -18,9 +19,6 @@ if TYPE_CHECKING:
     from .interpreter import Interpreter
 
     Body = list[nodes.NodeNG] | Callable[[], int]
-
-
-MAX_LEARNED = 8  # conditions in what a branch teaches: more are not worth their cost on every later path
 
 
 class Statements(Targets):
@@ -170,14 +168,14 @@ class Statements(Targets):
     def learn(self: Interpreter, path: Guard, learned: Guard) -> None:
         """What an arm checked by ``assert`` holds behind the branch wherever the arm was taken."""
         facts = [part if truth else negate(part) for part, truth in learned.literals if not is_fork(part)]
-        if not facts or len(learned.literals) > MAX_LEARNED:
+        if not facts or len(learned.literals) > BUDGET.learned:
             return
         asked = [part if truth else negate(part) for part, truth in path.literals if not is_fork(part)]
         if not asked:
             return  # such as the body of a ``try``, which a handler may have come out of before the check
         taken = both(asked)
         fact = either([negate(taken), both(facts)])
-        if len(list(atoms(fact))) <= MAX_LEARNED:
+        if len(list(atoms(fact))) <= BUDGET.learned:
             self.guard = self.assumed(self.guard, self.guard.add(fact))
 
     def exec_Try(self: Interpreter, node: nodes.Try) -> int:
