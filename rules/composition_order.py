@@ -51,4 +51,5 @@ class CompositionOrder(Rule):
                 f"{composition.label} is sharded by now",
                 (sharded.what.when, "it is sharded here"),
                 severity=severity,
+                cause=(sharded.what.when, type(composed)),
             )

@@ -101,6 +101,9 @@ class Budget:
     checked: int = _limit(
         4, "conditions", "that hold behind a call because it raises otherwise", "none of them is remembered"
     )
+    ways: int = _limit(
+        16, "questions", "in all ways out of a call that raises otherwise", "that it was one of them is not remembered"
+    )
     learned: int = _limit(
         8, "conditions", "that hold behind a branch because an arm checks them", "none of them is remembered"
     )

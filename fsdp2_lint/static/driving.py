@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from astroid import nodes
 
 from .budget import BUDGET
@@ -25,8 +23,11 @@ def drive(machine: Interpreter, cls: ClassV) -> list[tuple[Func, str]]:
     if not isinstance(receiver, Obj):
         return []
     start, limit, cut = machine.guard, machine.max_steps, list[tuple[Func, str]]()
-    for position, (owner, node) in enumerate(_methods(machine, cls)):
-        if node in machine.reached:
+    methods = _methods(machine, cls)
+    calls = {node: _calls(node) for _, node in methods}
+    through = {node for node in calls if node in machine.reached}  # what a method that ran to its end leaves out is out
+    for position, (owner, node) in enumerate(_outer_first(methods, calls)):
+        if node in machine.reached or any(node.name in calls[other] for other in through):
             continue
         machine.guard = start.add(("is", ("drive", receiver), position)) or start
         machine.max_steps = min(limit, machine.steps + BUDGET.method_steps)
@@ -34,6 +35,7 @@ def drive(machine: Interpreter, cls: ClassV) -> list[tuple[Func, str]]:
         method = Func(owner.module, node, owner.closure, owner)
         try:
             machine.run_function(method, receiver)
+            through.update(other for other in calls if other in machine.reached)
         except Diverges:
             pass
         except (OutOfBudget, RecursionError) as error:
@@ -48,7 +50,20 @@ def drive(machine: Interpreter, cls: ClassV) -> list[tuple[Func, str]]:
     return cut
 
 
-def _methods(machine: Interpreter, cls: ClassV) -> Iterable[tuple[ClassV, nodes.FunctionDef]]:
+def _outer_first(methods: list[Method], calls: dict[nodes.FunctionDef, set[str]]) -> list[Method]:
+    """What no other method of the class calls comes first: the rest is called by it, or not at all."""
+    called = {name for node, names in calls.items() for name in names - {node.name}}
+    return sorted(methods, key=lambda method: method[1].name in called)
+
+
+def _calls(node: nodes.FunctionDef) -> set[str]:
+    """The methods that it calls on its own object."""
+    receiver = node.args.args[0].name if node.args.args else ""
+    asked = (call.func for call in node.nodes_of_class(nodes.Call) if isinstance(call.func, nodes.Attribute))
+    return {part.attrname for part in asked if isinstance(part.expr, nodes.Name) and part.expr.name == receiver}
+
+
+def _methods(machine: Interpreter, cls: ClassV) -> list[Method]:
     found: dict[str, tuple[ClassV, nodes.FunctionDef]] = {}
     for base in machine.mro(cls):
         if isinstance(base, ClassV):

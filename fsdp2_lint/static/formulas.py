@@ -4,6 +4,7 @@ A *formula* is ``True``, ``False`` or a tuple::
 
     ("is", key, constant)   the unknown ``key`` equals a constant (also: one arm of a fork)
     ("truth", key)          the unknown ``key`` is true
+    ("compared", key, op, number)   the unknown ``key`` is ">" or ">=" the number
     ("not", f)  ("and", (f, ...))  ("or", (f, ...))
 
 Equality of unknowns is symbolic: the same unknown asked twice gives the same truth. That is
@@ -30,7 +31,7 @@ class Interned(tuple):  # type: ignore[type-arg]
     size = 0  # how many leaves it has
     keys: frozenset[int] | None = None  # of the unknowns that its leaves are about
     literals: tuple[tuple[Interned, bool], tuple[Interned, bool]] | None = None  # that it is false, that it is true
-    watched: Interned | None = None  # of a composite: a part that was open when it was last asked
+    watched: tuple[Interned, ...] = ()  # of a composite: the parts that could meet it when it was last asked
     __hash__ = object.__hash__
     __eq__ = object.__eq__
     __ne__ = object.__ne__

@@ -13,6 +13,7 @@ from typing import Any
 from . import formulas
 from .budget import BUDGET
 from .formulas import LARGE, Formula, Interned, asserted, atoms, both, intern, is_fork, key_of, keys_of, literal, negate
+from .thresholds import ANY, Range, exactly, is_number
 
 
 class Pool:
@@ -78,7 +79,8 @@ class Guard:
     """An immutable conjunction. ``TOP`` is the empty one; extend it with :meth:`add`."""
 
     __slots__ = (
-        "literals", "_truths", "_equal", "_among", "_composites", "_asked", "_extended", "_joined", "_set", "_blurred",
+        "literals", "_truths", "_equal", "_among", "_ranges",
+        "_composites", "_asked", "_extended", "_joined", "_set", "_blurred",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -86,6 +88,7 @@ class Guard:
         self._truths: dict[Formula, bool] = {}
         self._equal: dict[int, Any] = {}  # by the number of the unknown, as is the next
         self._among: dict[int, frozenset[Any]] = {}  # which constants an unknown may equal
+        self._ranges: dict[int, Range] = {}  # between which numbers an unknown lies
         self._composites: tuple[Interned, ...] = ()  # an "or" that is true, an "and" that is false: not met yet
         self._asked: frozenset[int] = frozenset()  # what those are about
         self._extended: dict[tuple[Formula, bool], Guard | None] = {}
@@ -126,14 +129,30 @@ class Guard:
                 return _same(self._equal[key], formula[2])
             if key in self._among and formula[2] not in self._among[key]:
                 return False
+            if key in self._ranges and is_number(formula[2]) and not self._ranges[key].holds(formula[2]):
+                return False
             truth = self._truths.get(formula.asserted or asserted(formula))
             if truth is not None and isinstance(formula[2], _CONSTANT) and bool(formula[2]) is not truth:
                 return False  # ``if not x`` and ``if x == "fsdp"`` exclude each other
             return None
         if kind == "truth":
             key = formula.key or key_of(formula)
-            return bool(self._equal[key]) if key in self._equal else None
+            if key in self._equal:
+                return bool(self._equal[key])
+            return True if key in self._ranges and not self._ranges[key].holds(0) else None
+        if kind == "compared":
+            answers = {each.decides(formula[2], formula[3]) for each in self._ranges_of(formula)}
+            return answers.pop() if len(answers) == 1 else None
         return self._settle(formula)
+
+    def _ranges_of(self, leaf: Interned) -> Iterable[Range]:
+        """Between which numbers the unknown of a comparison lies on this path; one range per number it may be."""
+        key = leaf.key or key_of(leaf)
+        equal = 0 if self._truths.get(asserted(leaf)) is False else self._equal.get(key)
+        among = (equal,) if equal is not None else self._among.get(key, ())
+        if among and all(map(is_number, among)):
+            return map(exactly, among)
+        return (self._ranges.get(key, ANY),)
 
     def add(self, formula: Formula, truth: bool = True) -> Guard | None:
         """This path where ``formula`` is also ``truth``; None if that cannot be."""
@@ -156,7 +175,7 @@ class Guard:
         fresh = []  # most joins add nothing or contradict, which is seen without a copy
         for formula, truth in literals:
             known = self._truths.get(formula)
-            if known is None and not isinstance(formula, bool) and formula[0] in ("is", "truth"):
+            if known is None and not isinstance(formula, bool) and formula[0] in ("is", "truth", "compared"):
                 known = self._infer(formula)
             if known is None:
                 fresh.append((formula, truth))
@@ -167,6 +186,7 @@ class Guard:
         new = Guard()
         new.literals = self.literals
         new._truths, new._equal, new._among = dict(self._truths), self._equal, self._among
+        new._ranges = self._ranges
         new._composites, new._asked = self._composites, self._asked
         for formula, truth in fresh:
             if not new._assume(formula, truth):
@@ -178,60 +198,84 @@ class Guard:
             Pool.made += len(new.literals)
         return kept
 
-    def _assume(self, formula: Formula, truth: bool) -> bool:
-        """Take a formula as a fact, in place (nobody else knows this guard yet); False if it contradicts the others."""
+    def _assume(self, formula: Formula, truth: bool, *, stated: bool = True) -> bool:
+        """Take a formula as a fact, in place (nobody else knows this guard yet); False if it contradicts the others.
+
+        What only follows from others is not ``stated``: it decides like them, but is no literal of its own.
+        """
         while not isinstance(formula, bool) and formula[0] == "not":
             formula, truth = formula[1], not truth
         known = self.decide(formula)
         if known is not None:
             return known is truth
-        if len(self.literals) >= BUDGET.literals:  # only marked, not kept: what comes now proves nothing any more
+        if stated and len(self.literals) >= BUDGET.literals:  # only marked, not kept: what comes now proves nothing
             if any(_is_large(known) for known, _ in self.literals):
                 return True
             formula, truth = intern(("truth", (LARGE, object()))), True  # equal to no other
         if formula[0] == ("and" if truth else "or"):
-            return all(self._assume(part, truth) for part in formula[1])
-        self.literals = (*self.literals, literal(formula, truth))
+            return all(self._assume(part, truth, stated=stated) for part in formula[1])
+        if stated:
+            self.literals = (*self.literals, literal(formula, truth))
         self._truths[formula] = truth
         if formula[0] in ("and", "or"):
-            self._composites, self._asked = (*self._composites, formula), self._asked | keys_of(formula)
-            return self._holds_with_part(formula) and (formula[0] == "and" or self._narrow(formula))
+            return self._hold(formula)
         if formula[0] == "is" and truth:
             self._equal = {**self._equal, key_of(formula): formula[2]}
+        if formula[0] == "compared":
+            held = self._ranges.get(key_of(formula), ANY)
+            self._ranges = {**self._ranges, key_of(formula): held.narrowed(formula[2], formula[3], truth)}
         return (formula.key or key_of(formula)) not in self._asked or self._holds_with(formula.key)
+
+    def _hold(self, composite: Interned) -> bool:
+        """Keep what is not met yet; False if it contradicts the others."""
+        self._composites, self._asked = (*self._composites, composite), self._asked | keys_of(composite)
+        if not self._holds_with_part(composite) or composite[0] == "or" and not self._narrow(composite):
+            return False
+        last = self._met(composite)
+        return not isinstance(last, Interned) or self._assume(last, composite[0] == "or", stated=False)
 
     def _holds_with(self, key: int) -> bool:
         """Do the composites still hold that are about what is news? One that is settled by it is not asked again."""
-        settled = []
+        settled, forced = [], []
         for composite in [each for each in self._composites if key in keys_of(each)]:
             met = self._met(composite)
             if met is False:
                 return False
-            if met:
+            if met is not None:
                 settled.append(composite)
+            if isinstance(met, Interned):
+                forced.append((met, composite[0] == "or"))
         if settled:
             self._composites = tuple(each for each in self._composites if each not in settled)
-        return True
+        return all(self._assume(part, truth, stated=False) for part, truth in forced)
 
     def _holds_with_part(self, news: Interned) -> bool:
         """Do the composites still hold that this one may be a part of?"""
         keys = keys_of(news)
         return all(self._met(each) is not False for each in self._composites[:-1] if keys <= keys_of(each))
 
-    def _met(self, composite: Interned) -> bool | None:
+    def _met(self, composite: Interned) -> bool | Interned | None:
         """Is what a composite asks (an "or" to be true, an "and" to be false) met, still open or contradicted?
 
-        One part that can still meet it is enough; most often it is the one that could the last time.
+        Two parts that can still meet it leave it open; most often it is the two that could the last time. One that is
+        left alone must meet it: it is the answer.
         """
         deciding = composite[0] == "or"
-        for part in (composite.watched, *composite[1]) if composite.watched else composite[1]:
+        left: list[Interned] = []
+        for part in (*composite.watched, *composite[1]) if composite.watched else composite[1]:
             answer = self._truths.get(part)
             if answer is None:
                 answer = self._infer(part)
-            if answer is not (not deciding):
-                composite.watched = part
-                return answer is deciding or None
-        return False
+            if answer is deciding:
+                composite.watched = (part,)
+                return True
+            if answer is None and part not in left:
+                left.append(part)
+                if len(left) == 2:
+                    composite.watched = tuple(left)
+                    return None
+        composite.watched = tuple(left)
+        return left[0] if left else False
 
     def _narrow(self, disjunction: Formula) -> bool:
         """``x == 1 or x == 2``: two of these about the same unknown may leave nothing."""

@@ -240,6 +240,7 @@ def lengthy(node: nodes.NodeNG) -> bool:
     found: bool | None = getattr(node, "fsdp2_lengthy", None)
     if found is None:
         loops = (nodes.For, nodes.While, nodes.ListComp, nodes.DictComp, nodes.SetComp, nodes.GeneratorExp)
-        found = next(node.nodes_of_class(loops), None) is not None or (node.end_lineno - node.lineno) > BUDGET.lengthy
+        first = node.body[0].lineno if isinstance(node, nodes.FunctionDef) else node.lineno  # behind its docstring
+        found = next(node.nodes_of_class(loops), None) is not None or node.end_lineno - first > BUDGET.lengthy
         node.fsdp2_lengthy = found
     return found

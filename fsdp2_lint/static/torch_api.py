@@ -46,6 +46,12 @@ def varying_methods() -> frozenset[str]:
     )
 
 
+def always_takes(name: str, keywords: set[str]) -> bool:
+    """Does a function or class take these in every version that has FSDP2?"""
+    rows = _rows("callables").get(name, [])
+    return bool(rows) and all(value is not None and keywords <= {*value} for _, value in rows)
+
+
 def history_of_keyword(name: str, keyword: str) -> History:
     return [
         (since, value is not None and (keyword in value or ANY in value)) for since, value in _rows("callables")[name]

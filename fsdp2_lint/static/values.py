@@ -124,6 +124,7 @@ class Text:
     per_rank: bool | None
     hint: str = ""
     source: Rank | None = None  # the one rank that it is made from
+    of: int = 0  # a number for what it is made from: two texts of the same are the same
 
 
 @dataclass(frozen=True, slots=True)

@@ -494,3 +494,199 @@ def test_a_setting_asked_in_two_ways_is_one(asked: str) -> None:
     assert analyse(HEAD + NET + helper + main).codes == []
     found = analyse(HEAD + NET + helper + main.replace("'fsdp'", "'3d'")).codes
     assert "FSDP401" in found, "where the strategies agree, it is the fault that it was"
+
+
+# -- what a constructor refuses holds in the methods that run later --------------------
+
+
+def staged(sharded_if: str, gathered_if: str, refuses: str = "") -> str:
+    """A trainer whose policy decides whether it shards, and whether it gathers before it writes."""
+    policy = f"""
+    @dataclass(frozen=True)
+    class Policy:
+        stage: int = 0
+
+        @property
+        def enabled(self):
+            return self.stage > 0
+
+        @property
+        def shards(self):
+            return {sharded_if}
+
+        @property
+        def gathers(self):
+            return {gathered_if}
+
+
+    class Trainer:
+        def __init__(self, config, model):
+            self.policy = Policy(stage=int(config.get("stage", 0)))
+            self.tail = bool(config.get("tail", False))
+            self.refuse()
+            self.model = model
+            self.shard()
+
+        def refuse(self):
+            if not self.policy.enabled:
+                return
+            if self.tail:
+                raise ValueError("no tail with shards")
+            {refuses or "if not self.policy.shards: return"}
+            if not torch.cuda.is_available():
+                raise ValueError("no device")
+
+        def shard(self):
+            if not self.policy.shards:
+                return
+            for layer in self.model.layers:
+                fully_shard(layer)
+            fully_shard(self.model)
+
+        def save(self):
+            if self.policy.gathers:
+                options = StateDictOptions(full_state_dict=True, cpu_offload=True)
+                state = get_model_state_dict(self.model, options=options)
+            else:
+                state = self.model.state_dict()
+            if dist.get_rank() != 0:
+                return
+            torch.save(state, "model.pt")
+
+        def tail_save(self):
+            if self.tail and dist.get_rank() == 0:
+                torch.save(self.model.state_dict(), "tail.pt")
+    """
+    return main(
+        """
+        with open("config.yaml") as file:
+            config = yaml.safe_load(file)
+        trainer = Trainer(config, Net())
+        trainer.save()
+        trainer.tail_save()
+        """,
+        policy,
+    )
+
+
+@pytest.mark.parametrize("shards, gathers", [
+    ("self.stage >= 2", "self.stage >= 2"),
+    ("self.stage >= 2", "self.stage > 0"),
+    ("self.stage >= 2", "self.enabled"),
+    ("self.stage == 3", "2 <= self.stage"),
+    ("self.stage in (2, 3)", "self.stage >= 2"),
+    ("self.stage > 1", "self.stage != 0"),
+    ("self.stage > 1", "self.stage"),
+])  # fmt: skip
+def test_a_threshold_that_says_another(shards: str, gathers: str) -> None:
+    assert analyse(staged(shards, gathers)).codes == []
+
+
+@pytest.mark.parametrize(
+    "shards, gathers", [("self.stage >= 2", "self.stage >= 3"), ("self.stage > 0", "self.stage > 1")]
+)
+def test_a_threshold_that_does_not_say_the_other(shards: str, gathers: str) -> None:
+    assert "FSDP701" in analyse(staged(shards, gathers)).codes
+
+
+def test_what_is_refused_otherwise_can_still_meet() -> None:
+    """Nothing is refused where the early return is the one that shards."""
+    text = staged("self.stage >= 2", "self.stage >= 2").replace("if not self.policy.enabled:", "if self.policy.shards:")
+    assert "FSDP701" in analyse(text).codes
+
+
+def test_a_method_that_its_class_calls_is_run_by_it() -> None:
+    """Nobody builds the trainer: what its methods refuse to call is not called for its own sake."""
+    nobody, rest = staged("self.stage >= 2", "self.stage >= 2").split("    trainer = Trainer")[0], "    pass\n"
+    head = "    def tail_save(self):\n        if "
+    run = f"    def run(self):\n        if self.tail:\n            self.tail_save()\n\n{head}"
+    text = nobody.replace(f"{head}self.tail and ", run) + rest
+    assert analyse(text).codes == []
+    assert "FSDP701" in analyse(text.replace("if self.tail:\n            raise", "if 0:\n            raise")).codes
+
+
+# -- a handler for a torch that is older than FSDP2 ---------------------------------------
+
+
+def gathers_or(caught: str, again: str = "get_model_state_dict(model)") -> str:
+    return main(f"""{SHARDED}
+options = StateDictOptions(full_state_dict=True, cpu_offload=True)
+try:
+    state = dict(get_model_state_dict(model, options=options))
+except {caught}:
+    state = dict({again})
+if dist.get_rank() == 0:
+    whole = {{name: each.full_tensor() if hasattr(each, "full_tensor") else each for name, each in state.items()}}
+    torch.save(whole, "model.pt")
+""")
+
+
+def test_a_keyword_that_each_torch_with_fsdp2_has() -> None:
+    assert analyse(gathers_or("TypeError")).codes == []
+
+
+@pytest.mark.parametrize(
+    "caught, again", [("RuntimeError", "get_model_state_dict(model)"), ("TypeError", "model.state_dict()")]
+)
+def test_a_handler_of_what_can_fail_in_any_torch(caught: str, again: str) -> None:
+    assert "FSDP801" in analyse(gathers_or(caught, again)).codes
+
+
+@pytest.mark.parametrize("one, other", [
+    ("bool(config.get('sharded'))", "bool(config.get('plain'))"),
+    ("str(config['kind']) == 'sharded'", "str(config['how']) == 'plain'"),
+    ("str(config['kind']).lower() == 'sharded'", "str(config['how']).lower() == 'plain'"),
+    ("f\"{config['kind']}\" == 'sharded'", "f\"{config['how']}\" == 'plain'"),
+])  # fmt: skip
+def test_two_settings_are_not_one(one: str, other: str) -> None:
+    """What is converted keeps apart what it was: neither condition says anything of the other."""
+    read = "with open('config.yaml') as file:\n    config = yaml.safe_load(file)\n"
+    body = (
+        read
+        + f"""
+model = Net()
+if {one}:
+    for layer in model.layers:
+        fully_shard(layer)
+    fully_shard(model)
+if {other}:
+    torch.save(model.state_dict(), "model.pt")
+"""
+    )
+    assert analyse(main(body)).codes == ["FSDP701"]
+    assert analyse(main(body.replace(other, f"not ({one})"))).codes == []
+
+
+STYLES = """
+from torch.distributed.tensor.parallel import ColwiseParallel, PrepareModuleInput, SequenceParallel, parallelize_module
+from torch.distributed.tensor import Replicate, Shard
+mesh = init_device_mesh("cuda", (2, 2), mesh_dim_names=("dp", "tp"))
+model = Net()
+for layer in model.layers:
+    fully_shard(layer, mesh=mesh["dp"])
+fully_shard(model, mesh=mesh["dp"])
+prepared = PrepareModuleInput(input_layouts=Replicate(), desired_input_layouts=Shard(0))
+"""
+
+
+@pytest.mark.parametrize("plan, codes", [
+    ("ColwiseParallel()", ["FSDP309"]),
+    ("{'layers.0': prepared, 'head': ColwiseParallel()}", ["FSDP309"]),
+    ("prepared", []),
+    ("{'layers.0': prepared, 'head': prepared}", []),
+    ("{'head': SequenceParallel()}", []),  # of parameters that a norm may not have
+    ("plan_of(model)", []),
+])  # fmt: skip
+def test_a_plan_that_leaves_the_parameters_alone(plan: str, codes: list[str]) -> None:
+    assert (
+        analyse(main(f"from plans import plan_of\n{STYLES}parallelize_module(model, mesh['tp'], {plan})\n")).codes
+        == codes
+    )
+
+
+def test_one_order_that_is_wrong_is_one_finding() -> None:
+    several = "".join(
+        f"parallelize_module(model.{part}, mesh['tp'], ColwiseParallel())\n" for part in ("embed", "head")
+    )
+    (found,) = analyse(main(STYLES + several)).result.findings
+    assert len(found.also) == 1

@@ -12,13 +12,14 @@ from hypothesis import strategies as st
 from fsdp2_lint.static.formulas import atoms, both, either, intern, negate
 from fsdp2_lint.static.guards import TOP, Guard, forget, merged, two_sides
 
-KEYS = ("a", "b", "c")
+KEYS = ("a", "b", "n")
 VALUES = (None, 0, 1, "on")
+NUMBERS = (0, 1, 1.5, 2)  # what "n" may be: only numbers are compared by size
 
 
 def worlds() -> Iterator[dict[str, object]]:
     """Every way in which the unknowns can turn out."""
-    for values in itertools.product(VALUES, repeat=len(KEYS)):
+    for values in itertools.product(VALUES, VALUES, NUMBERS):
         yield dict(zip(KEYS, values))
 
 
@@ -31,12 +32,16 @@ def holds(formula: object, world: dict[str, object]) -> bool:
         return not holds(first, world)
     if kind in ("and", "or"):
         return (all if kind == "and" else any)(holds(part, world) for part in first)
+    if kind == "compared":
+        value, number = world[first], formula[3]  # type: ignore[index]
+        return value > number if formula[2] == ">" else value >= number  # type: ignore[operator, index]
     return bool(world[first]) if kind == "truth" else world[first] == formula[2]  # type: ignore[index]
 
 
 LEAVES = st.one_of(
     st.tuples(st.just("truth"), st.sampled_from(KEYS)),
     st.tuples(st.just("is"), st.sampled_from(KEYS), st.sampled_from(VALUES)),
+    st.tuples(st.just("compared"), st.just("n"), st.sampled_from((">", ">=")), st.sampled_from(NUMBERS)),
     st.booleans(),
 )
 FORMULAS = st.recursive(
@@ -73,14 +78,14 @@ def test_composites_mean_what_they_say(parts: list[object]) -> None:
         assert holds(either(parts), world) is any(holds(part, world) for part in parts)
 
 
-@settings(max_examples=200)
+@settings(max_examples=300)
 @given(LITERALS)
 def test_only_what_cannot_be_is_a_contradiction(literals: list[tuple[object, bool]]) -> None:
     if conjunction(literals) is None:
         assert not models(literals)
 
 
-@settings(max_examples=200)
+@settings(max_examples=300)
 @given(LITERALS, FORMULAS)
 def test_only_what_follows_is_decided(literals: list[tuple[object, bool]], asked: object) -> None:
     guard = conjunction(literals)
@@ -88,7 +93,7 @@ def test_only_what_follows_is_decided(literals: list[tuple[object, bool]], asked
         assert all(holds(asked, world) is decided for world in models(literals))
 
 
-@settings(max_examples=200)
+@settings(max_examples=300)
 @given(LITERALS, LITERALS)
 def test_joining_two_paths(left: list[tuple[object, bool]], right: list[tuple[object, bool]]) -> None:
     mine, other = conjunction(left), conjunction(right)
@@ -104,7 +109,7 @@ def test_joining_two_paths(left: list[tuple[object, bool]], right: list[tuple[ob
         assert all(world in models(right) for world in models(left))
 
 
-@settings(max_examples=200)
+@settings(max_examples=300)
 @given(LITERALS)
 def test_a_path_implies_itself_and_the_empty_one(literals: list[tuple[object, bool]]) -> None:
     guard = conjunction(literals)
@@ -116,12 +121,19 @@ def test_a_path_implies_itself_and_the_empty_one(literals: list[tuple[object, bo
 SIMPLE = st.lists(st.tuples(LEAVES, st.booleans()), max_size=4)
 
 
-@settings(max_examples=200)
+@settings(max_examples=300)
 @given(SIMPLE, SIMPLE)
 def test_joining_is_symmetric(left: list[tuple[object, bool]], right: list[tuple[object, bool]]) -> None:
     mine, other = conjunction(left), conjunction(right)
     if mine is not None and other is not None:
         assert mine.compatible(other) is other.compatible(mine)
+
+
+def test_the_last_part_that_is_left_must_hold() -> None:
+    guard = conjunction([(either([("truth", "a"), both([("truth", "b"), ("compared", "n", ">", 1)])]), True)])
+    assert guard is not None and (guard := guard.add(("truth", "a"), False)) is not None
+    assert guard.decide(("truth", "b")) is guard.decide(("compared", "n", ">=", 1)) is True
+    assert guard.decide(("is", "n", 0)) is False and guard.decide(("compared", "n", ">", 2)) is None
 
 
 A, B = ("truth", "a"), ("truth", "b")

@@ -13,7 +13,7 @@ from ..guards import TOP
 from ..relations import Relation
 from ..torch_model.seeds import generator_of
 from ..trace import Step
-from ..values import Const, Obj, Rank, is_each
+from ..values import Obj, Rank, is_each
 from .program import Handle, Program
 
 _LOADER = "torch.utils.data.DataLoader"
@@ -124,8 +124,8 @@ def _is_draw(atom: Formula, obj: Obj) -> bool:
     asked = atom[1]
     if isinstance(asked, tuple) and asked[0] == "equal":
         return True
-    if isinstance(asked, tuple) and asked[0] == "compare":
-        return any(isinstance(part, Const) and part.value not in (0, 1) for part in asked[2:])
+    if atom[0] == "compared":
+        return atom[3] not in (0, 1)
     return atom[0] == "is" and isinstance(atom[2], (int, str)) and not isinstance(atom[2], bool)
 
 

@@ -27,11 +27,15 @@ class StaticComposition(Handle):
             return unknown(f"{_LEFT_ALONE} leaves some parameters of {self.label} alone")
         if (same := self.step.detail.get("filtered_as")) is not None:
             return yes(Place(same.when))  # the filter lets through just what this call was given
+        if self.step.detail.get("splits", True) is False:
+            return self.program.excluded("the plan prepares inputs and outputs, and leaves the parameters alone")
         may = ""
         for earlier, part in self.program.units(self.obj, *self.around, Relation.MAY):
             if not earlier.precedes(self.step) or self.read is not None and self.read <= earlier.index:
                 continue
-            if self.read is not None and "ignored_params" in earlier["options"]:
+            if self.step.detail.get("splits", True) is None:
+                may = "whether the plan splits parameters is not known"
+            elif self.read is not None and "ignored_params" in earlier["options"]:
                 may = "some parameters are ignored"
             elif (
                 self.program.relation(self.obj, part) is Relation.MAY or earlier.guard.blurred - self.step.guard.blurred

@@ -14,6 +14,7 @@ from ..torch_model.key_prefixes import PREFIX
 from ..trace import Step
 from ..values import Ext, Loaded, Obj, ParamV, StateDict, StateTensor, Value
 from .program import RELATED, Program
+from .rank_paths import by_one_rank
 
 _DDP = Ext("torch.nn.parallel.DistributedDataParallel")
 
@@ -119,6 +120,8 @@ class StaticPayload:
         return False
 
     def path_per_rank(self) -> Answer[object]:
+        if by_one_rank(self.step.guard):
+            return self.program.excluded("only one rank writes it")
         verdict = self.program.machine.per_rank(self.step["path"])
         if verdict is None:
             return unknown("whether each rank writes a file of its own is not known")

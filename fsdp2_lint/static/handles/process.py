@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from ...vocab.answers import Answer, unknown, yes
 from ...vocab.finding import Moment, Site
-from ..formulas import Formula, atoms, both, either, intern, is_fork, negate
-from ..guards import TOP, Guard
+from ..formulas import Formula, atoms, intern, is_fork, negate
+from ..guards import Guard
 from ..interp.conditions import mentions_rank
 from ..relations import Relation
 from ..torch_model.device import device_kind
@@ -15,8 +15,7 @@ from ..torch_model.rank import INITIALISED
 from ..trace import Step
 from ..values import Const, Obj, Rank, Value
 from .program import RELATED, Program
-
-_WORDS = {"global": "rank", "local": "local rank"}
+from .rank_paths import rank_in_words, rank_literal, reduced, split_by_rank
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,12 +142,12 @@ class StaticCollection:
     def excluded_ranks(self) -> Answer[tuple[Moment | None, str]]:
         unsure = ""
         for formula, truth in self.step.guard.literals:
-            part = _reduce(formula if truth else negate(formula), self._without_errors(formula))
+            part = reduced(formula if truth else negate(formula), self._without_errors(formula))
             if not mentions_rank(part):
                 continue
-            found = _rank_literal(part)
+            found = rank_literal(part)
             if found is not None:
-                return yes((self._asked(formula), _in_words(*found)))
+                return yes((self._asked(formula), rank_in_words(*found)))
             unsure = "the condition on the rank may hold for all ranks of the group"
         return unknown(unsure) if unsure else self.program.excluded("no condition on the rank leads here")
 
@@ -180,9 +179,9 @@ class StaticCollection:
             return unknown("whether it gathers is decided elsewhere")
         if self.program.machine.unfinished.intersection(self.step.frames[-2:]):
             return unknown("the code behind it was not followed to its end")
-        mine, others = _split(self.step.guard)
+        mine, others = split_by_rank(self.step.guard)
         for unseen in self.program.trace.of("unseen"):  # on paths of other ranks alone
-            theirs, rest = _split(unseen.guard)
+            theirs, rest = split_by_rank(unseen.guard)
             if mine and theirs and not mine.compatible(theirs) and others.compatible(rest):
                 return unknown(f"{unseen['who']} ({unseen.when.at}) was not followed")
         for other in self.program.trace.of("collective", "called", "backward"):
@@ -190,7 +189,7 @@ class StaticCollection:
                 continue
             if other.kind == "called" and not other["hooked"]:
                 continue
-            theirs, rest = _split(other.guard)
+            theirs, rest = split_by_rank(other.guard)
             if mine and theirs and other.place == self.step.place and not mine.compatible(theirs):
                 return yes(other.when)  # the same call, with what the other ranks have
             if mine and theirs and others.compatible(rest):  # nothing but ranks may keep the two apart
@@ -198,50 +197,3 @@ class StaticCollection:
                 if here is None or there is None or not here.compatible(there):
                     return yes(other.when)
         return self.program.among("collective", "called", "backward")
-
-
-def _reduce(formula: Formula, guard: Guard = TOP) -> Formula:
-    """A formula, given that the process group exists (nothing else makes sense here) and ``guard``."""
-    if isinstance(formula, bool):
-        return formula
-    if formula == INITIALISED:
-        return True
-    if formula[0] == "not":
-        return negate(_reduce(formula[1], guard))
-    if formula[0] == "and":
-        return both([_reduce(part, guard) for part in formula[1]])
-    if formula[0] == "or":
-        return either([_reduce(part, guard) for part in formula[1]])
-    decided = None if mentions_rank(formula) else guard.decide(formula)
-    return formula if decided is None else decided
-
-
-def _rank_literal(formula: Formula, truth: bool = True) -> tuple[Formula, bool] | None:
-    """The comparison of a rank with a number that surely holds or surely fails where this is so; None if none does."""
-    if isinstance(formula, bool):
-        return None
-    if formula[0] == "not":
-        return _rank_literal(formula[1], not truth)
-    if formula[0] == ("and" if truth else "or"):
-        found = (_rank_literal(part, truth) for part in formula[1])
-        return next((each for each in found if each is not None), None)
-    if formula[0] == "is" and isinstance(formula[1], Rank) and formula[1].kind in _WORDS:
-        return formula, truth
-    return None
-
-
-def _in_words(leaf: Formula, truth: bool) -> str:
-    return f"{_WORDS[leaf[1].kind]} {'==' if truth else '!='} {leaf[2]}"
-
-
-def _split(guard: Guard) -> tuple[Guard | None, Guard]:
-    """What a path says of ranks, and the rest of it."""
-    ranks: Guard | None = None
-    rest: Guard = TOP
-    for formula, truth in guard.literals:
-        reduced = _reduce(formula if truth else negate(formula))
-        if mentions_rank(reduced):
-            ranks = (ranks or TOP).add(reduced) or ranks
-        elif not isinstance(reduced, bool) and not is_fork(formula):
-            rest = rest.add(formula, truth) or rest
-    return ranks, rest

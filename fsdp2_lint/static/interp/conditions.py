@@ -9,6 +9,7 @@ from astroid import nodes
 from ..budget import BUDGET
 from ..formulas import LARGE, Formula, atoms, both, either, intern, negate
 from ..packages import is_known_class
+from ..thresholds import MIRRORED, is_number
 from ..values import (
     BELOW,
     Bound,
@@ -210,6 +211,8 @@ class Conditions(Expressions):
         return ("truth", ("in", left, right))
 
     def ordered(self: Interpreter, op: str, left: Value, right: Value) -> Formula:
+        if isinstance(left, Const) and is_number(left.value) and not isinstance(right, Const):
+            left, op, right = right, MIRRORED[op], left
         if isinstance(left, Choice):
             return self.spread(left, lambda leaf: self.ordered(op, leaf, right))
         if isinstance(left, Const) and isinstance(right, Const):
@@ -225,6 +228,9 @@ class Conditions(Expressions):
                 return negate(("is", left, 0))
             if (op, right.value) in (("<", 1), ("<=", 0)):
                 return ("is", left, 0)
+        if isinstance(right, Const) and is_number(right.value):
+            above = ("compared", left, ">" if op in (">", "<=") else ">=", right.value)
+            return above if op in (">", ">=") else negate(above)
         return ("truth", ("compare", op, left, right))
 
     def about_rank(self: Interpreter, formula: Formula) -> bool:

@@ -97,7 +97,11 @@ class Expressions(Containers):
             for part in parts
             if isinstance(part, Rank) or isinstance(part, Text) and part.source
         ]
-        return Text(verdict, hint[: BUDGET.text], ranks[0] if len(ranks) == 1 else None)
+        return Text(verdict, hint[: BUDGET.text], ranks[0] if len(ranks) == 1 else None, self.made_of("text", *parts))
+
+    def made_of(self: Interpreter, how: str, *parts: Value) -> int:
+        """A number for what a text is made from, however deep that is: texts of texts are compared by it."""
+        return self.texts.setdefault((how, parts), len(self.texts) + 1)
 
     def per_rank(self: Interpreter, value: Value) -> bool | None:
         """Does a text or number differ by rank? None: cannot tell."""

@@ -10,7 +10,8 @@ from astroid import nodes
 from .. import relevance
 from ..budget import BUDGET
 from ..choices import choose, options, unmarked
-from ..formulas import Formula, is_fork
+from ..formulas import Formula, atoms, either, negate
+from ..guards import merged
 from ..packages import builds_models
 from ..relevance import lengthy, names_in
 from ..store import Items
@@ -67,7 +68,7 @@ class Functions(Bounds):
             self.stops += 1
             made = unknown(f"{func.name}()")
             made.atom.facts["apart"] = True  # nothing of a model was in its hands
-            return made
+            return self.as_annotated(func, made)
         active = sum(1 for frame in self.frames if frame.func is not None and frame.func.node is func.node)
         if active >= self.allowed_depth(args) or len(self.frames) >= BUDGET.frames:
             if not self.repeats(func, [*args, *kwargs.values(), receiver or NONE]):
@@ -168,7 +169,7 @@ class Functions(Bounds):
         if self.frames:
             self.calls.append((self.frame.module, node))
         self.frames.append(frame)
-        common: list[tuple[Formula, bool]] = []
+        common: list[Formula] = []
         try:
             self.given(func, bound)
             for name, value in bound.items():
@@ -187,8 +188,8 @@ class Functions(Bounds):
             if self.frames:
                 self.calls.pop()
             self.guard = start
-        for formula, truth in common:
-            self.guard = self.assumed(self.guard, self.guard.add(formula, truth))
+        for formula in common:
+            self.guard = self.assumed(self.guard, self.guard.add(formula))
         start = self.guard
         if frame.yields:
             made = ListV(self.fresh())
@@ -197,17 +198,29 @@ class Functions(Bounds):
             return made
         self.frame_flow = frame.flow_of_body
         result = choose(unmarked([(self.relative(path, start), value) for path, value in frame.returns]))
+        return self.as_annotated(func, result)
+
+    def as_annotated(self: Interpreter, func: Func, result: Value) -> Value:
+        """What a function returns, of the class that it says where nothing else does."""
         if func.node.returns is not None:
             self.declare(result, func.module, func.node.returns)
         return result
 
-    def checked(self: Interpreter, frame: Frame) -> list[tuple[Formula, bool]]:
-        """What holds on every way out of a call that does not raise: its asserts, and what it refuses."""
-        ways = [guard for guard, _ in frame.returns]
-        known = frame.guard.literal_set
-        first = [part for part in ways[0].literals if part not in known] if ways else []
-        found = [part for part in first if all(part in way.literal_set for way in ways[1:]) and not is_fork(part[0])]
-        return found if len(found) <= BUDGET.checked else []
+    def checked(self: Interpreter, frame: Frame) -> list[Formula]:
+        """What holds on every way out of a call that does not raise: its asserts, and what it refuses.
+
+        First what all ways have in common; then that one of them was taken, where that is short: a method that
+        returns at once without sharding and else refuses a setting says that the two never meet.
+        """
+        ways = list(dict.fromkeys(self.relative(way, frame.guard).unforked for way, _ in frame.returns))
+        if not ways:
+            return []
+        shared = frozenset(ways[0].literals).intersection(*(way.literal_set for way in ways))
+        found = [part if truth else negate(part) for part, truth in ways[0].literals if (part, truth) in shared]
+        found = found if len(found) <= BUDGET.checked else []
+        one_of = either([way.formula for way in merged([way.without_literals(shared) for way in ways])])
+        short = len(list(atoms(one_of))) <= BUDGET.ways
+        return [*found, one_of] if short and not self.about_rank(one_of) else found  # all ranks go on behind the call
 
     def bind_arguments(
         self: Interpreter, func: Func, args: list[Value], kwargs: dict[str, Value], receiver: Value | None, why: str

@@ -21,6 +21,7 @@ class Interpreter(TorchModel, Classes):
         self.picks: set[str] = set()  # files in which a part is taken out that may be another one on each rank
         self.memo: dict[Any, tuple[Value, bool, int, int]] = {}
         self.parameters: dict[Any, Value] = {}
+        self.texts: dict[Any, int] = {}  # what texts are made from, by number
         self.module_globals: dict[tuple[Module, str], Value] = {}
         self.resolving: set[tuple[Module, str]] = set()
         self.class_values: dict[Any, Value] = {}

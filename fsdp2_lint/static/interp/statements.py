@@ -11,6 +11,7 @@ from ..budget import BUDGET
 from ..formulas import Formula, atoms, both, either, is_fork, negate
 from ..guards import TOP, Guard, two_sides
 from ..values import NONE, Atom, Value, unknown
+from .fallbacks import only_for_older_torch
 from .machine import BREAK, CONTINUE, FALL, RAISE, RETURN, Diverges, Handled
 from .syntax import jumps_out
 from .targets import Targets
@@ -179,7 +180,7 @@ class Statements(Targets):
             self.guard = self.assumed(self.guard, self.guard.add(fact))
 
     def exec_Try(self: Interpreter, node: nodes.Try) -> int:
-        handlers = [] if _imports_torch(node) else node.handlers
+        handlers = [] if only_for_older_torch(self, node) else node.handlers
         body = [*node.body, *node.orelse]
         flow = self.attempt(body, handlers) if handlers else self.exec_block(body)
         if node.finalbody:
@@ -255,13 +256,3 @@ class Statements(Targets):
                 value = self.import_name(self.frame.module, node, name)
                 self.bind_local(alias or name, value)
         return FALL
-
-
-def _imports_torch(node: nodes.Try) -> bool:
-    """Would the handlers only run where torch, or a part that FSDP2 came with, is missing?"""
-    wanted = [part.modname or "" for part in node.body if isinstance(part, nodes.ImportFrom) and not part.level]
-    caught = [getattr(handler.type, "name", "") for handler in node.handlers]
-    return any(name.split(".")[0] == "torch" for name in wanted) and set(caught) <= {
-        "ImportError",
-        "ModuleNotFoundError",
-    }

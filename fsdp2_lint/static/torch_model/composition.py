@@ -8,15 +8,19 @@ from astroid import nodes
 
 from ..formulas import Formula, atoms, intern
 from ..guards import TOP, Guard
-from ..values import NONE, Const, Obj, ParamV, Value
+from ..values import NONE, Const, DictV, Obj, ParamV, Value
 from .escapes import describe
 from .modules import wrapped
+from .names import canonical
 from .tables import external, method
 
 if TYPE_CHECKING:
     from ..interp.call import Call
     from ..interp.interpreter import Interpreter
 
+_TP = "torch.distributed.tensor.parallel."
+_SPLIT = {_TP + name for name in ("ColwiseParallel", "RowwiseParallel")}
+_LEAVE_ALONE = {_TP + name for name in ("PrepareModuleInput", "PrepareModuleOutput", "PrepareModuleInputOutput")}
 _CHECKPOINT = "torch.distributed.algorithms._checkpoint.checkpoint_wrapper."
 
 
@@ -29,8 +33,23 @@ def _emit(machine: Interpreter, kind: str, call: Call, target: Value | None, **d
 
 @external("torch.distributed.tensor.parallel.parallelize_module")
 def parallelize(machine: Interpreter, call: Call) -> Value:
-    _emit(machine, "parallelised", call, call.arg(0, "module"))
+    plan = call.arg(2, "parallelize_plan") or NONE
+    _emit(machine, "parallelised", call, call.arg(0, "module"), splits=_splits_parameters(machine, plan))
     return wrapped(machine, call)
+
+
+def _splits_parameters(machine: Interpreter, plan: Value) -> bool | None:
+    """Does a style of this plan surely split parameters, or none of them?"""
+    answers: set[bool | None] = set()
+    for _, leaf in machine.alternatives(plan):
+        if isinstance(leaf, DictV):
+            held = machine.entries(leaf)
+            answers.update(_splits_parameters(machine, style) for _, _, style in held.entries)
+            answers.update({None} if held.open_why else ())
+        else:
+            name = canonical(leaf.atom.origin) if isinstance(leaf, Obj) and leaf.parent is None else ""
+            answers.add(True if name in _SPLIT else False if name in _LEAVE_ALONE else None)
+    return True if True in answers else None if None in answers else False
 
 
 @external(_CHECKPOINT + "checkpoint_wrapper", "torch.distributed._composable.checkpoint")

@@ -94,6 +94,8 @@ def convert(machine: Interpreter, call: Call) -> Value:
             return leaf
         if isinstance(leaf, (Computed, ParamV, StateTensor)):
             return unknown("a number")
-        return leaf if name in ("int", "float") else Text(machine.per_rank(leaf))
+        if name == "bool":
+            return machine.cond(machine.truth(leaf))
+        return leaf if name in ("int", "float") else Text(machine.per_rank(leaf), of=machine.made_of(name, leaf))
 
     return machine.over(call.args[0], one) if call.args else Const(0)

@@ -225,7 +225,7 @@ def text_method(machine: Interpreter, leaf: Value, name: str, call: Call) -> Val
     if name == "join" and call.args:
         return machine.text([leaf, *call.args])
     if name in ("lower", "upper", "strip", "replace"):
-        return Text(machine.per_rank(leaf))
+        return Text(machine.per_rank(leaf), of=machine.made_of(name, leaf, *call.args))
     return unknown(f"{name}()")
 
 

@@ -1,0 +1,43 @@
+"""Handlers for a torch that is older than FSDP2: what they do is never done where FSDP2 is at hand."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from astroid import nodes
+
+from ..torch_api import always_takes
+from ..torch_model.names import canonical
+from ..values import Ext
+
+if TYPE_CHECKING:
+    from .interpreter import Interpreter
+
+_MISSING = {"ImportError", "ModuleNotFoundError"}
+
+
+def only_for_older_torch(machine: Interpreter, node: nodes.Try) -> bool:
+    """Would the handlers only run where torch, or a part or a keyword that FSDP2 came with, is missing?"""
+    caught = {getattr(handler.type, "name", "") for handler in node.handlers}
+    if caught <= _MISSING:
+        wanted = [part.modname or "" for part in node.body if isinstance(part, nodes.ImportFrom) and not part.level]
+        return any(name.split(".")[0] == "torch" for name in wanted)
+    return caught == {"TypeError"} and len(node.body) == 1 and _without_keywords(machine, node)
+
+
+def _without_keywords(machine: Interpreter, node: nodes.Try) -> bool:
+    """Does each handler call the same function of torch again, without keywords that it has had since FSDP2?"""
+    tried = {call.func.as_string(): call for call in node.body[0].nodes_of_class(nodes.Call) if call.keywords}
+    for handler in node.handlers:
+        again = (call for part in handler.body for call in part.nodes_of_class(nodes.Call))
+        if not any(_drops(machine, tried[name], call) for call in again if (name := call.func.as_string()) in tried):
+            return False
+    return True
+
+
+def _drops(machine: Interpreter, tried: nodes.Call, again: nodes.Call) -> bool:
+    dropped = {each.arg for each in tried.keywords} - {each.arg for each in again.keywords}
+    if not dropped or None in dropped:
+        return False
+    called = machine.eval(tried.func)
+    return isinstance(called, Ext) and always_takes(canonical(called.qname), dropped)
