@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 
 from astroid import nodes
 
@@ -22,6 +23,7 @@ from .fsdp1 import wrapped_events
 from .garbage import Garbage
 from .guards import forget
 from .handles import Program
+from .handles.doubts import doubtful
 from .hearing import Clock, TooBusy, add, cut, hear, silence
 from .imports import imported_events, names_imported
 from .interp.interpreter import Interpreter
@@ -115,7 +117,7 @@ class Driver:
         steps, unsharded = self.budget.steps(entry.kind, near=near), self.budget.unsharded(entry.kind, near=near)
         machine = Interpreter(self.project, max_steps=steps, max_unsharded=unsharded, look=clock.look)
         program = Program(machine, entry.name, partial=entry.kind != "script")
-        court = Court(self.rules, program.incomplete)
+        court = Court(self.rules, program.incomplete, partial(doubtful, program))
         court.program = entry.key
         before = len(self.out_of_budget), len(self.broken)
         try:

@@ -164,7 +164,15 @@ Incomplete = Callable[[Rule, Event], str]
 """Why more may have been done to what an event is about than the analysis saw; empty where nothing can have been."""
 
 
+Doubtful = Callable[[Event], str]
+"""Why what leads to an event may never be true of what is sharded; empty where nothing speaks against it."""
+
+
 def _nothing_missing(rule: Rule, event: Event) -> str:
+    return ""
+
+
+def _no_doubt(event: Event) -> str:
     return ""
 
 
@@ -173,13 +181,17 @@ class Court:
 
     A rule that breaks is recorded in :attr:`broken` and the run goes on: a defect of one
     clause must not cost the findings of the others. ``incomplete`` is asked before a clause is called upheld: what was
-    not seen of an object may violate any clause about it, wherever the handlers looked.
+    not seen of an object may violate any clause about it, wherever the handlers looked. ``doubtful`` is asked before a
+    finding is kept: what leads to an event may never be true of what the finding is about.
     """
 
-    def __init__(self, rules: Iterable[Rule], incomplete: Incomplete = _nothing_missing) -> None:
+    def __init__(
+        self, rules: Iterable[Rule], incomplete: Incomplete = _nothing_missing, doubtful: Doubtful = _no_doubt
+    ) -> None:
         self.verdicts: dict[tuple[str, object | None], Verdict] = {}
         self.broken: list[tuple[str, Exception]] = []
         self.incomplete = incomplete
+        self.doubtful = doubtful
         self.program: ProgramKey | None = None  # in which the events happen, where there are several
         self._subscribed: dict[type[Event], list[tuple[Rule, Callable[..., Iterator[Outcome]]]]] = {}
         for rule in rules:
@@ -218,6 +230,9 @@ class Court:
         with listening() as used:
             for outcome in handler(rule, event):
                 if isinstance(outcome, Finding):
+                    if why := self.doubtful(event):
+                        verdict.unknown.setdefault(why, event.at)
+                        return
                     found.append(outcome)
                     if outcome not in verdict.findings:
                         verdict.findings.append(outcome)

@@ -690,3 +690,106 @@ def test_one_order_that_is_wrong_is_one_finding() -> None:
     )
     (found,) = analyse(main(STYLES + several)).result.findings
     assert len(found.also) == 1
+
+
+def test_a_function_that_is_nothing_but_its_docstring() -> None:
+    """It is called, with nothing of a model in its hands."""
+    empty = 'class Hooks:\n    def begin(self, step):\n        """Nothing by default."""\n'
+    assert analyse(main(f"{SHARDED}Hooks().begin(3)\ntorch.save(model.state_dict(), 'model.pt')", empty)).codes == [
+        "FSDP701"
+    ]
+
+
+# -- what a check refuses is no choice --------------------------------------------------
+
+
+@pytest.mark.parametrize("check, codes", [
+    ("if int(x.min()) < 0 or int(x.max()) >= 100: raise ValueError", []),
+    ("assert int(x.max()) < 100", []),
+    ("if int(x.max()) >= 100: return x", ["FSDP405"]),
+])  # fmt: skip
+def test_a_batch_that_is_refused(check: str, codes: list[str]) -> None:
+    body = f"""
+class Checked(Net):
+    def forward(self, x):
+        {check}
+        return super().forward(x)
+
+model = Checked()
+for layer in model.layers:
+    fully_shard(layer)
+fully_shard(model)
+optimizer = torch.optim.AdamW(model.parameters())
+for batch in torch.utils.data.DataLoader([1, 2]):
+    model(batch["tokens"]).sum().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+"""
+    assert [code for code in analyse(main(body)).codes if code == "FSDP405"] == codes
+
+
+@pytest.mark.parametrize("leaves, codes", [
+    ("os._exit(17)", []), ("sys.exit('failed')", []), ("raise SystemExit(1)", []), ("raise RuntimeError", []),
+    ("sys.exit()", ["FSDP801"]), ("os._exit(0)", ["FSDP801"]),
+])  # fmt: skip
+def test_a_rank_that_fails_ends_the_job(leaves: str, codes: list[str]) -> None:
+    assert analyse(main(f"{SHARDED}if dist.get_rank() == 1:\n    {leaves}\ndist.barrier()\n")).codes == codes
+
+
+# -- questions that may tell sharded models from others -----------------------------------
+
+
+ASKS = """
+def is_split(model):
+    for parameter in model.parameters():
+        if {asks}:
+            return True
+    return False
+
+
+def state_of(model, mesh):
+    if is_split(model):
+        return get_model_state_dict(model, options=StateDictOptions(full_state_dict=True, cpu_offload=True))
+    return model.state_dict()
+"""
+WRITES = """
+with open("config.yaml") as file:
+    config = yaml.safe_load(file)
+mesh = init_device_mesh("cuda", (config["replicas"], config["shards"]), mesh_dim_names=("replicate", "shard"))
+model = Net()
+if config["sharded"]:
+    for layer in model.layers:
+        fully_shard(layer, mesh=mesh)
+    fully_shard(model, mesh=mesh)
+state = {state}
+if dist.get_rank() == 0:
+    torch.save(state, "model.pt")
+"""
+
+
+@pytest.mark.parametrize("asks", [
+    "type(parameter).__name__ == 'DTensor'",
+    "type(parameter) is DTensor",
+    "isinstance(parameter, DTensor)",
+    "hasattr(parameter, 'full_tensor')",
+    "'DTensor' in type(parameter).__name__",
+    "type(parameter.data).__name__.endswith('DTensor')",
+])  # fmt: skip
+def test_a_model_is_asked_what_its_parameters_are(asks: str) -> None:
+    assert analyse(main(WRITES.format(state="state_of(model, mesh)"), ASKS.format(asks=asks))).codes == []
+
+
+@pytest.mark.parametrize("asks", [
+    "mesh['shard'].size() > 1", "mesh.ndim > 1", "'shard' in mesh.mesh_dim_names", "any(size > 1 for size in mesh.shape)",
+])  # fmt: skip
+def test_a_mesh_is_asked_whether_it_shards(asks: str) -> None:
+    state = f"state_of(model, mesh) if {asks} else model.state_dict()"
+    assert analyse(main(WRITES.format(state=state), ASKS.format(asks="isinstance(parameter, DTensor)"))).codes == []
+
+
+@pytest.mark.parametrize("asks", ["config['whole']", "len(sys.argv) > 1", "dist.get_world_size() > 8"])
+def test_a_setting_does_not_say_whether_a_model_is_sharded(asks: str) -> None:
+    state = f"model.state_dict() if {asks} else state_of(model, mesh)"
+    assert analyse(main(WRITES.format(state=state), ASKS.format(asks="isinstance(parameter, DTensor)"))).codes == [
+        "FSDP701"
+    ]

@@ -78,12 +78,15 @@ class StaticChoice(Handle):
 
 
 def choices(program: Program, step: Step) -> Iterator[StaticChoice]:
-    """The conditions of this call that ranks may answer differently, and that were not asked before a forward began."""
+    """The conditions of this call that ranks may answer differently, and that were not asked before a forward began.
+
+    What is checked and else refused by ``raise`` is none: a rank that answers otherwise ends the job.
+    """
     assert step.subject is not None
     outer = _entered(program, step)
     known = outer.guard.literal_set if outer is not None else TOP.literal_set
     for formula, truth in step.guard.literals:
-        if (formula, truth) in known:
+        if (formula, truth) in known or (formula, truth) in program.machine.refused:
             continue
         for atom in atoms(formula):
             if _is_rank(formula) and outer is not None and atom in step["asked"]:

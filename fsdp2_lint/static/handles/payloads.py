@@ -13,6 +13,7 @@ from ..torch_model.attempts import is_dtensor
 from ..torch_model.key_prefixes import PREFIX
 from ..trace import Step
 from ..values import Ext, Loaded, Obj, ParamV, StateDict, StateTensor, Value
+from .doubts import on_path
 from .program import RELATED, Program
 from .rank_paths import by_one_rank
 
@@ -64,6 +65,8 @@ class StaticPayload:
                 )
             else:
                 continue
+            if words and (doubt := on_path(self.program, guard, self.step.index)):
+                why, words = why or doubt, ""
             if words:
                 found[words] = None
         return many(found, unknown(why) if why else self._all_parts())

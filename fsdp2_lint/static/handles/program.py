@@ -53,6 +53,7 @@ class Program:
     touched: dict[Obj, list[tuple[Step, Obj, Relation]]] = field(default_factory=dict)
     dtypes: dict[tuple[Step, ...], set[str | None]] = field(default_factory=dict)  # that the calls on a model ask for
     incompletes: dict[Obj, str] = field(default_factory=dict)
+    judged: Step | None = None  # whose events the rules are judging
 
     @property
     def trace(self) -> Trace:

@@ -36,6 +36,12 @@ if TYPE_CHECKING:
 EXITS = frozenset({"sys.exit", "os._exit", "builtins.exit", "builtins.quit", "os.abort"})
 
 
+def _code(call: Call) -> object:
+    """With what a process ends: 0 and None mean that all is well, so that the other ranks go on without it."""
+    code = call.args[0] if call.args else Const(None)
+    return code.value if isinstance(code, Const) else code
+
+
 class Calls(Functions):
     def eval_Call(self: Interpreter, node: nodes.Call) -> Value:
         func = node.func
@@ -124,6 +130,7 @@ class Calls(Functions):
         if isinstance(leaf, Ext):
             if leaf.qname in EXITS:
                 self.stops += 1
+                self.quiet_exits += _code(call) in (0, None)
                 raise Diverges
             return self.call_external(leaf.qname, call)
         if isinstance(leaf, BoundExt):

@@ -161,6 +161,8 @@ class Conditions(Expressions):
                 return False if not isinstance(left, (Cond, Text)) else ("is", left, None)
             if right.value is None and isinstance(left, Obj) and self.surely_object(left):
                 return False
+            if isinstance(left, Obj) and (asked := self.type_is_named(left, right.value)) is not None:
+                return asked
             if self.filters_unseen(left):
                 return ("truth", (LARGE, "equal", left, right))
             return ("is", left, right.value)

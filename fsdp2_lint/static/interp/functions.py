@@ -189,7 +189,7 @@ class Functions(Bounds):
                 self.calls.pop()
             self.guard = start
         for formula in common:
-            self.guard = self.assumed(self.guard, self.guard.add(formula))
+            self.guard = self.checked_path(self.guard, self.guard.add(formula))
         start = self.guard
         if frame.yields:
             made = ListV(self.fresh())

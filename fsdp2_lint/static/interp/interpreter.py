@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ..formulas import Formula
 from ..project import Module, Project
 from ..torch_model.model import TorchModel
 from ..values import ClassV, Func, Value
@@ -21,6 +22,8 @@ class Interpreter(TorchModel, Classes):
         self.picks: set[str] = set()  # files in which a part is taken out that may be another one on each rank
         self.memo: dict[Any, tuple[Value, bool, int, int]] = {}
         self.parameters: dict[Any, Value] = {}
+        self.refused: set[tuple[Formula, bool]] = set()  # what holds behind checks, or else the program ends
+        self.quiet_exits = 0  # how often a process ended as if all were well
         self.texts: dict[Any, int] = {}  # what texts are made from, by number
         self.module_globals: dict[tuple[Module, str], Value] = {}
         self.resolving: set[tuple[Module, str]] = set()

@@ -95,8 +95,14 @@ class Statements(Targets):
 
     def exec_Assert(self: Interpreter, node: nodes.Assert) -> int:
         formula = self.condition(node.test)
-        self.guard = self.assumed(self.guard, self.guard.add(formula))
+        self.guard = self.checked_path(self.guard, self.guard.add(formula))
         return FALL
+
+    def checked_path(self: Interpreter, start: Guard, narrowed: Guard | None) -> Guard:
+        """Behind a check the program goes on one way only: what it asked is no choice between two."""
+        found = self.assumed(start, narrowed)
+        self.refused.update(self.relative(found, start).literals)
+        return found
 
     def assumed(self: Interpreter, start: Guard, narrowed: Guard | None) -> Guard:
         """What holds behind a check that else raises; a condition too large to compare is not worth to keep."""
@@ -134,7 +140,7 @@ class Statements(Targets):
         """
         start, born = self.guard, Atom.made
         written, ends = [], []
-        ways = 0
+        ways, left = 0, self.quiet_exits
         for path, body in arms:
             joined = start.join(path)
             if joined is None:
@@ -155,7 +161,8 @@ class Statements(Targets):
                     self.fork_kinds[fork] |= flow
         if len(falling) == 1 and len(ends) > 1:
             only_raises = all(flow == RAISE for flow, *_ in ends if not flow & FALL)
-            self.guard = self.assumed(start, falling[0][1]) if only_raises else falling[0][1]
+            goes_on = self.assumed if left != self.quiet_exits else self.checked_path
+            self.guard = goes_on(start, falling[0][1]) if only_raises else falling[0][1]
         else:
             for joined, end in falling:
                 for formula, truth in self.relative(end, joined).literals:

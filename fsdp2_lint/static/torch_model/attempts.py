@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from astroid import nodes
 
 from ..formulas import LARGE, Formula, both, negate
-from ..values import Computed, ParamV, StateTensor, Value, unknown
+from ..values import Computed, Obj, ParamV, StateTensor, Value, unknown
 
 if TYPE_CHECKING:
     from ..interp.interpreter import Interpreter
@@ -22,6 +22,14 @@ _ANYTHING = {"", "Exception", "BaseException"}
 def is_dtensor(leaf: Value) -> Formula:
     """The same question of a parameter and of a copy of it."""
     return ("truth", ("dtensor", replace(leaf, copied=False) if isinstance(leaf, ParamV) else leaf))
+
+
+def type_is_named(obj: Obj, name: object) -> Formula | None:
+    """``type(parameter).__name__ == "DTensor"``: None where that is not what is asked."""
+    leaf = obj.atom.facts.get("type of") if obj.path == ("__name__",) else None
+    if name != "DTensor" or not isinstance(leaf, (StateTensor, ParamV)):
+        return None
+    return is_dtensor(leaf)
 
 
 def note(machine: Interpreter, leaf: Value, name: str) -> None:

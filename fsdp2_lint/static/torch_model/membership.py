@@ -274,6 +274,9 @@ class Membership(Machine):
             return ("truth", (LARGE, *asked))  # a filter by unknown classes: which modules pass is open
         return ("truth", asked)
 
+    def type_is_named(self: Interpreter, obj: Obj, name: object) -> Formula | None:
+        return attempts.type_is_named(obj, name)
+
     def overwritten(self: Interpreter, leaf: ParamV, node: nodes.NodeNG, name: str = "") -> None:
         """Another tensor takes the place of a parameter (of its ``data``), or of a part of it."""
         slices.data_set(self, leaf, name, node)

@@ -175,7 +175,9 @@ def bind_method(machine: Interpreter, call: Call) -> Value:
 def type_of(machine: Interpreter, call: Call) -> Value:
     value = call.args[0] if call.args else NONE
     if not isinstance(value, Obj):
-        return unknown("type()")
+        found = unknown("type()")
+        found.atom.facts["type of"] = value
+        return found
     class_named(machine, value, call.node)
     return class_as_value(machine, value)
 

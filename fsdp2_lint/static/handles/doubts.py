@@ -1,0 +1,69 @@
+"""The gate of findings: may the path that leads to one be that of models which are not sharded?
+
+A program that serves several strategies asks the model, its tensors or the mesh which one it has before it. Where such
+a question stays open, what happens behind it may never happen to a sharded model, so nothing is reported there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from ...vocab.events.base import Event
+from ...vocab.events.process import CollectiveIssued
+from ..formulas import Interned, atoms
+from ..guards import Guard
+from ..trace import Step
+from ..values import Atom, Obj
+from .program import Program
+
+_OF_SHARDS = ("sharded", "dtensor")
+_RANKS = (CollectiveIssued,)  # what keeps ranks apart hangs whatever is sharded
+
+
+def doubtful(program: Program, event: Event) -> str:
+    """Why a finding about this event would be no proof; empty where nothing speaks against it."""
+    step = program.judged
+    if step is None or isinstance(event, _RANKS):
+        return ""
+    return on_path(program, step.guard, step.index)
+
+
+def on_path(program: Program, path: Guard, before: int) -> str:
+    """The same of one path, such as that on which a variable has one of its values."""
+    sharded = [each for each in program.trace.of("sharded") if each.index < before]
+    meshes = _meshes(sharded)
+    for formula, _ in path.literals if sharded else ():
+        if all(each.guard.decide(formula) is None for each in sharded):
+            for atom in atoms(formula):
+                if _tells_shards(atom, path) or any(obj.atom in meshes for obj in _objects(atom)):
+                    return "a condition on the way here may tell sharded models from others"
+    return ""
+
+
+def _tells_shards(atom: Interned, path: Guard) -> bool:
+    asked = atom[1]
+    about = isinstance(asked, tuple) and asked[0] in _OF_SHARDS or any(_is_type(obj) for obj in _objects(atom))
+    return about and path.decide(atom) is not True
+
+
+def _is_type(obj: Obj) -> bool:
+    """``type(parameter).__name__``: of a class that depends on whether it is sharded."""
+    return "type of" in obj.atom.facts
+
+
+def _meshes(sharded: list[Step]) -> set[Atom]:
+    """The meshes that models are sharded on, with all that is read off them."""
+    given = (each["options"].get("mesh") for each in sharded)
+    return {obj.atom for value in given for obj in _objects(value)}
+
+
+def _objects(part: Any) -> Iterator[Obj]:
+    if isinstance(part, Obj):
+        yield part
+    elif isinstance(part, tuple):
+        for each in part:
+            yield from _objects(each)
+    elif options := getattr(part, "options", None):
+        for _, each in options:
+            yield from _objects(each)
