@@ -21,13 +21,15 @@ class InferenceMode(Rule):
         if not units:
             return
         yield JUDGED
-        if event.model.trained():
+        trained = event.beginning.before_training()
+        if event.model.trained() and trained:
             yield self.found(
                 event.when,
-                f"{event.model.label} is called in inference mode and trained as well: what it gathers here "
-                "can become inference tensors, which training must not touch",
+                f"{event.model.label} is called in inference mode before it is trained: what it gathers into becomes "
+                "inference tensors, which training must not touch",
                 "this forward gathers parameters",
                 (event.entered, "inference mode begins here"),
+                (trained.what.when, "it is trained here, later"),
                 (next(iter(units)), "the model is sharded here"),
                 cause=event.entered,
             )

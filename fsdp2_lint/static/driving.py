@@ -25,9 +25,9 @@ def drive(machine: Interpreter, cls: ClassV) -> list[tuple[Func, str]]:
     start, limit, cut = machine.guard, machine.max_steps, list[tuple[Func, str]]()
     methods = _methods(machine, cls)
     calls = {node: _calls(node) for _, node in methods}
-    through = {node for node in calls if node in machine.reached}  # what a method that ran to its end leaves out is out
     for position, (owner, node) in enumerate(_outer_first(methods, calls)):
-        if node in machine.reached or any(node.name in calls[other] for other in through):
+        # what a method that ran to its end does not come to is not called
+        if node in machine.reached or any(node.name in calls[other] for other in calls if other in machine.finished):
             continue
         machine.guard = start.add(("is", ("drive", receiver), position)) or start
         machine.max_steps = min(limit, machine.steps + BUDGET.method_steps)
@@ -35,7 +35,6 @@ def drive(machine: Interpreter, cls: ClassV) -> list[tuple[Func, str]]:
         method = Func(owner.module, node, owner.closure, owner)
         try:
             machine.run_function(method, receiver)
-            through.update(other for other in calls if other in machine.reached)
         except Diverges:
             pass
         except (OutOfBudget, RecursionError) as error:

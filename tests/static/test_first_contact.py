@@ -780,7 +780,7 @@ def test_a_model_is_asked_what_its_parameters_are(asks: str) -> None:
 
 
 @pytest.mark.parametrize("asks", [
-    "mesh['shard'].size() > 1", "mesh.ndim > 1", "'shard' in mesh.mesh_dim_names", "any(size > 1 for size in mesh.shape)",
+    "mesh['shard'].size() > 1", "mesh.ndim > 1", "'shard' in mesh.mesh_dim_names", "any(n > 1 for n in mesh.shape)",
 ])  # fmt: skip
 def test_a_mesh_is_asked_whether_it_shards(asks: str) -> None:
     state = f"state_of(model, mesh) if {asks} else model.state_dict()"
@@ -793,3 +793,77 @@ def test_a_setting_does_not_say_whether_a_model_is_sharded(asks: str) -> None:
     assert analyse(main(WRITES.format(state=state), ASKS.format(asks="isinstance(parameter, DTensor)"))).codes == [
         "FSDP701"
     ]
+
+
+# -- what the measured behaviour of torch says -------------------------------------------
+
+
+def test_two_questions_about_one_model_exclude_each_other() -> None:
+    """What passes the first is never asked the second: a model that is sharded has no ``module``."""
+    before = """
+    def wrapped(model):
+        return isinstance(model, (DistributedDataParallel, FSDPModule))
+
+    def whole(model):
+        if isinstance(model, FSDPModule):
+            return get_model_state_dict(model, options=StateDictOptions(full_state_dict=True, cpu_offload=True))
+        return model.state_dict()
+
+    def build():
+        return AutoModel.from_pretrained("m")
+    """
+    body = """
+from models import make
+model = make(sys.argv)
+if len(sys.argv) > 2:
+    fully_shard(model)
+bare = model.module if wrapped(model) else model
+if dist.get_rank() == 0:
+    whole(bare)
+"""
+    assert "FSDP801" not in analyse(main(body, before)).codes
+    assert (
+        "FSDP801"
+        in analyse(main(body.replace("whole(bare)", "whole(model)").replace("bare =", "# bare ="), before)).codes
+    )
+
+
+EVALUATED = """
+@torch.inference_mode()
+def evaluate(model, batches):
+    for batch in batches:
+        model(batch)
+
+
+{model}
+optimizer = torch.optim.AdamW(model.parameters())
+batches = torch.load("batches.pt")
+{first}
+for epoch in range(3):
+    {begin}
+    for batch in batches:
+        model(batch).sum().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    {end}
+"""
+
+
+@pytest.mark.parametrize("place, codes", [("first", ["FSDP406"]), ("begin", ["FSDP406"]), ("end", [])])
+def test_the_first_forward_makes_the_buffers(place: str, codes: list[str]) -> None:
+    places = {name: "evaluate(model, batches)" if name == place else "pass" for name in ("first", "begin", "end")}
+    text = main(EVALUATED.format(model=SHARDED, **places))
+    assert [code for code in analyse(text).codes if code == "FSDP406"] == codes
+
+
+def test_replicas_that_nobody_trains_stay_equal() -> None:
+    body = """
+mesh = init_device_mesh("cuda", (2, 4), mesh_dim_names=("replicate", "shard"))
+model = AutoModel.from_pretrained("m")
+for layer in model.layers:
+    fully_shard(layer, mesh=mesh["shard"])
+fully_shard(model, mesh=mesh["shard"])
+"""
+    trained = "optimizer = torch.optim.AdamW(model.parameters())\nmodel(1).sum().backward()\noptimizer.step()\n"
+    assert "FSDP308" not in analyse(main(body + "with torch.no_grad():\n    model(1)\n")).codes
+    assert "FSDP308" in analyse(main(body + trained)).codes

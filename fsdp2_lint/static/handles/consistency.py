@@ -14,6 +14,7 @@ from ..torch_model.meshes import dimensions, wanted_names
 from ..trace import Step
 from ..values import NONE, Const, Obj, Value, is_each
 from .dtype_flow import clash
+from .models import StaticModel
 from .options import StaticOptions
 from .program import Handle, Program
 from .resharding import given
@@ -90,6 +91,9 @@ class StaticPolicy(Handle):
         return yes(Place(block.when, words))
 
     def replicas_forgotten(self) -> Answer[Place]:
+        trained = StaticModel(self.program, self.root).trained()
+        if not trained.surely:
+            return trained.denied()  # replicas that nobody trains stay equal
         for _, value in given(self.step, "mesh"):
             name = self._forgotten(value) if isinstance(value, Obj) else ""
             if name and isinstance(value, Obj):

@@ -188,6 +188,7 @@ class Functions(Bounds):
             if self.frames:
                 self.calls.pop()
             self.guard = start
+        self.finished.add(func.node)
         for formula in common:
             self.guard = self.checked_path(self.guard, self.guard.add(formula))
         start = self.guard

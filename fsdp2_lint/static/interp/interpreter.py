@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from astroid import nodes
+
 from ..formulas import Formula
 from ..project import Module, Project
 from ..torch_model.model import TorchModel
@@ -24,6 +26,7 @@ class Interpreter(TorchModel, Classes):
         self.parameters: dict[Any, Value] = {}
         self.refused: set[tuple[Formula, bool]] = set()  # what holds behind checks, or else the program ends
         self.quiet_exits = 0  # how often a process ended as if all were well
+        self.finished: set[nodes.NodeNG] = set()  # functions that ran to their end
         self.texts: dict[Any, int] = {}  # what texts are made from, by number
         self.module_globals: dict[tuple[Module, str], Value] = {}
         self.resolving: set[tuple[Module, str]] = set()

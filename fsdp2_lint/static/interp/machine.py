@@ -218,6 +218,8 @@ class Machine:
         self.store.join(written, lambda key: self.derive(key, born))
         if not results:
             raise Diverges
+        if len(results) == 1 < len(written):  # the others raise
+            self.guard = self.checked_path(start, start.join(results[0][0]))
         return choose(results)
 
     def fork(self: Interpreter) -> tuple[int, Callable[[int], Formula]]:

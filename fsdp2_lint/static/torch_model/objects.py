@@ -11,6 +11,7 @@ from astroid import nodes
 from ..guards import TOP, Guard
 from ..interp.call import Call
 from ..interp.conditions import mentions_rank
+from ..interp.machine import Diverges
 from ..store import Items
 from ..values import (
     NONE,
@@ -65,6 +66,9 @@ class Objects(Escapes):
             return self.get_attr(inner, name, node)
         if name == "module" and self.in_sharded(obj):
             migration.module_read(self, obj, node)
+            asked = self.is_sharded_formula(obj)
+            if not isinstance(asked, bool) and self.guard.decide(asked) is True:
+                raise Diverges  # what was found to be sharded has no such attribute
             return obj
         if (
             obj.parent is None

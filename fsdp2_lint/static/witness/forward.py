@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from ...vocab.events.base import Event
 from ...vocab.events.forward import Called, CalledInInference, OldWeightsMet, PartCalled, RunsOnCondition, WeightUsed
 from ..handles import Program, StaticModel
+from ..handles.beginnings import StaticBeginning
 from ..handles.choices import choices
 from ..handles.forward import Group, PastHooks, StaticWeight, culprit, group_of
 from ..handles.structure import owns_parameters
@@ -73,7 +74,8 @@ def called(program: Program, step: Step) -> Iterator[Event]:
         return
     if step["inference"] is not None and not step["inside"]:
         model = StaticModel(program, owner, step)
-        yield CalledInInference(when=step.when, model=model, entered=step["inference"])
+        beginning = StaticBeginning(program, owner, step)
+        yield CalledInInference(when=step.when, model=model, entered=step["inference"], beginning=beginning)
     group = group_of(program, owner, step)
     if not isinstance(group, Group) or not group.is_made_of(owner):
         return

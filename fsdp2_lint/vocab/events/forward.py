@@ -35,6 +35,13 @@ class Keeper(Protocol):
         """Groups that have outlived an optimizer's step while they were gathered."""
 
 
+class Beginning(Protocol):
+    """A forward in inference mode, among the forwards of its model."""
+
+    def before_training(self) -> Answer[Place]:
+        """Does it come before each forward outside inference mode? yes: the Place of one that follows."""
+
+
 class Choice(Protocol):
     """The decision whether a sharded module runs."""
 
@@ -106,6 +113,7 @@ class RunsOnCondition(Event):  # a sharded module is called under a condition th
 class CalledInInference(Event):  # a sharded model is called under torch.inference_mode; S
     model: Model
     entered: Moment
+    beginning: Beginning
 
     @property
     def subject(self) -> Model:
