@@ -181,7 +181,7 @@ def main():
     {exchange}
     name = holder[0]
     if name is None:
-        raise SystemExit("rank 0 has no checkpoint")
+        raise SystemExit
     dist.barrier()
 
 

@@ -10,7 +10,7 @@ from astroid import nodes
 from ..budget import BUDGET
 from ..formulas import Formula, atoms, both, either, is_fork, negate
 from ..guards import TOP, Guard, two_sides
-from ..values import NONE, Atom, Value, unknown
+from ..values import NONE, Atom, Ext, Value, unknown
 from .fallbacks import only_for_older_torch
 from .machine import BREAK, CONTINUE, FALL, RAISE, RETURN, Diverges, Handled
 from .syntax import jumps_out
@@ -83,7 +83,7 @@ class Statements(Targets):
 
     def exec_Raise(self: Interpreter, node: nodes.Raise) -> int:
         if node.exc is not None:
-            self.eval(node.exc)
+            self.quiet_exits += self.eval(node.exc) == Ext("builtins.SystemExit")  # without a code: all is well
         self.stops += len(self.frames) != self.handling  # what a handler raises itself is one of its ways out
         return RAISE
 
