@@ -867,3 +867,16 @@ fully_shard(model, mesh=mesh["shard"])
     trained = "optimizer = torch.optim.AdamW(model.parameters())\nmodel(1).sum().backward()\noptimizer.step()\n"
     assert "FSDP308" not in analyse(main(body + "with torch.no_grad():\n    model(1)\n")).codes
     assert "FSDP308" in analyse(main(body + trained)).codes
+
+
+def test_a_check_of_the_rank_somewhere_else_says_nothing_here() -> None:
+    body = f"""{SHARDED}
+def for_rank_0():
+    if dist.get_rank() != 0:
+        raise RuntimeError("for rank 0 alone")
+if len(sys.argv) > 2:
+    for_rank_0()
+if dist.get_rank() == 0:
+    dist.barrier()
+"""
+    assert analyse(main(body)).codes == ["FSDP801"]

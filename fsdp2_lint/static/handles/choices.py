@@ -85,8 +85,9 @@ def choices(program: Program, step: Step) -> Iterator[StaticChoice]:
     assert step.subject is not None
     outer = _entered(program, step)
     known = outer.guard.literal_set if outer is not None else TOP.literal_set
-    for formula, truth in step.guard.literals:
-        if (formula, truth) in known or (formula, truth) in program.machine.refused:
+    path = step.guard.literals
+    for position, (formula, truth) in enumerate(path):
+        if (formula, truth) in known or path[: position + 1] in program.machine.refused:
             continue
         for atom in atoms(formula):
             if _is_rank(formula) and outer is not None and atom in step["asked"]:

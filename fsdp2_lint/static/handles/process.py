@@ -141,8 +141,9 @@ class StaticCollection:
 
     def excluded_ranks(self) -> Answer[tuple[Moment | None, str]]:
         unsure = ""
-        for formula, truth in self.step.guard.literals:
-            if (formula, truth) in self.program.machine.refused:
+        path = self.step.guard.literals
+        for position, (formula, truth) in enumerate(path):
+            if path[: position + 1] in self.program.machine.refused:
                 continue  # a rank that turns away here ends the job
             part = reduced(formula if truth else negate(formula), self._without_errors(formula))
             if not mentions_rank(part):

@@ -170,6 +170,7 @@ class Functions(Bounds):
             self.calls.append((self.frame.module, node))
         self.frames.append(frame)
         common: list[Formula] = []
+        left = self.quiet_exits
         try:
             self.given(func, bound)
             for name, value in bound.items():
@@ -190,7 +191,8 @@ class Functions(Bounds):
             self.guard = start
         self.finished.add(func.node)
         for formula in common:
-            self.guard = self.checked_path(self.guard, self.guard.add(formula))
+            goes_on = self.assumed if left != self.quiet_exits else self.checked_path
+            self.guard = goes_on(self.guard, self.guard.add(formula))
         start = self.guard
         if frame.yields:
             made = ListV(self.fresh())

@@ -24,7 +24,7 @@ class Interpreter(TorchModel, Classes):
         self.picks: set[str] = set()  # files in which a part is taken out that may be another one on each rank
         self.memo: dict[Any, tuple[Value, bool, int, int]] = {}
         self.parameters: dict[Any, Value] = {}
-        self.refused: set[tuple[Formula, bool]] = set()  # what holds behind checks, or else the program ends
+        self.refused: set[tuple[tuple[Formula, bool], ...]] = set()  # paths that end in what a check has made sure of
         self.quiet_exits = 0  # how often a process ended as if all were well
         self.finished: set[nodes.NodeNG] = set()  # functions that ran to their end
         self.texts: dict[Any, int] = {}  # what texts are made from, by number

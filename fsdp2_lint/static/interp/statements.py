@@ -101,7 +101,8 @@ class Statements(Targets):
     def checked_path(self: Interpreter, start: Guard, narrowed: Guard | None) -> Guard:
         """Behind a check the program goes on one way only: what it asked is no choice between two."""
         found = self.assumed(start, narrowed)
-        self.refused.update(self.relative(found, start).literals)
+        known = len(start.literals)
+        self.refused.update(found.literals[: known + more + 1] for more in range(len(found.literals) - known))
         return found
 
     def assumed(self: Interpreter, start: Guard, narrowed: Guard | None) -> Guard:
