@@ -880,3 +880,35 @@ if dist.get_rank() == 0:
     dist.barrier()
 """
     assert analyse(main(body)).codes == ["FSDP801"]
+
+
+def test_a_hook_may_reduce_what_no_group_reduces() -> None:
+    body = """
+model = Net()
+for layer in model.layers:
+    fully_shard(layer)
+def average(parameter):
+    dist.all_reduce(parameter.grad)
+for parameter in model.{part}.parameters():
+    parameter.register_post_accumulate_grad_hook(average)
+optimizer = torch.optim.AdamW(model.parameters())
+model(torch.ones(2)).sum().backward()
+optimizer.step()
+"""
+    assert analyse(main(body.format(part="head"))).codes == []
+    assert analyse(main(body.format(part="head").replace("parameter.register", "pass # "))).codes == ["FSDP303"]
+
+
+def test_a_script_has_no_process_group_before_it_makes_one() -> None:
+    asks = """
+if dist.is_initialized():
+    fully_shard(model)
+for parameter in model.parameters():
+    print(parameter.norm().item())
+"""
+    alone = script("model = Net()" + asks, IMPORTS)
+    assert analyse(alone).codes == []
+    assert "FSDP603" in analyse(main("model = Net()" + asks)).codes
+    assert (
+        "FSDP603" in analyse(alone.replace("model = Net()", "from jobs import start; start()\n    model = Net()")).codes
+    )

@@ -183,7 +183,15 @@ class StaticModel(Handle):
 
     def _changed_hands(self) -> str:
         """Why more of it may be sharded, by the time it is trained, than was seen."""
-        return self.program.escaped(self.obj, before=self._trained_at()) or self._parts_unknown() or self._filters()
+        why = self.program.escaped(self.obj, before=self._trained_at()) or self._parts_unknown() or self._filters()
+        return why or self._hooked()
+
+    def _hooked(self) -> str:
+        """Who may reduce gradients that no group reduces."""
+        for step in self.program.trace.of("param_hook"):
+            if step.subject is not None and self.program.relation(self.obj, step.subject) is not Relation.NONE:
+                return f"a hook on its parameters ({step.when.at}) may reduce their gradients"
+        return ""
 
     def _of_a_library(self) -> bool:
         """A transformer of Hugging Face: a stack of blocks between embeddings and a last norm."""

@@ -27,6 +27,7 @@ class Interpreter(TorchModel, Classes):
         self.refused: set[tuple[tuple[Formula, bool], ...]] = set()  # paths that end in what a check has made sure of
         self.quiet_exits = 0  # how often a process ended as if all were well
         self.finished: set[nodes.NodeNG] = set()  # functions that ran to their end
+        self.whole = False  # is it a script, followed from its first line on?
         self.texts: dict[Any, int] = {}  # what texts are made from, by number
         self.module_globals: dict[tuple[Module, str], Value] = {}
         self.resolving: set[tuple[Module, str]] = set()
@@ -42,6 +43,7 @@ class Interpreter(TorchModel, Classes):
         from ..values import Const
         from .machine import Frame
 
+        self.whole = True
         self.frames.append(Frame(self.fresh(), module, None, TOP))
         self.store.put((module, "__name__"), Const("__main__"))
         self.reached[module.tree] = None

@@ -63,7 +63,7 @@ def get_rank(machine: Interpreter, call: Call) -> Value:
     "torch.distributed.is_initialized", "torch.distributed.is_available", "torch.distributed.is_torchelastic_launched"
 )
 def is_initialized(machine: Interpreter, call: Call) -> Value:
-    """Until a process group, a mesh or a sharding was seen, it may or may not exist."""
+    """A script that was seen from its first line has no process group before it makes one; else there may be one."""
     if machine.called_name.endswith(("is_available", "is_torchelastic_launched")):
         return Const(True)
     made = (
@@ -71,7 +71,10 @@ def is_initialized(machine: Interpreter, call: Call) -> Value:
         if not machine.called_name.endswith("launched")
         else None
     )
-    return Const(True) if made is not None else Cond(INITIALISED)
+    if made is not None:
+        return Const(True)
+    alone = machine.whole and not machine.opaque and next(machine.trace.of("managed"), None) is None
+    return Const(False) if alone and not machine.called_name.endswith("launched") else Cond(INITIALISED)
 
 
 CONVERTERS: dict[str, Callable[[Any], Any]] = {"int": int, "str": str, "float": float, "bool": bool, "abs": abs}
