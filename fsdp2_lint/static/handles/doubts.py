@@ -35,6 +35,8 @@ def on_path(program: Program, path: Guard, before: int) -> str:
     meshes = _meshes(sharded)
     for formula, _ in path.literals if sharded else ():
         if all(each.guard.decide(formula) is None for each in sharded):
+            if formula in path.blurred and any(each.guard.blurred for each in sharded):
+                return "a condition on the way here, and one of the sharding, are too large to be compared"
             for atom in atoms(formula):
                 if _tells_shards(atom, path) or any(obj.atom in meshes for obj in _objects(atom)):
                     return "a condition on the way here may tell sharded models from others"
