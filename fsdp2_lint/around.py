@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from fsdp2_lint.discovery import Discovered, look_at, walk_project
@@ -18,7 +18,7 @@ from fsdp2_lint.static.lookup import Lookup, Surroundings, imports_of
 
 if TYPE_CHECKING:
     from fsdp2_lint.static.check import ModelVerdicts
-    from fsdp2_lint.vocab.finding import Finding
+    from fsdp2_lint.vocab.finding import Finding, Site
 
 MANY = 16  # names to look for in each file: with more, the imports are read at once
 
@@ -177,3 +177,12 @@ def concerns(model: ModelVerdicts, files: Collection[str]) -> bool:
     """Is a model of these files, or what is said of it?"""
     places = (model.site, *(label.site for clause in model.clauses for label in clause.evidence))
     return any(site.path in files for site in places)
+
+
+def placed(model: ModelVerdicts, told: Callable[[Site], Site]) -> ModelVerdicts:
+    """The same model with its places as people read them."""
+    clauses = tuple(
+        replace(clause, evidence=tuple(replace(label, site=told(label.site)) for label in clause.evidence))
+        for clause in model.clauses
+    )
+    return replace(model, site=told(model.site), clauses=clauses)

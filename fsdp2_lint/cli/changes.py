@@ -51,7 +51,7 @@ def fix(
 def add_ignore(options: Options, report: Report, reason: str) -> int:
     from fsdp2_lint.add_ignore import with_ignores
 
-    ignored = with_ignores(report.findings, report.sources, report.files, reason)
+    ignored = with_ignores(report.findings, report.sources, report.own, reason)
     _write(ignored.changed, {path: report.sources.data(path) for path in ignored.changed})
     note(f"Silenced {plural(len(ignored.silenced), 'finding')} in {plural(len(ignored.changed), 'file')}.")
     for finding in ignored.left:
