@@ -65,7 +65,7 @@ def unneeded(run: Run, baseline: Baseline | None, doubts: Callable[[], str], eng
     others = _others(run, questioned)
     if others.notes:
         return Unneeded(refused=others.notes[0])
-    if others.within is None or not others.within.programs - _judged(run):
+    if others.within is None or others.within.programs <= _judged(run) and {*others.files} <= {*run.near.files}:
         return seems
     result = engine(others, others.within.programs)
     if why := _cut(result):
