@@ -25,6 +25,7 @@ def fix(
 
     mended = mend(lambda overlay: analyse(options, asked, overlay), unsafe=unsafe)
     say_problems(mended.report)
+    _say_beyond(mended.report)
     fixed = f"Fixed {plural(len(mended.applied), 'finding')} in {plural(len(mended.changed), 'file')}."
     if not write:
         deliver(difference(mended.changed, mended.originals), options.output_file)
@@ -46,6 +47,13 @@ def fix(
             note(fixed)
         tell(options, mended.report, output_format, most)
     return options.exit_code(mended.report, found=bool(mended.report.findings))
+
+
+def _say_beyond(report: Report) -> None:
+    """Of files that stay although their findings could be mended."""
+    wanted = {edit.site.path for each in report.findings if each.fix is not None for edit in each.fix.edits}
+    for path in sorted(wanted.intersection(report.beyond)):
+        note(f"{display_path(path)}: is left as it is: it was reached by a link, and lies out of what was given")
 
 
 def add_ignore(options: Options, report: Report, reason: str) -> int:
