@@ -51,7 +51,7 @@ def around(given: Discovered, source_roots: Sequence[str]) -> Around:
 
 def _survey(given: Discovered) -> tuple[Discovered, bool]:
     """The project by its words alone, and whether another file may import a given one, which takes its name."""
-    names = {_name(path).encode() for path in given.files}
+    names = {module_name(path).encode() for path in given.files}
     imported = len(names) > MANY
 
     def take(path: str, project: Discovered) -> None:
@@ -67,7 +67,7 @@ def _survey(given: Discovered) -> tuple[Discovered, bool]:
     return project, imported and bool(project.candidates)
 
 
-def _name(path: str) -> str:
+def module_name(path: str) -> str:
     """By which imports call a file."""
     folder, name = os.path.split(path)
     return os.path.basename(folder) if name == "__init__.py" else os.path.splitext(name)[0]
@@ -99,7 +99,7 @@ def _speak(files: Iterable[str], given: Discovered, project: Discovered) -> bool
     known = {*given.candidates, *project.candidates}
     if not project.cut:
         return any(path in known for path in files)
-    return any(word in _text(path, given) for path in files for word in given.words)
+    return any(word in text_of(path, given) for path in files for word in given.words)
 
 
 def _lookup(given: Discovered, project: Discovered, source_roots: Sequence[str]) -> Lookup:
@@ -115,10 +115,10 @@ def _known(project: Discovered, given: Discovered) -> frozenset[str] | None:
 
 
 def _imports(lookup: Lookup, given: Discovered, path: str) -> list[str]:
-    return list(imports_of(lookup, path, _text(path, given)))
+    return list(imports_of(lookup, path, text_of(path, given)))
 
 
-def _text(path: str, given: Discovered) -> bytes:
+def text_of(path: str, given: Discovered) -> bytes:
     """Nothing if it cannot be read: the analysis tells of it, should it come here."""
     try:
         return look_at(path, given) or b""

@@ -8,11 +8,12 @@ would be called unneeded. Where that cannot be done, or did not come to its end,
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from fsdp2_lint.around import Around, around, without_tests
+from fsdp2_lint.around import Around, around, module_name, text_of, without_tests
 from fsdp2_lint.discovery import UNNAMED, Discovered, is_root
 from fsdp2_lint.errors import Refusal
 from fsdp2_lint.fingerprints import with_fingerprints
@@ -24,9 +25,11 @@ from fsdp2_lint.vocab.target import Version, in_words
 if TYPE_CHECKING:
     from fsdp2_lint.baseline import Baseline, Entry
     from fsdp2_lint.static.check import Result
+    from fsdp2_lint.static.lookup import Surroundings
     from fsdp2_lint.suppress import Comments
     from fsdp2_lint.vocab.finding import Finding
 
+_BY_TEXT = (b"import_module", b"__import__", b"run_module", b"_target_")
 Engine = Callable[[Around, Collection[str]], "Result"]
 """Judges programs; the second is the files that count as named one by one."""
 
@@ -65,9 +68,11 @@ def unneeded(run: Run, baseline: Baseline | None, doubts: Callable[[], str], eng
     others = _others(run, questioned)
     if others.notes:
         return Unneeded(refused=others.notes[0])
-    if others.within is None or others.within.programs <= _judged(run) and {*others.files} <= {*run.near.files}:
+    if others.within is not None and (why := _imported_by_text(run.found, questioned, others.within.files)):
+        return Unneeded(refused=why)
+    if others.within is None or not (programs := _missing(run, others.files, others.within)):
         return seems
-    result = engine(others, others.within.programs)
+    result = engine(replace(others, within=replace(others.within, programs=programs)), programs)
     if why := _cut(result):
         return Unneeded(refused=why)
     return _seems(run, baseline, [*run.findings, *_told(result, run, Sources(run.found.overlay, run.found.notebooks))])
@@ -97,6 +102,22 @@ def _unnamed(paths: Iterable[str]) -> str:
     if any(os.path.basename(path) == UNNAMED for path in paths):
         return "what came from stdin has no name by which a program could import it"
     return ""
+
+
+def _imported_by_text(found: Discovered, paths: Iterable[str], files: Iterable[str]) -> str:
+    """Does a file that imports modules by texts hold the name of one of these in a text? Nobody follows that."""
+    stems = "|".join(sorted({re.escape(module_name(path)) for path in paths}))
+    named = re.compile(rf"""["'](?:[\w.]*\.)?(?:{stems})["'.:]""".encode())
+    for path in files:
+        data = text_of(path, found)
+        if any(word in data for word in _BY_TEXT) and named.search(data):
+            return f"{display_path(path)} may import what they are in by a text"
+    return ""
+
+
+def _missing(run: Run, files: Iterable[str], within: Surroundings) -> frozenset[str]:
+    """Which programs were not judged: all, where some of what they import was left out."""
+    return within.programs if {*files} - {*run.near.files} - within.programs else within.programs - _judged(run)
 
 
 def _judged(run: Run) -> frozenset[str]:

@@ -130,6 +130,26 @@ def test_no_entry_is_dropped(name: str, cli: Cli, tmp_path: Path, monkeypatch: p
     assert listed(known) == entries
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "from importlib import import_module\nrun = import_module('llm.parallel').run",
+        "run = __import__(\"llm.parallel\", fromlist=['run']).run",
+        "from hydra.utils import instantiate\nrun = instantiate({'_target_': 'llm.parallel.run'})",
+    ],
+)
+def test_what_is_imported_by_a_text_may_need_it(
+    line: str, cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = TRAIN.replace("from llm.parallel import run, shard", f"from llm.other import shard\n{line}")
+    part = Part(text=text, more={"llm/other.py": SHARD.format(comment="")})
+    monkeypatch.chdir(laid_out(part, tmp_path, NEEDED))
+    for arguments in ((), ("llm",), (HELPER,)):
+        ran = cli("check", *arguments, "--fix")
+        assert "FSDP001" not in ran.out and Path(HELPER).read_text() == SHARD.format(comment=NEEDED)
+        assert "train.py may import what they are in by a text" in ran.err or "1 silenced by comments" in ran.err
+
+
 def held(project: Path) -> dict[str, bytes]:
     return {str(path): path.read_bytes() for path in project.rglob("*") if path.is_file()}
 
