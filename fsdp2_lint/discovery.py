@@ -40,13 +40,17 @@ class Discovered:
     exclusion: Exclusion = field(default_factory=Exclusion)
     notebooks: dict[str, Notebook] = field(default_factory=dict)
     left_out: list[str] = field(default_factory=list)  # folders named like those of builds that hold Python files
-    given: list[str] = field(default_factory=list)  # the folders, and the files but for links that lead out
+    given: set[str] = field(default_factory=set)  # the folders, and the files but for links that lead out
     whole: bool = False  # the project's root is among the given paths
     cut: bool = False  # not all was walked
 
     def holds(self, path: str) -> bool:
         """Is it one of the files that were given, or below one of the folders?"""
-        return any(path == each or path.startswith(each.rstrip(os.sep) + os.sep) for each in self.given)
+        while path not in self.given:
+            path, below = os.path.dirname(path), path
+            if path == below:
+                return False
+        return True
 
 
 def discover(
@@ -74,7 +78,7 @@ def discover(
         if force_exclude and _excluded(path, root, exclusion):
             continue
         if not _leads_out(given, path):
-            found.given.append(path)
+            found.given.add(path)
         if os.path.isdir(path):
             found.whole |= path == root
             _walk(path, found, seen, exclusion.inside(path))

@@ -82,9 +82,8 @@ def _seems(run: Run, baseline: Baseline | None, findings: Sequence[Finding]) -> 
     """As far as these findings go."""
     from fsdp2_lint.unused import idle
 
-    files = (
-        without_tests(run.found) if run.near.files else ()
-    )  # where FSDP2 is out of reach nothing is said of comments
+    # Where FSDP2 is out of reach nothing is said of comments.
+    files = without_tests(run.found) if run.near.files else ()
     comments = with_fingerprints(idle(files, run.comments, run.codes), run.base, run.comments.sources)
     entries = baseline.gone(findings, run.codes, run.found) if baseline is not None else []
     return Unneeded(comments, entries)

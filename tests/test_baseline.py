@@ -75,10 +75,10 @@ def test_what_a_run_says_nothing_of(tmp_path: Path) -> None:
         "../other.py"
     ]
     held = Baseline(tmp_path / "ci" / "baseline.json", entries)
-    both, codes = Discovered(files=[str(a), str(b)], given=[str(root)]), {"FSDP601", "FSDP602"}
+    both, codes = Discovered(files=[str(a), str(b)], given={str(root)}), {"FSDP601", "FSDP602"}
     assert held.gone([], codes, both) == [*entries[:4]], "of another folder nothing is said, whether or not it is there"
     assert held.gone([known(a)], {"FSDP601"}, both) == [entries[2], entries[3]], "of this project and this code"
-    assert held.gone([], codes, Discovered(files=[str(a)], given=[str(a)])) == [*entries[:2]]
-    assert held.gone([], codes, Discovered(files=[str(a)], given=[str(root)])) == [*entries[:2], entries[3]], (
+    assert held.gone([], codes, Discovered(files=[str(a)], given={str(a)})) == [*entries[:2]]
+    assert held.gone([], codes, Discovered(files=[str(a)], given={str(root)})) == [*entries[:2], entries[3]], (
         "what is there and was left out stays"
     )
