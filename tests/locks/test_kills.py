@@ -24,7 +24,6 @@ PRIVATE = "from torch.distributed._composable.fsdp import fully_shard  # é\n"
 FILES = {
     "a.py": PRIVATE,
     "b.py": f"import a\n{PRIVATE}",
-    "c.py": "x = 1  # fsdp2-lint: ignore[FSDP601]\n",
     "pyproject.toml": '[tool.fsdp2-lint]\nbaseline = "known.json"\n',
 }
 KILLED, INTO, MOST = 77, 78, 200
