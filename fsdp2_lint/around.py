@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from fsdp2_lint.discovery import Discovered, look_at, walk_project
@@ -18,7 +18,7 @@ from fsdp2_lint.static.lookup import Lookup, Surroundings, imports_of
 
 if TYPE_CHECKING:
     from fsdp2_lint.static.check import ModelVerdicts
-    from fsdp2_lint.vocab.finding import Finding
+    from fsdp2_lint.vocab.finding import Finding, Site
 
 MANY = 16  # names to look for in each file: with more, the imports are read at once
 
@@ -51,7 +51,7 @@ def around(given: Discovered, source_roots: Sequence[str]) -> Around:
 
 def _survey(given: Discovered) -> tuple[Discovered, bool]:
     """The project by its words alone, and whether another file may import a given one, which takes its name."""
-    names = {_name(path).encode() for path in given.files}
+    names = {module_name(path).encode() for path in given.files}
     imported = len(names) > MANY
 
     def take(path: str, project: Discovered) -> None:
@@ -67,7 +67,7 @@ def _survey(given: Discovered) -> tuple[Discovered, bool]:
     return project, imported and bool(project.candidates)
 
 
-def _name(path: str) -> str:
+def module_name(path: str) -> str:
     """By which imports call a file."""
     folder, name = os.path.split(path)
     return os.path.basename(folder) if name == "__init__.py" else os.path.splitext(name)[0]
@@ -99,7 +99,7 @@ def _speak(files: Iterable[str], given: Discovered, project: Discovered) -> bool
     known = {*given.candidates, *project.candidates}
     if not project.cut:
         return any(path in known for path in files)
-    return any(word in _text(path, given) for path in files for word in given.words)
+    return any(word in text_of(path, given) for path in files for word in given.words)
 
 
 def _lookup(given: Discovered, project: Discovered, source_roots: Sequence[str]) -> Lookup:
@@ -115,10 +115,10 @@ def _known(project: Discovered, given: Discovered) -> frozenset[str] | None:
 
 
 def _imports(lookup: Lookup, given: Discovered, path: str) -> list[str]:
-    return list(imports_of(lookup, path, _text(path, given)))
+    return list(imports_of(lookup, path, text_of(path, given)))
 
 
-def _text(path: str, given: Discovered) -> bytes:
+def text_of(path: str, given: Discovered) -> bytes:
     """Nothing if it cannot be read: the analysis tells of it, should it come here."""
     try:
         return look_at(path, given) or b""
@@ -177,3 +177,12 @@ def concerns(model: ModelVerdicts, files: Collection[str]) -> bool:
     """Is a model of these files, or what is said of it?"""
     places = (model.site, *(label.site for clause in model.clauses for label in clause.evidence))
     return any(site.path in files for site in places)
+
+
+def placed(model: ModelVerdicts, told: Callable[[Site], Site]) -> ModelVerdicts:
+    """The same model with its places as people read them."""
+    clauses = tuple(
+        replace(clause, evidence=tuple(replace(label, site=told(label.site)) for label in clause.evidence))
+        for clause in model.clauses
+    )
+    return replace(model, site=told(model.site), clauses=clauses)

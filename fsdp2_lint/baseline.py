@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from fsdp2_lint.errors import BadSetting
 
 if TYPE_CHECKING:
+    from fsdp2_lint.discovery import Discovered
     from fsdp2_lint.vocab.finding import Finding
 
 DEFAULT = "fsdp2-lint-baseline.json"
@@ -36,14 +37,18 @@ class Entry:
 
 @dataclass(frozen=True)
 class Baseline:
+    """``data`` is what the file held; None if it is not there yet."""
+
     file: Path
     entries: tuple[Entry, ...] = ()
+    data: bytes | None = None
 
     @classmethod
     def read(cls, file: Path) -> Baseline:
         """BadSetting if the file is not there or does not hold what :func:`as_text` makes."""
         try:
-            held = json.loads(file.read_text(encoding="utf-8"))
+            data = file.read_bytes()
+            held = json.loads(data.decode("utf-8"))
             if held["version"] != VERSION:
                 raise BadSetting(f"{file}: is of version {held['version']}, and this tool reads {VERSION}")
             entries = tuple(Entry(**{key: str(value) for key, value in each.items()}) for each in held["findings"])
@@ -53,7 +58,7 @@ class Baseline:
             raise BadSetting(f"{file}: the baseline cannot be read: {error.strerror or error}") from None
         except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
             raise BadSetting(f"{file}: is no baseline; without this file, --update-baseline writes one") from None
-        return cls(file, entries)
+        return cls(file, entries, data)
 
     @cached_property
     def _fingerprints(self) -> frozenset[str]:
@@ -62,30 +67,22 @@ class Baseline:
     def knows(self, finding: Finding) -> bool:
         return finding.fingerprint in self._fingerprints
 
-    def gone(self, found: Iterable[Finding], judged: Collection[str], where: str | Collection[str]) -> list[Entry]:
-        """Entries of a folder or of files, of codes that were judged, that fit nothing of what was found there."""
+    def gone(self, found: Iterable[Finding], judged: Collection[str], given: Discovered) -> list[Entry]:
+        """Entries of what was given, of codes that were judged, that fit nothing of what was found.
+
+        Of a file that is there it must have been looked at; one that is not must have lain in a folder that was given.
+        """
         there = {finding.fingerprint for finding in found}
+        files = {*given.files}
         return [
             entry
             for entry in self.entries
             if entry.code in judged and entry.fingerprint not in there
-            if _is_in(self._path(entry), where)
+            if (path := self.path(entry)) in files or not os.path.lexists(path) and given.holds(path)
         ]
 
-    def not_looked_at(self, files: Collection[str], judged: Collection[str]) -> list[Entry]:
-        """Entries that a run over ``files`` says nothing of: of files that are there, or of codes it did not judge."""
-        return [
-            entry
-            for entry in self.entries
-            if os.path.exists(path := self._path(entry)) and (path not in files or entry.code not in judged)
-        ]
-
-    def _path(self, entry: Entry) -> str:
+    def path(self, entry: Entry) -> str:
         return os.path.realpath(self.file.parent / entry.path)
-
-
-def _is_in(path: str, where: str | Collection[str]) -> bool:
-    return path.startswith(where.rstrip(os.sep) + os.sep) if isinstance(where, str) else path in where
 
 
 def as_text(entries: Iterable[Entry]) -> str:

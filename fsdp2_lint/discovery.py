@@ -22,6 +22,7 @@ OF_BUILDS = frozenset({"build", "dist"})  # unless they are packages, which a bu
 PACKAGE = "__init__.py"
 ROOT_MARKERS = (".git", "pyproject.toml")
 ENVIRONMENT = "pyvenv.cfg"
+UNNAMED = "<stdin>"  # what came from there and has no other name
 MOST = 20_000  # names in the folders of what may be no project at all
 
 
@@ -39,8 +40,17 @@ class Discovered:
     exclusion: Exclusion = field(default_factory=Exclusion)
     notebooks: dict[str, Notebook] = field(default_factory=dict)
     left_out: list[str] = field(default_factory=list)  # folders named like those of builds that hold Python files
+    given: set[str] = field(default_factory=set)  # the folders, and the files but for links that lead out
     whole: bool = False  # the project's root is among the given paths
     cut: bool = False  # not all was walked
+
+    def holds(self, path: str) -> bool:
+        """Is it one of the files that were given, or below one of the folders?"""
+        while path not in self.given:
+            path, below = os.path.dirname(path), path
+            if path == below:
+                return False
+        return True
 
 
 def discover(
@@ -67,6 +77,8 @@ def discover(
         path = os.path.realpath(given)
         if force_exclude and _excluded(path, root, exclusion):
             continue
+        if not _leads_out(given, path):
+            found.given.add(path)
         if os.path.isdir(path):
             found.whole |= path == root
             _walk(path, found, seen, exclusion.inside(path))
@@ -74,6 +86,14 @@ def discover(
             seen.add(path)
             _read_explicit(given, path, found)
     return found
+
+
+def _leads_out(given: str, path: str) -> bool:
+    """Is this the name of a file that lies in another project, where nothing was given to be changed?"""
+    if not os.path.islink(given) or os.path.isdir(path):
+        return False
+    root = project_root([os.path.dirname(given) or os.curdir])
+    return not path.startswith(root.rstrip(os.sep) + os.sep)
 
 
 def walk_project(given: Discovered, take: Callable[[str, Discovered], None] | None = None) -> Discovered:

@@ -38,6 +38,12 @@ def with_fingerprints(findings: Iterable[Finding], base: str, sources: Sources) 
     return told
 
 
+def by_place(finding: Finding) -> tuple[str, int, int, int, str, str]:
+    """The order in which findings are told."""
+    site = finding.primary.site
+    return site.path, site.cell, site.row, site.column, finding.code, finding.message
+
+
 def base_of(root: str, settings: Settings) -> str:
     """What paths in fingerprints are relative to: the same whichever part of a project is checked.
 

@@ -20,16 +20,19 @@ MAX_ROUNDS = 10
 
 @dataclass(slots=True)
 class Mended:
-    """``report`` is of the files as ``changed`` has them."""
+    """``report`` is of the files as ``changed`` has them, ``before`` of them as they were: ``originals``."""
 
+    before: Report
     report: Report
     changed: dict[str, bytes] = field(default_factory=dict)
+    originals: dict[str, bytes] = field(default_factory=dict)
     applied: list[Finding] = field(default_factory=list)
 
 
 def mend(check: Callable[[Mapping[str, bytes]], Report], *, unsafe: bool) -> Mended:
     """``check`` judges the project with files as given. Nothing is written; a file that would not parse stays as is."""
-    mended = Mended(check({}))
+    before = check({})
+    mended = Mended(before, before)
     defects: dict[str, str] = {}
     for _ in range(MAX_ROUNDS):
         report = mended.report
@@ -44,7 +47,10 @@ def mend(check: Callable[[Mapping[str, bytes]], Report], *, unsafe: bool) -> Men
             changed = _edited(chosen, report.sources)
         if not chosen:
             break
-        mended.changed.update((path, data) for path, data in changed.items() if data is not None)
+        for path, data in changed.items():
+            if data is not None:
+                mended.originals.setdefault(path, report.sources.data(path))
+                mended.changed[path] = data
         mended.applied.extend(chosen)
         mended.report = check(mended.changed)
     for part, defect in defects.items():

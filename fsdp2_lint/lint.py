@@ -10,21 +10,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fsdp2_lint import syntax
-from fsdp2_lint.around import Around, around, concerns, parted, without_tests
+from fsdp2_lint.around import Around, around, concerns, parted, placed, without_tests
 from fsdp2_lint.discovery import Discovered, common_folder, discover, project_root
 from fsdp2_lint.errors import INTERNAL, BadSetting, CostsOnly, NothingToCheck
-from fsdp2_lint.fingerprints import base_of, with_fingerprints
-from fsdp2_lint.settings import Settings, settings
-from fsdp2_lint.settings.codes import PREFIX
+from fsdp2_lint.fingerprints import base_of, by_place, with_fingerprints
+from fsdp2_lint.settings import Settings, file_of, settings
+from fsdp2_lint.settings.codes import PREFIX, UNUSED
 from fsdp2_lint.settings.patterns import Exclusion
 from fsdp2_lint.source import Sources, display_path
 from fsdp2_lint.vocab.target import NEWEST, Version
 
 if TYPE_CHECKING:
-    from fsdp2_lint.baseline import Baseline
+    from fsdp2_lint.baseline import Baseline, Entry
     from fsdp2_lint.registry import Selection
     from fsdp2_lint.static.check import ModelVerdicts, Result
-    from fsdp2_lint.vocab.finding import Finding, Seen, Site
+    from fsdp2_lint.vocab.finding import Finding, Seen
     from fsdp2_lint.vocab.rule import Rule
 
 
@@ -42,6 +42,7 @@ class Asked:
     target: Version | None = None
     settings: Settings | None = None
     baseline: Baseline | None = None
+    hides: bool = True  # the baseline keeps what it knows from being reported
     force_exclude: bool = False
     dump_trace: bool = False
 
@@ -56,25 +57,31 @@ class Asked:
             select = (*(select or (PREFIX,)), *extend)
         return registry.select(registry.rules(), select, (*ignore, *given.answered), given.severity)
 
+    def judged(self, rules: list[Rule], selection: Selection, given: Settings) -> list[Rule]:
+        """Who asks for unneeded comments alone asks what all clauses of the project say."""
+        if rules or not selection.selects(UNUSED):
+            return rules
+        return replace(self, select=()).selection(given)[0]
+
 
 @dataclass(slots=True)
 class Report:
     """What a run says. ``failures`` are about the run itself, each one line: they make it abnormal.
 
     A comment (``silenced``), the baseline (``known``) or per-file-ignores (``set_aside``) keep findings from being
-    reported. ``gone`` counts the entries of the baseline that fit nothing any more. ``base`` is what the paths in
+    reported. ``gone`` are the entries of the baseline that fit nothing any more. ``base`` is what the paths in
     fingerprints are relative to. ``candidates`` counts the given files that speak of FSDP2; ``linked`` is true where
     what imports them, or what they import, does. ``elsewhere`` counts the findings of the same programs that lie wholly
     in other files, ``all_judged`` says that nothing of the given ones was left out. ``seen`` is what was seen
     of each model and program: what ``verify`` compares. ``left_out`` are folders with Python files that were taken for
-    the output of a build.
+    the output of a build. ``beyond`` are files to which a link led, out of what was given: they stay as they are.
     """
 
     findings: list[Finding] = field(default_factory=list)
     silenced: list[Finding] = field(default_factory=list)
     known: list[Finding] = field(default_factory=list)
     set_aside: list[Finding] = field(default_factory=list)
-    gone: int = 0
+    gone: list[Entry] = field(default_factory=list)
     models: list[ModelVerdicts] = field(default_factory=list)
     seen: list[Seen] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -82,6 +89,7 @@ class Report:
     traces: list[str] = field(default_factory=list)
     files: list[str] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)
+    beyond: list[str] = field(default_factory=list)
     candidates: int = 0
     linked: bool = False
     elsewhere: int = 0
@@ -106,8 +114,13 @@ class Report:
             finding
             for finding in self.findings
             if finding.fix is not None and finding.fix.safe is safe
-            if all(edit.site.path in self.files and not edit.site.cell for edit in finding.fix.edits)
+            if all(edit.site.path in self.own and not edit.site.cell for edit in finding.fix.edits)
         ]
+
+    @property
+    def own(self) -> set[str]:
+        """The files that may be changed."""
+        return {*self.files} - {*self.beyond}
 
 
 def found_files(
@@ -115,12 +128,7 @@ def found_files(
 ) -> tuple[Discovered, Settings]:
     """The files that a run would check, and the settings that hold for them."""
     given = asked.settings if asked.settings is not None else settings(common_folder(paths))
-    for path in given.source_roots:
-        if not os.path.isdir(given.path(path)):
-            raise BadSetting(f"{given.file}: source-roots: there is no folder {path}")
-    for path in given.entry_points:
-        if not os.path.isfile(given.path(file_of(path))):
-            raise BadSetting(f"{given.file}: entry-points: there is no file {file_of(path)}")
+    given.check_paths()
     words: set[str] = set()
     if asked.select or asked.extend_select or asked.ignore or given.select or given.extend_select:
         chosen, _ = asked.selection(given)  # a misspelt code is an error even where there is nothing to find
@@ -134,12 +142,6 @@ def found_files(
         force_exclude=asked.force_exclude,
     )
     return found, given
-
-
-def file_of(entry_point: str) -> str:
-    """Of ``train.py:main`` the file."""
-    file, colon, _ = entry_point.partition(".py:")
-    return f"{file}.py" if colon else file
 
 
 def lint(
@@ -160,9 +162,10 @@ def lint(
     report = Report(files=found.files, candidates=len(found.candidates), settings=given)
     near = Around(found.files if found.candidates else [])  # if what follows breaks
     with CostsOnly("the search for what imports the files", report.broke):
-        near = around(found, [str(given.path(each)) for each in given.source_roots])
+        near = around(found, given.roots)
     report.sources = Sources(found.overlay, found.notebooks)
     report.root, report.base = found.root, base_of(found.root, given)
+    report.beyond = [path for path in found.files if not found.holds(path)]
     report.left_out = [display_path(folder) for folder in found.left_out]
     report.failures += [f"{display_path(path)}: {reason}" for path, reason in found.errors]
     report.notes, report.linked = near.notes, bool(near.files)
@@ -176,10 +179,10 @@ def lint(
     for path, problem in spoilt.items():
         _report_problem(report, path, *problem)
     with CostsOnly("the analysis", report.broke):
-        if near.files:
+        if near.files or asked.baseline is not None:  # of which some may be gone with all FSDP2
             _run_engine(report, found, near, asked, progress, set(spoilt))
     for told in (report.findings, report.silenced, report.known, report.set_aside):
-        told[:] = sorted((finding.with_sites(report.sources.in_cell) for finding in told), key=_place)
+        told[:] = sorted((finding.with_sites(report.sources.in_cell) for finding in told), key=by_place)
     return report
 
 
@@ -199,38 +202,49 @@ def _run_engine(
     from fsdp2_lint.static.pins import pinned_torch
     from fsdp2_lint.suppress import Comments
     from fsdp2_lint.triage import triage
-    from fsdp2_lint.unused import idle
+    from fsdp2_lint.unneeded import Run, doubts, unneeded
 
     given = report.settings
-    stated = asked.target or given.target_torch
     try:
         budget = budget_of(os.environ)
     except ValueError as error:
         raise BadSetting(str(error)) from None
     rules, selection = asked.selection(given)
-    report.target = stated or pinned_torch(Path(found.root)) or NEWEST
-    judged = [rule for rule in rules if "S" in rule.witnesses]
+    own_torch = given.target_torch or pinned_torch(Path(found.root)) or NEWEST
+    stated = asked.target or given.target_torch
+    report.target = stated or own_torch
+    judged = [rule for rule in asked.judged(rules, selection, given) if "S" in rule.witnesses]
     asked_for = set(found.files)
     entries = [str(given.path(each)) for each in given.entry_points]
-    known = {*(near.within.files if near.within is not None else near.files)}
-    result: Result = check(
-        near.files,
-        root=found.root,
-        explicit={*found.explicit, *(without_tests(found) if near.within is not None else ())},
-        overlay=found.overlay or None,
-        rules=registry.for_target(judged, report.target),
-        target=stated,
-        source_roots=[str(given.path(each)) for each in given.source_roots],
-        entry_points=[each for each in entries if os.path.realpath(file_of(each)) in known],
-        dump_trace=asked.dump_trace,
-        budget=budget,
-        progress=progress,
-        within=near.within,
-    )
+
+    def judge(these: Around, named: Collection[str]) -> Result:
+        known = {*(these.within.files if these.within is not None else these.files)}
+        return check(
+            these.files,
+            root=found.root,
+            explicit=named,
+            overlay=found.overlay or None,
+            rules=registry.for_target(judged, report.target),
+            target=stated,
+            source_roots=given.roots,
+            entry_points=[each for each in entries if os.path.realpath(file_of(each)) in known],
+            dump_trace=asked.dump_trace,
+            budget=budget,
+            progress=progress,
+            within=these.within,
+        )
+
+    result = judge(near, {*found.explicit, *(without_tests(found) if near.within is not None else ())})
+    report.sources.take(result.texts)
     comments = Comments(report.sources)
 
     sorted_out = partial(
-        triage, selection=selection, settings=given, baseline=asked.baseline, comments=comments, broke=report.broke
+        triage,
+        selection=selection,
+        settings=given,
+        baseline=asked.baseline if asked.hides else None,
+        comments=comments,
+        broke=report.broke,
     )
 
     def sort_in(findings: Iterable[Finding]) -> None:
@@ -249,7 +263,7 @@ def _run_engine(
     report.elsewhere = len(sorted_out(elsewhere).shown) if near.within is not None else 0
     with CostsOnly("the verdicts of the models", report.broke):
         mine = [model for model in result.models if concerns(model, asked_for)]
-        report.models = [_told_in_cells(model, report.sources) for model in mine]
+        report.models = [placed(model, report.sources.told) for model in mine]
     report.seen = result.seen
     report.traces = list(result.traces)
     for part, defect in result.broken:
@@ -264,26 +278,17 @@ def _run_engine(
             _report_problem(report, problem.path, problem.row, problem.column, problem.message)
         else:
             report.notes.append(f"not followed: {display_path(problem.path)}:{problem.row}: {problem.message}")
-    report.all_judged = not report.notes and not report.failures and not result.problems
-    codes = {rule.code for rule in judged}
-    with CostsOnly("unused comments", report.broke):
-        if report.all_judged:
-            sort_in(with_fingerprints(idle(without_tests(found), comments, codes), report.base, report.sources))
-    if report.all_judged and asked.baseline is not None:
-        report.gone = len(asked.baseline.gone(named, codes, found.root if found.whole else found.files))
-
-
-def _told_in_cells(model: ModelVerdicts, sources: Sources) -> ModelVerdicts:
-    """Columns in characters, rows of notebooks in cells."""
-
-    def told(site: Site) -> Site:
-        return sources.in_cell(sources.in_characters(site))
-
-    clauses = tuple(
-        replace(clause, evidence=tuple(replace(label, site=told(label.site)) for label in clause.evidence))
-        for clause in model.clauses
-    )
-    return replace(model, site=told(model.site), clauses=clauses)
+    incomplete = [*report.failures, *report.notes, *(problem.message for problem in result.problems)]
+    report.all_judged = not incomplete
+    with CostsOnly("what is not needed any more", report.broke):
+        run = Run(
+            found, near, given.roots, frozenset(rule.code for rule in judged), comments, report.base, named, incomplete
+        )
+        rest = unneeded(run, asked.baseline, partial(doubts, found.root, given, (asked.target, own_torch)), judge)
+        sort_in(rest.comments)
+        report.gone = rest.entries
+        if rest.refused:
+            report.notes.append(f"comments and baseline entries that are not needed are not told: {rest.refused}")
 
 
 def _report_problem(report: Report, path: str, row: int, column: int, message: str) -> None:
@@ -292,8 +297,3 @@ def _report_problem(report: Report, path: str, row: int, column: int, message: s
         report.findings += with_fingerprints([found], report.base, report.sources)
     else:
         report.failures.append(f"{display_path(path)}: {message}")
-
-
-def _place(finding: Finding) -> tuple[str, int, int, int, str, str]:
-    site = finding.primary.site
-    return site.path, site.cell, site.row, site.column, finding.code, finding.message

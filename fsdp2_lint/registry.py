@@ -85,6 +85,9 @@ class Selection:
             return chosen > len(PREFIX) or ALL in self.select
         return True
 
+    def selects(self, code: str) -> bool:
+        return _longest(self.select or (PREFIX,), code) > _longest(self.ignore, code)
+
     def severity(self, code: str, severity: Severity) -> Severity:
         """What the project says of a code, or else what the finding has."""
         longest = _longest([prefix for prefix, _ in self.severities], code)

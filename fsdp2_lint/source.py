@@ -27,6 +27,10 @@ class Sources:
         self._notebooks = notebooks or {}
         self._lines: dict[str, list[str]] = {}
 
+    def take(self, texts: Mapping[str, bytes]) -> None:
+        """What others have read: a file that was changed since is still the one that they speak of."""
+        self._data = {**texts, **self._data}
+
     def data(self, path: str) -> bytes:
         if path not in self._data:
             try:
@@ -58,6 +62,10 @@ class Sources:
         column = self._characters(site.path, site.row, site.column)
         end_column = self._characters(site.path, site.end_row, site.end_column)
         return replace(site, column=column, end_column=end_column)
+
+    def told(self, site: Site) -> Site:
+        """A place of a syntax tree as people read it."""
+        return self.in_cell(self.in_characters(site))
 
     def _characters(self, path: str, row: int, column: int) -> int:
         line = self.line(path, row)

@@ -27,7 +27,8 @@ Remove the comment, or those of its codes that are not needed. `fsdp2-lint check
 
 - Comments without codes (`# noqa`), and codes of other tools.
 - Codes that were not judged: because they were not selected, or only a running job can tell.
-- Anything, if a file of the same programs could not be read or the budget ran out: something may have been missed.
+- Anything, if not every program could be judged that the file is a part of: a file could not be read, the budget ran
+  out, nothing says where the project begins. Something may have been missed; a warning says why.
 """
 
 

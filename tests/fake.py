@@ -108,6 +108,7 @@ class Engine:
         self.result = SimpleNamespace(
             findings=[], problems=[], models=[], seen=[], files=0, out_of_budget=[], notes=[], broken=[], traces=[]
         )
+        self.result.texts = {}
         self.calls: list[SimpleNamespace] = []
         self.raises: Callable[[], BaseException] | None = None
 

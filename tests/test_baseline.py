@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fsdp2_lint.baseline import Baseline, Entry, as_text
+from fsdp2_lint.discovery import Discovered
 from fsdp2_lint.errors import BadSetting
 from fsdp2_lint.vocab.finding import Finding
 from tests import fake
@@ -74,6 +75,10 @@ def test_what_a_run_says_nothing_of(tmp_path: Path) -> None:
         "../other.py"
     ]
     held = Baseline(tmp_path / "ci" / "baseline.json", entries)
-    assert held.not_looked_at({str(a), str(b)}, {"FSDP601", "FSDP602"}) == []
-    assert held.not_looked_at({str(a)}, {"FSDP601"}) == [entries[1], entries[2]], "another code, another file"
-    assert held.gone([known(a)], {"FSDP601"}, str(root)) == [entries[2], entries[3]], "of this project and this code"
+    both, codes = Discovered(files=[str(a), str(b)], given={str(root)}), {"FSDP601", "FSDP602"}
+    assert held.gone([], codes, both) == [*entries[:4]], "of another folder nothing is said, whether or not it is there"
+    assert held.gone([known(a)], {"FSDP601"}, both) == [entries[2], entries[3]], "of this project and this code"
+    assert held.gone([], codes, Discovered(files=[str(a)], given={str(a)})) == [*entries[:2]]
+    assert held.gone([], codes, Discovered(files=[str(a)], given={str(root)})) == [*entries[:2], entries[3]], (
+        "what is there and was left out stays"
+    )

@@ -154,3 +154,30 @@ def test_a_check_imports_no_torch(tmp_path: Path) -> None:
     )
     loaded = modules_after(CHECK, str(tmp_path))
     assert "torch" not in loaded and "astroid" in loaded
+
+
+# Who writes files besides ``writing.py``: in a job each rank writes its records as it goes.
+IN_JOBS = ("runtime", "report")
+OF_PATHS = {"write_text", "write_bytes"}
+OF_OS = {f"os.{name}" for name in ("rename", "replace", "renames", "truncate", "unlink", "remove")}
+
+
+def writes(node: ast.AST) -> bool:
+    if not isinstance(node, ast.Call):
+        return False
+    called = ast.unparse(node.func)
+    mode = next((each.value for each in node.keywords if each.arg == "mode"), node.args[1] if node.args[1:] else None)
+    for_writing = isinstance(mode, ast.Constant) and bool(set(str(mode.value)) & set("wxa+"))
+    return called in OF_OS or called.rpartition(".")[2] in OF_PATHS or called == "open" and for_writing
+
+
+@pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*.py")), ids=lambda path: path.relative_to(PACKAGE).as_posix())
+def test_one_module_writes_files(path: Path) -> None:
+    if path.name != "writing.py" and path.relative_to(PACKAGE).parts[0] not in IN_JOBS:
+        found = [node.lineno for node in ast.walk(ast.parse(path.read_bytes())) if writes(node)]  # type: ignore[attr-defined]
+        assert not found, f"lines {found}: write with fsdp2_lint.writing"
+
+
+def test_what_writes_is_recognised() -> None:
+    found = [node for node in ast.walk(ast.parse((PACKAGE / "writing.py").read_bytes())) if writes(node)]
+    assert len(found) == 5

@@ -7,11 +7,11 @@ import io
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from fsdp2_lint.cli.options import Options, analyse, say_problems
+from fsdp2_lint.cli.options import Options, analyse, refused, say_problems
 from fsdp2_lint.cli.streams import ABNORMAL, CLEAN, FOUND, Failure, deliver, note
 from fsdp2_lint.cli.telling import summary, tell
 from fsdp2_lint.output import plural
-from fsdp2_lint.source import Sources, decode, display_path, place
+from fsdp2_lint.source import decode, display_path, place
 
 if TYPE_CHECKING:
     from fsdp2_lint.lint import Asked, Report
@@ -25,41 +25,53 @@ def fix(
 
     mended = mend(lambda overlay: analyse(options, asked, overlay), unsafe=unsafe)
     say_problems(mended.report)
+    _say_beyond(mended.report)
     fixed = f"Fixed {plural(len(mended.applied), 'finding')} in {plural(len(mended.changed), 'file')}."
     if not write:
-        before = Sources(dict([options.stdin]) if options.stdin else None)
-        deliver(difference(mended.changed, before), options.output_file)
+        deliver(difference(mended.changed, mended.originals), options.output_file)
         note(f"Would have fixed{fixed.removeprefix('Fixed')}")
         return ABNORMAL if mended.report.failures else FOUND if mended.changed and not options.exit_zero else CLEAN
     if options.stdin is not None:
         path, data = options.stdin
         deliver(mended.changed.pop(path, data), None)
-        _write(mended.changed)
+        _write(mended.changed, mended.originals)
         note(summary(mended.report))
     else:
-        _write(mended.changed)
+        try:
+            _write(mended.changed, mended.originals)
+        except Failure as failure:
+            failure.show()
+            tell(options, mended.before, output_format, most)
+            return ABNORMAL
         if mended.applied:
             note(fixed)
         tell(options, mended.report, output_format, most)
     return options.exit_code(mended.report, found=bool(mended.report.findings))
 
 
+def _say_beyond(report: Report) -> None:
+    """Of files that stay although their findings could be mended."""
+    wanted = {edit.site.path for each in report.findings if each.fix is not None for edit in each.fix.edits}
+    for path in sorted(wanted.intersection(report.beyond)):
+        note(f"{display_path(path)}: is left as it is: it was reached by a link, and lies out of what was given")
+
+
 def add_ignore(options: Options, report: Report, reason: str) -> int:
     from fsdp2_lint.add_ignore import with_ignores
 
-    ignored = with_ignores(report.findings, report.sources, report.files, reason)
-    _write(ignored.changed)
+    ignored = with_ignores(report.findings, report.sources, report.own, reason)
+    _write(ignored.changed, {path: report.sources.data(path) for path in ignored.changed})
     note(f"Silenced {plural(len(ignored.silenced), 'finding')} in {plural(len(ignored.changed), 'file')}.")
     for finding in ignored.left:
         note(f"{place(finding.primary.site)}: {finding.code} is left: no comment could be written for it")
     return options.exit_code(report, found=bool(ignored.left))
 
 
-def difference(changed: Mapping[str, bytes], before: Sources) -> str:
+def difference(changed: Mapping[str, bytes], before: Mapping[str, bytes]) -> str:
     """A unified diff."""
     lines: list[str] = []
     for path in sorted(changed):
-        old, new = _lines(before.data(path)), _lines(changed[path])
+        old, new = _lines(before[path]), _lines(changed[path])
         name = display_path(path)
         for line in difflib.unified_diff(old, new, name, name):
             lines.append(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n")
@@ -71,11 +83,8 @@ def _lines(data: bytes) -> list[str]:
     return io.StringIO(decode(data), newline="\n").readlines()
 
 
-def _write(changed: Mapping[str, bytes]) -> None:
-    for path, data in changed.items():
-        try:
-            with open(path, "r+b") as file:  # the same file: its mode, owner and links stay
-                file.write(data)
-                file.truncate()
-        except OSError as error:
-            raise Failure(f"{display_path(path)}: cannot be written: {error.strerror or error}") from None
+def _write(changed: Mapping[str, bytes], before: Mapping[str, bytes]) -> None:
+    from fsdp2_lint.writing import Change, write
+
+    with refused():
+        write(Change(path, before[path], data) for path, data in changed.items())

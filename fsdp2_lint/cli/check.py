@@ -88,7 +88,7 @@ def check(
     if add_ignore is not None:
         return changes.add_ignore(options, report, add_ignore)
     if update_baseline:
-        return known.update(options, report, baseline)
+        return known.update(options, asked, report, baseline)
     if confirm is not None:
         from fsdp2_lint.cli.job_output import job_report
         from fsdp2_lint.report.confirm import confirm as compare

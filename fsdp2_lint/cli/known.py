@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import click
+
 from fsdp2_lint import syntax
 from fsdp2_lint.baseline import DEFAULT, Baseline, Entry, as_text
 from fsdp2_lint.cli.options import Options, refused
-from fsdp2_lint.cli.streams import CLEAN, Failure, deliver, note
+from fsdp2_lint.cli.streams import CLEAN, Failure, note
+from fsdp2_lint.discovery import project_root
 from fsdp2_lint.output import plural
 from fsdp2_lint.settings.codes import UNUSED
 from fsdp2_lint.source import display_path
+from fsdp2_lint.writing import Change, write
 
 if TYPE_CHECKING:
     from fsdp2_lint.lint import Asked, Report
@@ -21,35 +26,46 @@ if TYPE_CHECKING:
 def with_baseline(options: Options, given: str | None, *, update: bool) -> Asked:
     """What is asked, with the baseline that was named or set. One that is about to be written hides nothing."""
     file = _file(options, given)
-    if file is None or update:
+    if update and options.stdin is not None:
+        raise click.UsageError("--update-baseline is about files, and stdin is none")
+    if update:
+        file = file or options.settings.path(DEFAULT)
+        _inside(options, file, given)
+    if file is None or update and not file.exists():
         return options.asked
     with refused():
-        return replace(options.asked, baseline=Baseline.read(file))
+        return replace(options.asked, baseline=Baseline.read(file), hides=not update)
 
 
-def update(options: Options, report: Report, given: str | None) -> int:
-    """Write the findings of this run in place of those that it would have found again.
+def _inside(options: Options, file: Path, given: str | None) -> None:
+    """Settings come with the project, which may be anybody's: they do not choose files elsewhere to be written."""
+    if given is not None or options.settings.file is None:
+        return
+    own = (project_root(options.named), os.path.realpath(options.settings.file.parent))
+    if not any(os.path.realpath(file).startswith(folder.rstrip(os.sep) + os.sep) for folder in own):
+        raise Failure(f"{display_path(str(file))}: lies outside of the project; --baseline writes it all the same")
 
-    Entries of files and codes that it did not look at stay, and all of them where it could not judge everything. A file
-    that is not Python hides more than one finding.
+
+def update(options: Options, asked: Asked, report: Report, given: str | None) -> int:
+    """Write the findings of this run in place of those that are gone.
+
+    Entries of what it did not look at stay, and all of them where it could not judge everything; the warnings say why.
+    A file that is not Python hides more than one finding.
     """
     if report.failures or any(finding.code == syntax.CODE for finding in report.findings):
         raise Failure("the baseline is not written, since not everything could be checked")
-    file = _file(options, given) or options.settings.path(DEFAULT)
-    kept: list[Entry] = []
-    if file.exists():
-        with refused():
-            judged, _ = options.asked.selection(options.settings)
-            files = {*report.files} if report.all_judged else ()
-            kept = Baseline.read(file).not_looked_at(files, {rule.code for rule in judged})
+    held = asked.baseline or Baseline(_file(options, given) or options.settings.path(DEFAULT))
+    met = {each.fingerprint for each in (*report.findings, *report.silenced, *report.set_aside)}
+    kept = [each for each in held.entries if each not in report.gone and each.fingerprint not in met]
     written = [finding for finding in report.findings if finding.code != UNUSED]
-    entries = {*kept, *(Entry.of(finding, file.parent) for finding in written)}
-    deliver(as_text(entries), str(file))
-    note(f"{display_path(str(file))}: {plural(len(entries), 'finding')}")
+    entries = {*kept, *(Entry.of(finding, held.file.parent) for finding in written)}
+    with refused():
+        write([Change(os.path.realpath(held.file), held.data, as_text(entries).encode(errors="backslashreplace"))])
+    note(f"{display_path(str(held.file))}: {plural(len(entries), 'finding')}")
     if left := len(report.findings) - len(written):
         note(f"not written: {plural(left, 'finding')} about comments, which --fix removes")
     if options.settings.baseline is None and given is None:
-        note(f'set `baseline = "{DEFAULT}"` in the settings, or pass --baseline {file.name}, to use it')
+        note(f'set `baseline = "{DEFAULT}"` in the settings, or pass --baseline {held.file.name}, to use it')
     return CLEAN
 
 

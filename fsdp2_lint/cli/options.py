@@ -107,8 +107,10 @@ class Options:
     @cached_property
     def stdin(self) -> tuple[str, bytes] | None:
         """The name and the contents of what comes from stdin, which can be read once."""
+        from fsdp2_lint.discovery import UNNAMED
+
         if STDIN in self.paths:
-            return os.path.realpath(self.stdin_filename or "<stdin>"), sys.stdin.buffer.read()
+            return os.path.realpath(self.stdin_filename or UNNAMED), sys.stdin.buffer.read()
         if self.stdin_filename is not None:
             raise click.UsageError("--stdin-filename needs - among the paths")
         return None

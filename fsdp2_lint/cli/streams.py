@@ -35,9 +35,12 @@ def note(message: str) -> None:
 def deliver(result: str | bytes, output_file: str | None) -> None:
     """Write results. A reader who has seen enough (``| head``) is no error."""
     if output_file is not None:
+        from fsdp2_lint.writing import NotWritten, put
+
         try:
-            with open(output_file, "wb") as file:
-                file.write(_encoded(result, "utf-8"))
+            put(output_file, _encoded(result, "utf-8"))
+        except NotWritten as refusal:
+            raise Failure(str(refusal)) from None
         except (OSError, ValueError) as error:
             raise Failure(f"{output_file}: cannot be written: {getattr(error, 'strerror', None) or error}") from error
         return

@@ -65,7 +65,7 @@ def summary(report: Report) -> str:
         if hidden:
             said += f" {len(hidden)} {why}."
     if report.gone:
-        said += f" {report.gone} of the baseline are gone (--update-baseline drops them)."
+        said += f" {len(report.gone)} of the baseline are gone (--update-baseline drops them)."
     if report.left_out:
         said += f" Left out, unless named: {', '.join(report.left_out)}."
     safe, unsafe = (len(report.mendable(safe=safe)) for safe in (True, False))

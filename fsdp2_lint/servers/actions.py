@@ -41,7 +41,7 @@ def _quick(report: Report, finding: Finding, diagnostic: types.Diagnostic, edit:
             is_preferred=finding.fix.safe,
             edit=new,
         )
-    silent = with_ignores([finding], report.sources, report.files).changed
+    silent = with_ignores([finding], report.sources, report.own).changed
     if new := edit(silent):
         yield types.CodeAction(
             f"{finding.code}: silence with a comment",

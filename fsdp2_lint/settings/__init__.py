@@ -42,6 +42,26 @@ class Settings:
         """A path of the settings, absolute."""
         return (self.file.parent if self.file is not None else Path.cwd()) / given
 
+    @property
+    def roots(self) -> list[str]:
+        """The folders for absolute imports."""
+        return [str(self.path(each)) for each in self.source_roots]
+
+    def check_paths(self) -> None:
+        """BadSetting if a folder or a file that is named is not there."""
+        for path in self.source_roots:
+            if not os.path.isdir(self.path(path)):
+                raise BadSetting(f"{self.file}: source-roots: there is no folder {path}")
+        for path in self.entry_points:
+            if not os.path.isfile(self.path(file_of(path))):
+                raise BadSetting(f"{self.file}: entry-points: there is no file {file_of(path)}")
+
+
+def file_of(entry_point: str) -> str:
+    """Of ``train.py:main`` the file."""
+    file, colon, _ = entry_point.partition(".py:")
+    return f"{file}.py" if colon else file
+
 
 def settings(start: str) -> Settings:
     """Those of the nearest folder, from ``start`` upward, that has any. What is wrong with them is a BadSetting."""

@@ -64,6 +64,10 @@ class Exclusion:
             inner._scopes[top] = _own(top)
         return inner
 
+    def of_git(self) -> Exclusion:
+        """The same without what the settings leave out."""
+        return Exclusion(self._folder, gitignore=self._gitignore)
+
     def skips(self, path: str) -> bool:
         """Is a file, or a folder with a separator at its end, left out?"""
         return bool(self._exclude is not None and self._exclude.says(path)) or self._gitignored(path)

@@ -65,6 +65,7 @@ class Result:
     notes: list[str] = field(default_factory=list)
     broken: list[tuple[str, str]] = field(default_factory=list)
     traces: list[str] = field(default_factory=list)
+    texts: Mapping[str, bytes] = field(default_factory=dict)  # what was read: findings are places in these
 
 
 def check(
@@ -124,6 +125,7 @@ def check(
         threading.stack_size(size)
     if failure:
         raise failure[0]
+    result.texts = project.texts
     return result
 
 

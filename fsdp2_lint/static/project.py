@@ -173,6 +173,11 @@ class Project(Lookup):
             self._bytes[path] = read(path)
         return self._bytes[path]
 
+    @property
+    def texts(self) -> dict[str, bytes]:
+        """What was read and is not forgotten."""
+        return self._bytes
+
     def mentions(self, text: str) -> int:
         """How often is this written in the files that are checked?"""
         return sum(self.data(path).count(text.encode()) for path in self.files if path not in self.unreadable)

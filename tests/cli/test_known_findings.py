@@ -65,6 +65,8 @@ def test_of_what_was_not_looked_at_the_entries_stay(cli: Cli, project: Path) -> 
         assert listed(project) == before
     (project / "root_only.py").unlink()
     cli("check", "--update-baseline", "sharded_twice.py")
+    assert listed(project) == before, "nobody asked what became of a file that is not named"
+    cli("check", "--update-baseline")
     assert listed(project) == [("../sharded_twice.py", "FSDP305")]
 
 
