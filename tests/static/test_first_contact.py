@@ -692,9 +692,10 @@ def test_one_order_that_is_wrong_is_one_finding() -> None:
     assert len(found.also) == 1
 
 
-def test_a_function_that_is_nothing_but_its_docstring() -> None:
+@pytest.mark.parametrize("body", ['"""Nothing by default."""', "...", "return [at for at in range(9)]"])
+def test_a_function_that_is_nothing_but_its_docstring(body: str) -> None:
     """It is called, with nothing of a model in its hands."""
-    empty = 'class Hooks:\n    def begin(self, step):\n        """Nothing by default."""\n'
+    empty = f"class Hooks:\n    def begin(self, step):\n        {body}\n"
     assert analyse(main(f"{SHARDED}Hooks().begin(3)\ntorch.save(model.state_dict(), 'model.pt')", empty)).codes == [
         "FSDP701"
     ]
@@ -912,3 +913,8 @@ for parameter in model.parameters():
     assert (
         "FSDP603" in analyse(alone.replace("model = Net()", "from jobs import start; start()\n    model = Net()")).codes
     )
+
+
+def test_a_lambda_that_is_not_worth_to_run() -> None:
+    text = f"total = (lambda rows: [row for row in rows])([1, 2])\n{SHARDED}torch.save(model.state_dict(), 'model.pt')"
+    assert analyse(main(text)).codes == ["FSDP701"]

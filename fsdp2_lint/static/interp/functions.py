@@ -205,7 +205,7 @@ class Functions(Bounds):
 
     def as_annotated(self: Interpreter, func: Func, result: Value) -> Value:
         """What a function returns, of the class that it says where nothing else does."""
-        if func.node.returns is not None:
+        if isinstance(func.node, nodes.FunctionDef) and func.node.returns is not None:
             self.declare(result, func.module, func.node.returns)
         return result
 
