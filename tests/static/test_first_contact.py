@@ -918,3 +918,24 @@ for parameter in model.parameters():
 def test_a_lambda_that_is_not_worth_to_run() -> None:
     text = f"total = (lambda rows: [row for row in rows])([1, 2])\n{SHARDED}torch.save(model.state_dict(), 'model.pt')"
     assert analyse(main(text)).codes == ["FSDP701"]
+
+
+@pytest.mark.parametrize("made", [
+    "dict(model.named_modules())",
+    "{name: part for name, part in model.named_modules()}",
+    "dict(list(model.named_modules()))",
+])  # fmt: skip
+def test_names_choose_the_order(made: str) -> None:
+    before = f"""
+    def shard(model, names):
+        parts = {made}
+        for name in names:
+            fully_shard(parts[name])
+        fully_shard(model)
+    """
+    assert "FSDP302" not in analyse(main("shard(Net(), sys.argv[1].split(','))\n", before)).codes
+
+
+def test_modules_come_in_their_own_order() -> None:
+    body = "model = Net()\nfor name, part in dict(model.named_modules()).items():\n    fully_shard(part)\n"
+    assert "FSDP302" in analyse(main(body)).codes

@@ -12,6 +12,7 @@ from ..guards import TOP, Guard
 from ..store import Entries, Items
 from ..values import (
     BELOW,
+    BELOW_ANYHOW,
     EACH,
     NONE,
     PICK,
@@ -167,7 +168,7 @@ class Containers(Names):
                 return choose(possible)
             if not held.open_why and all(isinstance(name, Const) for name, _, _ in held.entries):
                 return default if default is not None else unknown(f"missing key {key.value!r}", kind="opaque")
-        values = [(path, value) for _, path, value in held.entries]
+        values = [(path, _in_any_order(value)) for _, path, value in held.entries]
         if not values:
             return unknown("an item of a dict", kind="opaque")
         if isinstance(key, Obj) and key.item == EACH and not held.open_why:
@@ -196,7 +197,7 @@ class Containers(Names):
             formula = ("is", key, name.value) if constant and isinstance(name, Const) else ("is", ("alt", number), arm)
             taken = (TOP.add(formula) or TOP).join(path)
             if taken is not None:
-                found.append((taken, value))
+                found.append((taken, _in_any_order(value)))
             rest = rest.add(formula, False) or rest
         if held.open_why or len(held.entries) > BUDGET.few_options:
             found.append((rest, unknown("an item of a dict", kind="opaque")))
@@ -280,3 +281,10 @@ class Containers(Names):
                     why = self.generate_all(rest, body) or why
             self.guard = start
         return why
+
+
+def _in_any_order(value: Value) -> Value:
+    """What names choose comes in the order of the names, not in that in which it was put under them."""
+    if isinstance(value, Obj) and value.item == BELOW and value.parent is not None:
+        return value.parent.child(BELOW_ANYHOW)
+    return value
