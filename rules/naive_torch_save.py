@@ -26,7 +26,13 @@ class NaiveTorchSave(Rule):
             return
         own_file = event.payload.path_per_rank()
         what = " and ".join(shards)
-        if own_file.possibly:
+        if event.by.startswith("safetensors."):
+            yield self.found(
+                event.when,
+                f"{event.by} gets {what}: it cannot read the memory of a DTensor, and raises",
+                "nothing is written here",
+            )
+        elif own_file.possibly:
             yield self.found(
                 event.when,
                 f"{event.by} writes {what}: one file per rank, readable only at this world size",

@@ -939,3 +939,58 @@ def test_names_choose_the_order(made: str) -> None:
 def test_modules_come_in_their_own_order() -> None:
     body = "model = Net()\nfor name, part in dict(model.named_modules()).items():\n    fully_shard(part)\n"
     assert "FSDP302" in analyse(main(body)).codes
+
+
+def rows(count: int, own: str) -> str:
+    """A table with a row per way to train: each of its fields is read apart from the others."""
+    plain = "".join(f"    'plain{at}': {{'how': 'fsdp2', 'small': False}},\n" for at in range(count))
+    return f"WAYS = {{\n{plain}    'own': {{'how': '{own}', 'small': True}},\n}}\n"
+
+
+@pytest.mark.parametrize("count", [2, 7, 12])
+@pytest.mark.parametrize("own, codes", [("ddp", []), ("fsdp2", ["FSDP608"])])
+def test_what_one_row_of_a_table_says_is_said_together(count: int, own: str, codes: list[str]) -> None:
+    body = """
+from bitsandbytes.optim import Adam8bit
+way = WAYS[sys.argv[1]]
+model = Net()
+if way["how"] == "fsdp2":
+    for layer in model.layers:
+        fully_shard(layer)
+    fully_shard(model)
+else:
+    model = DistributedDataParallel(model)
+optimizer = Adam8bit(model.parameters()) if way["small"] else torch.optim.AdamW(model.parameters())
+"""
+    assert analyse(main(body, rows(count, own))).codes == codes
+
+
+@pytest.mark.parametrize("leads, codes", [("if dist.get_rank() == 0:", []), ("if len(sys.argv) > 1:", ["FSDP807"])])
+def test_an_error_where_one_rank_is_alone(leads: str, codes: list[str]) -> None:
+    body = f"""{SHARDED}
+for batch in torch.load("batches.pt"):
+    {leads}
+        try:
+            model(batch)
+        except Exception:
+            continue
+"""
+    assert [code for code in analyse(main(body)).codes if code == "FSDP807"] == codes
+
+
+def test_a_writer_that_cannot_write_shards_says_so() -> None:
+    body = f"from safetensors.torch import save_file\n{SHARDED}save_file(model.state_dict(), 'model.st')"
+    (found,) = analyse(main(body)).result.findings
+    assert found.code == "FSDP701" and found.severity.value == "error" and "raises" in found.message
+
+
+def test_every_rank_takes_its_own_part_of_a_loop() -> None:
+    body = f"""{SHARDED}
+mine = [at for at in range(64) if at % dist.get_world_size() == dist.get_rank()]
+sums = {{}}
+for at in mine:
+    sums["loss"] = sums.get("loss", 0.0) + at
+for name in sums:
+    dist.all_reduce(torch.tensor(sums[name]))
+"""
+    assert "FSDP801" not in analyse(main(body)).codes

@@ -19,6 +19,7 @@ from ..values import NONE, ClassV, Ext, TupleV, Value
 from .loops import enclosing, loops_around
 from .process import StaticCollection
 from .program import Program
+from .rank_paths import by_one_rank
 
 # What a kernel or an allocation raises, and what these are derived from.
 _BROAD = (
@@ -63,6 +64,8 @@ class StaticHandler:
         return Moment(site, self.step.when.chain[: self.caught.depth])
 
     def swallows(self) -> Answer[Place]:
+        if by_one_rank(self.step.guard):
+            return self.program.excluded("one rank comes here alone, so no other waits for it here")
         broad = self._broad()
         if not broad.possibly or not self._in_a_loop():
             return self.program.excluded("the handler is narrow, or in no loop")

@@ -37,7 +37,7 @@ def rank_literal(formula: Formula, truth: bool = True) -> tuple[Formula, bool] |
         found = (rank_literal(part, truth) for part in formula[1])
         return next((each for each in found if each is not None), None)
     if formula[0] == "is" and isinstance(formula[1], Rank) and formula[1].kind in WORDS_OF_RANKS:
-        return formula, truth
+        return (formula, truth) if isinstance(formula[2], int) else None  # another number each time, perhaps
     return None
 
 

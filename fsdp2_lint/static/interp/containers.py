@@ -193,13 +193,15 @@ class Containers(Names):
         constant = not changing  # the same key asked again, or compared, names the same entry
         found: list[tuple[Guard, Value]] = []
         rest = TOP
-        for arm, (name, path, value) in enumerate(held.entries[: BUDGET.few_options]):
+        table = constant and all(isinstance(name, Const) for name, _, _ in held.entries)
+        most = BUDGET.options if table else BUDGET.few_options  # of one row, what it says together is kept together
+        for arm, (name, path, value) in enumerate(held.entries[:most]):
             formula = ("is", key, name.value) if constant and isinstance(name, Const) else ("is", ("alt", number), arm)
             taken = (TOP.add(formula) or TOP).join(path)
             if taken is not None:
                 found.append((taken, _in_any_order(value)))
             rest = rest.add(formula, False) or rest
-        if held.open_why or len(held.entries) > BUDGET.few_options:
+        if held.open_why or len(held.entries) > most:
             found.append((rest, unknown("an item of a dict", kind="opaque")))
         return choose(found)
 
