@@ -22,7 +22,7 @@ class Patterns:
 
     def says(self, path: str) -> bool | None:
         """Does the path itself fit? None if no pattern speaks of it. A folder ends with a separator."""
-        if not path.startswith(self._prefix):
+        if not path.startswith(self._prefix) or path == self._prefix:
             return None
         inner = path[len(self._prefix) :].replace(os.sep, "/")
         return self._lines.say(inner.rstrip("/"), folder=inner.endswith("/"))
