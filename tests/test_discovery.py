@@ -167,7 +167,7 @@ def test_a_file_that_goes_away_while_it_is_listed_is_passed_over(
     def gone(path: str) -> bytes:
         raise FileNotFoundError(2, "No such file or directory", path)
 
-    monkeypatch.setattr("fsdp2_lint.discovery._read", gone)
+    monkeypatch.setattr("fsdp2_lint.discovery.read", gone)
     walked, named = discover([str(tmp_path)]), discover([str(file)])
     assert (walked.files, walked.errors) == ([], []), "nobody asked for it"
     assert named.errors == [(str(file), "cannot be read: No such file or directory")]

@@ -14,6 +14,7 @@ import click
 
 from fsdp2_lint.cli.streams import ABNORMAL, CLEAN, FOUND, Failure, complain, note, use_color
 from fsdp2_lint.errors import DEBUG, INTERNAL, Refusal
+from fsdp2_lint.reading import NOTEBOOK_BYTES
 from fsdp2_lint.vocab.target import Version, parse
 
 if TYPE_CHECKING:
@@ -110,7 +111,7 @@ class Options:
         from fsdp2_lint.discovery import UNNAMED
 
         if STDIN in self.paths:
-            return os.path.realpath(self.stdin_filename or UNNAMED), sys.stdin.buffer.read()
+            return os.path.realpath(self.stdin_filename or UNNAMED), sys.stdin.buffer.read(NOTEBOOK_BYTES + 1)
         if self.stdin_filename is not None:
             raise click.UsageError("--stdin-filename needs - among the paths")
         return None

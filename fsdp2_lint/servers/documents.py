@@ -5,12 +5,12 @@ from __future__ import annotations
 import io
 import os
 import tokenize
-from pathlib import Path
 
 from pygls.uris import from_fs_path, to_fs_path
 from pygls.workspace import TextDocument, Workspace
 
 from fsdp2_lint.discovery import project_root
+from fsdp2_lint.reading import read
 
 
 def path_of(uri: str) -> str | None:
@@ -66,8 +66,8 @@ class Documents:
         if (document := self.opened.get(path)) is not None:
             return as_bytes(document.source)
         try:
-            return Path(path).read_bytes()
-        except OSError:
+            return read(path)
+        except (OSError, ValueError):
             return b""
 
     def uri(self, path: str) -> str:

@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
+from fsdp2_lint.reading import FILE_BYTES, NOTEBOOK_BYTES, NOTEBOOK_CELLS, REPORT_BYTES, SETTINGS_BYTES
+
 VARIABLE = "FSDP2_LINT_STEPS"
 
 
@@ -156,7 +158,17 @@ class Budget:
     choices: int = _limit(8, "conditions", "under which weights are written, weighed together", "it is unknown")
 
     # Files.
-    file_bytes: int = _limit(4_000_000, "bytes", "of one Python file", "the file is named and not checked")
+    file_bytes: int = _limit(FILE_BYTES, "bytes", "of one Python file", "the file is named and not checked")
+    notebook_bytes: int = _limit(
+        NOTEBOOK_BYTES, "bytes", "of one notebook, with its pictures; its code is one Python file", "as above"
+    )
+    notebook_cells: int = _limit(NOTEBOOK_CELLS, "cells", "of one notebook", "as above")
+    settings_bytes: int = _limit(
+        SETTINGS_BYTES, "bytes", "of a file of settings, or of a .gitignore", "an error; a .gitignore is named"
+    )
+    report_bytes: int = _limit(
+        REPORT_BYTES, "bytes", "of a baseline, of earlier findings, or of what a rank reported", "it is not read"
+    )
     pins_bytes: int = _limit(200_000, "bytes", "of a file that may pin torch", "what follows pins nothing")
 
     def steps(self, kind: str, *, near: bool = True) -> int:

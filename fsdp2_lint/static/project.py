@@ -17,6 +17,8 @@ from astroid.rebuilder import TreeRebuilder
 
 from ..errors import DEBUG, INTERNAL, CostsOnly, in_words
 from ..newer import reading
+from ..reading import read as read_file
+from ..reading import reason_of
 from ..vocab.target import Version
 from .budget import BUDGET
 from .lookup import Lookup, Surroundings
@@ -61,13 +63,9 @@ class Module:
 
 def read(path: str) -> bytes:
     try:
-        with open(path, "rb") as file:
-            data = file.read(BUDGET.file_bytes + 1)
-    except OSError as error:
-        raise Unreadable(path, f"cannot be read: {error.strerror or error}") from error
-    if len(data) > BUDGET.file_bytes:
-        raise Unreadable(path, f"is larger than {BUDGET.file_bytes // 1_000_000} MB and was not checked")
-    return data
+        return read_file(path, BUDGET.file_bytes)
+    except (OSError, ValueError) as error:
+        raise Unreadable(path, reason_of(error)) from error
 
 
 def parse(path: str, data: bytes) -> ast.Module:
