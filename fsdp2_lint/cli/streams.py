@@ -9,6 +9,8 @@ from typing import TextIO
 
 import click
 
+from fsdp2_lint.output.terminal import harmless, one_line
+
 CLEAN, FOUND, ABNORMAL = 0, 1, 2
 
 
@@ -22,12 +24,13 @@ class Failure(click.ClickException):
 
 
 def complain(message: str, kind: str = "error") -> None:
-    note(f"{kind}: {message}")
+    note(one_line(f"{kind}: {message}"))
 
 
 def note(message: str) -> None:
+    """Names of files and words of theirs may be in it."""
     try:
-        click.echo(message.encode(errors="backslashreplace").decode(), err=True)
+        click.echo(harmless(message).encode(errors="backslashreplace").decode(), err=True)
     except OSError:
         pass  # nobody reads stderr, and there is no other place to say so
 

@@ -6,12 +6,14 @@ import importlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from fsdp2_lint.output.terminal import defused, defused_json
 from fsdp2_lint.source import Sources
 
 if TYPE_CHECKING:
     from fsdp2_lint.vocab.finding import Finding
 
 FORMATS = ("full", "concise", "json", "json-lines", "agent", "github", "gitlab", "sarif", "junit")
+_JSON = frozenset({"json", "json-lines", "gitlab", "sarif"})
 EMPTY_IS_TEXT = frozenset({"json", "agent", "gitlab", "sarif", "junit"})  # these say something where nothing is found
 
 
@@ -19,7 +21,9 @@ def render(name: str, findings: Sequence[Finding], sources: Sources, *, color: b
     """The findings in the named format: text that ends with a newline, or nothing at all."""
     module = importlib.import_module(f"fsdp2_lint.output.{name.replace('-', '_')}")
     text: str = module.render(findings, sources, color=color)
-    return text
+    if name in _JSON:
+        return defused_json(text)
+    return text if name in ("github", "junit") else defused(text)
 
 
 def plural(number: int, what: str) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from fsdp2_lint.output.catalogue import clause_as_json
-from fsdp2_lint.output.terminal import Paint, clean
+from fsdp2_lint.output.terminal import Paint, clean, defused, defused_json
 from fsdp2_lint.report.codec import label_as_json, site_as_json
 from fsdp2_lint.source import display_text, line_of, place
 from fsdp2_lint.vocab.target import in_digits
@@ -54,7 +54,7 @@ def render_text(
     ]
     if others:
         parts.append((paint("Elsewhere in the program", "bold"), others))
-    return "".join("\n".join([head, *_clauses(clauses, names, paint)]) + "\n\n" for head, clauses in parts)
+    return defused("".join("\n".join([head, *_clauses(clauses, names, paint)]) + "\n\n" for head, clauses in parts))
 
 
 def _clauses(clauses: Sequence[ClauseVerdict | Elsewhere], names: Mapping[str, str], paint: Paint) -> Iterator[str]:
@@ -93,7 +93,7 @@ def render_json(
         ],
         "elsewhere": _as_json(others, names),
     }
-    return json.dumps(told, indent=2) + "\n"
+    return defused_json(json.dumps(told, indent=2) + "\n")
 
 
 def _as_json(clauses: Sequence[ClauseVerdict | Elsewhere], names: Mapping[str, str]) -> list[dict[str, Any]]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from fsdp2_lint.output.terminal import printable
 from fsdp2_lint.output.words import story
 from fsdp2_lint.source import Sources
 from fsdp2_lint.vocab.finding import Finding, Severity, Site
@@ -23,8 +24,12 @@ def render(findings: Sequence[Finding], sources: Sources, *, color: bool = False
 
 def _command(finding: Finding) -> str:
     properties = [("title", f"fsdp2-lint ({finding.code})"), *_place(finding.primary.site)]
-    listed = ",".join(f"{key}={value.translate(_PROPERTY)}" for key, value in properties)
-    return f"::{_COMMANDS[finding.severity]} {listed}::{story(finding).translate(_DATA)}"
+    listed = ",".join(f"{key}={_escaped(value, _PROPERTY)}" for key, value in properties)
+    return f"::{_COMMANDS[finding.severity]} {listed}::{_escaped(story(finding), _DATA)}"
+
+
+def _escaped(text: str, table: dict[int, str]) -> str:
+    return "".join(map(printable, text.translate(table)))
 
 
 def _place(site: Site) -> Iterator[tuple[str, str]]:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
 from ..vocab.facts import Fact, ranges
 from ..vocab.finding import Finding, Fix, Label, Moment, Observed, Seen, Severity, Site
 from ..vocab.target import in_digits, parse
+
+_WORD = re.compile(r"[\w.-]+", re.ASCII)
+_HIGHEST = 2**31
+_MOST_RANKS = 1_000_000
 
 
 def finding_as_json(finding: Finding) -> dict[str, Any]:
@@ -44,10 +49,10 @@ def finding_from_json(values: Mapping[str, Any]) -> Finding:
     """LookupError, TypeError, ValueError or AttributeError if it is none: users name files of all kinds."""
     observed = None
     if "ranks" in values:
-        observed = Observed(_ranks(values["ranks"]), values.get("step"), values.get("fqn") or "")
+        observed = Observed(_ranks(values["ranks"]), _step(values.get("step")), _text(values.get("fqn") or ""))
     return Finding(
-        code=_text(values["code"]),
-        name=_text(values["name"]),
+        code=_word(values["code"]),
+        name=_word(values["name"]),
         severity=Severity(values["severity"]),
         message=_text(values["message"]),
         primary=Label(site_from_json(values), _text(values.get("label", ""))),
@@ -124,9 +129,29 @@ def _text(value: Any) -> str:
     return value
 
 
+def _word(value: Any) -> str:
+    """A code or a name, which is printed as it is."""
+    if not _WORD.fullmatch(_text(value)):
+        raise ValueError(f"{value!r:.40} is no word")
+    return str(value)
+
+
 def _number(value: Any) -> int:
+    """Of rows and the like. Thousands of digits, which JSON may have, cannot even be printed."""
     if not isinstance(value, int):
-        raise TypeError(f"{value!r:.40} is no number")
+        raise TypeError(f"{type(value).__name__} is no number")
+    if not -_HIGHEST < value < _HIGHEST:
+        raise ValueError("a number is too large")
+    return value
+
+
+def _step(value: Any) -> int | None:
+    return None if value is None else _number(value)
+
+
+def _table(value: Any) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise TypeError(f"{value!r:.40} is no table")
     return value
 
 
@@ -146,14 +171,14 @@ def fact_as_json(fact: Fact) -> dict[str, Any]:
 
 def fact_from_json(values: Mapping[str, Any]) -> Fact:
     return Fact(
-        kind=values["kind"],
-        key=values["key"],
+        kind=_text(values["kind"]),
+        key=_text(values["key"]),
         when=Moment(site_from_json(values["at"]), tuple(site_from_json(each) for each in values["stack"])),
         ranks=_ranks(values["ranks"]),
-        values=values["values"],
+        values=_table(values["values"]),
         places={name: site_from_json(each) for name, each in values["places"].items()},
-        traits=values["traits"],
-        step=values["step"],
+        traits=_table(values["traits"]),
+        step=_step(values["step"]),
     )
 
 
@@ -161,5 +186,8 @@ def _ranks(text: str) -> tuple[int, ...]:
     found: list[int] = []
     for part in filter(None, text.split(", ")):
         first, _, last = part.partition("-")
-        found.extend(range(int(first), int(last or first) + 1))
+        more = range(int(first), int(last or first) + 1)
+        if len(found) + len(more) > _MOST_RANKS:
+            raise ValueError("these are more ranks than there are")
+        found.extend(more)
     return tuple(found)
