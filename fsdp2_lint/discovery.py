@@ -44,6 +44,7 @@ class Discovered:
     given: set[str] = field(default_factory=set)  # the folders, and the files but for links that lead out
     whole: bool = False  # the project's root is among the given paths
     cut: bool = False  # not all was walked
+    confined: bool = False
 
     def holds(self, path: str) -> bool:
         """Is it one of the files that were given, or below one of the folders?"""
@@ -62,16 +63,17 @@ def discover(
     words: Iterable[str] = (),
     exclusion: Exclusion | None = None,
     force_exclude: bool = False,
+    confined: bool = False,
 ) -> Discovered:
     """Walk folders, take files as they are named. ``overlay`` holds what files contain in place of what is on disk.
 
     ``words`` make a file a candidate too. What is excluded is not walked into; with ``force_exclude`` it is left out
-    although it was named.
+    although it was named. ``confined``: links that lead out of the project are not followed.
     """
     paths = list(paths)
     root = root if root is not None else project_root(paths)
     exclusion = exclusion or Exclusion()
-    found = Discovered(root=root, overlay=dict(overlay or {}), exclusion=exclusion)
+    found = Discovered(root=root, overlay=dict(overlay or {}), exclusion=exclusion, confined=confined)
     found.words = (*WORDS, *(word.encode() for word in words))
     seen: set[str] = set()
     for given in paths:
@@ -104,7 +106,7 @@ def walk_project(given: Discovered, take: Callable[[str, Discovered], None] | No
     ``take`` is what to do with each of the others. Where nothing says what the project is, such as in somebody's home,
     a folder may hold anything: then the walk ends after so many names.
     """
-    project = Discovered(root=given.root, words=given.words, exclusion=given.exclusion)
+    project = Discovered(root=given.root, words=given.words, exclusion=given.exclusion, confined=given.confined)
     project.overlay = {path: data for path, data in given.overlay.items() if path not in given.notebooks}
     known = set(given.files)
 
@@ -182,7 +184,9 @@ def _walk(
                     if entry.is_file():  # not a folder, a pipe or a dangling link
                         path = os.path.realpath(entry.path) if entry.is_symlink() else entry.path
                         skipped = exclusion.skips(entry.path) or path != entry.path and exclusion.holds(path)
-                        if path not in seen and not skipped:
+                        if found.confined and not path.startswith(found.root.rstrip(os.sep) + os.sep):
+                            found.unread.append((entry.path, "leads out of the project"))
+                        elif path not in seen and not skipped:
                             seen.add(path)
                             (take or _read_walked)(path, found)
                 elif not _left_out(name) and entry.is_dir(follow_symlinks=False):

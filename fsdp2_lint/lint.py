@@ -33,7 +33,8 @@ class Asked:
     """What a run is asked for beyond its paths.
 
     ``select`` replaces the selection of the settings. ``target`` is the torch that the code is to run on; None leaves
-    that to the settings and to what the project pins. ``settings`` None means those of the project.
+    that to the settings and to what the project pins. ``settings`` None means those of the project. ``confined`` leaves
+    out what links inside the project name outside of it.
     """
 
     select: Sequence[str] = ()
@@ -45,6 +46,7 @@ class Asked:
     hides: bool = True  # the baseline keeps what it knows from being reported
     force_exclude: bool = False
     dump_trace: bool = False
+    confined: bool = False
 
     def selection(self, given: Settings) -> tuple[list[Rule], Selection]:
         """The clauses to judge. A code that does not exist raises :class:`UnknownCode`."""
@@ -140,6 +142,7 @@ def found_files(
         words=sorted(words),
         exclusion=Exclusion(str(given.path(".")), given.exclude, gitignore=given.respect_gitignore),
         force_exclude=asked.force_exclude,
+        confined=asked.confined,
     )
     return found, given
 

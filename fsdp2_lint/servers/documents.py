@@ -15,8 +15,11 @@ from fsdp2_lint.reading import read
 
 def path_of(uri: str) -> str | None:
     """None for what is not in a file, such as a buffer without a name or a cell of a notebook."""
-    path = to_fs_path(uri)
-    return os.path.realpath(path) if path else None
+    try:
+        path = to_fs_path(uri)
+        return os.path.realpath(path) if path else None
+    except ValueError:
+        return None
 
 
 def below(path: str, folder: str) -> bool:
