@@ -18,6 +18,7 @@ from fsdp2_lint.settings import Settings, file_of, settings
 from fsdp2_lint.settings.codes import PREFIX, UNUSED
 from fsdp2_lint.settings.patterns import Exclusion
 from fsdp2_lint.source import Sources, display_path
+from fsdp2_lint.unseen import Unseen
 from fsdp2_lint.vocab.target import NEWEST, Version
 
 if TYPE_CHECKING:
@@ -101,6 +102,11 @@ class Report:
     settings: Settings = field(default_factory=Settings)
     target: Version = NEWEST
     sources: Sources = field(default_factory=Sources)
+
+    @property
+    def unseen(self) -> Unseen:
+        """What was said of the run itself."""
+        return Unseen(self.failures, self.notes)
 
     def broke(self, part: str, defect: str) -> None:
         """Something is missing for a defect of the tool."""
@@ -208,10 +214,7 @@ def _run_engine(
     from fsdp2_lint.unneeded import Run, doubts, unneeded
 
     given = report.settings
-    try:
-        budget = budget_of(os.environ)
-    except ValueError as error:
-        raise BadSetting(str(error)) from None
+    budget = budget_of(os.environ)
     rules, selection = asked.selection(given)
     own_torch = given.target_torch or pinned_torch(Path(found.root)) or NEWEST
     stated = asked.target or given.target_torch

@@ -16,8 +16,9 @@ from collections.abc import Sequence
 import click
 
 from fsdp2_lint import __version__
-from fsdp2_lint.cli.streams import ABNORMAL, close_quietly, complain, note
-from fsdp2_lint.errors import DEBUG, INTERNAL, in_words
+from fsdp2_lint.cli.streams import ABNORMAL, close_quietly, complain, note, refused
+from fsdp2_lint.environment import refuse_nonsense
+from fsdp2_lint.errors import DEBUG, INTERNAL, debugging, in_words
 from fsdp2_lint.vocab.target import NEWEST, OLDEST, in_digits
 
 COMMANDS = ("check", "contract", "explain", "mcp", "report", "rules", "run", "server", "verify")
@@ -57,6 +58,8 @@ def _show(error: click.ClickException) -> None:
 def invoke(arguments: Sequence[str]) -> int:
     """Run one command; the exit code. No exception leaves this function."""
     try:
+        with refused():
+            refuse_nonsense(os.environ)
         code = main.main(args=list(arguments), prog_name="fsdp2-lint", standalone_mode=False)
         sys.stdout.flush()
         return int(code or 0)
@@ -67,7 +70,7 @@ def invoke(arguments: Sequence[str]) -> int:
     except BrokenPipeError:
         close_quietly()
     except Exception as error:
-        if os.environ.get(DEBUG):
+        if debugging():
             raise
         complain(f"{INTERNAL}: {in_words(error)} ({DEBUG}=1 shows where; please report it)")
     return ABNORMAL

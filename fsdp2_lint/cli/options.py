@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from fsdp2_lint.cli.streams import ABNORMAL, CLEAN, FOUND, Failure, complain, note, use_color
-from fsdp2_lint.errors import DEBUG, INTERNAL, Refusal
+from fsdp2_lint.cli.streams import ABNORMAL, CLEAN, FOUND, complain, note, use_color
+from fsdp2_lint.cli.streams import refused as refused
+from fsdp2_lint.errors import DEBUG, INTERNAL
 from fsdp2_lint.reading import NOTEBOOK_BYTES
 from fsdp2_lint.vocab.target import Version, parse
 
@@ -147,16 +148,6 @@ class Options:
             force_exclude=self.force_exclude,
             dump_trace=self.dump_trace,
         )
-
-
-class refused:
-    """Turns what cannot be done as asked into a failure of the command."""
-
-    def __enter__(self) -> None: ...
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, Refusal):
-            raise Failure(str(error)) from None
 
 
 def analyse(

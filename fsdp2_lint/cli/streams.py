@@ -9,6 +9,7 @@ from typing import TextIO
 
 import click
 
+from fsdp2_lint.errors import Refusal
 from fsdp2_lint.output.terminal import harmless, one_line
 
 CLEAN, FOUND, ABNORMAL = 0, 1, 2
@@ -21,6 +22,16 @@ class Failure(click.ClickException):
 
     def show(self, file: object = None) -> None:
         complain(self.message)
+
+
+class refused:
+    """Turns what cannot be done as asked into a failure of the command."""
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, Refusal):
+            raise Failure(str(error)) from None
 
 
 def complain(message: str, kind: str = "error") -> None:

@@ -43,7 +43,8 @@ def summary(compared: Comparison) -> str:
         (compared.new, "new"),
     )
     said = [f"{len(findings)} {words}" for findings, words in told if findings]
-    return f"{', '.join(said) or 'There was nothing to fix'}."
+    rest = f" Not all was checked: {compared.report.unseen.counted()} above." if compared.report.unseen else ""
+    return f"{', '.join(said) or 'There was nothing to fix'}.{rest}"
 
 
 def _lines(compared: Comparison, paint: Paint) -> Iterator[str]:
@@ -76,6 +77,8 @@ def _as_json(compared: Comparison) -> dict[str, Any]:
         },
         "remaining": [finding_as_json(each) for each in compared.remaining],
         "new": [finding_as_json(each) for each in compared.new],
+        "errors": [*compared.report.failures],
+        "warnings": [*compared.report.notes],
     }
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from fsdp2_lint.output.terminal import printable
 from fsdp2_lint.output.words import story
 from fsdp2_lint.source import Sources
+from fsdp2_lint.unseen import ALL_SEEN, Unseen
 from fsdp2_lint.vocab.finding import Finding, Severity, Site
 
 _COMMANDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "notice"}
@@ -18,8 +19,9 @@ _DATA = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A"})
 _PROPERTY = _DATA | str.maketrans({":": "%3A", ",": "%2C"})
 
 
-def render(findings: Sequence[Finding], sources: Sources, *, color: bool = False) -> str:
-    return "".join(f"{_command(finding)}\n" for finding in findings)
+def render(findings: Sequence[Finding], sources: Sources, *, color: bool = False, unseen: Unseen = ALL_SEEN) -> str:
+    rest = [f"::{kind} title=fsdp2-lint::{_escaped(line, _DATA)}" for kind, line in unseen]
+    return "".join(f"{line}\n" for line in [*map(_command, findings), *rest])
 
 
 def _command(finding: Finding) -> str:

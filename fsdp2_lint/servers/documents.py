@@ -49,8 +49,12 @@ class Documents:
         self.opened: dict[str, TextDocument] = {}  # those that are Python
         for document in workspace.text_documents.values():
             path = path_of(document.uri)
-            if path is not None and (path.endswith(".py") or document.language_id == "python"):
+            if path is not None and self.serves(path) and (path.endswith(".py") or document.language_id == "python"):
                 self.opened[path] = document
+
+    def serves(self, path: str) -> bool:
+        """Does it lie in a project of the workspace? Without a workspace any file that is opened is a guest."""
+        return not self._whole or any(below(path, root) for root in self._whole)
 
     def project(self, path: str) -> str:
         """The project of a file: that of the workspace if it holds the file, or else the nearest around it."""

@@ -104,11 +104,11 @@ def _told(report: Report) -> str:
     """Findings in the format for agents, and what else has to be known."""
     if not report.files and report.failures:
         raise ToolError(_failures(report))
-    lines = render("agent", report.findings[:MOST], report.sources)
+    lines = render("agent", report.findings[:MOST], report.sources, unseen=report.unseen)
     left = len(report.findings) - MOST
     more = f"{left} more are not shown: check fewer paths, or select codes\n" if left > 0 else ""
-    return f"{lines}{more}{_failures(report)}{looked_at(len(report.files), report.candidates, linked=report.linked)}"
+    return f"{lines}{more}{looked_at(len(report.files), report.candidates, linked=report.linked)}"
 
 
 def _failures(report: Report) -> str:
-    return "".join(f"not checked: {one_line(each)}\n" for each in report.failures)
+    return "".join(f"{'not checked' if kind == 'error' else kind}: {one_line(line)}\n" for kind, line in report.unseen)

@@ -55,7 +55,7 @@ class Server(LanguageServer):
 
     def check(self, uri: str, delay: float = 0.0) -> None:
         """Check the project of a document."""
-        if (path := path_of(uri)) is not None:
+        if (path := path_of(uri)) is not None and self.documents.serves(path):
             self.checks.request(self.documents.project(path), delay)
 
     def check_all(self, delay: float = 0.0) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -88,9 +89,11 @@ def _from(file: Path) -> Settings | None:
     """None if there is no such file, or it says nothing about this tool."""
     try:
         text = read(file, SETTINGS_BYTES).decode("utf-8-sig", "replace")
-    except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+    except IsADirectoryError:
         return None
     except OSError as error:
+        if not os.path.exists(file):  # or only its folder may not be looked into
+            return None
         raise BadSetting(f"{file}: {reason_of(error)}") from None
     if file.name == SHARED_FILE and TABLE not in text:
         return None  # other tools complain about files that only they read

@@ -11,9 +11,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
+from fsdp2_lint.environment import STEPS, steps
 from fsdp2_lint.reading import FILE_BYTES, NOTEBOOK_BYTES, NOTEBOOK_CELLS, REPORT_BYTES, SETTINGS_BYTES
 
-VARIABLE = "FSDP2_LINT_STEPS"
+VARIABLE = STEPS
 
 
 def _limit(value: float, unit: str, why: str, beyond: str) -> Any:
@@ -193,14 +194,9 @@ def markdown() -> str:
 
 
 def stated(environment: Mapping[str, str], given: Budget = Budget()) -> Budget:
-    """``given``, with the steps that the environment states. ValueError, for the user, if they are no number."""
-    text = environment.get(VARIABLE, "")
-    if not text:
-        return given
-    if not text.isascii() or not text.isdigit() or not int(text):
-        raise ValueError(f"{VARIABLE}: {text!r} is no number of steps; a whole number from 1 is expected")
-    steps = int(text)
-    return replace(given, script_steps=steps, part_steps=steps)
+    """``given``, with the steps that the environment states. BadSetting if they are no number."""
+    found = steps(environment)
+    return given if found is None else replace(given, script_steps=found, part_steps=found)
 
 
 BUDGET = Budget()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import os
 import re
 import warnings
 from collections.abc import Callable, Iterable, Sequence
@@ -15,7 +14,7 @@ from astroid import nodes
 from astroid.manager import AstroidManager
 from astroid.rebuilder import TreeRebuilder
 
-from ..errors import DEBUG, INTERNAL, CostsOnly, in_words
+from ..errors import INTERNAL, CostsOnly, debugging, in_words
 from ..newer import reading
 from ..reading import read as read_file
 from ..reading import reason_of
@@ -211,7 +210,7 @@ class Project(Lookup):
 
     def broke(self, path: str, error: Exception) -> Unreadable:
         """A defect costs this file, not the run."""
-        if os.environ.get(DEBUG):
+        if debugging():
             raise error
         return Unreadable(path, f"{INTERNAL}: {in_words(error)}")
 
