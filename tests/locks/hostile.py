@@ -1,4 +1,4 @@
-"""Folders that somebody made to break the tool, each with one program in it whose fault has to be found all the same."""
+"""Folders that somebody made to break the tool, each with a program in it whose fault has to be found all the same."""
 
 from __future__ import annotations
 
@@ -28,6 +28,9 @@ NAMES = [
     os.fsdecode(b"\xff\xfe.py"), "\x9b31m.py", "a" * 240 + ".py", "\u2028.py", "[a-z].py", "'\"&<>.py", "a\\b.py",
 ]  # fmt: skip
 SPEAKS = b"from torch.distributed.fsdp import fully_shard\n"
+
+
+CODECS = [b"idna", b"utf-16", b"rot13", b"undefined", b"\xff"]
 
 
 def _rows(chance: random.Random, text: bytes) -> bytes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import struct
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,8 @@ ODD: list[Any] = [
 ]  # fmt: skip
 
 
-def report_folder(folder: Path, seed: int) -> tuple[Path, bool]:
-    """A folder for ``report``, and whether the finding of its first rank is still in it."""
+def report_folder(folder: Path, seed: int) -> Path:
+    """A folder for ``report``. What the first rank found is in it."""
     chance = random.Random(seed)
     folder.mkdir()
     for rank in range(2):
@@ -28,9 +29,14 @@ def report_folder(folder: Path, seed: int) -> tuple[Path, bool]:
         said.append(("verdict", {"code": "FSDP601", "word": "upheld", "reasons": [], "judged": [], **_model()}))
         said += [(kind, {"id": number, **more}) for number, (kind, more) in enumerate(_SEQUENCE)]
         path = write(folder, rank, *said)
-        (folder / f"rank{rank}.ring").write_bytes(chance.randbytes(24 * 5))
+        (folder / f"rank{rank}.ring").write_bytes(_ring(chance))
     _spoil_second(path, chance)
-    return folder, True
+    return folder
+
+
+def _ring(chance: random.Random) -> bytes:
+    told = [(each, 0, each, 1, 2) for each in range(1, chance.randrange(2, 9))]
+    return b"".join(struct.pack("<QIIII", *each) for each in told) + chance.randbytes(chance.choice([0, 0, 24 * 5, 7]))
 
 
 def _model() -> dict[str, Any]:
@@ -38,11 +44,12 @@ def _model() -> dict[str, Any]:
     return {"model": "Net", "at": at}
 
 
-_SEQUENCE = [
+_AT = {"at": _model()["at"], "stack": [], "by": "x"}
+_SEQUENCE: list[tuple[str, dict[str, Any]]] = [
     ("group", {"name": "g", "ranks": [0, 1]}),
     ("collective", {"kind": "all_reduce", "size": "4", "names": ["a"]}),
-    ("place", {"at": _model()["at"], "stack": [], "by": "x", "aside": False}),
-    ("stall", {"waits": [], "since": 1.0, "group": "g"}),
+    ("place", {**_AT, "aside": False}),
+    ("stall", {**_AT, "waits": True, "since": 1.0, "after": 2.0, "issued": [["g", [0, 1], 3]]}),
     ("step", {"steps": 3}),
     ("missing", {"what": "x", "codes": ["FSDP601"]}),
     ("defect", {"where": "x", "error": "y"}),
@@ -94,6 +101,3 @@ def spoilt_findings(seed: int, before: str) -> str:
     for _ in range(3):
         _spoil(held, chance)
     return json.dumps(held)
-
-
-__all__ = ["report_folder", "spoilt_findings"]
