@@ -51,7 +51,7 @@ def around(given: Discovered, source_roots: Sequence[str]) -> Around:
 
 def _survey(given: Discovered) -> tuple[Discovered, bool]:
     """The project by its words alone, and whether another file may import a given one, which takes its name."""
-    names = {module_name(path).encode() for path in given.files}
+    names = {os.fsencode(module_name(path)) for path in given.files}
     imported = len(names) > MANY
 
     def take(path: str, project: Discovered) -> None:
@@ -147,8 +147,12 @@ def _closure(
     return found
 
 
+def unread(files: Iterable[tuple[str, str]]) -> list[str]:
+    return [f"not looked at: {display_path(path)}: {reason}" for path, reason in files]
+
+
 def _notes(project: Discovered) -> list[str]:
-    notes = [f"not looked at: {display_path(path)}: {reason}" for path, reason in project.errors]
+    notes = unread([*project.errors, *project.unread])
     if project.cut:
         where = display_path(project.root)
         notes.append(

@@ -93,7 +93,9 @@ def test_a_file_that_may_not_be_read_is_not_passed_over(project: Path, monkeypat
     def closed(path: Path, most: int) -> bytes:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr("fsdp2_lint.settings.read", closed)  # whoever runs the tests may be root, who may read everything
+    monkeypatch.setattr(
+        "fsdp2_lint.settings.read", closed
+    )  # whoever runs the tests may be root, who may read everything
     with pytest.raises(BadSetting, match="pyproject.toml: cannot be read: Permission denied"):
         settings(str(project))
     (project / "pyproject.toml").unlink()

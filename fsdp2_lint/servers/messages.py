@@ -50,18 +50,20 @@ def looked_at(body: bytes) -> dict[str, Any]:
     return held
 
 
-def _paths(message: dict[str, Any]) -> Iterator[str]:
+def _paths(message: dict[str, Any]) -> Iterator[Any]:
     left: list[Any] = [message]
     while left:
         each = left.pop()
         if isinstance(each, dict):
             left += each.values()
-            yield from (each[name] for name in _NAMES if isinstance(each.get(name), str))
+            yield from (each[name] for name in _NAMES if each.get(name) is not None)
         elif isinstance(each, list):
             left += each
 
 
-def _names_a_file(uri: str) -> bool:
+def _names_a_file(uri: Any) -> bool:
+    if not isinstance(uri, str):
+        return False
     text = unquote(uri)
     try:
         text.encode()  # half a pair of surrogates is no character
