@@ -45,7 +45,7 @@ def around(given: Discovered, source_roots: Sequence[str]) -> Around:
     if not given.candidates and not imported:
         reached = _closure(given.files, lambda path: _imports(lookup, given, path), _known(project, given))
         if not _speak(reached, given, project):
-            return Around(notes=_notes(project))
+            return Around(notes=_notes(project, given))
     return _programs(given, walk_project(given) if not project.cut else project, source_roots)
 
 
@@ -89,9 +89,9 @@ def _programs(given: Discovered, project: Discovered, source_roots: Sequence[str
     reached = _closure(begin, imported, known)
     scope = [path for path in dict.fromkeys([*lookup.files, *reached]) if path in reached]
     if not _speak(reached, given, project):
-        return Around(notes=_notes(project))
+        return Around(notes=_notes(project, given))
     within = Surroundings(lookup.files, frozenset(begin), _inverted(imports))
-    return Around(scope, within, _notes(project))
+    return Around(scope, within, _notes(project, given))
 
 
 def _speak(files: Iterable[str], given: Discovered, project: Discovered) -> bool:
@@ -151,8 +151,9 @@ def unread(files: Iterable[tuple[str, str]]) -> list[str]:
     return [f"not looked at: {display_path(path)}: {reason}" for path, reason in files]
 
 
-def _notes(project: Discovered) -> list[str]:
-    notes = unread([*project.errors, *project.unread])
+def _notes(project: Discovered, given: Discovered) -> list[str]:
+    said = {os.path.realpath(path) for path, _ in given.errors}
+    notes = unread(each for each in (*project.errors, *project.unread) if each[0] not in said)
     if project.cut:
         where = display_path(project.root)
         notes.append(

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
@@ -187,13 +188,17 @@ def test_a_name_says_nothing_of_its_own(name: str, output_format: str, cli: Cli)
 
 
 @pytest.mark.parametrize("output_format", FORMATS)
-def test_a_folder_that_is_called_like_a_command(output_format: str, cli: Cli) -> None:
-    Path("##[error]x").mkdir()
-    Path("##[error]x/train.py").write_text(PROGRAM)
-    _, out, _ = cli("check", "##[error]x", "--output-format", output_format)
-    assert "FSDP601" in out and ("##[" not in out or output_format == "github")
+@pytest.mark.parametrize("name", ["##[error]x", "::error::x"])
+def test_a_folder_that_is_called_like_a_command(name: str, output_format: str, cli: Cli) -> None:
+    Path(name).mkdir()
+    Path(f"{name}/train.py").write_text(PROGRAM)
+    _, out, _ = cli("check", name, "--output-format", output_format)
+    if output_format != "github":
+        assert "##[" not in out and not any(line.lstrip().startswith("::e") for line in out.splitlines())
     if output_format == "json":
-        assert {Path(each["filename"]).parent.name for each in json.loads(out)} == {"##[error]x"}
+        assert {Path(each["filename"]).parent.name for each in json.loads(out)} == {name}
+    if output_format == "junit":
+        assert {each.get("file") for each in ElementTree.fromstring(out).iter("testcase")} == {f"{name}/train.py"}
 
 
 def test_what_click_says_is_harmless_too(cli: Cli) -> None:

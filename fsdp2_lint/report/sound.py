@@ -13,15 +13,15 @@ Check = Callable[[Any], object]
 def is_sound(record: Mapping[str, Any]) -> bool:
     """Also a record of a kind that this version does not know: nobody asks it anything."""
     try:
-        for read in _WHOLE.get(record["record"], ()):
-            read(record)
+        if (whole := _WHOLE.get(record["record"])) is not None:
+            whole(record)
         for name, read in _PARTS.get(record["record"], {}).items():
             if name.endswith("?"):
                 if (name := name[:-1]) in record:
                     read(record[name])
             else:
                 read(record[name])
-    except (LookupError, TypeError, ValueError, AttributeError):
+    except (LookupError, TypeError, ValueError, AttributeError, OverflowError):
         return False
     return True
 
@@ -62,14 +62,17 @@ def _issued(value: Any) -> None:
     text(name), _each(number)(ranks), number(count)
 
 
-_WHOLE: Mapping[Any, tuple[Check, ...]] = {"finding": (finding_from_json,), "fact": (fact_from_json,)}
+def _of_model(record: Any) -> None:
+    if "model" in record:
+        text(record["model"]), site_from_json(record["at"])
+
+
+_WHOLE: Mapping[Any, Check] = {"finding": finding_from_json, "fact": fact_from_json, "verdict": _of_model}
 _TOLD = {"at": site_from_json, "stack": _each(site_from_json), "by": text}
 _PARTS: Mapping[Any, Mapping[str, Check]] = {
     "start": {"world_size": _ranks, "run": text, "version": number},
     "verdict": {
         "code": text,
-        "model?": text,
-        "at?": site_from_json,
         "word": _word,
         "reasons": _each(text),
         "judged": _each(site_from_json),

@@ -24,8 +24,9 @@ torch.save(model.state_dict(), "\x1b[31m\\n::error::gone")
 CODE, FILE = "FSDP601", "train.py"
 NAMES = [
     "x\n::error file=a::pwn.py", "::error file=a,line=1::pwn.py", " ::warning::x.py", "##[error]x.py", "##vso[x]y.py",
-    "\x1b[31mred.py", "\x1b]0;title\x07.py", "a\rb.py", "\u202egpj.py", "--fix.py", "-o.py", "a b\t.py", "%0A::error.py",
-    os.fsdecode(b"\xff\xfe.py"), "\x9b31m.py", "a" * 240 + ".py", "\u2028.py", "[a-z].py", "'\"&<>.py", "a\\b.py",
+    "\x1b[31mred.py", "\x1b]0;title\x07.py", "a\rb.py", "\u202egpj.py", "--fix.py", "-o.py", "a b\t.py",
+    "%0A::error.py", os.fsdecode(b"\xff\xfe.py"), "\x9b31m.py", "a" * 240 + ".py", "\u2028.py", "[a-z].py",
+    "'\"&<>.py", "a\\b.py",
 ]  # fmt: skip
 SPEAKS = b"from torch.distributed.fsdp import fully_shard\n"
 
