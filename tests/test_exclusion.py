@@ -76,6 +76,10 @@ def test_a_file_that_is_named_is_taken_unless_exclusion_is_forced(tree: Tree) ->
     assert walked(root, "legacy/a.py", "b.py", exclude=["legacy"], force=True) == ["b.py"]
 
 
+def test_all_may_be_excluded(tree: Tree) -> None:
+    assert walked(tree("a.py", "b/a.py"), exclude=["*"]) == []
+
+
 def test_a_folder_that_is_named_is_walked_but_for_what_is_excluded_in_it(tree: Tree) -> None:
     root = tree("legacy/a.py", "legacy/old/b.py", "legacy/c_gen.py")
     assert walked(root, "legacy", exclude=["legacy", "*_gen.py"]) == ["legacy/a.py", "legacy/old/b.py"]
