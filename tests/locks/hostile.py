@@ -85,7 +85,7 @@ class Tree:
         folder = self.folder / self.chance.choice(["", "", "pkg", "a/b/c", "\x1b[1m", "::error::x"])
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / name
-        if path.exists() or path.is_symlink():
+        if os.path.lexists(path):
             return folder / f"n{self.chance.randrange(10**9)}{suffix}"
         return path
 
@@ -120,7 +120,7 @@ def _no_file(tree: Tree) -> None:
     name = chance.choice(
         ["", "requirements.txt", "setup.cfg", "setup.py", ".gitignore", ".python-version", "__init__.py"]
     )
-    path = tree.folder / name if name and not (tree.folder / name).exists() else tree.path(".py", ".ipynb")
+    path = tree.folder / name if name and not os.path.lexists(tree.folder / name) else tree.path(".py", ".ipynb")
     if path.is_symlink():
         return
     kind = chance.randrange(7)
@@ -138,14 +138,12 @@ def _no_file(tree: Tree) -> None:
 
 def _patterns(tree: Tree) -> None:
     """None of them fits the program: each needs a Q."""
-    chance = tree.chance
-    with (
-        (tree.folder / ".gitignore").open("a")
-        if not (tree.folder / ".gitignore").exists()
-        else open(os.devnull, "w") as file
-    ):
-        for _ in range(chance.choice([1, 5, 300])):
-            file.write(f"{_pattern(chance)}Q{chance.choice(['', '/', '/**', '  ', chr(13)])}\n")
+    chance, path = tree.chance, tree.folder / ".gitignore"
+    if not os.path.lexists(path):
+        ends = ["", "/", "/**", "  ", "\r"]
+        path.write_text(
+            "".join(f"{_pattern(chance)}Q{chance.choice(ends)}\n" for _ in range(chance.choice([1, 5, 300])))
+        )
 
 
 def _pattern(chance: random.Random) -> str:
@@ -159,7 +157,7 @@ def _settings(tree: Tree) -> None:
     chance = tree.chance
     name = chance.choice(["pyproject.toml", "fsdp2-lint.toml"])
     path = tree.folder / name
-    if path.exists() or path.is_symlink():
+    if os.path.lexists(path):
         return
     head = "[tool.fsdp2-lint]\n" if name == "pyproject.toml" else ""
     texts = [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import os
 import random
@@ -87,7 +88,7 @@ def _spoil(value: Any, chance: random.Random) -> None:
             del value[key]
             return
         else:
-            value[key] = chance.choice(ODD)
+            value[key] = copy.deepcopy(chance.choice(ODD))
             return
 
 

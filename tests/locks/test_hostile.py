@@ -172,3 +172,10 @@ def test_no_hostile_tree_breaks_anything(
 ) -> None:
     wrong = troubles(range(first, first + PART), tmp_path, capfd, monkeypatch)
     assert not wrong, "\n".join(wrong)
+
+
+def test_trees_are_the_same_each_time(tmp_path: Path) -> None:
+    for seed in range(10):
+        one, other = (hostile.make(tmp_path / name / str(seed), seed) for name in "ab")
+        listed = [sorted(os.path.relpath(path, tree.folder) for path in content(tree.folder)) for tree in (one, other)]
+        assert listed[0] == listed[1]
