@@ -39,7 +39,7 @@ class Around:
 def around(given: Discovered, source_roots: Sequence[str]) -> Around:
     """Of what was given. Notebooks of the project that are met are added to ``given``, as programs."""
     if given.whole:
-        return Around(given.files if given.candidates else [])
+        return Around(given.files if given.candidates else [], notes=unread(given.unread))
     project, imported = _survey(given)
     lookup = _lookup(given, project, source_roots)
     if not given.candidates and not imported:
@@ -153,7 +153,8 @@ def unread(files: Iterable[tuple[str, str]]) -> list[str]:
 
 def _notes(project: Discovered, given: Discovered) -> list[str]:
     said = {os.path.realpath(path) for path, _ in given.errors}
-    notes = unread(each for each in (*project.errors, *project.unread) if each[0] not in said)
+    left = (*given.unread, *project.errors, *project.unread)
+    notes = [*dict.fromkeys(unread(each for each in left if each[0] not in said))]
     if project.cut:
         where = display_path(project.root)
         notes.append(

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fsdp2_lint import syntax
-from fsdp2_lint.around import Around, around, concerns, parted, placed, unread, without_tests
+from fsdp2_lint.around import Around, around, concerns, parted, placed, without_tests
 from fsdp2_lint.discovery import Discovered, common_folder, discover, project_root
-from fsdp2_lint.errors import INTERNAL, BadSetting, CostsOnly, NothingToCheck
+from fsdp2_lint.errors import INTERNAL, CostsOnly, NothingToCheck
 from fsdp2_lint.fingerprints import base_of, by_place, with_fingerprints
 from fsdp2_lint.settings import Settings, file_of, settings
 from fsdp2_lint.settings.codes import PREFIX, UNUSED
@@ -105,7 +105,6 @@ class Report:
 
     @property
     def unseen(self) -> Unseen:
-        """What was said of the run itself."""
         return Unseen(self.failures, self.notes)
 
     def broke(self, part: str, defect: str) -> None:
@@ -177,8 +176,7 @@ def lint(
     report.beyond = [path for path in found.files if not found.holds(path)]
     report.left_out = [display_path(folder) for folder in found.left_out]
     report.failures += [f"{display_path(path)}: {reason}" for path, reason in found.errors]
-    report.notes = list(dict.fromkeys([*unread(found.unread), *near.notes]))
-    report.linked = bool(near.files)
+    report.notes, report.linked = near.notes, bool(near.files)
     report.all_judged = not report.failures and not report.notes
     candidates = set(found.candidates)
     spoilt = {

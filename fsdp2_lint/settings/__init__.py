@@ -64,12 +64,6 @@ def file_of(entry_point: str) -> str:
     return f"{file}.py" if colon else file
 
 
-def file_of(entry_point: str) -> str:
-    """Of ``train.py:main`` the file."""
-    file, colon, _ = entry_point.partition(".py:")
-    return f"{file}.py" if colon else file
-
-
 def settings(start: str) -> Settings:
     """Those of the nearest folder, from ``start`` upward, that has any. What is wrong with them is a BadSetting."""
     for folder in (Path(start), *Path(start).parents):
