@@ -1,12 +1,16 @@
 """``python -m fsdp2_lint`` and the console script."""
 
-from __future__ import annotations
-
-import gc
+# Nothing is imported before the working folder has left Python's path: what is checked there may be called click.py.
+# (A future import is an import, too. Files called fsdp2_lint.py are beyond reach here: Python -P looks for none.)
 import sys
+
+if __name__ == "__main__" and __spec__ and not (sys.flags.isolated or getattr(sys.flags, "safe_path", False)):
+    sys.path[0] = sys.executable.rpartition("/")[0] or sys.path[-1]  # as the console script has it
 
 
 def main() -> int:
+    import gc
+
     from fsdp2_lint.cli import invoke
 
     code = invoke(sys.argv[1:])

@@ -39,19 +39,19 @@ class Around:
 def around(given: Discovered, source_roots: Sequence[str]) -> Around:
     """Of what was given. Notebooks of the project that are met are added to ``given``, as programs."""
     if given.whole:
-        return Around(given.files if given.candidates else [])
+        return Around(given.files if given.candidates else [], notes=unread(given.unread))
     project, imported = _survey(given)
     lookup = _lookup(given, project, source_roots)
     if not given.candidates and not imported:
         reached = _closure(given.files, lambda path: _imports(lookup, given, path), _known(project, given))
         if not _speak(reached, given, project):
-            return Around(notes=_notes(project))
+            return Around(notes=_notes(project, given))
     return _programs(given, walk_project(given) if not project.cut else project, source_roots)
 
 
 def _survey(given: Discovered) -> tuple[Discovered, bool]:
     """The project by its words alone, and whether another file may import a given one, which takes its name."""
-    names = {module_name(path).encode() for path in given.files}
+    names = {os.fsencode(module_name(path)) for path in given.files}
     imported = len(names) > MANY
 
     def take(path: str, project: Discovered) -> None:
@@ -89,9 +89,9 @@ def _programs(given: Discovered, project: Discovered, source_roots: Sequence[str
     reached = _closure(begin, imported, known)
     scope = [path for path in dict.fromkeys([*lookup.files, *reached]) if path in reached]
     if not _speak(reached, given, project):
-        return Around(notes=_notes(project))
+        return Around(notes=_notes(project, given))
     within = Surroundings(lookup.files, frozenset(begin), _inverted(imports))
-    return Around(scope, within, _notes(project))
+    return Around(scope, within, _notes(project, given))
 
 
 def _speak(files: Iterable[str], given: Discovered, project: Discovered) -> bool:
@@ -147,8 +147,14 @@ def _closure(
     return found
 
 
-def _notes(project: Discovered) -> list[str]:
-    notes = [f"not looked at: {display_path(path)}: {reason}" for path, reason in project.errors]
+def unread(files: Iterable[tuple[str, str]]) -> list[str]:
+    return [f"not looked at: {display_path(path)}: {reason}" for path, reason in files]
+
+
+def _notes(project: Discovered, given: Discovered) -> list[str]:
+    said = {os.path.realpath(path) for path, _ in given.errors}
+    left = (*given.unread, *project.errors, *project.unread)
+    notes = [*dict.fromkeys(unread(each for each in left if each[0] not in said))]
     if project.cut:
         where = display_path(project.root)
         notes.append(

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fsdp2_lint.errors import BadSetting
+from fsdp2_lint.reading import REPORT_BYTES, read, reason_of
 
 if TYPE_CHECKING:
     from fsdp2_lint.discovery import Discovered
@@ -47,7 +48,7 @@ class Baseline:
     def read(cls, file: Path) -> Baseline:
         """BadSetting if the file is not there or does not hold what :func:`as_text` makes."""
         try:
-            data = file.read_bytes()
+            data = read(file, REPORT_BYTES)
             held = json.loads(data.decode("utf-8"))
             if held["version"] != VERSION:
                 raise BadSetting(f"{file}: is of version {held['version']}, and this tool reads {VERSION}")
@@ -55,7 +56,7 @@ class Baseline:
         except FileNotFoundError:
             raise BadSetting(f"{file}: there is no such baseline; --update-baseline writes it") from None
         except OSError as error:
-            raise BadSetting(f"{file}: the baseline cannot be read: {error.strerror or error}") from None
+            raise BadSetting(f"{file}: the baseline {reason_of(error)}") from None
         except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
             raise BadSetting(f"{file}: is no baseline; without this file, --update-baseline writes one") from None
         return cls(file, entries, data)

@@ -7,13 +7,13 @@ here; parsing is for the files that have one. Nothing in this module imports the
 from __future__ import annotations
 
 import os
-import stat
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from fsdp2_lint import notebooks
 from fsdp2_lint.errors import INTERNAL, CostsOnly
 from fsdp2_lint.notebooks import SUFFIX, Notebook
+from fsdp2_lint.reading import FILE_BYTES, NOTEBOOK_BYTES, TooLarge, read, read_given, reason_of
 from fsdp2_lint.settings.patterns import Exclusion
 
 WORDS = (b"fully_shard", b"FSDPModule")
@@ -35,6 +35,7 @@ class Discovered:
     explicit: dict[str, bytes] = field(default_factory=dict)
     overlay: dict[str, bytes] = field(default_factory=dict)
     errors: list[tuple[str, str]] = field(default_factory=list)
+    unread: list[tuple[str, str]] = field(default_factory=list)  # what need not have to do with FSDP2
     root: str = ""
     words: tuple[bytes, ...] = WORDS
     exclusion: Exclusion = field(default_factory=Exclusion)
@@ -43,6 +44,7 @@ class Discovered:
     given: set[str] = field(default_factory=set)  # the folders, and the files but for links that lead out
     whole: bool = False  # the project's root is among the given paths
     cut: bool = False  # not all was walked
+    confined: bool = False
 
     def holds(self, path: str) -> bool:
         """Is it one of the files that were given, or below one of the folders?"""
@@ -61,16 +63,17 @@ def discover(
     words: Iterable[str] = (),
     exclusion: Exclusion | None = None,
     force_exclude: bool = False,
+    confined: bool = False,
 ) -> Discovered:
     """Walk folders, take files as they are named. ``overlay`` holds what files contain in place of what is on disk.
 
     ``words`` make a file a candidate too. What is excluded is not walked into; with ``force_exclude`` it is left out
-    although it was named.
+    although it was named. ``confined``: links that lead out of the project are not followed.
     """
     paths = list(paths)
     root = root if root is not None else project_root(paths)
     exclusion = exclusion or Exclusion()
-    found = Discovered(root=root, overlay=dict(overlay or {}), exclusion=exclusion)
+    found = Discovered(root=root, overlay=dict(overlay or {}), exclusion=exclusion, confined=confined)
     found.words = (*WORDS, *(word.encode() for word in words))
     seen: set[str] = set()
     for given in paths:
@@ -85,6 +88,7 @@ def discover(
         elif path not in seen:
             seen.add(path)
             _read_explicit(given, path, found)
+    found.unread += exclusion.unread.items()
     return found
 
 
@@ -102,7 +106,7 @@ def walk_project(given: Discovered, take: Callable[[str, Discovered], None] | No
     ``take`` is what to do with each of the others. Where nothing says what the project is, such as in somebody's home,
     a folder may hold anything: then the walk ends after so many names.
     """
-    project = Discovered(root=given.root, words=given.words, exclusion=given.exclusion)
+    project = Discovered(root=given.root, words=given.words, exclusion=given.exclusion, confined=given.confined)
     project.overlay = {path: data for path, data in given.overlay.items() if path not in given.notebooks}
     known = set(given.files)
 
@@ -164,7 +168,7 @@ def _walk(
             with os.scandir(folder) as listing:
                 entries = sorted(listing, key=lambda entry: entry.name)
         except OSError as error:
-            found.errors.append((folder, f"cannot be read: {_reason(error)}"))
+            found.errors.append((folder, reason_of(error)))
             continue
         if folder != top and any(entry.name == ENVIRONMENT for entry in entries):
             continue
@@ -180,7 +184,9 @@ def _walk(
                     if entry.is_file():  # not a folder, a pipe or a dangling link
                         path = os.path.realpath(entry.path) if entry.is_symlink() else entry.path
                         skipped = exclusion.skips(entry.path) or path != entry.path and exclusion.holds(path)
-                        if path not in seen and not skipped:
+                        if found.confined and not path.startswith(found.root.rstrip(os.sep) + os.sep):
+                            found.unread.append((entry.path, "leads out of the project"))
+                        elif path not in seen and not skipped:
                             seen.add(path)
                             (take or _read_walked)(path, found)
                 elif not _left_out(name) and entry.is_dir(follow_symlinks=False):
@@ -191,20 +197,29 @@ def _walk(
                     elif _holds_python(entry.path):
                         found.left_out.append(entry.path)
             except OSError as error:
-                found.errors.append((entry.path, f"cannot be read: {_reason(error)}"))
+                found.errors.append((entry.path, reason_of(error)))
         folders.extend(reversed(inner))
 
 
 def look_at(path: str, found: Discovered) -> bytes | None:
     """What a file holds; None if it was deleted since it was listed."""
     try:
-        return found.overlay[path] if path in found.overlay else _read(path)
+        return found.overlay[path] if path in found.overlay else read(path, _most(path))
     except FileNotFoundError:
         return None
 
 
+def _most(path: str) -> int:
+    return NOTEBOOK_BYTES if path.endswith(SUFFIX) else FILE_BYTES
+
+
 def _read_walked(path: str, found: Discovered) -> None:
-    data = look_at(path, found)
+    try:
+        data = look_at(path, found)
+    except TooLarge as error:
+        told = found.errors if any(word in error.head for word in found.words) else found.unread
+        told.append((path, reason_of(error)))
+        return
     if data is None:
         return
     program = _program(path, data, found)
@@ -238,17 +253,19 @@ def _program(path: str, data: bytes, found: Discovered, *, named: bool = False) 
 
 def _read_explicit(given: str, path: str, found: Discovered) -> None:
     if path in found.overlay:
-        _take_explicit(found, path, found.overlay[path])
+        if len(found.overlay[path]) > _most(path):
+            found.errors.append((given, reason_of(TooLarge(b"", _most(path)))))
+        else:
+            _take_explicit(found, path, found.overlay[path])
         return
     try:
-        if not stat.S_ISREG(os.stat(given).st_mode):
+        data = read_given(given, _most(path))
+        if not os.path.isfile(path):
             # A pipe such as /dev/fd/63 can be read once only, and only by the name given.
             path = os.path.abspath(given)
-            data = found.overlay[path] = _read(given)
-        else:
-            data = _read(path)
+            found.overlay[path] = data
     except (OSError, ValueError) as error:
-        found.errors.append((given, f"cannot be read: {_reason(error)}"))
+        found.errors.append((given, reason_of(error)))
         return
     _take_explicit(found, path, data)
 
@@ -261,26 +278,6 @@ def _take_explicit(found: Discovered, path: str, data: bytes) -> None:
     found.explicit[path] = program
     if any(word in program for word in found.words):
         found.candidates.append(path)
-
-
-def _read(path: str) -> bytes:
-    """Plain system calls: the file objects of ``open`` cost as much as the search itself."""
-    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0))
-    try:
-        status = os.fstat(descriptor)
-        data = os.read(descriptor, status.st_size + 1)
-        if len(data) <= status.st_size and stat.S_ISREG(status.st_mode):
-            return data
-        parts = [data]  # a pipe, or a file that grows or is too large for one read
-        while parts[-1]:
-            parts.append(os.read(descriptor, 1 << 20))
-        return b"".join(parts)
-    finally:
-        os.close(descriptor)
-
-
-def _reason(error: OSError | ValueError) -> str:
-    return getattr(error, "strerror", None) or str(error)
 
 
 def project_root(paths: Iterable[str]) -> str:

@@ -26,6 +26,11 @@ DEBUG = "FSDP2_LINT_DEBUG"
 INTERNAL = "internal error"
 
 
+def debugging() -> bool:
+    """Are defects to end the run, with their traceback?"""
+    return os.environ.get(DEBUG, "") not in ("", "0")
+
+
 class CostsOnly:
     """A defect costs this part of a run: ``tell`` gets the part and the defect in words, and the run goes on.
 
@@ -38,7 +43,7 @@ class CostsOnly:
     def __enter__(self) -> None: ...
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
-        if not isinstance(error, Exception) or isinstance(error, Refusal) or os.environ.get(DEBUG):
+        if not isinstance(error, Exception) or isinstance(error, Refusal) or debugging():
             return False
         self._tell(self._part, in_words(error))
         return True

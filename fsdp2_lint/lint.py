@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING
 from fsdp2_lint import syntax
 from fsdp2_lint.around import Around, around, concerns, parted, placed, without_tests
 from fsdp2_lint.discovery import Discovered, common_folder, discover, project_root
-from fsdp2_lint.errors import INTERNAL, BadSetting, CostsOnly, NothingToCheck
+from fsdp2_lint.errors import INTERNAL, CostsOnly, NothingToCheck
 from fsdp2_lint.fingerprints import base_of, by_place, with_fingerprints
 from fsdp2_lint.settings import Settings, file_of, settings
 from fsdp2_lint.settings.codes import PREFIX, UNUSED
 from fsdp2_lint.settings.patterns import Exclusion
 from fsdp2_lint.source import Sources, display_path
+from fsdp2_lint.unseen import Unseen
 from fsdp2_lint.vocab.target import NEWEST, Version
 
 if TYPE_CHECKING:
@@ -33,7 +34,8 @@ class Asked:
     """What a run is asked for beyond its paths.
 
     ``select`` replaces the selection of the settings. ``target`` is the torch that the code is to run on; None leaves
-    that to the settings and to what the project pins. ``settings`` None means those of the project.
+    that to the settings and to what the project pins. ``settings`` None means those of the project. ``confined`` leaves
+    out what links inside the project name outside of it.
     """
 
     select: Sequence[str] = ()
@@ -45,6 +47,7 @@ class Asked:
     hides: bool = True  # the baseline keeps what it knows from being reported
     force_exclude: bool = False
     dump_trace: bool = False
+    confined: bool = False
 
     def selection(self, given: Settings) -> tuple[list[Rule], Selection]:
         """The clauses to judge. A code that does not exist raises :class:`UnknownCode`."""
@@ -100,6 +103,10 @@ class Report:
     target: Version = NEWEST
     sources: Sources = field(default_factory=Sources)
 
+    @property
+    def unseen(self) -> Unseen:
+        return Unseen(self.failures, self.notes)
+
     def broke(self, part: str, defect: str) -> None:
         """Something is missing for a defect of the tool."""
         self.failures.append(f"{INTERNAL} in {display_path(part)}: {defect}")
@@ -140,6 +147,7 @@ def found_files(
         words=sorted(words),
         exclusion=Exclusion(str(given.path(".")), given.exclude, gitignore=given.respect_gitignore),
         force_exclude=asked.force_exclude,
+        confined=asked.confined,
     )
     return found, given
 
@@ -205,10 +213,7 @@ def _run_engine(
     from fsdp2_lint.unneeded import Run, doubts, unneeded
 
     given = report.settings
-    try:
-        budget = budget_of(os.environ)
-    except ValueError as error:
-        raise BadSetting(str(error)) from None
+    budget = budget_of(os.environ)
     rules, selection = asked.selection(given)
     own_torch = given.target_torch or pinned_torch(Path(found.root)) or NEWEST
     stated = asked.target or given.target_torch

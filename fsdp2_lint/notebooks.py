@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from fsdp2_lint.errors import Refusal
+from fsdp2_lint.reading import FILE_BYTES, NOTEBOOK_CELLS
 
 if TYPE_CHECKING:
     from fsdp2_lint.vocab.finding import Site
@@ -20,7 +21,7 @@ SUFFIX = ".ipynb"
 # What IPython takes for itself: magics, commands of the shell, help. Of cell magics these run their cell as Python.
 _PLAIN_MAGICS = ("%%time", "%%timeit", "%%capture", "%%prun")
 _MAGIC = re.compile(r"^(\s*)(%%?[A-Za-z]|!|\?|[\w.]+\?\??\s*$)")
-_ASSIGNED = re.compile(r"^(\s*[\w.,\s]+=\s*)[%!].*$")
+_ASSIGNED = re.compile(r"^(\s*[\w.,][\w.,\s]*=\s*)[%!].*$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +63,8 @@ def read(data: bytes) -> Notebook | None:
         raise NoNotebook("is no notebook of format 4: it has no list of cells")
     if _language(held) != "python":
         return None
+    if len(held["cells"]) > NOTEBOOK_CELLS:
+        raise NoNotebook(f"has more than {NOTEBOOK_CELLS:,} cells and was not checked")
     lines: list[str] = []
     first_rows, cells = [], []
     for number, cell in enumerate(held["cells"], start=1):
@@ -69,8 +72,10 @@ def read(data: bytes) -> Notebook | None:
             first_rows.append(len(lines) + 1)
             cells.append(number)
             lines += _program(_text(cell.get("source", "")))
-    source = "".join(f"{line}\n" for line in lines)
-    return Notebook(source.encode("utf-8", "replace"), tuple(first_rows) or (1,), tuple(cells) or (1,))
+    source = "".join(f"{line}\n" for line in lines).encode("utf-8", "replace")
+    if len(source) > FILE_BYTES:
+        raise NoNotebook(f"holds more than {FILE_BYTES // 1_000_000} MB of code and was not checked")
+    return Notebook(source, tuple(first_rows) or (1,), tuple(cells) or (1,))
 
 
 def _language(held: dict[str, Any]) -> str:

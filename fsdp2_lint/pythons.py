@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fsdp2_lint.reading import read
 from fsdp2_lint.source import display_path
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ def _stated(root: Path) -> str:
     """What the project says of its own Python."""
     for name, pattern in _STATED:
         try:
-            match = pattern.search((root / name).read_bytes()[:100_000].decode("utf-8", "replace"))
+            match = pattern.search(read(root / name)[:100_000].decode("utf-8", "replace"))
         except OSError:
             continue
         if match is not None:

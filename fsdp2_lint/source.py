@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from fsdp2_lint.reading import read
+
 if TYPE_CHECKING:
     from fsdp2_lint.notebooks import Notebook
     from fsdp2_lint.vocab.finding import Site
@@ -34,9 +36,8 @@ class Sources:
     def data(self, path: str) -> bytes:
         if path not in self._data:
             try:
-                with open(path, "rb") as file:
-                    self._data[path] = file.read()
-            except OSError:
+                self._data[path] = read(path)
+            except (OSError, ValueError):
                 self._data[path] = b""
         return self._data[path]
 

@@ -164,10 +164,11 @@ def test_a_file_that_goes_away_while_it_is_listed_is_passed_over(
 ) -> None:
     file = write(tmp_path / "a.py")
 
-    def gone(path: str) -> bytes:
+    def gone(path: str, most: int) -> bytes:
         raise FileNotFoundError(2, "No such file or directory", path)
 
-    monkeypatch.setattr("fsdp2_lint.discovery._read", gone)
+    for name in ("read", "read_given"):
+        monkeypatch.setattr(f"fsdp2_lint.discovery.{name}", gone)
     walked, named = discover([str(tmp_path)]), discover([str(file)])
     assert (walked.files, walked.errors) == ([], []), "nobody asked for it"
     assert named.errors == [(str(file), "cannot be read: No such file or directory")]

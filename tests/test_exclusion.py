@@ -76,6 +76,10 @@ def test_a_file_that_is_named_is_taken_unless_exclusion_is_forced(tree: Tree) ->
     assert walked(root, "legacy/a.py", "b.py", exclude=["legacy"], force=True) == ["b.py"]
 
 
+def test_all_may_be_excluded(tree: Tree) -> None:
+    assert walked(tree("a.py", "b/a.py"), exclude=["*"]) == []
+
+
 def test_a_folder_that_is_named_is_walked_but_for_what_is_excluded_in_it(tree: Tree) -> None:
     root = tree("legacy/a.py", "legacy/old/b.py", "legacy/c_gen.py")
     assert walked(root, "legacy", exclude=["legacy", "*_gen.py"]) == ["legacy/a.py", "legacy/old/b.py"]
@@ -165,14 +169,18 @@ def test_no_pattern_breaks_a_run(lines: list[str], path: str) -> None:
     assert Patterns(folder, lines).says(f"{os.sep}projects{os.sep}{path}") is None, "of another folder it says nothing"
 
 
-# Two asterisks beside letters, and brackets that begin with !, are beyond what pathspec knows of git.
 LINES = st.lists(
-    st.from_regex(r"!?/?(\*\*/)?(\*|(\*?([abc?]|\[a-b\])){1,2}\*?)(/|/\*\*|/\*?[abc]?)?", fullmatch=True), max_size=4
+    st.from_regex(
+        r"!?/?(\*\*/)?(\*|(\*{0,3}([abc?]|\[[!^]?([ab]|a-b|\[:lower:]|\\b)\]|\\[ab])){1,3}\*{0,3})"
+        r"(/|/\*\*|/\*?[abc]?)? ?",
+        fullmatch=True,
+    ),
+    max_size=4,
 )
 
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(LINES, LINES)
 def test_git_says_the_same(tmp_path_factory: pytest.TempPathFactory, outer: list[str], inner: list[str]) -> None:
     root = tmp_path_factory.mktemp("repository")
@@ -186,6 +194,18 @@ def test_git_says_the_same(tmp_path_factory: pytest.TempPathFactory, outer: list
     listed = subprocess.run(listing, cwd=root, capture_output=True, text=True, check=True).stdout.split()
     taken = discover([str(root)], root=str(root), exclusion=Exclusion(gitignore=True)).files
     assert sorted(os.path.relpath(path, root) for path in taken) == sorted(listed)
+
+
+# The wrong way these take 2 ** 60 steps and more, so a failure is a test that does not end.
+SLOW = ["*a" * 99 + "b", "**/" * 99 + "b", "*/**/" * 60 + "b", "**/a*" * 60 + "/b", "*?" * 99 + "b", "*[!b]" * 90 + "b"]
+
+
+@pytest.mark.parametrize("pattern", [*SLOW, "*a" * 40_000, "*" * 100_000 + "b", "**/" * 30_000 + "b", "?" * 100_000])
+def test_a_pattern_takes_time_by_its_length(pattern: str) -> None:
+    patterns = Patterns("/project", [pattern])
+    for path in ("a" * 250, "/".join(["a"] * 120), "a/" * 60 + "a" * 60):
+        assert patterns.says(f"/project/{path}") is None
+    assert PerFile(Path("/project"), [(pattern, ("ALL",))]).ignores("FSDP601", f"/project/{'a' * 60}") is False
 
 
 @pytest.mark.parametrize(

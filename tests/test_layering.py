@@ -20,7 +20,6 @@ ALLOWED = {
     "torch": ("runtime", "preflight"),
     "pytest": ("pytest_plugin.py",),
     "tomli": ("settings",),  # what Python 3.11 brings itself
-    "pathspec": ("settings",),
     "lsprotocol": ("servers",),
     "pygls": ("servers",),
     "mcp": ("servers",),

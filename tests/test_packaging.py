@@ -99,7 +99,7 @@ def test_wheel_in_a_fresh_environment(built: Path, tmp_path: Path) -> None:
     run(python, "-m", "pip", "install", "--quiet", wheel, cwd=tmp_path)
     installed = run(python, "-m", "pip", "list", "--format=freeze", cwd=tmp_path)
     packages = {line.partition("==")[0].lower() for line in installed.splitlines() if "==" in line}
-    small = {"astroid", "click", "fsdp2-lint", "pathspec", "tomli", "typing-extensions", "typing_extensions"}
+    small = {"astroid", "click", "fsdp2-lint", "tomli", "typing-extensions", "typing_extensions"}
     assert packages <= small | {"pip", "setuptools"}, "the base installation stays small"
     check_installation(python, tmp_path)
 

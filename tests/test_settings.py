@@ -90,10 +90,12 @@ def test_what_is_wrong_is_one_line_and_exit_code_2(
 
 
 def test_a_file_that_may_not_be_read_is_not_passed_over(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def closed(path: Path, **options: object) -> str:
+    def closed(path: Path, most: int) -> bytes:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(Path, "read_text", closed)  # whoever runs the tests may be root, who may read everything
+    monkeypatch.setattr(
+        "fsdp2_lint.settings.read", closed
+    )  # whoever runs the tests may be root, who may read everything
     with pytest.raises(BadSetting, match="pyproject.toml: cannot be read: Permission denied"):
         settings(str(project))
     (project / "pyproject.toml").unlink()

@@ -8,6 +8,7 @@ stderr, and no traceback to anybody.
 from __future__ import annotations
 
 import importlib
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -15,8 +16,9 @@ from collections.abc import Sequence
 import click
 
 from fsdp2_lint import __version__
-from fsdp2_lint.cli.streams import ABNORMAL, close_quietly, complain
-from fsdp2_lint.errors import DEBUG, INTERNAL, in_words
+from fsdp2_lint.cli.streams import ABNORMAL, close_quietly, complain, note, refused
+from fsdp2_lint.environment import refuse_nonsense
+from fsdp2_lint.errors import DEBUG, INTERNAL, debugging, in_words
 from fsdp2_lint.vocab.target import NEWEST, OLDEST, in_digits
 
 COMMANDS = ("check", "contract", "explain", "mcp", "report", "rules", "run", "server", "verify")
@@ -45,20 +47,30 @@ def main() -> None:
     """Check PyTorch FSDP2 training code against its contract: its source, or a running job."""
 
 
+def _show(error: click.ClickException) -> None:
+    """As click does, and without what names of files may do to a terminal."""
+    text = io.StringIO()
+    error.show(text)
+    if text.getvalue():  # our own failures have said it already
+        note(text.getvalue().rstrip("\n"))
+
+
 def invoke(arguments: Sequence[str]) -> int:
     """Run one command; the exit code. No exception leaves this function."""
     try:
+        with refused():
+            refuse_nonsense(os.environ)
         code = main.main(args=list(arguments), prog_name="fsdp2-lint", standalone_mode=False)
         sys.stdout.flush()
         return int(code or 0)
     except click.ClickException as error:
-        error.show()
+        _show(error)
     except (KeyboardInterrupt, click.Abort):
         complain("interrupted")
     except BrokenPipeError:
         close_quietly()
     except Exception as error:
-        if os.environ.get(DEBUG):
+        if debugging():
             raise
         complain(f"{INTERNAL}: {in_words(error)} ({DEBUG}=1 shows where; please report it)")
     return ABNORMAL

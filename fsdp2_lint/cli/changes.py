@@ -11,6 +11,7 @@ from fsdp2_lint.cli.options import Options, analyse, refused, say_problems
 from fsdp2_lint.cli.streams import ABNORMAL, CLEAN, FOUND, Failure, deliver, note
 from fsdp2_lint.cli.telling import summary, tell
 from fsdp2_lint.output import plural
+from fsdp2_lint.output.terminal import one_line
 from fsdp2_lint.source import decode, display_path, place
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ def difference(changed: Mapping[str, bytes], before: Mapping[str, bytes]) -> str
     lines: list[str] = []
     for path in sorted(changed):
         old, new = _lines(before[path]), _lines(changed[path])
-        name = display_path(path)
+        name = one_line(display_path(path))
         for line in difflib.unified_diff(old, new, name, name):
             lines.append(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n")
     return "".join(lines)

@@ -38,7 +38,7 @@ def contract(output_format: str, confirm: str | None, **given: Any) -> int:
     found = [each for each in (*report.findings, *report.silenced) if each.code not in OWN_CODES]
     others = verdicts.elsewhere(found, report.models)
     if output_format == "json":
-        text = verdicts.render_json(report.models, others, registry.rules(), report.target)
+        text = verdicts.render_json(report.models, others, registry.rules(), report.target, report.unseen)
     else:
         names = {rule.code: rule.name for rule in registry.rules()}
         text = verdicts.render_text(report.models, others, names, color=options.colored)

@@ -14,8 +14,8 @@ def mcp() -> int:
     The tools read only. They check the folder in which the server was started.
     """
     try:
-        from fsdp2_lint.servers.mcp import server
+        from fsdp2_lint.servers.mcp import serve
     except ImportError as error:
         raise Failure(f"`mcp` needs the official SDK: pip install 'fsdp2-lint[mcp]' ({error})") from None
-    server().run("stdio")
+    serve()
     return CLEAN

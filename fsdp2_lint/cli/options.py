@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from fsdp2_lint.cli.streams import ABNORMAL, CLEAN, FOUND, Failure, complain, note, use_color
-from fsdp2_lint.errors import DEBUG, INTERNAL, Refusal
+from fsdp2_lint.cli.streams import ABNORMAL, CLEAN, FOUND, complain, note, use_color
+from fsdp2_lint.cli.streams import refused as refused
+from fsdp2_lint.errors import DEBUG, INTERNAL
+from fsdp2_lint.reading import NOTEBOOK_BYTES
 from fsdp2_lint.vocab.target import Version, parse
 
 if TYPE_CHECKING:
@@ -110,7 +112,7 @@ class Options:
         from fsdp2_lint.discovery import UNNAMED
 
         if STDIN in self.paths:
-            return os.path.realpath(self.stdin_filename or UNNAMED), sys.stdin.buffer.read()
+            return os.path.realpath(self.stdin_filename or UNNAMED), sys.stdin.buffer.read(NOTEBOOK_BYTES + 1)
         if self.stdin_filename is not None:
             raise click.UsageError("--stdin-filename needs - among the paths")
         return None
@@ -146,16 +148,6 @@ class Options:
             force_exclude=self.force_exclude,
             dump_trace=self.dump_trace,
         )
-
-
-class refused:
-    """Turns what cannot be done as asked into a failure of the command."""
-
-    def __enter__(self) -> None: ...
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, Refusal):
-            raise Failure(str(error)) from None
 
 
 def analyse(

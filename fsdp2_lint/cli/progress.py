@@ -6,6 +6,8 @@ import os
 import sys
 import time
 
+from fsdp2_lint.output.terminal import clean
+
 PATIENCE = 2.0  # seconds without a word
 _CLEAR = "\r\x1b[K"
 
@@ -29,7 +31,7 @@ class Progress:
         seconds = time.monotonic() - self._since
         if self._watched and seconds > PATIENCE:
             self._shown = True
-            self._write(f"{_CLEAR}{int(seconds)} s: {os.path.basename(place)}"[:100])
+            self._write(f"{_CLEAR}{int(seconds)} s: {clean(os.path.basename(place))}"[:100])
 
     @staticmethod
     def _write(text: str) -> None:

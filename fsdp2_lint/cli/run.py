@@ -12,7 +12,8 @@ from typing import Any
 import click
 
 from fsdp2_lint.cli.job_output import JobOptions, job_options, present, read_report
-from fsdp2_lint.cli.streams import CLEAN, Failure, note
+from fsdp2_lint.cli.streams import CLEAN, Failure, note, refused
+from fsdp2_lint.environment import refuse_odd_jobs
 
 DEFAULT_FOLDER = "fsdp2-lint-report"
 LAUNCHED = "FSDP2_LINT_LAUNCHED"  # set in ranks whose parent merges the reports
@@ -46,6 +47,8 @@ def run(check: bool, nproc_per_node: str | None, script: str, arguments: tuple[s
     own code.
     """
     options = JobOptions.of(given)
+    with refused():
+        refuse_odd_jobs(os.environ)
     if not os.path.isfile(script):
         raise Failure(f"{script}: no such file")
     if nproc_per_node is not None:

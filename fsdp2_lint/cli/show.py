@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from fsdp2_lint.cli.options import Options, refused
 from fsdp2_lint.cli.streams import ABNORMAL, CLEAN, complain, deliver
+from fsdp2_lint.output.terminal import harmless, one_line
 from fsdp2_lint.source import display_path
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ def settings(options: Options) -> int:
     with refused():
         options.asked.selection(given)  # codes that do not exist are said here too
     read = f"# {given.file}" if given.file is not None else "# no settings were found: these are the defaults"
-    deliver(f"{read}\n{as_toml(given)}", options.output_file)
+    deliver(harmless(f"{one_line(read)}\n{as_toml(given)}"), options.output_file)
     return CLEAN
 
 
@@ -46,7 +47,7 @@ def files(options: Options) -> int:
         found, _ = found_files(options.named, options.asked)
     for path, reason in found.errors:
         complain(f"{display_path(path)}: {reason}")
-    deliver("".join(f"{display_path(path)}\n" for path in found.files), options.output_file)
+    deliver("".join(f"{one_line(display_path(path))}\n" for path in found.files), options.output_file)
     return ABNORMAL if found.errors else CLEAN
 
 

@@ -9,6 +9,9 @@ from typing import TextIO
 
 import click
 
+from fsdp2_lint.errors import Refusal
+from fsdp2_lint.output.terminal import harmless, one_line
+
 CLEAN, FOUND, ABNORMAL = 0, 1, 2
 
 
@@ -21,13 +24,24 @@ class Failure(click.ClickException):
         complain(self.message)
 
 
+class refused:
+    """Turns what cannot be done as asked into a failure of the command."""
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, Refusal):
+            raise Failure(str(error)) from None
+
+
 def complain(message: str, kind: str = "error") -> None:
-    note(f"{kind}: {message}")
+    note(one_line(f"{kind}: {message}"))
 
 
 def note(message: str) -> None:
+    """Names of files and words of theirs may be in it."""
     try:
-        click.echo(message.encode(errors="backslashreplace").decode(), err=True)
+        click.echo(harmless(message).encode(errors="backslashreplace").decode(), err=True)
     except OSError:
         pass  # nobody reads stderr, and there is no other place to say so
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from fsdp2_lint.cli.streams import complain, deliver, note
 from fsdp2_lint.errors import CostsOnly
-from fsdp2_lint.output import EMPTY_IS_TEXT, count, looked_at, plural, render
+from fsdp2_lint.output import EMPTY_IS_TEXT, TELL_UNSEEN, count, looked_at, plural, render
 
 if TYPE_CHECKING:
     from fsdp2_lint.cli.options import Options
@@ -20,7 +20,8 @@ def tell(options: Options, report: Report, output_format: str, most: int | None 
     if not report.files and report.failures:
         return  # nothing was checked: an empty list would read as success
     shown = report.findings[:most]
-    if shown or output_format in EMPTY_IS_TEXT or options.output_file is not None:
+    says_rest = output_format in TELL_UNSEEN and report.unseen
+    if shown or output_format in EMPTY_IS_TEXT or says_rest or options.output_file is not None:
         deliver(_rendered(options, report, output_format, shown), options.output_file)
     if len(shown) < len(report.findings):
         note(f"{len(report.findings) - len(shown)} more are not shown (--max-findings {most})")
@@ -31,7 +32,7 @@ def _rendered(options: Options, report: Report, output_format: str, shown: Seque
     """Those that a defect keeps from being shown are named on stderr in place of it, and the others are shown."""
 
     def rendered(findings: Sequence[Finding]) -> str:
-        return render(output_format, findings, report.sources, color=options.colored)
+        return render(output_format, findings, report.sources, color=options.colored, unseen=report.unseen)
 
     def broke(part: str, defect: str) -> None:
         report.broke(part, defect)
@@ -64,6 +65,8 @@ def summary(report: Report) -> str:
     ):
         if hidden:
             said += f" {len(hidden)} {why}."
+    if report.unseen:
+        said += f" Not all was checked: {report.unseen.counted()} above."
     if report.gone:
         said += f" {len(report.gone)} of the baseline are gone (--update-baseline drops them)."
     if report.left_out:

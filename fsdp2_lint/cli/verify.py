@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -11,6 +10,7 @@ import click
 from fsdp2_lint.cli.options import Options, analyse, say_problems, shared
 from fsdp2_lint.cli.streams import Failure, deliver, note
 from fsdp2_lint.output import comparison
+from fsdp2_lint.reading import REPORT_BYTES, read_given
 
 if TYPE_CHECKING:
     from fsdp2_lint.vocab.finding import Finding
@@ -42,7 +42,7 @@ def _read(file: str) -> list[Finding]:
     from fsdp2_lint.report.codec import finding_from_json
 
     try:
-        held = json.loads(Path(file).read_text(encoding="utf-8"))
+        held = json.loads(read_given(file, REPORT_BYTES))
         return [finding_from_json(each) for each in (held if isinstance(held, list) else [held])]
     except OSError as error:
         raise Failure(f"{file}: cannot be read: {error.strerror or error}") from None

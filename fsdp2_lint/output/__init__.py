@@ -6,20 +6,32 @@ import importlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from fsdp2_lint.output.terminal import defused, defused_json
 from fsdp2_lint.source import Sources
+from fsdp2_lint.unseen import ALL_SEEN, Unseen
 
 if TYPE_CHECKING:
     from fsdp2_lint.vocab.finding import Finding
 
 FORMATS = ("full", "concise", "json", "json-lines", "agent", "github", "gitlab", "sarif", "junit")
+TELL_UNSEEN = frozenset({"agent", "github", "sarif", "junit"})
+_JSON = frozenset({"json", "json-lines", "gitlab", "sarif"})
 EMPTY_IS_TEXT = frozenset({"json", "agent", "gitlab", "sarif", "junit"})  # these say something where nothing is found
 
 
-def render(name: str, findings: Sequence[Finding], sources: Sources, *, color: bool = False) -> str:
-    """The findings in the named format: text that ends with a newline, or nothing at all."""
+def render(
+    name: str, findings: Sequence[Finding], sources: Sources, *, color: bool = False, unseen: Unseen = ALL_SEEN
+) -> str:
+    """The findings in the named format: text that ends with a newline, or nothing at all.
+
+    ``unseen`` has a place in some formats; for the others stderr has to do.
+    """
     module = importlib.import_module(f"fsdp2_lint.output.{name.replace('-', '_')}")
-    text: str = module.render(findings, sources, color=color)
-    return text
+    more = {"unseen": unseen} if name in TELL_UNSEEN else {}
+    text: str = module.render(findings, sources, color=color, **more)
+    if name in _JSON:
+        return defused_json(text)
+    return text if name in ("github", "junit") else defused(text)
 
 
 def plural(number: int, what: str) -> str:

@@ -8,6 +8,7 @@ from fsdp2_lint.output import count, plural
 from fsdp2_lint.output.terminal import clean
 from fsdp2_lint.output.words import context
 from fsdp2_lint.source import Sources, line_of, place
+from fsdp2_lint.unseen import ALL_SEEN, Unseen
 from fsdp2_lint.vocab.finding import Finding
 
 LONGEST = 600
@@ -16,9 +17,11 @@ _LONGEST_PART = 200
 _CUT = "…"
 
 
-def render(findings: Sequence[Finding], sources: Sources, *, color: bool = False) -> str:
+def render(findings: Sequence[Finding], sources: Sources, *, color: bool = False, unseen: Unseen = ALL_SEEN) -> str:
     summary = plural(len(findings), "finding") + (f" ({count(findings)})" if findings else "")
-    return "".join(f"{line}\n" for line in [*map(_line, findings), summary])
+    rest = [f"{'not checked' if kind == 'error' else kind}: {_short(clean(line))}" for kind, line in unseen]
+    summary += f"; not all was checked: {unseen.counted()}" if unseen else ""
+    return "".join(f"{line}\n" for line in [*map(_line, findings), *rest, summary])
 
 
 def _line(finding: Finding) -> str:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from fsdp2_lint.output.terminal import Paint, clean
+from fsdp2_lint.output.terminal import Paint, clean, defused, defused_json
 from fsdp2_lint.report.codec import finding_as_json
 from fsdp2_lint.source import place
 
@@ -27,8 +27,8 @@ _WORDS = {
 
 def render(name: str, compared: Comparison, *, color: bool = False) -> str:
     if name == "json":
-        return json.dumps(_as_json(compared), indent=2) + "\n"
-    return "".join(f"{line}\n" for line in _lines(compared, Paint(color)))
+        return defused_json(json.dumps(_as_json(compared), indent=2) + "\n")
+    return defused("".join(f"{line}\n" for line in _lines(compared, Paint(color))))
 
 
 def summary(compared: Comparison) -> str:
@@ -43,7 +43,8 @@ def summary(compared: Comparison) -> str:
         (compared.new, "new"),
     )
     said = [f"{len(findings)} {words}" for findings, words in told if findings]
-    return f"{', '.join(said) or 'There was nothing to fix'}."
+    rest = f" Not all was checked: {compared.report.unseen.counted()} above." if compared.report.unseen else ""
+    return f"{', '.join(said) or 'There was nothing to fix'}.{rest}"
 
 
 def _lines(compared: Comparison, paint: Paint) -> Iterator[str]:
@@ -76,6 +77,8 @@ def _as_json(compared: Comparison) -> dict[str, Any]:
         },
         "remaining": [finding_as_json(each) for each in compared.remaining],
         "new": [finding_as_json(each) for each in compared.new],
+        "errors": [*compared.report.failures],
+        "warnings": [*compared.report.notes],
     }
 
 

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from fsdp2_lint.output.catalogue import clause_as_json
-from fsdp2_lint.output.terminal import Paint, clean
+from fsdp2_lint.output.terminal import Paint, clean, defused, defused_json
 from fsdp2_lint.report.codec import label_as_json, site_as_json
 from fsdp2_lint.source import display_text, line_of, place
+from fsdp2_lint.unseen import ALL_SEEN, Unseen
 from fsdp2_lint.vocab.target import in_digits
 from fsdp2_lint.vocab.words import listed
 
@@ -54,7 +55,7 @@ def render_text(
     ]
     if others:
         parts.append((paint("Elsewhere in the program", "bold"), others))
-    return "".join("\n".join([head, *_clauses(clauses, names, paint)]) + "\n\n" for head, clauses in parts)
+    return defused("".join("\n".join([head, *_clauses(clauses, names, paint)]) + "\n\n" for head, clauses in parts))
 
 
 def _clauses(clauses: Sequence[ClauseVerdict | Elsewhere], names: Mapping[str, str], paint: Paint) -> Iterator[str]:
@@ -80,7 +81,11 @@ def _because(clause: ClauseVerdict | Elsewhere) -> Iterator[str]:
 
 
 def render_json(
-    models: Sequence[ModelVerdicts], others: Sequence[Elsewhere], rules: Sequence[Rule], target: Version
+    models: Sequence[ModelVerdicts],
+    others: Sequence[Elsewhere],
+    rules: Sequence[Rule],
+    target: Version,
+    unseen: Unseen = ALL_SEEN,
 ) -> str:
     """The clauses themselves, what holds of each model, and what is violated elsewhere in the program."""
     names = {rule.code: rule.name for rule in rules}
@@ -92,8 +97,10 @@ def render_json(
             for model in models
         ],
         "elsewhere": _as_json(others, names),
+        "errors": [*unseen.failures],
+        "warnings": [*unseen.notes],
     }
-    return json.dumps(told, indent=2) + "\n"
+    return defused_json(json.dumps(told, indent=2) + "\n")
 
 
 def _as_json(clauses: Sequence[ClauseVerdict | Elsewhere], names: Mapping[str, str]) -> list[dict[str, Any]]:

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from fsdp2_lint.output.terminal import printable
 from fsdp2_lint.output.words import story
 from fsdp2_lint.source import Sources
+from fsdp2_lint.unseen import ALL_SEEN, Unseen
 from fsdp2_lint.vocab.finding import Finding, Severity, Site
 
 _COMMANDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "notice"}
@@ -17,14 +19,19 @@ _DATA = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A"})
 _PROPERTY = _DATA | str.maketrans({":": "%3A", ",": "%2C"})
 
 
-def render(findings: Sequence[Finding], sources: Sources, *, color: bool = False) -> str:
-    return "".join(f"{_command(finding)}\n" for finding in findings)
+def render(findings: Sequence[Finding], sources: Sources, *, color: bool = False, unseen: Unseen = ALL_SEEN) -> str:
+    rest = [f"::{kind} title=fsdp2-lint::{_escaped(line, _DATA)}" for kind, line in unseen]
+    return "".join(f"{line}\n" for line in [*map(_command, findings), *rest])
 
 
 def _command(finding: Finding) -> str:
     properties = [("title", f"fsdp2-lint ({finding.code})"), *_place(finding.primary.site)]
-    listed = ",".join(f"{key}={value.translate(_PROPERTY)}" for key, value in properties)
-    return f"::{_COMMANDS[finding.severity]} {listed}::{story(finding).translate(_DATA)}"
+    listed = ",".join(f"{key}={_escaped(value, _PROPERTY)}" for key, value in properties)
+    return f"::{_COMMANDS[finding.severity]} {listed}::{_escaped(story(finding), _DATA)}"
+
+
+def _escaped(text: str, table: dict[int, str]) -> str:
+    return "".join(map(printable, text.translate(table)))
 
 
 def _place(site: Site) -> Iterator[tuple[str, str]]:

@@ -6,28 +6,37 @@ import re
 from collections.abc import Sequence
 from xml.etree import ElementTree
 
+from fsdp2_lint.output.terminal import clean, one_line
 from fsdp2_lint.output.words import story
 from fsdp2_lint.source import Sources, display_path, place
+from fsdp2_lint.unseen import ALL_SEEN, Unseen
 from fsdp2_lint.vocab.finding import Finding
 
 # What XML 1.0 has no way to write, not even as a reference.
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def render(findings: Sequence[Finding], sources: Sources, *, color: bool = False) -> str:
+def render(findings: Sequence[Finding], sources: Sources, *, color: bool = False, unseen: Unseen = ALL_SEEN) -> str:
     suites = ElementTree.Element("testsuites", name="fsdp2-lint")
     suite = ElementTree.SubElement(suites, "testsuite", name="fsdp2-lint")
     for finding in findings:
         _case(suite, finding)
-    if not findings:
+    for line in unseen.failures:
+        case = ElementTree.SubElement(suite, "testcase", classname="fsdp2-lint", name="not checked")
+        ElementTree.SubElement(case, "error", message=_text(clean(line)))
+    if not findings and not unseen.failures:
         ElementTree.SubElement(suite, "testcase", classname="fsdp2-lint", name="no findings")
+    tests = len(suite)
+    if unseen.notes:
+        ElementTree.SubElement(suite, "system-err").text = _text("\n".join(map(one_line, unseen.notes)))
     for element in (suites, suite):
-        counts = {"tests": len(suite), "failures": len(findings), "errors": 0, "skipped": 0}
+        counts = {"tests": tests, "failures": len(findings), "errors": len(unseen.failures), "skipped": 0}
         element.attrib.update({key: str(number) for key, number in counts.items()})
     ElementTree.indent(suites)
     # ASCII: other characters become references, so the declaration is true on every stream.
     data: bytes = ElementTree.tostring(suites, encoding="us-ascii", xml_declaration=True)
-    return data.decode() + "\n"
+    # References also keep a log's reader from taking a line for a command.
+    return data.decode().replace("##", "&#35;#").replace("::", "&#58;:") + "\n"
 
 
 def _case(suite: ElementTree.Element, finding: Finding) -> None:

@@ -17,6 +17,7 @@ from fsdp2_lint.output.sarif_rules import LEVELS, rule
 from fsdp2_lint.output.terminal import clean
 from fsdp2_lint.output.words import claim, context
 from fsdp2_lint.source import Sources, display_path, line_of
+from fsdp2_lint.unseen import ALL_SEEN, Unseen
 from fsdp2_lint.vocab.finding import DOCS_URL, Finding, Fix, Label, Site
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -24,7 +25,7 @@ _ROOT = "%SRCROOT%"
 _LINK_TEXT = str.maketrans({"\\": "\\\\", "[": "\\[", "]": "\\]"})
 
 
-def render(findings: Sequence[Finding], sources: Sources, *, color: bool = False) -> str:
+def render(findings: Sequence[Finding], sources: Sources, *, color: bool = False, unseen: Unseen = ALL_SEEN) -> str:
     rules: dict[str, Finding] = {}
     for finding in findings:
         rules.setdefault(finding.code, finding)
@@ -36,12 +37,16 @@ def render(findings: Sequence[Finding], sources: Sources, *, color: bool = False
         "semanticVersion": __version__,
         "rules": [rule(finding) for finding in rules.values()],
     }
-    run = {
+    run: dict[str, Any] = {
         "tool": {"driver": driver},
         "originalUriBaseIds": {_ROOT: {"uri": Path(os.path.realpath(os.curdir)).as_uri().rstrip("/") + "/"}},
         "columnKind": "unicodeCodePoints",
         "results": [_result(finding, places[finding.code]) for finding in findings],
     }
+    if unseen:
+        told = [{"level": kind, "message": {"text": clean(line)}} for kind, line in unseen]
+        successful = not unseen.failures
+        run["invocations"] = [{"executionSuccessful": successful, "toolExecutionNotifications": told}]
     return json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2) + "\n"
 
 

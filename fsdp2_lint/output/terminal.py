@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 
 TAB = 4
+_COMMAND = re.compile(r"^([^\S\n]*):(?=:[^:])|(?<=#)#(?=(?:vso)?\[)", re.MULTILINE)
+_REPLACED = "\N{REPLACEMENT CHARACTER}"
 _CODES = {"error": "1;31", "warning": "1;33", "info": "1;36", "bold": "1", "dim": "2", "blue": "1;34"}
 
 
@@ -20,7 +23,33 @@ class Paint:
 
 def clean(text: str) -> str:
     """One line, without characters that move the cursor or reverse the reading direction."""
-    return "".join(_printable(char) for char in " ".join(text.split()))
+    return "".join(printable(char) for char in " ".join(text.split()))
+
+
+def defused(text: str) -> str:
+    """Without what services take for a command when they read a log: ``::error`` first on a line, ``##[`` anywhere."""
+    return _COMMAND.sub(lambda found: f"{found[1] or ''}{_REPLACED}", text)
+
+
+def defused_json(text: str) -> str:
+    """The same values. In JSON lines begin with braces, brackets and quotes."""
+    return text.replace("##[", "\\u0023#[").replace("##vso[", "\\u0023#vso[")
+
+
+def harmless(text: str) -> str:
+    """Several lines for a terminal or a log, whatever names of files are in them."""
+    lines = text.split("\n")
+    return defused("\n".join(line if line.isprintable() else "".join(map(_shown, line)) for line in lines))
+
+
+def one_line(text: str) -> str:
+    """The same on one line, whatever the names hold."""
+    return harmless(text.replace("\n", _REPLACED))
+
+
+def _shown(char: str) -> str:
+    """As :func:`printable`; a byte of a name that is no text may be shown by its number."""
+    return char if char == "\t" or unicodedata.category(char) == "Cs" else printable(char)
 
 
 def cells(line: str) -> list[tuple[str, int]]:
@@ -32,16 +61,16 @@ def cells(line: str) -> list[tuple[str, int]]:
             width = TAB - column % TAB
             shown.append((" " * width, width))
         else:
-            char = _printable(char)
+            char = printable(char)
             width = _width(char)
             shown.append((char, width))
         column += shown[-1][1]
     return shown
 
 
-def _printable(char: str) -> str:
+def printable(char: str) -> str:
     # Cc: escape sequences start here. Cf: marks that make source read in another order.
-    return "\N{REPLACEMENT CHARACTER}" if unicodedata.category(char) in ("Cc", "Cf", "Cs", "Zl", "Zp") else char
+    return _REPLACED if unicodedata.category(char) in ("Cc", "Cf", "Cs", "Zl", "Zp") else char
 
 
 def _width(char: str) -> int:

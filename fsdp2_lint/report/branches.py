@@ -6,8 +6,8 @@ import ast
 import re
 from collections.abc import Iterator, Sequence
 from functools import cache
-from pathlib import Path
 
+from ..reading import read
 from ..vocab.finding import Site
 
 _ASKS_FOR_RANK = re.compile(r"rank|main|master|primary|leader|zero|chief|coordinator", re.IGNORECASE)
@@ -93,6 +93,6 @@ def _blocks(owner: ast.AST) -> Iterator[list[ast.stmt]]:
 @cache
 def _tree(path: str) -> ast.Module | None:
     try:
-        return ast.parse(Path(path).read_bytes())
-    except (OSError, SyntaxError, ValueError):
+        return ast.parse(read(path))
+    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
         return None

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
 from ..vocab.facts import Fact, ranges
 from ..vocab.finding import Finding, Fix, Label, Moment, Observed, Seen, Severity, Site
 from ..vocab.target import in_digits, parse
+
+_WORD = re.compile(r"[\w.-]+", re.ASCII)
+_HIGHEST = 2**31
+MOST_RANKS = 1_000_000
 
 
 def finding_as_json(finding: Finding) -> dict[str, Any]:
@@ -44,17 +49,17 @@ def finding_from_json(values: Mapping[str, Any]) -> Finding:
     """LookupError, TypeError, ValueError or AttributeError if it is none: users name files of all kinds."""
     observed = None
     if "ranks" in values:
-        observed = Observed(_ranks(values["ranks"]), values.get("step"), values.get("fqn") or "")
+        observed = Observed(_ranks(values["ranks"]), _step(values.get("step")), text(values.get("fqn") or ""))
     return Finding(
-        code=_text(values["code"]),
-        name=_text(values["name"]),
+        code=_word(values["code"]),
+        name=_word(values["name"]),
         severity=Severity(values["severity"]),
-        message=_text(values["message"]),
-        primary=Label(site_from_json(values), _text(values.get("label", ""))),
-        related=tuple(Label(site_from_json(each), _text(each["message"])) for each in values["related"]),
-        help=_text(values["help"]),
+        message=text(values["message"]),
+        primary=Label(site_from_json(values), text(values.get("label", ""))),
+        related=tuple(Label(site_from_json(each), text(each["message"])) for each in values["related"]),
+        help=text(values["help"]),
         observed=observed,
-        fingerprint=_text(values.get("fingerprint", "")),
+        fingerprint=text(values.get("fingerprint", "")),
         about=tuple(seen_from_json(each) for each in values.get("about", ())),
     )
 
@@ -78,18 +83,18 @@ def seen_as_json(seen: Seen) -> dict[str, Any]:
 
 
 def seen_from_json(values: Mapping[str, Any]) -> Seen:
-    site = Site(_text(values["path"]), _number(values["row"]))
+    site = Site(text(values["path"]), number(values["row"]))
     return Seen(
-        kind=_text(values["kind"]),
-        name=_text(values["name"]),
+        kind=text(values["kind"]),
+        name=text(values["name"]),
         site=site,
-        words={code: _text(word) for code, word in values["verdicts"].items()},
-        reasons={code: tuple(map(_text, why)) for code, why in values["reasons"].items()},
-        scripts=tuple(map(_text, values["scripts"])),
-        unfollowed={who: _number(count) for who, count in values["unfollowed"].items()},
-        functions=dict.fromkeys(map(_text, values["functions"]), site),
-        number=_number(values["number"]),
-        of=_number(values["of"]),
+        words={code: text(word) for code, word in values["verdicts"].items()},
+        reasons={code: tuple(map(text, why)) for code, why in values["reasons"].items()},
+        scripts=tuple(map(text, values["scripts"])),
+        unfollowed={who: number(count) for who, count in values["unfollowed"].items()},
+        functions=dict.fromkeys(map(text, values["functions"]), site),
+        number=number(values["number"]),
+        of=number(values["of"]),
         torch=parse(values["torch"]) if values["torch"] is not None else None,
     )
 
@@ -114,19 +119,39 @@ def site_as_json(site: Site) -> dict[str, Any]:
 
 def site_from_json(values: Mapping[str, Any]) -> Site:
     start, end = values["location"], values["end_location"]
-    row, column, end_row, end_column = (_number(at[key]) for at in (start, end) for key in ("row", "column"))
-    return Site(_text(values["filename"]), row, column, end_row, end_column, _number(values.get("cell", 0)))
+    row, column, end_row, end_column = (number(at[key]) for at in (start, end) for key in ("row", "column"))
+    return Site(text(values["filename"]), row, column, end_row, end_column, number(values.get("cell", 0)))
 
 
-def _text(value: Any) -> str:
+def text(value: Any) -> str:
     if not isinstance(value, str):
         raise TypeError(f"{value!r:.40} is no text")
     return value
 
 
-def _number(value: Any) -> int:
+def _word(value: Any) -> str:
+    """A code or a name, which is printed as it is."""
+    if not _WORD.fullmatch(text(value)):
+        raise ValueError(f"{value!r:.40} is no word")
+    return str(value)
+
+
+def number(value: Any) -> int:
+    """Of rows and the like. Thousands of digits, which JSON may have, cannot even be printed."""
     if not isinstance(value, int):
-        raise TypeError(f"{value!r:.40} is no number")
+        raise TypeError(f"{type(value).__name__} is no number")
+    if not -_HIGHEST < value < _HIGHEST:
+        raise ValueError("a number is too large")
+    return value
+
+
+def _step(value: Any) -> int | None:
+    return None if value is None else number(value)
+
+
+def _table(value: Any) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise TypeError(f"{value!r:.40} is no table")
     return value
 
 
@@ -146,20 +171,23 @@ def fact_as_json(fact: Fact) -> dict[str, Any]:
 
 def fact_from_json(values: Mapping[str, Any]) -> Fact:
     return Fact(
-        kind=values["kind"],
-        key=values["key"],
+        kind=text(values["kind"]),
+        key=text(values["key"]),
         when=Moment(site_from_json(values["at"]), tuple(site_from_json(each) for each in values["stack"])),
         ranks=_ranks(values["ranks"]),
-        values=values["values"],
+        values=_table(values["values"]),
         places={name: site_from_json(each) for name, each in values["places"].items()},
-        traits=values["traits"],
-        step=values["step"],
+        traits=_table(values["traits"]),
+        step=_step(values["step"]),
     )
 
 
-def _ranks(text: str) -> tuple[int, ...]:
+def _ranks(named: str) -> tuple[int, ...]:
     found: list[int] = []
-    for part in filter(None, text.split(", ")):
+    for part in filter(None, text(named).split(", ")):
         first, _, last = part.partition("-")
-        found.extend(range(int(first), int(last or first) + 1))
+        more = range(int(first), int(last or first) + 1)
+        if len(found) + len(more) > MOST_RANKS:
+            raise ValueError("these are more ranks than there are")
+        found.extend(more)
     return tuple(found)

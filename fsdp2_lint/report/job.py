@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from ..reading import reason_of
 from ..vocab.facts import Fact, in_words
 from ..vocab.finding import Finding, Observed, Severity, Site
 from ..vocab.overlaps import without_consequences
@@ -15,6 +16,7 @@ from .codec import fact_from_json, finding_from_json, site_from_json
 from .rank_file import VERSION, rank_files, records
 from .sequences import Sequence as Issues
 from .sequences import sequences
+from .sound import is_sound
 from .stalls import Stall, all_wait, stalls, stands
 from .turns import standstill, turns
 
@@ -85,15 +87,14 @@ def read_job(folder: Path, rules: Sequence[Rule], *, since: float = 0.0) -> JobR
     Raises OSError where there are none or where they cannot be read.
     """
     report, said = JobReport(), _Said()
-    files = [each for each in rank_files(folder) if each[2].stat().st_mtime >= since - 1]
-    if not files:
+    read = _read(report, folder, since)
+    if not read:
         raise FileNotFoundError(f"{folder}: no reports of ranks in here")
-    read = [(rank, path, list(records(path))) for rank, _, path in files]
-    newest = max(read, key=lambda each: (_start(each[2]) is not None, each[1].stat().st_mtime))
-    current = _start(newest[2]) or {}
+    newest = max(read, key=lambda each: (_start(each[3]) is not None, each[0]))
+    current = _start(newest[3]) or {}
     report.world_size = current.get("world_size", 0)
     spoke: set[int] = set()
-    for rank, path, own in read:
+    for _, rank, path, own in read:
         start = _start(own)
         if start is None or start.get("run") != current.get("run") or start.get("version") != VERSION:
             continue  # of another job, or of another version of this tool
@@ -104,10 +105,7 @@ def read_job(folder: Path, rules: Sequence[Rule], *, since: float = 0.0) -> JobR
         said.failed.pop(rank, None)
         said.issued[rank], said.stalls[rank] = sequences(rank, path, own), stands(rank, own)
         for record in own:
-            try:
-                _sort(report, said, rank, record)
-            except (KeyError, TypeError, ValueError, AttributeError):
-                _note(report, f"a damaged record of rank {rank} is left out")
+            _sort(report, said, rank, record)
     report.ranks = tuple(sorted(spoke))
     _complete(report, {rank for rank, _ in said.crashes})
     issued = [each for rank in said.issued for each in said.issued[rank]]
@@ -120,6 +118,23 @@ def read_job(folder: Path, rules: Sequence[Rule], *, since: float = 0.0) -> JobR
     report.crashes = _crashes(said.crashes)
     report.failed = min(said.failed.values())[1] if said.failed else 0
     return report
+
+
+def _read(report: JobReport, folder: Path, since: float) -> list[tuple[float, int, Path, list[dict[str, Any]]]]:
+    """When each rank's file was written, whose it is, and what it holds that can be used."""
+    found = []
+    for rank, _, path in rank_files(folder):
+        try:
+            written = path.stat().st_mtime
+            own = list(records(path)) if written >= since - 1 else []
+        except OSError as error:
+            _note(report, f"the report of rank {rank} {reason_of(error)}")
+            continue
+        if written >= since - 1:
+            found.append((written, rank, path, [record for record in own if is_sound(record)]))
+            if len(found[-1][3]) < len(own):
+                _note(report, f"a damaged record of rank {rank} is left out")
+    return found
 
 
 def _start(own: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:

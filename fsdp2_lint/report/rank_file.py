@@ -14,6 +14,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from ..reading import REPORT_BYTES, read
+
 VERSION = 1
 _NAME = re.compile(r"rank(\d+)(?:\.attempt(\d+))?\.jsonl")
 
@@ -78,7 +80,7 @@ def ended(folder: Path, ranks: Iterable[int]) -> bool:
 
 def records(path: Path) -> Iterator[dict[str, Any]]:
     """What a rank wrote. Lines that are damaged or cut off are left out."""
-    for line in path.read_bytes().splitlines():
+    for line in read(path, REPORT_BYTES).splitlines():
         try:
             record = json.loads(line)
         except (ValueError, RecursionError):

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ..reading import REPORT_BYTES, read
 from ..vocab.finding import Moment, Site
 from .codec import site_from_json
 
@@ -67,7 +68,7 @@ def ring_of(path: Path) -> Path:
 def sequences(rank: int, path: Path, own: Iterable[Mapping[str, Any]]) -> list[Sequence]:
     """What a rank issued, group by group; empty where its files do not say so."""
     try:
-        data = ring_of(path).read_bytes()
+        data = read(ring_of(path), REPORT_BYTES)
     except OSError:
         return []
     told: dict[str, dict[int, Mapping[str, Any]]] = {"group": {}, "collective": {}, "place": {}}

@@ -13,6 +13,7 @@ from typing import Any, Literal, TypeVar
 import torch
 
 from .. import __version__, registry
+from ..errors import debugging
 from ..report.codec import fact_as_json, finding_as_json, site_as_json
 from ..report.rank_file import VERSION, RankFile, Unwritten
 from ..source import Sources
@@ -211,7 +212,7 @@ class Session:
         )
 
     def defect(self, where: str, error: Exception) -> None:
-        if os.environ.get("FSDP2_LINT_DEBUG"):
+        if debugging():
             sys.excepthook(type(error), error, error.__traceback__)
         self._broken += 1
         if self._broken <= 20:

@@ -5,18 +5,21 @@ from __future__ import annotations
 import io
 import os
 import tokenize
-from pathlib import Path
 
 from pygls.uris import from_fs_path, to_fs_path
 from pygls.workspace import TextDocument, Workspace
 
 from fsdp2_lint.discovery import project_root
+from fsdp2_lint.reading import read
 
 
 def path_of(uri: str) -> str | None:
     """None for what is not in a file, such as a buffer without a name or a cell of a notebook."""
-    path = to_fs_path(uri)
-    return os.path.realpath(path) if path else None
+    try:
+        path = to_fs_path(uri)
+        return os.path.realpath(path) if path else None
+    except ValueError:
+        return None
 
 
 def below(path: str, folder: str) -> bool:
@@ -46,8 +49,12 @@ class Documents:
         self.opened: dict[str, TextDocument] = {}  # those that are Python
         for document in workspace.text_documents.values():
             path = path_of(document.uri)
-            if path is not None and (path.endswith(".py") or document.language_id == "python"):
+            if path is not None and self.serves(path) and (path.endswith(".py") or document.language_id == "python"):
                 self.opened[path] = document
+
+    def serves(self, path: str) -> bool:
+        """Does it lie in a project of the workspace? Without a workspace any file that is opened is a guest."""
+        return not self._whole or any(below(path, root) for root in self._whole)
 
     def project(self, path: str) -> str:
         """The project of a file: that of the workspace if it holds the file, or else the nearest around it."""
@@ -66,8 +73,8 @@ class Documents:
         if (document := self.opened.get(path)) is not None:
             return as_bytes(document.source)
         try:
-            return Path(path).read_bytes()
-        except OSError:
+            return read(path)
+        except (OSError, ValueError):
             return b""
 
     def uri(self, path: str) -> str:

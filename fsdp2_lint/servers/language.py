@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import json
+import logging
 import os
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import Any, BinaryIO, cast
 
 from lsprotocol import types
 from pygls.capabilities import get_capability
 
+from fsdp2_lint.output.terminal import harmless
 from fsdp2_lint.servers.actions import KINDS, actions
 from fsdp2_lint.servers.conversion import described
 from fsdp2_lint.servers.documents import path_of
+from fsdp2_lint.servers.messages import Framed
 from fsdp2_lint.servers.session import Server
 
 PAUSE = 0.5  # seconds without a change before a check: nobody wants to know what a half-typed line means
@@ -96,5 +100,26 @@ def serve() -> int:
     # stdout belongs to the protocol alone, so whatever prints must not find it.
     with os.fdopen(os.dup(sys.stdout.fileno()), "wb") as out:
         os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
-        server.start_io(sys.stdin.buffer, out)
+        _log_harmlessly()
+        gate = Framed(sys.stdin.buffer, lambda *told: _refuse(out, *told), server.understood)
+        server.start_io(cast(BinaryIO, gate), out)
     return 0 if server.asked_to_stop else 1
+
+
+def _refuse(out: BinaryIO, id: Any, code: int, words: str) -> None:
+    """In one piece: others write there too."""
+    body = json.dumps({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": words}}).encode()
+    out.write(b"Content-Length: %d\r\n\r\n%b" % (len(body), body))
+    out.flush()
+
+
+def _log_harmlessly() -> None:
+    """What libraries say on stderr holds parts of messages."""
+
+    class Harmless(logging.Formatter):
+        def format(self, record: logging.LogRecord) -> str:
+            return harmless(super().format(record))
+
+    handler = logging.StreamHandler()
+    handler.setFormatter(Harmless())
+    logging.basicConfig(handlers=[handler], level=logging.WARNING)

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from lsprotocol import types
 from pygls.capabilities import get_capability
 from pygls.lsp.server import LanguageServer
 
 from fsdp2_lint import __version__
+from fsdp2_lint.errors import in_words
 from fsdp2_lint.lint import Report
 from fsdp2_lint.servers.actions import Told
 from fsdp2_lint.servers.checks import Checks, Input
 from fsdp2_lint.servers.conversion import Conversion
 from fsdp2_lint.servers.documents import Documents, path_of
+from fsdp2_lint.servers.messages import BAD_PARAMS, Rejected
 
 
 @dataclass(slots=True)
@@ -36,13 +40,22 @@ class Server(LanguageServer):
         self.checks = Checks(self._look, self._tell)
         self._answers: dict[str, Answer] = {}
 
+    def understood(self, body: bytes, message: Mapping[str, Any]) -> None:
+        """Raises what is wrong with a request. Of answers the library keeps a list, and takes each off it once."""
+        if "method" not in message:
+            return
+        try:
+            json.loads(body, object_hook=self.protocol.structure_message)
+        except Exception as error:
+            raise Rejected(BAD_PARAMS, in_words(error), message.get("id")) from None
+
     @property
     def documents(self) -> Documents:
         return Documents(self.workspace)
 
     def check(self, uri: str, delay: float = 0.0) -> None:
         """Check the project of a document."""
-        if (path := path_of(uri)) is not None:
+        if (path := path_of(uri)) is not None and self.documents.serves(path):
             self.checks.request(self.documents.project(path), delay)
 
     def check_all(self, delay: float = 0.0) -> None:

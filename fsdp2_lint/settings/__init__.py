@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from fsdp2_lint.errors import BadSetting, nearest
+from fsdp2_lint.reading import SETTINGS_BYTES, read, reason_of
 from fsdp2_lint.vocab.target import Version
 
 OWN_FILE, SHARED_FILE, TABLE = "fsdp2-lint.toml", "pyproject.toml", "fsdp2-lint"
@@ -87,11 +88,13 @@ def settings_in(file: Path) -> Settings:
 def _from(file: Path) -> Settings | None:
     """None if there is no such file, or it says nothing about this tool."""
     try:
-        text = file.read_text(encoding="utf-8-sig", errors="replace")
-    except OSError as error:
-        if os.path.isfile(file):
-            raise BadSetting(f"{file}: cannot be read: {error.strerror or error}") from None
+        text = read(file, SETTINGS_BYTES).decode("utf-8-sig", "replace")
+    except IsADirectoryError:
         return None
+    except OSError as error:
+        if not os.path.exists(file):  # or only its folder may not be looked into
+            return None
+        raise BadSetting(f"{file}: {reason_of(error)}") from None
     if file.name == SHARED_FILE and TABLE not in text:
         return None  # other tools complain about files that only they read
     if sys.version_info >= (3, 11):
@@ -101,7 +104,7 @@ def _from(file: Path) -> Settings | None:
 
     try:
         table: Any = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except ValueError as error:  # also of a number of thousands of digits
         raise BadSetting(f"{file}: {error}") from None
     except RecursionError:
         if not _is_own(file, text):

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 
+from fsdp2_lint.reading import SETTINGS_BYTES, read, reason_of
 from fsdp2_lint.settings.codes import ALL
 from fsdp2_lint.settings.gitignore import Lines
 
@@ -22,7 +23,7 @@ class Patterns:
 
     def says(self, path: str) -> bool | None:
         """Does the path itself fit? None if no pattern speaks of it. A folder ends with a separator."""
-        if not path.startswith(self._prefix):
+        if not path.startswith(self._prefix) or path == self._prefix:
             return None
         inner = path[len(self._prefix) :].replace(os.sep, "/")
         return self._lines.say(inner.rstrip("/"), folder=inner.endswith("/"))
@@ -51,6 +52,7 @@ class Exclusion:
         self._lines = tuple(exclude)
         self._exclude = Patterns(folder, self._lines) if self._lines else None
         self._gitignore = gitignore
+        self.unread: dict[str, str] = {}  # files of git that say something that nobody knows
         self._scopes: dict[str, tuple[Patterns, ...] | None] = {}  # by folder, the nearest first
 
     def inside(self, top: str) -> Exclusion:
@@ -60,8 +62,9 @@ class Exclusion:
             return self
         kept = [line for line in self._lines if not Patterns(self._folder, (line,)).says(path)]
         inner = Exclusion(self._folder, kept, gitignore=self._gitignore)
+        inner.unread = self.unread
         if self._gitignored(path):
-            inner._scopes[top] = _own(top)
+            inner._scopes[top] = self._own(top)
         return inner
 
     def of_git(self) -> Exclusion:
@@ -89,21 +92,19 @@ class Exclusion:
                 above = ()
             elif parent != folder:
                 above = self._scope(parent)
-            self._scopes[folder] = None if above is None else (*_own(folder), *above)
+            self._scopes[folder] = None if above is None else (*self._own(folder), *above)
         return self._scopes[folder]
 
-
-def _own(folder: str) -> tuple[Patterns, ...]:
-    lines = _lines(os.path.join(folder, GITIGNORE))
-    return (Patterns(folder, lines),) if lines else ()
-
-
-def _lines(path: str) -> tuple[str, ...]:
-    try:
-        with open(path, encoding="utf-8-sig", errors="replace") as file:
-            return tuple(file.read().split("\n"))
-    except OSError:
-        return ()
+    def _own(self, folder: str) -> tuple[Patterns, ...]:
+        path = os.path.join(folder, GITIGNORE)
+        try:
+            lines = read(path, SETTINGS_BYTES).decode("utf-8-sig", "replace").split("\n")
+        except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+            return ()
+        except OSError as error:
+            self.unread[path] = reason_of(error)
+            return ()
+        return (Patterns(folder, lines),) if lines else ()
 
 
 class PerFile:

@@ -11,7 +11,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
-VARIABLE = "FSDP2_LINT_STEPS"
+from fsdp2_lint.environment import STEPS, steps
+from fsdp2_lint.reading import FILE_BYTES, NOTEBOOK_BYTES, NOTEBOOK_CELLS, REPORT_BYTES, SETTINGS_BYTES
+
+VARIABLE = STEPS
 
 
 def _limit(value: float, unit: str, why: str, beyond: str) -> Any:
@@ -156,7 +159,17 @@ class Budget:
     choices: int = _limit(8, "conditions", "under which weights are written, weighed together", "it is unknown")
 
     # Files.
-    file_bytes: int = _limit(4_000_000, "bytes", "of one Python file", "the file is named and not checked")
+    file_bytes: int = _limit(FILE_BYTES, "bytes", "of one Python file", "the file is named and not checked")
+    notebook_bytes: int = _limit(
+        NOTEBOOK_BYTES, "bytes", "of one notebook, with its pictures; its code is one Python file", "as above"
+    )
+    notebook_cells: int = _limit(NOTEBOOK_CELLS, "cells", "of one notebook", "as above")
+    settings_bytes: int = _limit(
+        SETTINGS_BYTES, "bytes", "of a file of settings, or of a .gitignore", "an error; a .gitignore is named"
+    )
+    report_bytes: int = _limit(
+        REPORT_BYTES, "bytes", "of a baseline, of earlier findings, or of what a rank reported", "it is not read"
+    )
     pins_bytes: int = _limit(200_000, "bytes", "of a file that may pin torch", "what follows pins nothing")
 
     def steps(self, kind: str, *, near: bool = True) -> int:
@@ -181,14 +194,9 @@ def markdown() -> str:
 
 
 def stated(environment: Mapping[str, str], given: Budget = Budget()) -> Budget:
-    """``given``, with the steps that the environment states. ValueError, for the user, if they are no number."""
-    text = environment.get(VARIABLE, "")
-    if not text:
-        return given
-    if not text.isascii() or not text.isdigit() or not int(text):
-        raise ValueError(f"{VARIABLE}: {text!r} is no number of steps; a whole number from 1 is expected")
-    steps = int(text)
-    return replace(given, script_steps=steps, part_steps=steps)
+    """``given``, with the steps that the environment states. BadSetting if they are no number."""
+    found = steps(environment)
+    return given if found is None else replace(given, script_steps=found, part_steps=found)
 
 
 BUDGET = Budget()

@@ -9,7 +9,7 @@ from functools import partial
 
 from astroid import nodes
 
-from ..errors import DEBUG, CostsOnly, in_words
+from ..errors import CostsOnly, debugging, in_words
 from ..vocab.events.base import Event
 from ..vocab.events.migration import Fsdp1Wrapped
 from ..vocab.rule import Court, ProgramKey, Rule
@@ -167,7 +167,7 @@ class Driver:
             self.traces.extend(machine.trace.dump())
 
     def broke(self, entry: Entry, error: Exception) -> None:
-        if os.environ.get(DEBUG):
+        if debugging():
             raise error
         self.project.note(entry.name, in_words(error))
 

@@ -10,7 +10,9 @@ from dataclasses import dataclass
 
 NEVER_LOCAL = frozenset(sys.stdlib_module_names) | {"torch", "numpy", "transformers", "accelerate"}
 _IMPORT = re.compile(
-    rb"^[ \t]*(?:from[ \t]+([.\w]+)[ \t]+import[ \t]+(\([^)]*\)|[^\n#;]*)|import[ \t]+([^\n#;]*))", re.MULTILINE
+    rb"^[ \t]*(?:from[ \t]+([.\w]+)[ \t]+import[ \t]+"
+    rb"(\([^()]*(?:\([^()\n]*\)[^()]*)*\)|[^\n#;]*)|import[ \t]+([^\n#;]*))",  # what opens inside is of a comment
+    re.MULTILINE,
 )
 _NAME = re.compile(rb"[A-Za-z_]\w*")
 _INIT = "__init__.py"

@@ -6,11 +6,13 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from ..reading import read
 from ..vocab.target import Version
 from .budget import BUDGET
 
 _FILES = ("pyproject.toml", "setup.py", "setup.cfg", "requirements*.txt", "requirements/*.txt", "requirements/*/*.txt")
 _PIN = re.compile(r"""(?<![\w-])torch["']?\s*[=:]?\s*["'(]?\s*(?:==|>=|~=|\^)\s*(\d+)\.(\d+)""")
+_BLANKS = re.compile(r"\s+")
 _NAMED = re.compile(r"torch[-_]?(\d)\.(\d+)")
 # `~=2.8.0` leaves only the last number open; `~=2.8` allows 2.9 too.
 _EXACT = re.compile(r"""(?<![\w-])torch["']?\s*[=:]?\s*["'(]?\s*(?:==\s*(\d+)\.(\d+)|~=\s*(\d+)\.(\d+)\.\d)""")
@@ -46,9 +48,10 @@ def _texts(folder: Path) -> Iterator[str]:
     for pattern in _FILES:
         for file in folder.glob(pattern):
             try:
-                yield file.read_bytes()[: BUDGET.pins_bytes].decode("utf-8", "replace")
+                text = read(file)[: BUDGET.pins_bytes].decode("utf-8", "replace")
             except OSError:
                 continue
+            yield _BLANKS.sub(" ", text)  # a long run of blanks would be tried at each length by the expressions above
 
 
 def _pins(text: str) -> list[Version]:

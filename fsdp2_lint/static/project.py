@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import os
 import re
 import warnings
 from collections.abc import Callable, Iterable, Sequence
@@ -15,8 +14,10 @@ from astroid import nodes
 from astroid.manager import AstroidManager
 from astroid.rebuilder import TreeRebuilder
 
-from ..errors import DEBUG, INTERNAL, CostsOnly, in_words
+from ..errors import INTERNAL, CostsOnly, debugging, in_words
 from ..newer import reading
+from ..reading import read as read_file
+from ..reading import reason_of
 from ..vocab.target import Version
 from .budget import BUDGET
 from .lookup import Lookup, Surroundings
@@ -61,13 +62,9 @@ class Module:
 
 def read(path: str) -> bytes:
     try:
-        with open(path, "rb") as file:
-            data = file.read(BUDGET.file_bytes + 1)
-    except OSError as error:
-        raise Unreadable(path, f"cannot be read: {error.strerror or error}") from error
-    if len(data) > BUDGET.file_bytes:
-        raise Unreadable(path, f"is larger than {BUDGET.file_bytes // 1_000_000} MB and was not checked")
-    return data
+        return read_file(path, BUDGET.file_bytes)
+    except (OSError, ValueError) as error:
+        raise Unreadable(path, reason_of(error)) from error
 
 
 def parse(path: str, data: bytes) -> ast.Module:
@@ -213,7 +210,7 @@ class Project(Lookup):
 
     def broke(self, path: str, error: Exception) -> Unreadable:
         """A defect costs this file, not the run."""
-        if os.environ.get(DEBUG):
+        if debugging():
             raise error
         return Unreadable(path, f"{INTERNAL}: {in_words(error)}")
 

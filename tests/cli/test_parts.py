@@ -197,7 +197,7 @@ CUTS: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
     "the budget": lambda patch: patch.setenv("FSDP2_LINT_STEPS", "1"),
     "a defect": lambda patch: patch.setattr(Interpreter, "run_module", _broken),
     "a folder that cannot be listed": lambda patch: patch.setattr(discovery.os, "scandir", _refuses("jobs")),
-    "a file that cannot be read": lambda patch: patch.setattr(discovery, "_read", _unreadable("train.py")),
+    "a file that cannot be read": lambda patch: patch.setattr(discovery, "read", _unreadable("train.py")),
 }
 
 
@@ -216,13 +216,13 @@ def _refuses(name: str) -> Callable[[str], object]:
     return scandir
 
 
-def _unreadable(name: str) -> Callable[[str], bytes]:
-    works = discovery._read
+def _unreadable(name: str) -> Callable[[str, int], bytes]:
+    works = discovery.read
 
-    def read(path: str) -> bytes:
+    def read(path: str, most: int) -> bytes:
         if path.endswith(name):
             raise PermissionError(13, "Permission denied")
-        return works(path)
+        return works(path, most)
 
     return read
 

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 
 from fsdp2_lint.output import render
+from fsdp2_lint.output.terminal import printable
 from fsdp2_lint.output.words import story as words
 from fsdp2_lint.source import Sources
 from fsdp2_lint.vocab.finding import Finding, Severity
@@ -77,6 +78,7 @@ def test_commands_read_back_to_what_they_say(found: list[Finding]) -> None:
     for finding, line in zip(found, lines):
         name, properties, data = read(line)
         assert name == {"info": "notice"}.get(finding.severity.value, finding.severity.value)
-        assert properties["file"] == finding.primary.site.path
+        path = finding.primary.site.path
+        assert properties["file"] == "".join(each if each in "\r\n" else printable(each) for each in path)
         assert properties["title"] == f"fsdp2-lint ({finding.code})"
         assert data == words(finding) and not re.search("[\r\x1b\u202e]", data)

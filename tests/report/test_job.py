@@ -383,10 +383,11 @@ SITES = st.builds(Place, st.text(min_size=1, max_size=12), ROWS, ROWS, ROWS, ROW
 LABELS = st.builds(Label, SITES, TEXT)
 RANKS = st.sets(st.integers(0, 2000), min_size=1, max_size=20).map(lambda each: tuple(sorted(each)))
 STEPS = st.none() | ROWS
+CODES = st.from_regex(r"[A-Za-z0-9_.-]+", fullmatch=True)
 FINDINGS = st.builds(
     Finding,
-    TEXT,
-    TEXT,
+    CODES,
+    CODES,
     st.sampled_from(Severity),
     TEXT,
     LABELS,
