@@ -1,0 +1,66 @@
+"""Questions that may tell sharded models from others."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.static.first_contact.programs import main
+from tests.static.program import analyse
+
+# -- questions that may tell sharded models from others -----------------------------------
+
+
+ASKS = """
+def is_split(model):
+    for parameter in model.parameters():
+        if {asks}:
+            return True
+    return False
+
+
+def state_of(model, mesh):
+    if is_split(model):
+        return get_model_state_dict(model, options=StateDictOptions(full_state_dict=True, cpu_offload=True))
+    return model.state_dict()
+"""
+WRITES = """
+with open("config.yaml") as file:
+    config = yaml.safe_load(file)
+mesh = init_device_mesh("cuda", (config["replicas"], config["shards"]), mesh_dim_names=("replicate", "shard"))
+model = Net()
+if config["sharded"]:
+    for layer in model.layers:
+        fully_shard(layer, mesh=mesh)
+    fully_shard(model, mesh=mesh)
+state = {state}
+if dist.get_rank() == 0:
+    torch.save(state, "model.pt")
+"""
+
+
+@pytest.mark.parametrize("asks", [
+    "type(parameter).__name__ == 'DTensor'",
+    "type(parameter) is DTensor",
+    "isinstance(parameter, DTensor)",
+    "hasattr(parameter, 'full_tensor')",
+    "'DTensor' in type(parameter).__name__",
+    "type(parameter.data).__name__.endswith('DTensor')",
+])  # fmt: skip
+def test_a_model_is_asked_what_its_parameters_are(asks: str) -> None:
+    assert analyse(main(WRITES.format(state="state_of(model, mesh)"), ASKS.format(asks=asks))).codes == []
+
+
+@pytest.mark.parametrize("asks", [
+    "mesh['shard'].size() > 1", "mesh.ndim > 1", "'shard' in mesh.mesh_dim_names", "any(n > 1 for n in mesh.shape)",
+])  # fmt: skip
+def test_a_mesh_is_asked_whether_it_shards(asks: str) -> None:
+    state = f"state_of(model, mesh) if {asks} else model.state_dict()"
+    assert analyse(main(WRITES.format(state=state), ASKS.format(asks="isinstance(parameter, DTensor)"))).codes == []
+
+
+@pytest.mark.parametrize("asks", ["config['whole']", "len(sys.argv) > 1", "dist.get_world_size() > 8"])
+def test_a_setting_does_not_say_whether_a_model_is_sharded(asks: str) -> None:
+    state = f"model.state_dict() if {asks} else state_of(model, mesh)"
+    assert analyse(main(WRITES.format(state=state), ASKS.format(asks="isinstance(parameter, DTensor)"))).codes == [
+        "FSDP701"
+    ]

@@ -1,0 +1,145 @@
+"""How large a model is, what its class inherits, and names and settings that are not known."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.static.first_contact.programs import IMPORTS, LAYERS, main
+from tests.static.program import analyse, script
+
+# -- how large, in how many processes, how much at once ----------------------------------
+
+
+@pytest.mark.parametrize("first", ["Local(8, 8)", "Square(8)", "Square(width=8)"])
+def test_the_size_of_a_class_derived_from_a_layer(first: str) -> None:
+    body = f"""
+model = Tiny({first}).to("cuda")
+fully_shard(model)
+"""
+    assert "FSDP206" not in analyse(main(body, LAYERS)).codes
+    for large in ("Square(40000)", "Square(int(sys.argv[1]))", "Local(40000, 40000)"):
+        assert "FSDP206" in analyse(main(body.replace(first, large), LAYERS)).codes
+
+
+def test_a_group_of_one_process_splits_nothing() -> None:
+    def program(world: str) -> str:
+        return script(
+            """
+            torch.cuda.set_device(0)
+            begin(0, WORLD)
+            model = nn.Sequential(*[nn.Linear(n, n) for n in map(int, sys.argv)]).to("cuda:0")
+            for layer in model:
+                fully_shard(layer)
+            fully_shard(model)
+            """.replace("WORLD", world),
+            IMPORTS + 'def begin(rank, size):\n    dist.init_process_group("nccl", rank=rank, world_size=size)\n',
+        )
+
+    assert "FSDP206" not in analyse(program("1")).codes
+    assert "FSDP206" in analyse(program("8")).codes
+    assert "FSDP206" in analyse(program("int(sys.argv[1])")).codes
+
+
+def test_one_block_at_a_time() -> None:
+    body = """
+model = AutoModel.from_config(yaml.safe_load(open("config.yaml")))
+for stack in [part for part in model.modules() if isinstance(part, nn.ModuleList)]:
+    for block in stack:
+        block.to("cuda")
+        fully_shard(block)
+fully_shard(model)
+"""
+    assert "FSDP206" not in analyse(main(body)).codes
+    whole = body.replace('        block.to("cuda")\n', "").replace(
+        '"))\n', '"))\nmodel.to("cuda")\n'.replace('"))', '"))'), 1
+    )
+    assert "FSDP206" in analyse(main(whole.replace('yaml")))', 'yaml"))).to("cuda")'))).codes
+
+
+# -- what a class inherits -----------------------------------------------------------------
+
+INHERITED = """
+with torch.device("meta"):
+    model = nn.Sequential({kind}, {kind})
+for layer in model:
+    fully_shard(layer)
+fully_shard(model)
+model.to_empty(device="cuda")
+for layer in model:
+    layer.reset_parameters()
+optimizer = torch.optim.AdamW(model.parameters())
+model(torch.randn(2, 8, device="cuda")).sum().backward()
+optimizer.step()
+"""
+KINDS = (
+    LAYERS
+    + """
+class Normed(nn.LayerNorm):
+    pass
+
+class Quiet(nn.Dropout):
+    pass
+
+class Own(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(width, width))
+"""
+)
+
+
+@pytest.mark.parametrize("kind", ["Square(8)", "Local(8, 8)", "Normed(8)"])
+def test_a_layer_hands_on_its_reset_parameters(kind: str) -> None:
+    assert "FSDP207" not in analyse(main(INHERITED.format(kind=kind), KINDS)).codes
+
+
+def test_a_module_has_none_to_hand_on() -> None:
+    assert "FSDP207" in analyse(main(INHERITED.format(kind="Own(8)"), KINDS)).codes
+
+
+# -- names and settings that are not known ---------------------------------------------------
+
+
+@pytest.mark.parametrize("chosen", ['name in config["shard"]', 'name == config["part"]', 'name not in config["kept"]'])
+def test_modules_that_names_in_a_file_choose(chosen: str) -> None:
+    body = f"""
+config = yaml.safe_load(open("plan.yaml"))
+model = AutoModel.from_pretrained(config["path"])
+for part in [module for name, module in model.named_modules() if {chosen}]:
+    fully_shard(part)
+fully_shard(model)
+"""
+    assert "FSDP302" not in analyse(main(body)).codes
+    everything = body.replace(f" if {chosen}", "")
+    assert "FSDP302" in analyse(main(everything)).codes
+
+
+PLAN = """
+@dataclass
+class Plan:
+    reshard: bool = {default}
+
+def read():
+    plan = Plan()
+    for name, value in (yaml.safe_load(open("plan.yaml")) or {{}}).items():
+        setattr(plan, name, value)
+    return plan
+"""
+BY_PLAN = """
+plan = read()
+model = Net()
+for layer in model.layers:
+    fully_shard(layer, reshard_after_forward=plan.reshard)
+fully_shard(model, **{"reshard_after_forward": plan.reshard})
+"""
+
+
+@pytest.mark.parametrize("default", ["True", "False"])
+def test_a_file_overrides_a_default(default: str) -> None:
+    assert analyse(main(BY_PLAN, PLAN.format(default=default))).verdicts("FSDP312") == {"unknown"}
+
+
+def test_a_default_that_nothing_overrides() -> None:
+    kept = BY_PLAN.replace("read()", "Plan()")
+    assert analyse(main(kept, PLAN.format(default="False"))).codes == ["FSDP312"]
+    assert analyse(main(kept, PLAN.format(default="True"))).verdicts("FSDP312") == {"upheld"}
