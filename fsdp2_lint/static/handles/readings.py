@@ -13,6 +13,7 @@ from ..torch_model.attempts import is_dtensor
 from ..torch_model.dtensors import PLACEMENTS
 from ..trace import Step
 from ..values import Computed, ParamV
+from .agreement import agreed_later
 from .payloads import asked_of_unseen
 from .program import RELATED, Program
 
@@ -34,7 +35,8 @@ class StaticReading:
         assert self.step.subject is not None
         if self.step.guard.decide(is_dtensor(value.of)) is False:
             return self.program.excluded("the program asked, and reads what is no DTensor")
-        if why := self.program.managed(self.step.subject) or self._checked(value):
+        why = self.program.managed(self.step.subject) or self._checked(value)
+        if why := why or agreed_later(self.program, self.step):
             return unknown(why)
         return yes((PLACEMENTS[value.how], value.at))
 

@@ -205,3 +205,28 @@ for name in sums:
     dist.all_reduce(torch.tensor(sums[name]))
 """
     assert "FSDP801" not in analyse(main(body)).codes
+
+
+@pytest.mark.parametrize("reads", [
+    "value = torch.tensor(all(torch.isfinite(p.grad).all() for p in model.parameters()))",
+    "value = torch.tensor(sum(p.grad.norm().item() ** 2 for p in model.parameters()))",
+    "total = 0.0\nfor p in model.parameters():\n    total += p.grad.norm().item() ** 2\nvalue = torch.tensor([total])",
+    "value = torch.tensor(local_norm(model))",
+])  # fmt: skip
+def test_what_each_rank_reads_is_added_up(reads: str) -> None:
+    helper = """
+    def local_norm(model):
+        total = 0.0
+        for p in model.parameters():
+            total += float(p.grad.norm()) ** 2
+        return total
+    """
+    body = f"{SHARDED}model(torch.ones(2)).sum().backward()\n{reads}\n"
+    assert "FSDP603" not in analyse(main(body + "dist.all_reduce(value)\n", helper)).codes
+    assert "FSDP603" in analyse(main(body + "print(value)\ndist.all_reduce(torch.ones(1))\n", helper)).codes
+
+
+def test_a_decision_that_each_rank_takes_by_itself() -> None:
+    body = f"{SHARDED}model(torch.ones(2)).sum().backward()\nloss = torch.ones(1)\nfor p in model.parameters():\n"
+    body += "    if torch.isnan(p.grad).any():\n        loss = torch.zeros(1)\ndist.all_reduce(loss)\n"
+    assert "FSDP603" in analyse(main(body)).codes
