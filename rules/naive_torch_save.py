@@ -26,7 +26,7 @@ class NaiveTorchSave(Rule):
             return
         own_file = event.payload.path_per_rank()
         what = " and ".join(shards)
-        if event.by.startswith("safetensors."):
+        if event.raises:
             yield self.found(
                 event.when,
                 f"{event.by} gets {what}: it cannot read the memory of a DTensor, and raises",

@@ -141,6 +141,10 @@ class Guard:
                 return bool(self._equal[key])
             return True if key in self._ranges and not self._ranges[key].holds(0) else None
         if kind == "compared":
+            key = formula.key or key_of(formula)
+            if not (key in self._ranges or key in self._equal or key in self._among):
+                if self._truths.get(formula.asserted or asserted(formula)) is not False:
+                    return None  # nothing is known of it, as of most
             answers = {each.decides(formula[2], formula[3]) for each in self._ranges_of(formula)}
             return answers.pop() if len(answers) == 1 else None
         return self._settle(formula)
@@ -252,7 +256,18 @@ class Guard:
     def _holds_with_part(self, news: Interned) -> bool:
         """Do the composites still hold that this one may be a part of?"""
         keys = keys_of(news)
-        return all(self._met(each) is not False for each in self._composites[:-1] if keys <= keys_of(each))
+        return all(self._can_be_met(each) for each in self._composites[:-1] if keys <= keys_of(each))
+
+    def _can_be_met(self, composite: Interned) -> bool:
+        """One part that is not against it is enough; most often it is one of those that were open the last time."""
+        against = composite[0] == "and"
+        for part in (*composite.watched, *composite[1]) if composite.watched else composite[1]:
+            answer = self._truths.get(part)
+            if answer is None:
+                answer = self._infer(part)
+            if answer is not against:
+                return True
+        return False
 
     def _met(self, composite: Interned) -> bool | Interned | None:
         """Is what a composite asks (an "or" to be true, an "and" to be false) met, still open or contradicted?

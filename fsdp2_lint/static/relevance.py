@@ -240,9 +240,6 @@ def lengthy(node: nodes.NodeNG) -> bool:
     found: bool | None = getattr(node, "fsdp2_lengthy", None)
     if found is None:
         loops = (nodes.For, nodes.While, nodes.ListComp, nodes.DictComp, nodes.SetComp, nodes.GeneratorExp)
-        lines = node.end_lineno - node.lineno
-        if isinstance(node, nodes.FunctionDef) and node.doc_node is not None:
-            lines -= node.doc_node.end_lineno - node.doc_node.lineno
-        found = next(node.nodes_of_class(loops), None) is not None or lines > BUDGET.lengthy
+        found = next(node.nodes_of_class(loops), None) is not None or (node.end_lineno - node.lineno) > BUDGET.lengthy
         node.fsdp2_lengthy = found
     return found

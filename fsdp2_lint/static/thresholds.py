@@ -31,9 +31,14 @@ class Range:
 
     def decides(self, op: str, number: float) -> bool | None:
         """Is each number in it ``op`` this one, or none of them?"""
-        if self.narrowed(op, number, True) == self:
+        open_end = op in ("<", ">")
+        if op in (">", ">="):
+            if (self.low, self.low_open) >= (number, open_end):
+                return True
+            return False if (self.high, not self.high_open) <= (number, open_end) else None
+        if (self.high, not self.high_open) <= (number, not open_end):
             return True
-        return False if self.narrowed(op, number, False) == self else None
+        return False if (self.low, self.low_open) >= (number, not open_end) else None
 
     def holds(self, number: float) -> bool:
         above = number > self.low or number == self.low and not self.low_open

@@ -24,8 +24,8 @@ _RANKS = (CollectiveIssued,)  # what keeps ranks apart hangs whatever is sharded
 def doubtful(program: Program, event: Event) -> str:
     """Why a finding about this event would be no proof; empty where nothing speaks against it."""
     step = program.judged
-    if step is None or isinstance(event, _RANKS):
-        return ""
+    if step is None or step.kind == "sharded" or isinstance(event, _RANKS):
+        return ""  # what shards needs nothing to be sharded before
     return on_path(program, step.guard, step.index)
 
 

@@ -23,6 +23,11 @@ class Saved(Event):  # torch.save, safetensors: just before writing; S R P
     payload: Payload
     by: str
 
+    @property
+    def raises(self) -> bool:
+        """Does the writer read the memory of tensors, which DTensors do not have? Then it writes no shards."""
+        return self.by.startswith("safetensors.")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loaded(Event):  # model.load_state_dict; S R P
