@@ -7,7 +7,8 @@ from typing import Any
 
 from .budget import BUDGET
 from .formulas import LARGE, either
-from .guards import TOP, Guard, merged
+from .guards import TOP, Guard
+from .sides import merged
 from .values import NONE, PICK, Choice, Func, Obj, Value, unknown
 
 

@@ -30,6 +30,7 @@ from .interp.interpreter import Interpreter
 from .interp.machine import Diverges, OutOfBudget
 from .project import Project
 from .seen import Extent, functions
+from .sides import forget_sides
 from .values import ClassV, Func
 
 
@@ -110,6 +111,7 @@ class Driver:
             return
         if self.progress is not None:
             self.progress(entry.name)
+        forget_sides()
         forget()  # first: what the last program made is garbage from here on
         self.garbage.collect()
         clock = Clock()

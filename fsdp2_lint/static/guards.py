@@ -27,52 +27,12 @@ def forget() -> None:
     Pool.made = 0
     formulas.forget_formulas()
     _guards.clear()
-    _sides.clear()
     TOP._extended.clear()
     TOP._joined.clear()
 
 
 Literals = frozenset[tuple[Formula, bool]]
 _guards: dict[tuple[tuple[Formula, bool], ...], Guard] = {}
-_sides: dict[tuple[Formula, bool], set[tuple[Literals, Literals]]] = {}
-
-
-def two_sides(one: Guard, other: Guard) -> None:
-    """Remember that a branch takes one of these two paths: whatever holds on both holds without it."""
-    mine, theirs = frozenset(one.literals), frozenset(other.literals)
-    for part in mine:
-        _sides.setdefault(part, set()).add((mine, theirs))
-    for part in theirs:
-        _sides.setdefault(part, set()).add((theirs, mine))
-
-
-def merged(guards: list[Guard]) -> list[Guard]:
-    """The same disjunction in fewer paths: the two sides of a branch become one, what another covers goes."""
-    found: list[Guard] = []
-    for guard in guards:
-        while (pair := next(((at, both) for at in found if (both := _united(at, guard))), None)) is not None:
-            found.remove(pair[0])
-            guard = pair[1]
-        found.append(guard)
-    return found
-
-
-def _united(one: Guard, other: Guard) -> Guard | None:
-    mine, theirs = one.literal_set, other.literal_set
-    if mine <= theirs:
-        return one
-    if theirs <= mine:
-        return other
-    only_mine, only_theirs = mine - theirs, theirs - mine
-    if len(only_mine) == len(only_theirs) == 1:
-        (formula, truth), (against, opposite) = *only_mine, *only_theirs
-        united = formula is against and truth is not opposite
-    else:
-        united = any(
-            only_mine <= this <= mine and only_theirs <= that <= theirs
-            for this, that in _sides.get(next(iter(only_mine)), ())
-        )
-    return one.without_literals(only_mine) if united else None
 
 
 class Guard:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from ...vocab.answers import Answer, unknown, yes
 from ...vocab.finding import Moment, Place
@@ -14,6 +13,7 @@ from ..relations import Relation
 from ..torch_model.seeds import generator_of
 from ..trace import Step
 from ..values import Obj, Rank, is_each
+from .asked import objects_in
 from .program import Handle, Program
 
 _LOADER = "torch.utils.data.DataLoader"
@@ -92,7 +92,7 @@ def choices(program: Program, step: Step) -> Iterator[StaticChoice]:
         for atom in atoms(formula):
             if _is_rank(formula) and outer is not None and atom in step["asked"]:
                 yield StaticChoice(program, step.subject, step, (formula, truth), step["asked"][atom], None)
-            for obj in _objects(atom):
+            for obj in objects_in(atom):
                 if _is_draw(atom, obj) or _is_content(obj):
                     asked = Moment(obj.atom.site) if generator_of(obj) and obj.atom.site else step.when
                     yield StaticChoice(program, step.subject, step, (formula, truth), asked, obj)
@@ -111,14 +111,6 @@ def _entered(program: Program, step: Step) -> Step | None:
         return None
     entries = [each for each in program.trace.of("called") if each.subject is step["inside"][0] and not each["inside"]]
     return next((each for each in reversed(entries) if each.index < step.index), None)
-
-
-def _objects(part: Any) -> Iterator[Obj]:
-    if isinstance(part, Obj):
-        yield part
-    elif isinstance(part, tuple):
-        for each in part:
-            yield from _objects(each)
 
 
 def _is_draw(atom: Formula, obj: Obj) -> bool:

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from ...vocab.answers import Answer, Truth, unknown, yes
 from ...vocab.finding import Place
 from ..formulas import Formula, atoms, is_fork
-from ..guards import Guard, merged
+from ..guards import Guard
 from ..packages import builds_models
 from ..relations import Relation, covers
+from ..sides import merged
 from ..trace import Step
 from ..values import BELOW, ClassV, Ext, Obj
 from .program import RELATED, Handle, Program

@@ -6,15 +6,13 @@ a question stays open, what happens behind it may never happen to a sharded mode
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
-
 from ...vocab.events.base import Event
 from ...vocab.events.process import CollectiveIssued
 from ..formulas import Interned, atoms
 from ..guards import Guard
 from ..trace import Step
 from ..values import Atom, Obj
+from .asked import objects_in
 from .program import Program
 
 _OF_SHARDS = ("sharded", "dtensor")
@@ -38,14 +36,14 @@ def on_path(program: Program, path: Guard, before: int) -> str:
             if formula in path.blurred and any(each.guard.blurred for each in sharded):
                 return "a condition on the way here, and one of the sharding, are too large to be compared"
             for atom in atoms(formula):
-                if _tells_shards(atom, path) or any(obj.atom in meshes for obj in _objects(atom)):
+                if _tells_shards(atom, path) or any(obj.atom in meshes for obj in objects_in(atom)):
                     return "a condition on the way here may tell sharded models from others"
     return ""
 
 
 def _tells_shards(atom: Interned, path: Guard) -> bool:
     asked = atom[1]
-    about = isinstance(asked, tuple) and asked[0] in _OF_SHARDS or any(_is_type(obj) for obj in _objects(atom))
+    about = isinstance(asked, tuple) and asked[0] in _OF_SHARDS or any(_is_type(obj) for obj in objects_in(atom))
     return about and path.decide(atom) is not True
 
 
@@ -57,15 +55,4 @@ def _is_type(obj: Obj) -> bool:
 def _meshes(sharded: list[Step]) -> set[Atom]:
     """The meshes that models are sharded on, with all that is read off them."""
     given = (each["options"].get("mesh") for each in sharded)
-    return {obj.atom for value in given for obj in _objects(value)}
-
-
-def _objects(part: Any) -> Iterator[Obj]:
-    if isinstance(part, Obj):
-        yield part
-    elif isinstance(part, tuple):
-        for each in part:
-            yield from _objects(each)
-    elif options := getattr(part, "options", None):
-        for _, each in options:
-            yield from _objects(each)
+    return {obj.atom for value in given for obj in objects_in(value)}

@@ -7,8 +7,8 @@ from typing import Literal
 
 from ...vocab.answers import Answer, unknown, yes
 from ...vocab.finding import Moment
-from ..guards import merged
 from ..relations import Relation, covers
+from ..sides import merged
 from ..trace import Step
 from ..values import Const, Obj
 from .models import StaticModel

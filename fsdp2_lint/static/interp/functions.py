@@ -10,8 +10,7 @@ from astroid import nodes
 from .. import relevance
 from ..budget import BUDGET
 from ..choices import choose, options, unmarked
-from ..formulas import Formula, atoms, either, negate
-from ..guards import merged
+from ..formulas import Formula
 from ..packages import builds_models
 from ..relevance import lengthy, names_in
 from ..store import Items
@@ -208,22 +207,6 @@ class Functions(Bounds):
         if isinstance(func.node, nodes.FunctionDef) and func.node.returns is not None:
             self.declare(result, func.module, func.node.returns)
         return result
-
-    def checked(self: Interpreter, frame: Frame) -> list[Formula]:
-        """What holds on every way out of a call that does not raise: its asserts, and what it refuses.
-
-        First what all ways have in common; then that one of them was taken, where that is short: a method that
-        returns at once without sharding and else refuses a setting says that the two never meet.
-        """
-        ways = list(dict.fromkeys(self.relative(way, frame.guard).unforked for way, _ in frame.returns))
-        if not ways:
-            return []
-        shared = frozenset(ways[0].literals).intersection(*(way.literal_set for way in ways))
-        found = [part if truth else negate(part) for part, truth in ways[0].literals if (part, truth) in shared]
-        found = found if len(found) <= BUDGET.checked else []
-        one_of = either([way.formula for way in merged([way.without_literals(shared) for way in ways])])
-        short = len(list(atoms(one_of))) <= BUDGET.ways
-        return [*found, one_of] if short and not self.about_rank(one_of) else found  # all ranks go on behind the call
 
     def bind_arguments(
         self: Interpreter, func: Func, args: list[Value], kwargs: dict[str, Value], receiver: Value | None, why: str

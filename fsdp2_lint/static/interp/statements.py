@@ -9,10 +9,11 @@ from astroid import nodes
 
 from ..budget import BUDGET
 from ..formulas import Formula, atoms, both, either, is_fork, negate
-from ..guards import TOP, Guard, two_sides
+from ..guards import TOP, Guard
+from ..sides import merged, two_sides
 from ..values import NONE, Atom, Ext, Value, unknown
 from .fallbacks import only_for_older_torch
-from .machine import BREAK, CONTINUE, FALL, RAISE, RETURN, Diverges, Handled
+from .machine import BREAK, CONTINUE, FALL, RAISE, RETURN, Diverges, Frame, Handled
 from .syntax import jumps_out
 from .targets import Targets
 
@@ -104,6 +105,22 @@ class Statements(Targets):
         known = len(start.literals)
         self.refused.update(found.literals[: known + more + 1] for more in range(len(found.literals) - known))
         return found
+
+    def checked(self: Interpreter, frame: Frame) -> list[Formula]:
+        """What holds on every way out of a call that does not raise: its asserts, and what it refuses.
+
+        First what all ways have in common; then that one of them was taken, where that is short: a method that
+        returns at once without sharding and else refuses a setting says that the two never meet.
+        """
+        ways = list(dict.fromkeys(self.relative(way, frame.guard).unforked for way, _ in frame.returns))
+        if not ways:
+            return []
+        shared = frozenset(ways[0].literals).intersection(*(way.literal_set for way in ways))
+        found = [part if truth else negate(part) for part, truth in ways[0].literals if (part, truth) in shared]
+        found = found if len(found) <= BUDGET.checked else []
+        one_of = either([way.formula for way in merged([way.without_literals(shared) for way in ways])])
+        short = len(list(atoms(one_of))) <= BUDGET.ways
+        return [*found, one_of] if short and not self.about_rank(one_of) else found  # all ranks go on behind the call
 
     def assumed(self: Interpreter, start: Guard, narrowed: Guard | None) -> Guard:
         """What holds behind a check that else raises; a condition too large to compare is not worth to keep."""
