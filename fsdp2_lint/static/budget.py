@@ -144,6 +144,9 @@ class Budget:
     contained: int = _limit(12, "items", "of a list in ``x in items``", "the condition is compared with no other")
     quantified: int = _limit(8, "items", "of a list in ``any`` and ``all``", "the condition is compared with no other")
 
+    # Numbers.
+    calculated: int = _limit(64, "numbers", "in one call of ``sum``, ``prod`` and the like", "the result is unknown")
+
     # Questions of rules.
     modules: int = _limit(60, "modules", "of one model that are listed one by one", "they are some modules below it")
     module_depth: int = _limit(24, "modules", "inside each other", "a model that holds itself ends there")

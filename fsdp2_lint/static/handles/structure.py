@@ -44,7 +44,7 @@ def size(machine: Interpreter, obj: Obj, depth: int = 0, repeats: int = 0) -> in
         return None
     if isinstance(obj.atom.cls, Ext):
         name = obj.atom.cls.qname.rsplit(".", 1)[-1]
-        if "size" in obj.atom.facts:
+        if obj.atom.facts.get("size") is not None:
             return int(obj.atom.facts["size"])
         if name in FREE:
             return 0

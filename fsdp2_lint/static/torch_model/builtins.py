@@ -26,7 +26,7 @@ from ..values import (
     Value,
     unknown,
 )
-from . import data, dtensors, generators
+from . import calculation, data, dtensors, generators
 from .tables import external
 from .value_methods import reordered
 
@@ -176,7 +176,7 @@ def pick(machine: Interpreter, call: Call) -> Value:
         return common
     if machine.called_name == "builtins.sum" and len(call.args) == 2:
         return machine.over(call.args[0], lambda leaf: flatten(machine, leaf))
-    return unknown(machine.called_name)
+    return calculation.calculated(machine, call) or unknown(machine.called_name)
 
 
 def flatten(machine: Interpreter, leaf: Value) -> Value:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from ...vocab.finding import Site
 from ..values import Computed, Const, ListV, Obj, Params, ParamV, TupleV, Value, unknown
+from . import calculation
 from .tables import external
 
 if TYPE_CHECKING:
@@ -116,7 +117,7 @@ def as_float(machine: Interpreter, call: Call) -> Value:
 
     if call.args:
         machine.over(call.args[0], one)
-    return machine.call_other(machine.called_name, call)
+    return calculation.calculated(machine, call) or machine.call_other(machine.called_name, call)
 
 
 def same(machine: Interpreter, value: Value) -> Computed | None:

@@ -38,6 +38,7 @@ from . import (  # noqa: F401 (they register)
     attempts,
     blank,
     builtins,
+    calculation,
     collectives,
     composition,
     copies,
@@ -60,6 +61,7 @@ from . import (  # noqa: F401 (they register)
     scalers,
     seeds,
     sharding,
+    sizes,
     slices,
     state_dict,
     steps,
@@ -128,6 +130,8 @@ class TorchModel(Objects):
         atom = Atom(kind, origin=qname, site=self.site(call.node))
         atom.facts["shared"] = kind == "configuration"
         blank.made_by_library(self, atom.root, qname, call.node)
+        if package == "torch":
+            sizes.note_tensor(self, atom, qname, call)
         dtypes.loaded_in(self, atom, call)
         parameters.quantized(self, call)
         if qname.startswith("torch.") and qname.endswith("GradScaler"):

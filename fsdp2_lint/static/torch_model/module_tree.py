@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ..budget import BUDGET
@@ -11,6 +10,7 @@ from ..store import Items
 from ..values import EACH, SOME, Atom, ClassV, Const, DictV, Ext, ListV, Obj, Value
 from .device import touch
 from .dtypes import of_layer
+from .sizes import layer_size
 
 if TYPE_CHECKING:
     from astroid import nodes
@@ -21,18 +21,7 @@ if TYPE_CHECKING:
 LISTS = frozenset({"torch.nn.ModuleList", "torch.nn.Sequential", "torch.nn.ParameterList"})
 DICTS = frozenset({"torch.nn.ModuleDict", "torch.nn.ParameterDict"})
 CONTAINERS = LISTS | DICTS
-# Modules of torch.nn that own parameters: the arguments that say how many, and the number of them.
-_SIZES: dict[str, tuple[tuple[str, ...], Callable[..., int]]] = {
-    "Linear": (("in_features", "out_features"), lambda rows, columns: rows * columns + columns),
-    "Embedding": (("num_embeddings", "embedding_dim"), lambda rows, columns: rows * columns),
-    "LayerNorm": (("normalized_shape",), lambda width: 2 * width),
-    "RMSNorm": (("normalized_shape",), lambda width: width),
-    "Conv2d": (("in_channels", "out_channels"), lambda given, made: given * made * 64 + made),
-    "TransformerEncoderLayer": (
-        ("d_model", "nhead", "dim_feedforward"),
-        lambda width, heads, hidden=2048: 4 * width * (width + 1) + 2 * width * hidden + hidden + 5 * width,
-    ),
-}
+# Modules of torch.nn that own parameters.
 PARAMETRIC = frozenset(
     """Linear Bilinear LazyLinear Embedding EmbeddingBag LayerNorm RMSNorm GroupNorm BatchNorm1d BatchNorm2d
     BatchNorm3d SyncBatchNorm Conv1d Conv2d Conv3d ConvTranspose1d ConvTranspose2d ConvTranspose3d
@@ -42,7 +31,14 @@ PARAMETRIC = frozenset(
 FREE = frozenset(
     """Dropout Dropout1d Dropout2d ReLU GELU SiLU Sigmoid Tanh Softmax LogSoftmax Identity Flatten Unflatten
     MaxPool2d AvgPool2d AdaptiveAvgPool2d CrossEntropyLoss MSELoss BCEWithLogitsLoss NLLLoss L1Loss LeakyReLU
-    ELU Mish Upsample PixelShuffle Hardswish Softplus AdaptiveAvgPool1d MaxPool1d AvgPool1d ZeroPad2d""".split()
+    ELU Mish Upsample PixelShuffle Hardswish Softplus AdaptiveAvgPool1d MaxPool1d AvgPool1d ZeroPad2d
+    AdaptiveAvgPool3d AdaptiveMaxPool1d AdaptiveMaxPool2d AdaptiveMaxPool3d AlphaDropout AvgPool3d BCELoss CELU
+    ChannelShuffle CircularPad1d CircularPad2d CircularPad3d ConstantPad1d ConstantPad2d ConstantPad3d
+    CosineEmbeddingLoss CosineSimilarity FeatureAlphaDropout Fold GLU Hardshrink Hardsigmoid Hardtanh HuberLoss
+    KLDivLoss LocalResponseNorm LogSigmoid LPPool1d LPPool2d LPPool3d MaxPool3d PairwiseDistance PixelUnshuffle
+    ReflectionPad1d ReflectionPad2d ReflectionPad3d ReLU6 ReplicationPad1d ReplicationPad2d ReplicationPad3d RReLU
+    SELU SmoothL1Loss Softmin Softshrink Softsign Tanhshrink Threshold TripletMarginLoss Unfold
+    UpsamplingBilinear2d UpsamplingNearest2d ZeroPad1d ZeroPad3d""".split()
 )  # fmt: skip
 # Modules of torch whose parts have ``reset_parameters``, and they have not.
 COMPOSED = frozenset(
@@ -100,13 +96,13 @@ def built_as_layer(machine: Interpreter, obj: Obj, cls: ClassV, call: Call) -> N
     """The arguments of a layer's own ``__init__`` say how large an object of a class derived from it is."""
     name = layer_base(machine, cls).rsplit(".", 1)[-1]
     if name in PARAMETRIC:
-        obj.atom.facts["size"] = _size(name, call)
+        obj.atom.facts["size"] = layer_size(machine, name, call)
 
 
 def make_external_module(machine: Interpreter, qname: str, call: Call) -> Value:
     atom = Atom("external", cls=Ext(qname), origin=qname, site=machine.site(call.node))
     atom.facts["module"] = True
-    if (known := _size(qname.rsplit(".", 1)[-1], call)) is not None:
+    if (known := layer_size(machine, qname.rsplit(".", 1)[-1], call)) is not None:
         atom.facts["size"] = known
     obj = atom.root
     if qname in LISTS:
@@ -131,21 +127,6 @@ def make_external_module(machine: Interpreter, qname: str, call: Call) -> Value:
         machine.store.put((obj, "layers"), layers.root)
         machine.adopt(obj, "layers", layers.root)
     return obj
-
-
-def _size(name: str, call: Call) -> int | None:
-    """Where all sizes are written out, or left to their defaults."""
-    if name not in _SIZES or call.open_why:
-        return None
-    names, count = _SIZES[name]
-    given = {each: call.arg(position, each) for position, each in enumerate(names)}
-    numbers = {each: value.value for each, value in given.items() if isinstance(value, Const)}
-    if any(value is not None and not isinstance(numbers.get(each), int) for each, value in given.items()):
-        return None
-    try:
-        return count(*numbers.values())
-    except TypeError:  # one is left out that has no default
-        return None
 
 
 def fill_list(machine: Interpreter, obj: Obj, call: Call) -> None:

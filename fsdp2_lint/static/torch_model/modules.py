@@ -271,6 +271,9 @@ def parameter(machine: Interpreter, call: Call) -> Value:
     atom = Atom("external", cls=Ext("torch.nn.Parameter"), origin="torch.nn.Parameter", site=machine.site(call.node))
     frozen = call.arg(1, "requires_grad")
     atom.facts["parameter"] = not (isinstance(frozen, Const) and frozen.value is False)
+    given = call.arg(0, "data")
+    if isinstance(given, Obj) and all(isinstance(item, tuple) for item in given.path):  # the tensor, or a multiple
+        atom.facts["size"] = given.atom.facts.get("tensor size")
     return atom.root
 
 

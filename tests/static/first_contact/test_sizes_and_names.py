@@ -21,6 +21,47 @@ fully_shard(model)
         assert "FSDP206" in analyse(main(body.replace(first, large), LAYERS)).codes
 
 
+# Parts of a model as the source writes their sizes: small with a width of 16, large with one of 100,000.
+PARTS = (
+    "nn.Linear(math.prod((1, 2, 2)) * 2, width)",
+    "nn.Linear(max(width, 4), sum([width, width]))",
+    "nn.Linear(2 ** math.ceil(math.log2(width)), round(width * 1.5))",
+    "nn.Linear(width, width if len(sys.argv) > 3 else 2 * width)",
+    "nn.Conv3d(3, width, (1, 2, 2))",
+    "nn.LayerNorm((width, 4))",
+    "nn.GRU(width, width, batch_first=True)",
+    "nn.MultiheadAttention(width, 4)",
+    "nn.Parameter(torch.randn(1, width, 6) * 0.02)",
+    "nn.Parameter(torch.full((width, 2), 0.5))",
+)
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_the_size_that_the_source_says(part: str) -> None:
+    """One part that nobody can size would make the whole a model of unknown size."""
+    helpers = f"""
+import math
+
+
+class Sized(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.first = {part}
+        self.second = nn.Linear(width, width)
+
+    def forward(self, x):
+        return self.second(x)
+"""
+    body = """
+model = Sized(16).to("cuda")
+fully_shard(model.second)
+fully_shard(model)
+"""
+    assert "FSDP206" not in analyse(main(body, helpers)).codes
+    for large in ("100_000", "int(sys.argv[1])"):
+        assert "FSDP206" in analyse(main(body.replace("16", large), helpers)).codes
+
+
 def test_a_group_of_one_process_splits_nothing() -> None:
     def program(world: str) -> str:
         return script(
