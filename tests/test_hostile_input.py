@@ -213,6 +213,20 @@ def test_commands_of_services(text: str, shown: str) -> None:
     assert "\n" not in one_line(text)
 
 
+@pytest.mark.parametrize("name", ["--fix.py", "--add-ignore=x.py", "--output=train.py", "-q"])
+def test_a_file_that_is_called_like_an_option(name: str, cli: Cli) -> None:
+    """pre-commit gives names of files as they are."""
+    Path("train.py").write_text("x = 1\n")
+    Path(name).write_text("x = 1\n")
+    code, out, err = cli("check", name, "train.py")
+    assert code == 2 and f"./{name}" in err and not out
+    assert Path("train.py").read_text() == "x = 1\n"
+    if name.endswith(".py"):
+        for named in ([f"./{name}"], ["--", name]):
+            code, _, err = cli("check", *named)
+            assert code == 0, err
+
+
 # What is imported
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib
 import io
+import itertools
 import os
 import sys
 from collections.abc import Sequence
@@ -18,9 +19,10 @@ import click
 from fsdp2_lint import __version__
 from fsdp2_lint.cli.streams import ABNORMAL, close_quietly, complain, note, refused
 from fsdp2_lint.environment import refuse_nonsense
-from fsdp2_lint.errors import DEBUG, INTERNAL, debugging, in_words
+from fsdp2_lint.errors import DEBUG, INTERNAL, Refusal, debugging, in_words
 from fsdp2_lint.vocab.target import NEWEST, OLDEST, in_digits
 
+_OF_FILES = ("check", "contract", "verify")  # the commands that pre-commit and shells give names of files
 COMMANDS = ("check", "contract", "explain", "mcp", "report", "rules", "run", "server", "verify")
 
 
@@ -55,11 +57,20 @@ def _show(error: click.ClickException) -> None:
         note(text.getvalue().rstrip("\n"))
 
 
+def _no_file_is_an_option(arguments: Sequence[str]) -> None:
+    """A file may be called ``--fix``, and whoever lists the files of a project for us did not choose that option."""
+    options = itertools.takewhile(lambda argument: argument != "--", arguments)
+    for argument in options if arguments[:1] and arguments[0] in _OF_FILES else ():
+        if len(argument) > 1 and argument.startswith("-") and os.path.lexists(argument):
+            raise Refusal(f"{argument} is an option, and also a file here: name the file as ./{argument}, or behind --")
+
+
 def invoke(arguments: Sequence[str]) -> int:
     """Run one command; the exit code. No exception leaves this function."""
     try:
         with refused():
             refuse_nonsense(os.environ)
+            _no_file_is_an_option(arguments)
         code = main.main(args=list(arguments), prog_name="fsdp2-lint", standalone_mode=False)
         sys.stdout.flush()
         return int(code or 0)
