@@ -115,6 +115,9 @@ class Budget:
     lengthy: int = _limit(
         25, "lines", "of a function that is worth leaving out, if it can have no part", "a shorter one is run"
     )
+    predicate: int = _limit(
+        4, "lines", "of a function that is run although its file does not speak of torch", "the result is unknown"
+    )
 
     # Values.
     reach: int = _limit(

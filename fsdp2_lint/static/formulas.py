@@ -70,6 +70,16 @@ def either(formulas: Iterable[Formula]) -> Formula:
     return _combine("or", formulas, neutral=False)
 
 
+def is_large(leaf: Formula) -> bool:
+    """Does it stand for a condition that is not kept?"""
+    return isinstance(leaf, tuple) and isinstance(leaf[1], tuple) and leaf[1][0] == LARGE
+
+
+def is_dropped(leaf: Formula) -> bool:
+    """Does it stand for conditions of which nothing was kept? Anything may have been asked in them."""
+    return is_large(leaf) and type(leaf[1][1]) in (int, object)
+
+
 def _combine(kind: str, formulas: Iterable[Formula], *, neutral: bool) -> Formula:
     found: dict[Formula, None] = {}
     for formula in map(intern, formulas):

@@ -7,12 +7,26 @@ is contradictory.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
 from . import formulas
 from .budget import BUDGET
-from .formulas import LARGE, Formula, Interned, asserted, atoms, both, intern, is_fork, key_of, keys_of, literal, negate
+from .formulas import (
+    LARGE,
+    Formula,
+    Interned,
+    asserted,
+    atoms,
+    both,
+    intern,
+    is_fork,
+    is_large,
+    key_of,
+    keys_of,
+    literal,
+    negate,
+)
 from .thresholds import ANY, Range, exactly, is_number
 
 
@@ -89,7 +103,7 @@ class Guard:
                 return _same(self._equal[key], formula[2])
             if key in self._among and formula[2] not in self._among[key]:
                 return False
-            if key in self._ranges and is_number(formula[2]) and not self._ranges[key].holds(formula[2]):
+            if key in self._ranges and not self._may_be(formula[2], self._ranges[key]):
                 return False
             truth = self._truths.get(formula.asserted or asserted(formula))
             if truth is not None and isinstance(formula[2], _CONSTANT) and bool(formula[2]) is not truth:
@@ -109,11 +123,16 @@ class Guard:
             return answers.pop() if len(answers) == 1 else None
         return self._settle(formula)
 
+    @staticmethod
+    def _may_be(value: Any, compared: Range) -> bool:
+        """May what was compared with numbers be this? None cannot, whatever the answer was."""
+        return value is not None and (not is_number(value) or compared.holds(value))
+
     def _ranges_of(self, leaf: Interned) -> Iterable[Range]:
         """Between which numbers the unknown of a comparison lies on this path; one range per number it may be."""
         key = leaf.key or key_of(leaf)
-        equal = 0 if self._truths.get(asserted(leaf)) is False else self._equal.get(key)
-        among = (equal,) if equal is not None else self._among.get(key, ())
+        falsy: Collection[Any] = (0,) if self._truths.get(asserted(leaf)) is False else self._among.get(key, ())
+        among: Collection[Any] = (self._equal[key],) if key in self._equal else falsy
         if among and all(map(is_number, among)):
             return map(exactly, among)
         return (self._ranges.get(key, ANY),)
@@ -172,6 +191,8 @@ class Guard:
         known = self.decide(formula)
         if known is not None:
             return known is truth
+        if formula[0] == "compared" and self._equal.get(key_of(formula), 0) is None:
+            return False  # Python compares None with no number
         if stated and len(self.literals) >= BUDGET.literals:  # only marked, not kept: what comes now proves nothing
             if any(_is_large(known) for known, _ in self.literals):
                 return True
@@ -284,8 +305,10 @@ class Guard:
                     if formula[0] in ("and", "or"):
                         break
                     known = self._infer(formula)
-                if known is None and (formula.key or key_of(formula)) in self._asked:
-                    break
+                if known is None:
+                    key = formula.key or key_of(formula)
+                    if key in self._asked or formula[0] == "compared" and key in self._equal:
+                        break
                 if known is (not truth):
                     return False
             else:
@@ -340,7 +363,7 @@ def _same(left: Any, right: Any) -> bool | None:
 
 def _is_large(formula: Formula) -> bool:
     """Does it ask, among other things, what was too large to be compared?"""
-    return any(isinstance(leaf[1], tuple) and leaf[1][0] == LARGE for leaf in atoms(formula))
+    return any(map(is_large, atoms(formula)))
 
 
 def _is_drive(formula: Formula) -> bool:

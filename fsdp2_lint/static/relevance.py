@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import islice
+from math import inf
 from typing import TYPE_CHECKING
 
 from astroid import nodes
@@ -236,10 +237,21 @@ def _imported(node: nodes.NodeNG, full: str, name: str) -> str:
 
 
 def lengthy(node: nodes.NodeNG) -> bool:
-    """Is it worth not to run it? Short predicates are always followed: conditions are compared with each other."""
-    found: bool | None = getattr(node, "fsdp2_lengthy", None)
+    """Is it worth not to run it? Shorter functions of files that speak of torch are always followed."""
+    return lines(node) > BUDGET.lengthy
+
+
+def is_predicate(node: nodes.NodeNG) -> bool:
+    """Is it so short that it is followed wherever it stands? Conditions are compared with each other."""
+    return lines(node) <= BUDGET.predicate
+
+
+def lines(node: nodes.NodeNG) -> float:
+    """The lines of a function behind its docstring; more than any limit where it has a loop."""
+    found: float | None = getattr(node, "fsdp2_lines", None)
     if found is None:
         loops = (nodes.For, nodes.While, nodes.ListComp, nodes.DictComp, nodes.SetComp, nodes.GeneratorExp)
-        found = next(node.nodes_of_class(loops), None) is not None or (node.end_lineno - node.lineno) > BUDGET.lengthy
-        node.fsdp2_lengthy = found
+        looped = next(node.nodes_of_class(loops), None) is not None
+        found = inf if looped else node.end_lineno - node.body[0].lineno + 1
+        node.fsdp2_lines = found
     return found

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from fsdp2_lint.static.formulas import atoms, both, either, intern, negate
@@ -124,6 +124,7 @@ SIMPLE = st.lists(st.tuples(LEAVES, st.booleans()), max_size=4)
 
 @settings(max_examples=300)
 @given(SIMPLE, SIMPLE)
+@example([(("truth", "n"), False)], [(("is", "n", None), True), (("compared", "n", ">", 0), True)])
 def test_joining_is_symmetric(left: list[tuple[object, bool]], right: list[tuple[object, bool]]) -> None:
     mine, other = conjunction(left), conjunction(right)
     if mine is not None and other is not None:

@@ -36,9 +36,24 @@ def on_path(program: Program, path: Guard, before: int) -> str:
             if formula in path.blurred and any(each.guard.blurred for each in sharded):
                 return "a condition on the way here, and one of the sharding, are too large to be compared"
             for atom in atoms(formula):
+                if _hangs_on_cut(atom):
+                    return "a condition on the way here was not followed to its end"
                 if _tells_shards(atom, path) or any(obj.atom in meshes for obj in objects_in(atom)):
                     return "a condition on the way here may tell sharded models from others"
+    if sharded and all(_leaves_open(path, each.guard) for each in sharded):
+        return "a condition of the sharding was not followed to its end"
     return ""
+
+
+def _leaves_open(path: Guard, sharding: Guard) -> bool:
+    """Does the sharding hang on what a call would have said that was cut? Other checks may exclude this path there."""
+    return any(
+        path.decide(formula) is None and any(map(_hangs_on_cut, atoms(formula))) for formula, _ in sharding.literals
+    )
+
+
+def _hangs_on_cut(atom: Interned) -> bool:
+    return any(obj.atom.facts.get("cut") for obj in objects_in(atom))
 
 
 def _tells_shards(atom: Interned, path: Guard) -> bool:

@@ -116,6 +116,9 @@ class StaticOptimizer:
         # an optimizer that a driven method made steps in others only once that method is through
         return next((step for step in steps if sharding.driven_before(step)), None)
 
+    def _steps(self) -> bool:
+        return any(step.subject is self.obj for step in self.program.trace.of("stepped"))
+
     def _used(self, created: Step, sharding: Step) -> bool:
         """Is this optimizer used after the sharding, or is there no other that could be?"""
         if self._stepped(sharding) is not None:
@@ -126,12 +129,8 @@ class StaticOptimizer:
             for step in rivals
             for held in step["held"]
         )
-        stepped_before = any(step.subject is self.obj for step in self.program.trace.of("stepped"))
         return (
-            created["proven"]
-            and not rebuilt
-            and not any(not step["complete"] for step in rivals)
-            and not stepped_before
+            created["proven"] and not rebuilt and not any(not step["complete"] for step in rivals) and not self._steps()
         )
 
     def _both_orders(self, created: Step, sharding: Step) -> bool:
@@ -146,6 +145,9 @@ class StaticOptimizer:
         found: dict[Step, Stale] = {}
         why = self._followed()
         for created, held in self.creations():
+            if not created["proven"] and not self._steps():
+                why = why or f"whether {created.when.at} builds an optimizer is not known"
+                continue
             for call in self.program.trace.of("called", before=created):
                 if not call["hooked"] or call.index >= held.read or call.subject is None:
                     continue

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from ...vocab.answers import Answer, unknown, yes
 from ...vocab.finding import Moment
+from ..formulas import atoms, is_dropped
 from ..relations import Relation, covers
 from ..trace import Step
 from ..values import BELOW, SLICE, ClassV, Ext, Obj, Text
@@ -34,12 +35,22 @@ class StaticUnit(Handle):
             if self._from_one_call(earlier) and not self.step.guard.implies(earlier.guard):
                 continue  # perhaps alternatives, which are not sharded one after the other
             if relation is Relation.INSIDE or whole and self.program.relation(outer, whole) is Relation.SAME:
-                return yes(earlier.when)
-            if relation is Relation.MAY and outer is not self.obj:
+                if not self._asks_whether_sharded(outer, earlier):
+                    return yes(earlier.when)
+                may = f"the way here asks whether what {earlier.when.at} shards is sharded, and the answer is not known"
+            elif relation is Relation.MAY and outer is not self.obj:
                 may = f"whether {self.label} is part of what {earlier.when.at} shards is not known"
         if self.obj.item == BELOW:
             return self._each_below()
         return unknown(may) if may else self.program.nothing(self.obj, "sharded")
+
+    def _asks_whether_sharded(self, outer: Obj, earlier: Step) -> bool:
+        """Does the path depend on it in a way that is not known? Then perhaps it is that of the first time."""
+        more = [atom for formula in self.step.guard.blurred - earlier.guard.blurred for atom in atoms(formula)]
+        asked = [atom[1] for formula, _ in self.step.guard.literals for atom in atoms(formula)]
+        about = [each[1] for each in asked if isinstance(each, tuple) and each[0] == "sharded"]
+        same = any(self.program.relation(obj, outer) is not Relation.NONE for obj in about)
+        return same or any(map(is_dropped, more))
 
     def _from_one_call(self, earlier: Step) -> bool:
         return earlier.place == self.step.place or earlier.same_call(self.step)
@@ -57,10 +68,9 @@ class StaticUnit(Handle):
         for earlier, other, relation in self.program.touching(self.obj):
             if self._from_one_call(earlier) or not earlier.precedes(self.step):
                 continue  # in the same call: what it gets there are alternatives or elements, not one thing twice
-            filtered = self.step["filtered"]
-            if relation is Relation.SAME and (filtered or earlier.guard.blurred - self.step.guard.blurred):
-                at = (self.step if filtered else earlier).when.at
-                may = f"whether {at} shards {self.label} depends on a filter that is not known"
+            unclear = self._depends_on_more(earlier)
+            if relation is Relation.SAME and unclear is not None:
+                may = f"whether {unclear.when.at} shards {self.label} depends on a condition that is not known"
                 continue
             if relation is Relation.SAME and not _mentions(self.step, self.obj):
                 return yes(earlier.when)
@@ -69,6 +79,13 @@ class StaticUnit(Handle):
             if relation in (Relation.MAY, Relation.SAME):
                 may = f"whether {self.label} is the module that {earlier.when.at} shards is not known"
         return unknown(may) if may else self.program.nothing(self.obj, "sharded")
+
+    def _depends_on_more(self, earlier: Step) -> Step | None:
+        """One of the two steps, if a filter or a condition too large to be known decides on it and not on the other."""
+        mine, before = self.step.guard.blurred, earlier.guard.blurred
+        if self.step["filtered"] or mine - before:  # that the module is not sharded yet, perhaps
+            return self.step
+        return earlier if before - mine else None
 
     def container_without_forward(self) -> Answer[str]:
         if self.step["listed"]:

@@ -58,7 +58,9 @@ class Bounds(Iteration):
                 receiver.atom.facts["filled before"] = True  # unseen parts, but nobody else has it yet
                 receiver = None
             self.cut(func, call, receiver, aside)
-            return unknown(f"{func.name}()", kind="opaque")
+            result = unknown(f"{func.name}()", kind="opaque")
+            result.atom.facts["cut"] = True
+            return result
         finally:
             self.call_limit = outer
             self.spent[func.node] = self.spent.get(func.node, 0) + self.steps - began

@@ -12,7 +12,7 @@ from ..budget import BUDGET
 from ..choices import choose, options, unmarked
 from ..formulas import Formula
 from ..packages import builds_models
-from ..relevance import lengthy, names_in
+from ..relevance import is_predicate, lengthy, names_in
 from ..store import Items
 from ..values import (
     NONE,
@@ -123,9 +123,9 @@ class Functions(Bounds):
         if func.closure or func.name in ("__init__", "__post_init__"):
             return False
         near = func.module.mentions_torch or func.module.path in self.project.relevant
+        if near and not lengthy(func.node) or is_predicate(func.node):
+            return False
         if near or self.project.relevance.comes_to_torch(func.module, func.node):
-            if near and not lengthy(func.node):
-                return False
             used = next(self.trace.of("device_set", "device_touch"), None) is not None
             if self.project.relevance.level(func.module, func.node) > (relevance.DEVICE if used else relevance.NONE):
                 return False

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..budget import BUDGET
 from ..guards import TOP
-from ..values import Choice, Const, ListV, TupleV, Value, unknown
+from ..values import Choice, Const, ListV, Obj, TupleV, Value, unknown
 from .tables import external
 
 if TYPE_CHECKING:
@@ -34,6 +34,15 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "numpy.prod": math.prod,
     "numpy.sqrt": math.sqrt,
 }
+
+
+_RESULTS = ("arithmetic", "a calculation", "a calculation that fails", "a conversion that fails", "a number", "len()")
+
+
+def is_number(obj: Obj) -> bool:
+    """Does a calculation that was not followed make it, so that it is no module?"""
+    item = obj.item
+    return obj.atom.origin in _RESULTS or item == "len()" or isinstance(item, tuple) and item[0] == "op"
 
 
 @external(

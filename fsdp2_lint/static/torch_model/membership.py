@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any
 from astroid import nodes
 
 from ...vocab.finding import Moment
-from ..formulas import LARGE, Formula, either
+from ..formulas import LARGE, Formula, either, is_large
 from ..guards import TOP, Guard
 from ..interp.machine import Machine
 from ..packages import is_known_class, is_optimizer
 from ..relations import Address, Relation, address, relation
 from ..values import BELOW, EACH, Atom, ClassV, Ext, Func, Obj, ParamV, Value, is_each
 from . import attempts, blank, dtypes, modules, optim, parameters, seeds, slices, tying
+from .calculation import is_number
 from .frameworks import framework_of
 from .module_tree import built_as_layer, is_model_base, lacks_reset, layer_base
 from .tables import METHODS
@@ -93,7 +94,7 @@ class Membership(Machine):
         facts = obj.atom.facts
         if obj.atom.kind in ("instance", "external"):
             return bool(facts.get("module") or facts.get("parameter") is not None or obj.parent is not None)
-        return obj.atom.kind in ("unknown", "opaque", "parameter")
+        return obj.atom.kind in ("unknown", "opaque", "parameter") and not is_number(obj)
 
     def plain_field(self: Interpreter, obj: Obj) -> bool:
         """A setting that a module keeps (``self.config = config``), not a part of it: nothing calls it."""
@@ -234,7 +235,9 @@ class Membership(Machine):
         built = obj.parent is None and obj.atom.kind in ("instance", "external")
         own = isinstance(obj.atom.cls, Ext) and obj.atom.cls.qname.startswith("torch.")
         if built and not perhaps and (paths or not related and (own or obj.atom.kind == "instance")):
-            return either([self.guard.beyond(path) for path in paths])
+            known = either([self.guard.beyond(path) for path in paths])
+            if not is_large(known):
+                return known
         return ("truth", ("sharded", obj, related))
 
     def isinstance_formula(self: Interpreter, obj: Obj, classes: list[Value]) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 from ..packages import is_listed, is_optimizer
@@ -140,7 +141,11 @@ class TorchModel(Objects):
         if not harmless or foreign:
             self.opened(qname if not harmless else foreign[0], handed)
             atom.facts["keeps"] = handed.all
-        if optim.owners(self, TupleV(tuple(call.all))) and not package == "torch":
+        if (
+            package != "torch"
+            and package not in sys.stdlib_module_names
+            and optim.owners(self, TupleV(tuple(call.all)))
+        ):
             optim.created(self, atom.root, call, proven=False)
         return atom.root
 
