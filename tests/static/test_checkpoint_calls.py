@@ -75,7 +75,7 @@ def test_keys_of_a_compiled_model(body: str, expected: list[str]) -> None:
 
 
 SAVES = """
-for step in range(9):
+for step, batch in enumerate(torch.load("batches")):
     model(torch.ones(2, 8, dtype=torch.long)).sum().backward()
     {first}
     optimizer.step()
@@ -90,6 +90,8 @@ READ = "get_optimizer_state_dict(model, optimizer)"
     [
         (READ, "", ["FSDP704"]),
         (READ, READ, ["FSDP704"]),
+        (f"assert len(batch) < 9\n    {READ}", READ, ["FSDP704"]),
+        (f"if len(batch) > 9:\n        raise ValueError\n    {READ}", "optimizer.load_state_dict(batch)", ["FSDP704"]),
         (f"if RARE or step >= 0:\n        {READ}", "optimizer.load_state_dict(torch.load('x'))", []),
         (f"if step > 5:\n        {READ}", READ, []),
         ("pass", READ, []),

@@ -118,7 +118,9 @@ def kind_of(model):
 
 model = torch.nn.Linear(2, 2)
 kind = kind_of(model)
-settings = argparse.ArgumentParser().parse_args()
+parser = argparse.ArgumentParser()
+parser.add_argument("--kind")
+settings = parser.parse_args()
 kwargs = {}
 %s
 """
@@ -141,9 +143,9 @@ SETTER = "model.set_reshard_after_forward(True)"
         (f"{CALL}\ndef switch(m):\n    m.set_reshard_after_forward(True)\nif new():\n    switch(model)", False),
         (f"{CALL}\ndef switch(m):\n    m.set_reshard_after_forward(True)\nswitch(model)", True),
         ("model.set_reshard_after_forward(True)\nfully_shard", False),
-        (f"if settings.kind == 'own':\n    kwargs['ignored_params'] = set()\n{CALL}", True),
-        (f"own = settings.kind.lower() == 'own'\nif own:\n    kwargs['ignored_params'] = set()\n{CALL}", True),
-        (f"recent = new()\nif recent:\n    kwargs['ignored_params'] = set()\n{CALL}", False),
+        ("if settings.kind == 'own':\n    fully_shard(model, ignored_params=set())", True),
+        ("own = settings.kind.lower() == 'own'\nif own:\n    fully_shard(model, ignored_params=set())", True),
+        ("recent = new()\nif recent:\n    fully_shard(model, ignored_params=set())", False),
     ],
 )
 def test_what_is_asked_before_does_not_count(tmp_path: Path, body: str, found: bool) -> None:
