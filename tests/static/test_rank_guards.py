@@ -69,6 +69,8 @@ def test_unseen_code_that_all_ranks_run_stands_for_none(loop: str) -> None:
 @pytest.mark.parametrize("loop", [
     "if dist.get_rank() != 0:\n    mystery_lib.run(model)",
     "if dist.get_rank() == 0:\n    print()\nelse:\n    mystery_lib.run(model)",
+    "print() if dist.get_rank() == 0 else mystery_lib.run(model)",
+    "run = print if dist.get_rank() == 0 else mystery_lib.run\nrun(model)",
 ])  # fmt: skip
 def test_unseen_code_of_the_other_ranks_may_do_the_same(loop: str) -> None:
     assert analyse(script(LOOP % loop, UNSEEN, net=PARTS)).codes == []
