@@ -119,9 +119,15 @@ def inheritance(project: Project, path: str) -> Iterator[tuple[str, str]]:
 
 
 def _bound(tree: ast.AST) -> dict[str, set[str]]:
-    """Function values that travel: ``spec(fn=apply)``, ``self.fn = apply``, ``TABLE["x"] = apply``."""
+    """Function values that travel: ``spec(fn=apply)``, ``self.fn = apply``, ``TABLE["x"] = apply``.
+
+    So do names that other files import from this one: ``from .trainer import Trainer as DistillationTrainer``.
+    """
     found: dict[str, set[str]] = {}
     for node in ast.walk(tree):
+        for alias in node.names if isinstance(node, ast.ImportFrom) else ():
+            if alias.asname:
+                found.setdefault(alias.name, set()).add(alias.asname)
         if isinstance(node, ast.keyword) and node.arg and isinstance(node.value, (ast.Name, ast.Attribute)):
             found.setdefault(_last(node.value), set()).add(node.arg)
         elif isinstance(node, ast.Assign):

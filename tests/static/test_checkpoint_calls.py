@@ -72,3 +72,31 @@ def test_what_becomes_of_a_save(body: str, expected: list[str]) -> None:
 )
 def test_keys_of_a_compiled_model(body: str, expected: list[str]) -> None:
     assert found(body) == expected
+
+
+SAVES = """
+for step, batch in enumerate(torch.load("batches")):
+    model(torch.ones(2, 8, dtype=torch.long)).sum().backward()
+    {first}
+    optimizer.step()
+    optimizer.zero_grad()
+{last}
+"""
+READ = "get_optimizer_state_dict(model, optimizer)"
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "expected"),
+    [
+        (READ, "", ["FSDP704"]),
+        (READ, READ, ["FSDP704"]),
+        (f"assert len(batch) < 9\n    {READ}", READ, ["FSDP704"]),
+        (f"if len(batch) > 9:\n        raise ValueError\n    {READ}", "optimizer.load_state_dict(batch)", ["FSDP704"]),
+        (f"if RARE or step >= 0:\n        {READ}", "optimizer.load_state_dict(torch.load('x'))", []),
+        (f"if step > 5:\n        {READ}", READ, []),
+        ("pass", READ, []),
+        (f"if FULL is not None:\n        {READ}", f"if FULL is not None:\n    {READ}", ["FSDP704"]),
+    ],
+)
+def test_what_comes_after_a_loop_fills_no_round_of_it(first: str, last: str, expected: list[str]) -> None:
+    assert found(SAVES.format(first=first, last=last)) == expected

@@ -90,6 +90,31 @@ def test_sharding_under_another_name_is_an_entry(name: str) -> None:
     assert entries({"train.py": ALIASES[name] + GUARD})[0] == ["train.py"]
 
 
+RENAMED = {
+    "a class": ("from trainers import Distiller\ndef main():\n    Distiller(1).train()\n", "Trainer as Distiller"),
+    "a function": ("import trainers\ndef main():\n    trainers.distil()\n", "distil_all as distil"),
+    "under a condition": ("from trainers import distil\ndef main():\n    distil()\n", "distil_all as distil"),
+}
+TRAINER = """\
+from torch.distributed.fsdp import fully_shard
+class Trainer:
+    def __init__(self, config):
+        fully_shard(make(config))
+    def train(self):
+        pass
+def distil_all():
+    Trainer(2).train()
+"""
+
+
+@pytest.mark.parametrize("name", RENAMED)
+def test_a_name_that_another_file_gives_is_followed(name: str) -> None:
+    script, renames = RENAMED[name]
+    indent = "if True:\n    " if name == "under a condition" else ""
+    files = {"trainers/__init__.py": f"{indent}from .one import {renames}\n", "trainers/one.py": TRAINER}
+    assert entries({"train.py": script + GUARD, **files})[0] == ["train.py"]
+
+
 STEPS = "\n    model(torch.ones(2)).sum().backward()\n    optimizer.step()\n"
 ORDER = "optimizer = torch.optim.AdamW(model.parameters())\n    fully_shard(model)"
 

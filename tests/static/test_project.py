@@ -123,13 +123,8 @@ IMPORTS = {
 }  # fmt: skip
 
 
-NOT_YET = {"a chain of re-exports": "the other name is given in a third file: the script is not entered"}
-
-
 @pytest.mark.parametrize("name", IMPORTS)
-def test_helpers_are_followed_through(name: str, request: pytest.FixtureRequest) -> None:
-    if name in NOT_YET:
-        request.applymarker(pytest.mark.xfail(strict=True, reason=NOT_YET[name]))
+def test_helpers_are_followed_through(name: str) -> None:
     imports, call, files = IMPORTS[name]
     assert analyse({"train.py": MAIN.format(imports=imports, call=call), **files}).codes == ["FSDP601"]
 

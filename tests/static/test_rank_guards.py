@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from .program import analyse, script
 
 PARTS = """
@@ -39,3 +41,36 @@ def test_a_part_of_a_gathered_group_gathers_nothing() -> None:
 def test_a_group_of_its_own_does() -> None:
     """Inside a forward that is said by the clause on what runs in it."""
     assert "FSDP405" in analyse(script(OWN_GROUP, net=PARTS)).codes
+
+
+LOOP = """
+dist.init_process_group("gloo")
+model = Tagged()
+for layer in model.layers:
+    fully_shard(layer)
+fully_shard(model)
+batches = torch.load("batches.pt")
+%s
+if dist.get_rank() == 0:
+    dist.barrier()
+"""
+UNSEEN = "import mystery_lib\nfrom tqdm import tqdm\n"
+
+
+@pytest.mark.parametrize("loop", [
+    "if dist.get_rank() == 0:\n    batches = tqdm(batches)\nfor batch in batches:\n    mystery_lib.run(batch)",
+    "rounds = tqdm(batches) if dist.get_rank() == 0 else batches\nfor batch in rounds:\n    mystery_lib.run(batch)",
+    "name = 'first' if dist.get_rank() == 0 else 'other'\nmystery_lib.run(name)",
+])  # fmt: skip
+def test_unseen_code_that_all_ranks_run_stands_for_none(loop: str) -> None:
+    assert analyse(script(LOOP % loop, UNSEEN, net=PARTS)).codes == ["FSDP801"]
+
+
+@pytest.mark.parametrize("loop", [
+    "if dist.get_rank() != 0:\n    mystery_lib.run(model)",
+    "if dist.get_rank() == 0:\n    print()\nelse:\n    mystery_lib.run(model)",
+    "print() if dist.get_rank() == 0 else mystery_lib.run(model)",
+    "run = print if dist.get_rank() == 0 else mystery_lib.run\nrun(model)",
+])  # fmt: skip
+def test_unseen_code_of_the_other_ranks_may_do_the_same(loop: str) -> None:
+    assert analyse(script(LOOP % loop, UNSEEN, net=PARTS)).codes == []

@@ -98,6 +98,7 @@ def test_a_part_of_a_project_may_ask_for_a_newer_torch(tmp_path: Path) -> None:
 
 
 PROGRAM = """\
+import argparse
 import inspect
 import torch
 from packaging.version import parse
@@ -112,7 +113,14 @@ HAS = hasattr(FSDPModule, "set_reshard_after_forward")
 def new():
     return parse(torch.__version__) >= parse("2.8")
 
+def kind_of(model):
+    return getattr(model, "kind", "own")
+
 model = torch.nn.Linear(2, 2)
+kind = kind_of(model)
+parser = argparse.ArgumentParser()
+parser.add_argument("--kind")
+settings = parser.parse_args()
 kwargs = {}
 %s
 """
@@ -135,6 +143,9 @@ SETTER = "model.set_reshard_after_forward(True)"
         (f"{CALL}\ndef switch(m):\n    m.set_reshard_after_forward(True)\nif new():\n    switch(model)", False),
         (f"{CALL}\ndef switch(m):\n    m.set_reshard_after_forward(True)\nswitch(model)", True),
         ("model.set_reshard_after_forward(True)\nfully_shard", False),
+        ("if settings.kind == 'own':\n    fully_shard(model, ignored_params=set())", True),
+        ("own = settings.kind.lower() == 'own'\nif own:\n    fully_shard(model, ignored_params=set())", True),
+        ("recent = new()\nif recent:\n    fully_shard(model, ignored_params=set())", False),
     ],
 )
 def test_what_is_asked_before_does_not_count(tmp_path: Path, body: str, found: bool) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 
@@ -103,10 +104,29 @@ def _asks(project: Project, module: Module, test: nodes.NodeNG) -> bool:
     return any(_is_flag(statement) for name in names for statement in module.bindings.get(name, ()))
 
 
-def _called_in(project: Project, module: Module, test: nodes.NodeNG) -> list[nodes.NodeNG]:
-    """The functions that a condition calls, directly or not."""
-    code = islice(project.relevance.code_of(module, test), 1, BUDGET.name_parts)
-    return [part for _, part in code if isinstance(part, nodes.FunctionDef)]
+def _called_in(project: Project, module: Module, test: nodes.NodeNG) -> Iterator[nodes.NodeNG]:
+    """The functions that a condition calls, directly or not, or whose answer it has by a name of the file."""
+    names = {name.name for name in test.nodes_of_class(nodes.Name)}
+    values = [node.value for name in names for node in module.bindings.get(name, ()) if isinstance(node, nodes.Assign)]
+    for part in (test, *values):
+        for name in part.nodes_of_class(nodes.Name):
+            if not _is_value(module, name):
+                code = islice(project.relevance.code_of(module, _path_from(name)), 1, BUDGET.name_parts)
+                yield from (each for _, each in code if isinstance(each, nodes.FunctionDef))
+
+
+def _is_value(module: Module, name: nodes.Name) -> bool:
+    """Was it assigned in this file? What is an attribute of such a value is not looked up by its name."""
+    bound = module.bindings.get(name.name, ())
+    return bool(bound) and all(isinstance(node, nodes.Assign) for node in bound)
+
+
+def _path_from(name: nodes.Name) -> nodes.NodeNG:
+    """``utils.torch.is_new`` where ``utils`` stands."""
+    at: nodes.NodeNG = name
+    while isinstance(at.parent, nodes.Attribute):
+        at = at.parent
+    return at
 
 
 def _is_flag(statement: nodes.NodeNG) -> bool:

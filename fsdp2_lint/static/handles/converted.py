@@ -47,10 +47,10 @@ class StaticConverted(Handle):
         own_paths = {call.guard: self._without(call, part) for call, part in before}
         why = ""
         for path in merged(list(own_paths.values())):
-            why = self._apart(path)
+            there = [call for call, _ in before if own_paths[call.guard].implies(path)]
+            why = self._apart(path, there)
             if not why:
-                first = next(call for call, _ in before if own_paths[call.guard].implies(path))
-                return yes(Place(first.when, "the module is sharded here"))
+                return yes(Place(there[0].when, "the module is sharded here"))
         return unknown(why)
 
     def _without(self, call: Step, part: Obj) -> Guard:
@@ -58,16 +58,21 @@ class StaticConverted(Handle):
         asked = [each for each in call.guard.literals if speaks_of(each[0], part)]
         return call.guard.without_literals(frozenset(asked)) if asked else call.guard
 
-    def _apart(self, path: Guard) -> str:
-        """Why no run may have both, although nothing that was seen excludes it."""
+    def _apart(self, path: Guard, calls: list[Step]) -> str:
+        """Why no run may have both, although nothing that was seen excludes it. ``calls``: that take the path."""
         if self.step.guard.blurred - path.blurred:
             return "a condition was too large to be followed"
         own, shared = self._extra(self.step.guard, path), self._extra(path, self.step.guard)
-        if any(speaks_of(formula, self.obj) for formula in own):
+        if any(speaks_of(formula, self.obj) and not self._holds_at(calls, formula) for formula in own):
             return f"the program asks what {self.label} is before"
         if own and shared:
             return f"whether the same runs shard {self.label} depends on settings"
         return ""
+
+    def _holds_at(self, calls: list[Step], formula: Formula) -> bool:
+        """Was it asked before all of these as well, with the same answer?"""
+        answer = self.step.guard.decide(formula)
+        return all(call.guard.decide(formula) is answer for call in calls)
 
     def _extra(self, path: Guard, other: Guard) -> list[Formula]:
         """Conditions of one that the other does not have; ranks and earlier ways out do not choose a strategy."""

@@ -35,7 +35,8 @@ class StaticAsked(Handle):
             if rest is not None:
                 left, may = rest, f"{self.label} is sharded on some paths only ({sharding.when.at})"
                 continue
-            if any(_speaks_of(formula, self.obj) for formula, _ in self.step.guard.literals):
+            asked = (each for each in self.step.guard.literals if sharding.guard.decide(each[0]) is not each[1])
+            if any(_speaks_of(formula, self.obj) for formula, _ in asked):
                 return unknown(f"the program asks first what {self.label} is")
             why = self.program.managed(self.obj) or self._may_define()
             return unknown(why) if why else yes(Place(sharding.when, f"{self.label} is sharded by FSDP2 here"))

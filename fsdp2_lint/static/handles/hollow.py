@@ -19,6 +19,7 @@ from .program import Handle, Program
 
 _NAME = "reset_parameters"
 _PUT_IN = re.compile(rb"\.reset_parameters\s*=[^=]|setattr\([^)]*reset_parameters")
+_OF_THE_MACHINE = ("torch.accelerator.", "torch.cuda.", "torch.distributed.", "os.", "sys.")
 
 
 @dataclass(eq=False)
@@ -94,5 +95,8 @@ class StaticInitialised(Handle):
 
 
 def _is_property(leaf: Interned) -> bool:
-    """Does it ask what something is like (``p.is_meta``), and not for a setting?"""
-    return isinstance(leaf[1], Obj) and leaf[1].atom.kind == "unknown"
+    """Does it ask what something is like (``p.is_meta``), and not for a setting, the machine or what knows no model?"""
+    asked = leaf[1].atom if isinstance(leaf[1], Obj) else None
+    if asked is None or asked.kind != "unknown":
+        return False
+    return not asked.facts.get("apart") and not asked.origin.startswith(_OF_THE_MACHINE)

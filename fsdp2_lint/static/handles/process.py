@@ -175,6 +175,19 @@ class StaticCollection:
         sites = self.step.detail.get("asked", {})
         return next((sites[atom] for atom in atoms(formula) if atom in sites), None)
 
+    def _unseen_elsewhere(self, mine: Guard | None, others: Guard) -> str:
+        """Which code on paths of other ranks alone was not seen; what these ranks run as well keeps nobody apart."""
+        here, there = set(), {}
+        for unseen in self.program.trace.of("unseen") if mine else ():
+            theirs, rest = split_by_rank(unseen.guard)
+            if mine and theirs and others.compatible(rest):
+                if mine.compatible(theirs):
+                    here.add(unseen.place)
+                else:
+                    there[unseen.place] = unseen
+        found = next((unseen for place, unseen in there.items() if place not in here), None)
+        return f"{found['who']} ({found.when.at}) was not followed" if found is not None else ""
+
     def matched(self) -> Answer[Moment]:
         if self.step.detail.get("group") is not None:
             return unknown("it runs on a group of its own")
@@ -183,10 +196,8 @@ class StaticCollection:
         if self.program.machine.unfinished.intersection(self.step.frames[-2:]):
             return unknown("the code behind it was not followed to its end")
         mine, others = split_by_rank(self.step.guard)
-        for unseen in self.program.trace.of("unseen"):  # on paths of other ranks alone
-            theirs, rest = split_by_rank(unseen.guard)
-            if mine and theirs and not mine.compatible(theirs) and others.compatible(rest):
-                return unknown(f"{unseen['who']} ({unseen.when.at}) was not followed")
+        if why := self._unseen_elsewhere(mine, others):
+            return unknown(why)
         for other in self.program.trace.of("collective", "called", "backward"):
             if other is self.step or other.detail.get("name") != self.step.detail.get("name"):
                 continue

@@ -17,6 +17,7 @@ from ..torch_model.device import device_kind
 from ..torch_model.state_helpers import KEYWORDS, option
 from ..trace import Step
 from ..values import Const, Ext, Obj, Value, is_each
+from .loops import loops_around
 from .program import RELATED, Program
 from .structure import size
 from .written import renamed
@@ -192,7 +193,7 @@ def without_state(program: Program, optimizer: Obj, at: Step) -> Answer[Moment]:
         return unknown("whether the optimizer is made before that is not known")
     for step in _filling(program, optimizer):
         earlier = step.index < at.index
-        if step is not at and (not _avoided(step, at) if earlier else at["loops"] and _comes_and_goes(at, step)):
+        if step is not at and (not _avoided(step, at) if earlier else _fills_next_round(program, at, step)):
             if not step.together(at):
                 return unknown("whether the optimizer has made a step is not known")
             return program.excluded(f"the optimizer has a state since {step.when.at}")
@@ -208,6 +209,15 @@ def _avoided(step: Step, at: Step) -> bool:
         return False
     extra = [formula for formula, truth in step.guard.literals if at.guard.decide(formula) is not truth]
     return any(not is_fork(formula) for formula in extra)
+
+
+def _fills_next_round(program: Program, at: Step, step: Step) -> bool:
+    """May ``step``, which comes later, come before the first round of a loop that has ``at``?"""
+    if not at["loops"] or not _comes_and_goes(at, step):
+        return False
+    project = program.machine.project
+    around = list(loops_around(project, step))
+    return program.partial or any(loop in around for loop in loops_around(project, at))
 
 
 def _comes_and_goes(at: Step, step: Step) -> bool:

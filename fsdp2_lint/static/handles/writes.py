@@ -37,6 +37,18 @@ class StaticWrite(Handle):
 
     def _gathered(self) -> bool:
         return any(
-            step.subject is not None and self.program.relation(step.subject, self.obj) is not Relation.NONE
+            step.subject is not None
+            and self.program.relation(step.subject, self.obj) is not Relation.NONE
+            and not self._resharded(step)
             for step in self.program.trace.of("unshard", before=self.step)
+        )
+
+    def _resharded(self, gathered: Step) -> bool:
+        """Does each run that gathers the module there reshard the same one before the write?"""
+        return any(
+            gathered.index < step.index
+            and step.context == gathered.context == self.step.context
+            and step.subject is gathered.subject
+            and gathered.guard.implies(step.guard)
+            for step in self.program.trace.of("reshard", before=self.step)
         )

@@ -238,6 +238,12 @@ class Conditions(Expressions):
     def about_rank(self: Interpreter, formula: Formula) -> bool:
         return any(mentions_rank(atom) for atom in atoms(formula))
 
+    def asks_rank(self: Interpreter, formula: Formula, test: nodes.NodeNG) -> None:
+        """Remember where ranks part, if both answers can be."""
+        if self.about_rank(formula) and None not in (self.guard.add(formula), self.guard.add(formula, False)):
+            for atom in atoms(formula):
+                self.rank_sites[atom] = self.moment(test)
+
 
 def mentions_rank(atom: Any) -> bool:
     """Does a leaf of a formula speak of a rank?"""

@@ -192,6 +192,7 @@ class Expressions(Containers):
         decided = self.guard.decide(formula)
         if decided is not None:
             return self.eval(node.body if decided else node.orelse)
+        self.asks_rank(formula, node.test)
         return self.branch(
             [
                 (TOP.add(formula) or TOP, lambda: self.eval(node.body)),

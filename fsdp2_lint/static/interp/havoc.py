@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from astroid import nodes
 
 from ..store import Entries, Items
-from ..values import Bound, Cond, Const, DictV, Func, ListV, Obj, Partial, Rank, Text, Value, unknown
+from ..values import NONE, SOME, Bound, Cond, Const, DictV, Func, ListV, Obj, Partial, Rank, Text, Value, unknown
 from .call import Call
 from .machine import FALL, RETURN, Machine
 
@@ -65,6 +65,29 @@ class Havoc(Machine):
                             self.open_up(held, why)
                         elif isinstance(held, Const):
                             self.store.put((leaf, name), leaf.child(name))
+                        elif isinstance(held, Obj) and self.is_group(held):
+                            self.open_group(held, why, names)
+
+    def is_group(self: Interpreter, obj: Obj) -> bool:
+        """Is it an object of the project that holds numbers and texts alone, such as a group of settings?"""
+        if obj.atom.kind != "instance" or obj.parent is not None or obj.atom.facts.get("module"):
+            return False
+        held = (self.store.get((obj, name)) for name in self.store.fields.get(obj, ()))
+        return all(isinstance(each, (Const, Text)) for each in held)
+
+    def open_group(self: Interpreter, obj: Obj, why: str, names: frozenset[str] | None = None) -> None:
+        """Another of its kind may stand in its place, with values of its own. ``names``: as above."""
+        if names is not None:
+            self.open_data([obj], why, names)
+        else:
+            self.store.put((obj, SOME), unknown(f"a value that {why}"))
+
+    def open_groups(self: Interpreter, obj: Obj) -> None:
+        """An attribute was set of which nobody knows the name: it may be any group that the object holds."""
+        for name in list(self.store.fields.get(obj, ())):
+            for _, held in self.leaves(self.store.get((obj, name)) or NONE):
+                if isinstance(held, Obj) and self.is_group(held):
+                    self.open_group(held, "setattr() may change")
 
     def open_up(self: Interpreter, held: ListV | DictV, why: str) -> None:
         contents = self.store.get(held.id)

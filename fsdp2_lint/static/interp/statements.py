@@ -128,9 +128,7 @@ class Statements(Targets):
 
     def exec_If(self: Interpreter, node: nodes.If) -> int:
         formula = self.condition(node.test)
-        if self.about_rank(formula) and None not in (self.guard.add(formula), self.guard.add(formula, False)):
-            for atom in atoms(formula):
-                self.rank_sites[atom] = self.moment(node.test)
+        self.asks_rank(formula, node.test)
         return self.either_way(formula, node.body, node.orelse, jumps_out(node))
 
     def either_way(self: Interpreter, formula: Formula, body: Body, orelse: Body, jumps: bool) -> int:

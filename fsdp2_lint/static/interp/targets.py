@@ -251,7 +251,15 @@ class Targets(Havoc):
         """A module without one of its parts is another one: which parts it has now is open."""
         if isinstance(leaf, Obj):
             self.store.put((leaf, target.attrname), unknown(f"{target.attrname}, which is deleted"))
-            self.escape(Call(self, target, [leaf]), "del")
+            if not self.only_forgets(leaf, target.attrname):
+                self.escape(Call(self, target, [leaf]), "del")
+
+    def only_forgets(self: Interpreter, leaf: Obj, name: str) -> bool:
+        """Does ``del leaf.name`` take a name away, and nothing else: of an instance of plain classes that were seen?"""
+        cls = self.class_of(leaf)
+        if cls is None or leaf.atom.facts.get("module") or not self.harmless_object(leaf):
+            return False
+        return self.class_member(cls, "__delattr__") is None and self.class_member(cls, name) is None
 
     def delete_item(self: Interpreter, leaf: Value, key: Value, node: nodes.NodeNG) -> None:
         if isinstance(leaf, DictV):

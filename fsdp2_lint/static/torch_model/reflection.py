@@ -88,6 +88,7 @@ def set_attribute(machine: Interpreter, call: Call) -> Value:
                         machine.store.put((leaf, field), leaf.child(field))
             elif not (isinstance(value, Obj) and leaf.child(SOME) in value.above):  # else it is put back
                 machine.set_attr(leaf, SOME, value, call.node)
+                machine.open_groups(leaf)
     return NONE
 
 

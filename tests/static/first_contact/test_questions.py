@@ -64,3 +64,35 @@ def test_a_setting_does_not_say_whether_a_model_is_sharded(asks: str) -> None:
     assert analyse(main(WRITES.format(state=state), ASKS.format(asks="isinstance(parameter, DTensor)"))).codes == [
         "FSDP701"
     ]
+
+
+KINDS = """
+model = AutoModelForCausalLM.from_pretrained(sys.argv[1])
+{asks}
+for layer in model.model.layers:
+    fully_shard(layer)
+fully_shard(model)
+{uses}
+"""
+
+
+@pytest.mark.parametrize("asks", [
+    "if model.config.model_type not in ('llama', 'qwen3'):\n    raise ValueError(model.config.model_type)",
+    "own = sys.argv[2] == 'own'\nif own and model.config.model_type != 'llama':\n    raise ValueError('only llama')",
+    "if not isinstance(model, LlamaForCausalLM):\n    return",
+])  # fmt: skip
+@pytest.mark.parametrize(("uses", "code"), [
+    ("with model.unshard():\n    print(model)", "FSDP909"),
+    ("context = model.no_sync()", "FSDP605"),
+])  # fmt: skip
+def test_what_is_asked_before_it_is_sharded_chooses_nothing(asks: str, uses: str, code: str) -> None:
+    assert code in analyse(main(KINDS.format(asks=asks, uses=uses))).codes
+
+
+@pytest.mark.parametrize(("uses", "code"), [
+    ("with model.unshard():\n        print(model)", "FSDP909"),
+    ("context = model.no_sync()", "FSDP605"),
+])  # fmt: skip
+def test_what_is_asked_after_it_may_choose(uses: str, code: str) -> None:
+    asked = f"if type(model).__name__ == sys.argv[2]:\n    {uses}"
+    assert code not in analyse(main(KINDS.format(asks="", uses=asked))).codes

@@ -138,6 +138,33 @@ def test_a_module_has_none_to_hand_on() -> None:
     assert "FSDP207" in analyse(main(INHERITED.format(kind="Own(8)"), KINDS)).codes
 
 
+ASKED = """
+def latest(folder):
+    found = [each for each in os.listdir(folder) if each.endswith(".pt")]
+    return max(found) if found else None
+
+def wants(layer):
+    for parameter in layer.parameters():
+        if parameter.is_meta:
+            return True
+    return False
+"""
+
+
+@pytest.mark.parametrize("asked", ["latest('runs') is None", "torch.cuda.is_available()", "os.path.exists('runs')"])
+def test_what_knows_no_model_does_not_ask_for_the_method(asked: str) -> None:
+    program = INHERITED.replace("    layer.reset", f"    if {asked}:\n        layer.reset")
+    assert "FSDP207" in analyse(main(program.format(kind="Own(8)"), KINDS + ASKED)).codes
+
+
+@pytest.mark.parametrize(
+    "asked", ["wants(layer)", "any(p.is_meta for p in layer.parameters())", "layer in latest(model)"]
+)
+def test_what_asks_the_model_may_ask_for_the_method(asked: str) -> None:
+    program = INHERITED.replace("    layer.reset", f"    if {asked}:\n        layer.reset")
+    assert "FSDP207" not in analyse(main(program.format(kind="Own(8)"), KINDS + ASKED)).codes
+
+
 # -- names and settings that are not known ---------------------------------------------------
 
 
