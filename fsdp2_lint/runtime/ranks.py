@@ -22,7 +22,8 @@ from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
 Work = Callable[..., Any]
-_PRELOADED = ["fsdp2_lint.runtime.server"]
+# torch imports the compiler when the first hook of FSDP2 runs, which takes a second in each rank.
+_PRELOADED = ["torch._dynamo", "torch.distributed.checkpoint.state_dict", "fsdp2_lint.runtime.server"]
 
 
 @dataclass(frozen=True, slots=True)
