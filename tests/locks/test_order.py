@@ -33,7 +33,7 @@ BUSY = script("""\
         model(batch).sum().backward()
         optimizer.step()
 """)
-HEAVY = IDLE + "".join(f"y{at} = {at}\n" for at in range(4_000)) + "fully_shard(y1)\n"
+HEAVY = IDLE + "".join(f"y{at} = {at}\n" for at in range(1_500)) + "fully_shard(y1)\n"
 LIGHT = {"a_idle.py": IDLE, "b_busy.py": BUSY, "y_idle.py": IDLE, "z_busy.py": BUSY}
 
 
