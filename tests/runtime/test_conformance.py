@@ -1,8 +1,13 @@
-"""Each clause with two witnesses gives the same code on the same line from the source and from a job."""
+"""Each clause with two witnesses gives the same code on the same line from the source and from a job.
+
+All bad programs of a page run by default, and of the good ones the first that can run here; the others are slow.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,17 +20,27 @@ from tests.runtime.jobs import run_program
 
 pytestmark = pytest.mark.torchrun
 RULES = {rule.code: rule for rule in registry.rules()}
-PROGRAMS = [
-    pytest.param(rule, program, id=f"{rule.name}-{'good' if program.good else 'bad'}-{number}")
-    for rule in RULES.values()
-    if "R" in rule.witnesses
-    for number, program in enumerate(programs(registry.page(rule)), start=1)
-]
+ON_GPUS = ('"nccl"', ".cuda(", "torch.cuda.", '"cuda')
 
 
-@pytest.mark.parametrize(("rule", "program"), PROGRAMS)
+def runs_here(program: Program) -> bool:
+    return not any(word in text for text in program.files.values() for word in ON_GPUS)
+
+
+def cases(rule: Rule) -> Iterator[Any]:
+    shown = False
+    for number, program in enumerate(programs(registry.page(rule)), start=1):
+        kind = "good" if program.good else "bad"
+        slow = [pytest.mark.slow] if program.good and shown else []
+        yield pytest.param(rule, program, id=f"{rule.name}-{kind}-{number}", marks=slow)
+        shown = shown or program.good and runs_here(program)
+
+
+@pytest.mark.parametrize(
+    ("rule", "program"), [case for rule in RULES.values() if "R" in rule.witnesses for case in cases(rule)]
+)
 def test_program(rule: Rule, program: Program, tmp_path: Path) -> None:
-    if any(word in text for text in program.files.values() for word in ('"nccl"', ".cuda(", "torch.cuda.", '"cuda')):
+    if not runs_here(program):
         pytest.skip("needs CUDA")
     for name, text in program.files.items():
         path = tmp_path / name
