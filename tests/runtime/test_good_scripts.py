@@ -62,6 +62,23 @@ CASES: dict[str, tuple[Run, ...]] = {
     "two_optimizers.py": ONE,
     "two_towers.py": ONE,
 }
+# Watched in the same ways as others of the cases: that no bit of them changes is left to the slow tests.
+ALIKE = (
+    "adapters.py",
+    "checkpoint_wrapper_blocks.py",
+    "compile_blocks.py",
+    "distillation.py",
+    "encode_method.py",
+    "evaluate_after_step.py",
+    "explicit_prefetch.py",
+    "generate_method.py",
+    "loss_wrapper.py",
+    "reshard_root.py",
+    "reshard_switched.py",
+    "tied_weights.py",
+    "trainer_package/train.py",
+    "two_towers.py",
+)
 WHOLE = ("plain.py", "hsdp.py", "evaluate_before_step.py")
 Launcher = Callable[..., Any]
 
@@ -122,7 +139,9 @@ def test_nothing_is_reported(name: str, results: Results) -> None:
         assert job.report.exit_code == 0
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] if name in ALIKE else []) for name in CASES]
+)
 def test_no_bit_changes(name: str, results: Results) -> None:
     printed = _printed(results.watched(name))
     assert printed == results.bare(name)

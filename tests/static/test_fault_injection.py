@@ -6,7 +6,6 @@ a time. Correct programs must stay without a finding: what is not understood is 
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
@@ -17,6 +16,7 @@ import pytest
 from fsdp2_lint.lint import lint
 from fsdp2_lint.static.interp.interpreter import Interpreter
 from fsdp2_lint.static.torch_model.tables import EXTERNALS, METHODS
+from tests.copies import copied
 
 ROOT = Path(__file__).parents[2]
 SHAPES = ("modules_filter", "strategy_registry", "trainer_class", "helper_kwargs", "hf_lora")
@@ -36,19 +36,8 @@ HANDLERS = {
 
 @pytest.fixture(scope="module")
 def good(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    """The programs as projects of their own. Here they would be parts of this one, all of which is looked through."""
     folder = tmp_path_factory.mktemp("good")
     return [copied(program, folder / program.stem) for program in GOOD]
-
-
-def copied(program: Path, folder: Path) -> Path:
-    if program.is_dir():
-        shutil.copytree(program, folder, ignore=shutil.ignore_patterns("__pycache__"))
-    else:
-        folder.mkdir()
-        shutil.copy(program, folder)
-    (folder / "pyproject.toml").touch()
-    return folder
 
 
 @pytest.fixture(scope="module")
