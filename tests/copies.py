@@ -1,4 +1,4 @@
-"""Programs of this repository as projects of their own. Here they are parts of it, and a check looks through all of it."""
+"""Programs of this repository as projects of their own: where they lie, a check of one looks through all of it."""
 
 from __future__ import annotations
 
