@@ -71,7 +71,12 @@ def test_large_and_deep(name: str, tmp_path: Path) -> None:
     assert ran.returncode in (0, 1, 2) and "Traceback" not in ran.stderr, ran.stderr
 
 
-@pytest.mark.parametrize("name", EXPLODING)
+LONG = ("calls that double", "2,000 steps")  # both are cut, as those of static/test_budget.py are
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] if name in LONG else []) for name in EXPLODING]
+)
 def test_small_and_exploding(name: str, tmp_path: Path) -> None:
     ran = apart(EXPLODING[name], tmp_path, LIMIT)  # a third of it, on a machine that does nothing else
     assert ran.returncode in (0, 1) and "internal error" not in ran.stderr, ran.stderr

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.copies import copied
 from tests.pages.harness import check_folder, marks
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -22,13 +23,13 @@ def texts(path: Path) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("path", entries("broken"), ids=lambda path: path.stem)
-def test_broken(path: Path) -> None:
+def test_broken(path: Path, tmp_path: Path) -> None:
     expected = marks(texts(path))
     assert expected, "an example of a fault must mark it"
-    assert check_folder(path, expected, EXAMPLES) == []
+    assert check_folder(copied(path, tmp_path / path.parent.name), expected, tmp_path) == []
 
 
 @pytest.mark.parametrize("path", entries("good"), ids=lambda path: path.stem)
-def test_good(path: Path) -> None:
+def test_good(path: Path, tmp_path: Path) -> None:
     assert not marks(texts(path))
-    assert check_folder(path, (), EXAMPLES) == []
+    assert check_folder(copied(path, tmp_path), (), tmp_path) == []

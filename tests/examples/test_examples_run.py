@@ -1,33 +1,25 @@
-"""The good examples train, save and resume exactly, under torchrun with two gloo ranks."""
+"""The good examples train, save and resume exactly, on two gloo ranks."""
 
-import os
 import re
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-torch = pytest.importorskip("torch")
+pytest.importorskip("torch")
+
+import torch
+
+from tests.runtime.jobs import run_bare
 
 GOOD = Path(__file__).parents[2] / "examples" / "good"
 
 pytestmark = pytest.mark.torchrun
 
-# Before Python 3.14, a worker thread of gloo can abort the interpreter when it exits. The scripts
-# end with a barrier, so all their work is done by then.
-ABORT_AT_EXIT = "terminate called without an active exception"
 
-
-def torchrun(script: Path, *args: object) -> list[str]:
-    """Run a script on two ranks without GPUs; returns the lines that it printed."""
-    command = [sys.executable, "-m", "torch.distributed.run"]
-    command += ["--standalone", "--nproc-per-node", "2", str(script), *map(str, args)]
-    env = os.environ | {"OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
-    job = subprocess.run(command, env=env, capture_output=True, text=True, timeout=240)
-    assert job.returncode == 0 or ABORT_AT_EXIT in job.stderr, job.stderr
-    return job.stdout.splitlines()
+def trained(script: Path, folder: Path, *args: object) -> list[str]:
+    """Run a script on two ranks without GPUs; returns the lines that rank 0 printed."""
+    return run_bare(script, folder, *args)[0].splitlines()
 
 
 def losses(lines: list[str]) -> list[float]:
@@ -67,13 +59,13 @@ def test_reference_trains_and_resumes(tmp_path: Path) -> None:
     script = GOOD / "reference.py"
     whole, resumed = tmp_path / "whole", tmp_path / "resumed"
 
-    lines = torchrun(script, "--steps", 20, "--save-every", 10, "--checkpoint-dir", whole)
+    lines = trained(script, tmp_path / "first", "--steps", 20, "--save-every", 10, "--checkpoint-dir", whole)
     assert lines[-1] == f"saved {whole / 'step-20'}"
     first, *_, last = losses(lines)
     assert first > 4 and last < 1
 
     args = ("--steps", 20, "--save-every", 10, "--checkpoint-dir", resumed)
-    again = torchrun(script, *args, "--resume", whole / "step-10")
+    again = trained(script, tmp_path / "second", *args, "--resume", whole / "step-10")
     assert again[:1] == ["resumed at step 10"]
     assert losses(again) == losses(lines)[10:]
     assert_same(load_checkpoint(whole / "step-20"), load_checkpoint(resumed / "step-20"))
@@ -83,7 +75,7 @@ def test_project_trains_and_resumes(tmp_path: Path) -> None:
     script = GOOD / "project" / "train.py"
     output, whole = tmp_path / "output", tmp_path / "whole"
 
-    lines = torchrun(script, "--epochs", 3, "--output", output)
+    lines = trained(script, tmp_path / "first", "--epochs", 3, "--output", output)
     assert lines[-1].startswith("epoch 3, validation loss")
     assert losses(lines) == sorted(losses(lines), reverse=True)
     assert losses(lines)[-1] < 0.5
@@ -92,7 +84,7 @@ def test_project_trains_and_resumes(tmp_path: Path) -> None:
     shutil.copytree(output, whole)
     (output / "epoch-3" / ".metadata").unlink()
     (output / "weights.pt").unlink()
-    again = torchrun(script, "--epochs", 3, "--output", output, "--resume")
+    again = trained(script, tmp_path / "second", "--epochs", 3, "--output", output, "--resume")
     assert again == ["resumed after epoch 2", lines[-1]]
     assert_same(load_checkpoint(whole / "epoch-3"), load_checkpoint(output / "epoch-3"))
     assert_same(torch.load(whole / "weights.pt"), torch.load(output / "weights.pt"))

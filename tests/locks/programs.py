@@ -13,7 +13,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
+
+import pytest
 
 from fsdp2_lint import registry
 from fsdp2_lint.static.check import ModelVerdicts, Result, check
@@ -180,6 +182,16 @@ def _texts(path: Path) -> dict[str, str]:
 def sample(cases: Iterable[T], share: float, name: Callable[[T], str] = str) -> list[T]:
     """The same part of the cases on every machine and in every order, by a hash of what a case is called."""
     return [case for case in cases if _chance(name(case)) < share]
+
+
+def daily(cases: Iterable[T], share: float = 1.0, name: Callable[[T], str] = str) -> list[Any]:
+    """A sample as the cases of a test. Half of it runs by default, the other half with ``-m slow``."""
+    return [_param(case, slow=_chance(name(case)) >= share / 2) for case in sample(cases, share, name)]
+
+
+def _param(case: Any, *, slow: bool) -> Any:
+    values = case if isinstance(case, tuple) else (case,)
+    return pytest.param(*values, marks=[pytest.mark.slow] if slow else [])
 
 
 def _chance(name: str) -> float:

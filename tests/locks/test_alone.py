@@ -10,7 +10,7 @@ import pytest
 
 from fsdp2_lint.lint import Asked, Report, lint
 from fsdp2_lint.vocab.finding import Finding
-from tests.locks.programs import Program, examples, pages, planted, projects, sample
+from tests.locks.programs import Program, daily, examples, pages, planted, projects, sample
 
 Told = tuple[str, str, tuple[object, ...]]
 
@@ -63,7 +63,7 @@ def test_a_file_alone_and_in_its_folder(program: Program, tmp_path: Path) -> Non
     assert differences(program, tmp_path) == []
 
 
-@pytest.mark.parametrize("program", sample(cases(faults()), 0.1), ids=str)
+@pytest.mark.parametrize("program", daily(cases(faults()), 0.1), ids=str)
 def test_a_file_with_a_planted_fault_in_reach(program: Program, tmp_path: Path) -> None:
     assert differences(program, tmp_path) == []
 

@@ -13,7 +13,7 @@ from fsdp2_lint.static import driver
 from fsdp2_lint.static.budget import BUDGET
 from tests.locks.every_file import trouble
 from tests.locks.mutants import mutant
-from tests.locks.programs import ROOT
+from tests.locks.programs import ROOT, daily
 
 FIRST = 300  # in the default suite
 ALL = 10_000
@@ -56,7 +56,7 @@ def watched(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("watched")
-@pytest.mark.parametrize("first", range(0, FIRST, PART))
+@pytest.mark.parametrize("first", daily(range(0, FIRST, PART)))
 def test_no_internal_error(first: int) -> None:
     wrong, reached = check(range(first, first + PART))
     assert wrong == []

@@ -13,7 +13,7 @@ import pytest
 
 from tests.locks import neutral, neutral_definitions
 from tests.locks.neutral import Edit
-from tests.locks.programs import Program, analyse, examples, pages, planted, projects, sample
+from tests.locks.programs import Program, analyse, daily, examples, pages, planted, projects, sample
 from tests.locks.trees import NOWHERE, Trees, moved, own, places, statements, trees, where
 
 EDITS: dict[str, Edit] = {
@@ -58,12 +58,12 @@ def name_of_case(case: tuple[Program, str]) -> str:
     return f"{case[0]}-{case[1]}"
 
 
-@pytest.mark.parametrize(("program", "edit"), sample(CASES, 0.008, name_of_case), ids=str)
+@pytest.mark.parametrize(("program", "edit"), daily(CASES, 0.008, name_of_case), ids=str)
 def test_a_neutral_edit_changes_nothing(program: Program, edit: str) -> None:
     assert edited(program, [edit], Random(program.name)) == []
 
 
-@pytest.mark.parametrize("program", sample(ALL, 0.05), ids=str)
+@pytest.mark.parametrize("program", daily(ALL, 0.05), ids=str)
 def test_neither_do_several(program: Program) -> None:
     chance = Random(program.name)
     assert edited(program, combination(chance), chance) == []

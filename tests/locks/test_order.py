@@ -18,6 +18,7 @@ import pytest
 from fsdp2_lint import registry
 from fsdp2_lint.static.check import Result, check
 from fsdp2_lint.vocab.finding import Finding
+from tests.locks.programs import daily
 from tests.pages import harness
 from tests.static.program import limited, script
 
@@ -33,7 +34,7 @@ BUSY = script("""\
         model(batch).sum().backward()
         optimizer.step()
 """)
-HEAVY = IDLE + "".join(f"y{at} = {at}\n" for at in range(4_000)) + "fully_shard(y1)\n"
+HEAVY = IDLE + "".join(f"y{at} = {at}\n" for at in range(1_500)) + "fully_shard(y1)\n"
 LIGHT = {"a_idle.py": IDLE, "b_busy.py": BUSY, "y_idle.py": IDLE, "z_busy.py": BUSY}
 
 
@@ -70,14 +71,14 @@ def said(result: Result, folder: str = "mine") -> tuple[list[Finding], list[obje
     return sorted(findings, key=repr), sorted(models, key=repr)
 
 
-@pytest.mark.parametrize("name", some(4))
+@pytest.mark.parametrize("name", daily(some(4)))
 def test_other_programs_beside_it_and_the_order_of_files(name: str) -> None:
     mine = inside(programs()[name])
     alone = said(analyse(mine))
     assert said(analyse({**mine, **LIGHT}, turned=True)) == alone
 
 
-@pytest.mark.parametrize("name", some(40))
+@pytest.mark.parametrize("name", daily(some(40)))
 def test_heavy_programs_beside_it(name: str) -> None:
     """Each of them spends a budget of its own, before and after it."""
     mine = inside(programs()[name])
@@ -88,7 +89,7 @@ def test_heavy_programs_beside_it(name: str) -> None:
     assert len(beside.out_of_budget) == 4, "or they are not heavy"
 
 
-@pytest.mark.parametrize("name", some(10))
+@pytest.mark.parametrize("name", daily(some(10)))
 def test_the_clock_decides_nothing(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     mine = inside(programs()[name])
     quiet = analyse(mine)

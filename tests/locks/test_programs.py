@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from tests.locks.programs import Program, analyse, examples, name_of, pages, planted, projects, sample
+from tests.locks.programs import Program, analyse, daily, examples, name_of, pages, planted, projects
 from tests.pages.harness import marks
 
 MISSED = {"modules_filter-FSDP908-insert_before-fa3644": "the one that tests/mutation/README.md counts as missed"}
 
 
-@pytest.mark.parametrize("program", sample((*pages(), *examples()), 0.2), ids=str)
+@pytest.mark.parametrize("program", daily((*pages(), *examples()), 0.2), ids=str)
 def test_findings_are_those_that_are_marked(program: Program) -> None:
     wanted = {(mark.code, mark.file, mark.row) for mark in marks(program.files) if mark.kind != "related"}
     found = {place for place in analyse(program).places if place[0] == program.clause or not program.clause}
@@ -24,7 +24,7 @@ def test_projects_are_clean(program: Program) -> None:
     assert set(analyse(program).codes) <= advice
 
 
-@pytest.mark.parametrize("program", sample(planted(), 0.1), ids=str)
+@pytest.mark.parametrize("program", daily(planted(), 0.1), ids=str)
 def test_planted_faults_are_found(program: Program) -> None:
     assert program.clause in analyse(program).codes or program.name in MISSED
 

@@ -9,7 +9,7 @@ import ast
 
 import pytest
 
-from tests.locks.programs import Program, Seen, analyse, everything, name_of, sample
+from tests.locks.programs import Program, Seen, analyse, daily, everything, name_of, sample
 from tests.locks.renaming import file_of, in_words, renamed
 
 MISLEADING = (
@@ -26,8 +26,9 @@ def misleading(number: int) -> str:
 
 
 Story = tuple[list[tuple[str, str, int]], list[tuple[str, list[tuple[str, str]]]]]
-DAILY = sample(everything(), 0.07)
-REST = [each for each in everything() if each not in DAILY]
+SHARE = 0.07
+SAMPLE = sample(everything(), SHARE)
+REST = [each for each in everything() if each not in SAMPLE]
 
 
 def story(seen: Seen, names: dict[str, str]) -> Story:
@@ -48,7 +49,7 @@ def stays(program: Program) -> None:
         assert story(analyse(program.with_files(files)), {}) == story(before, names)
 
 
-@pytest.mark.parametrize("program", DAILY, ids=str)
+@pytest.mark.parametrize("program", daily(everything(), SHARE), ids=str)
 def test_names_decide_nothing(program: Program) -> None:
     stays(program)
 
@@ -96,7 +97,7 @@ def test_what_somebody_looks_up_by_its_name_is_left_alone() -> None:
 
 def test_most_names_of_most_programs_are_renamed() -> None:
     """Else the lock would hold nothing."""
-    for program in DAILY:
+    for program in SAMPLE:
         files, names = renamed(program.files, neutral)
         assert len(names) > 4, program
         for path, text in files.items():

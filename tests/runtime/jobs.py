@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import os
+import runpy
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+import fsdp2_lint
 from fsdp2_lint import registry
 from fsdp2_lint.report.job import JobReport, read_job
 from fsdp2_lint.runtime.ranks import Outcome, run_ranks
 from fsdp2_lint.vocab.finding import Finding
 from tests.pages.harness import Mark
+
+OWN = os.path.dirname(fsdp2_lint.__file__)
 
 
 @dataclass(frozen=True)
@@ -67,6 +71,35 @@ def _watched(script: str, arguments: list[str], folder: str, steps: int, stall_a
     sys.path.insert(0, "")  # what a script's folder replaces
     options = Options(steps, select=("ALL",), stall_after=stall_after)
     raise SystemExit(run_script(script, arguments, options, Path(folder), live=False))
+
+
+def run_bare(script: Path, folder: Path, *arguments: object, ranks: int = 2, timeout: float = 60.0) -> list[str]:
+    """Run ``script`` on gloo ranks as it is, without hooks; what each rank printed."""
+    folder.mkdir(parents=True, exist_ok=True)
+    work = (str(script), [str(each) for each in arguments], str(folder))
+    outcomes = run_ranks(_bare, ranks, *work, timeout=timeout)
+    printed = [(folder / f"rank{rank}.txt").read_text() for rank in range(ranks)]
+    assert [each.code for each in outcomes] == [0] * ranks, printed
+    return printed
+
+
+def _bare(script: str, arguments: list[str], folder: str) -> None:
+    _redirect(Path(folder) / f"rank{os.environ['RANK']}.txt")
+    os.chdir(folder)
+    sys.argv = [script, *arguments]
+    sys.path.insert(0, os.path.dirname(script))
+    assert not _hooked()
+    runpy.run_path(script, run_name="__main__")
+    assert not _hooked()
+
+
+def _hooked() -> bool:
+    """Is a function of torch replaced by one of ours?"""
+    import torch
+
+    optimizer = torch.optim.Optimizer
+    places = (optimizer.__init__, optimizer.add_param_group, torch.nn.Module.to_empty, torch.save)
+    return any(each.__code__.co_filename.startswith(OWN) for each in places)
 
 
 def _redirect(path: Path) -> None:

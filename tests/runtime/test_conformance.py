@@ -1,8 +1,14 @@
-"""Each clause with two witnesses gives the same code on the same line from the source and from a job."""
+"""Each clause with two witnesses gives the same code on the same line from the source and from a job.
+
+By default the first bad and the first good program of a page run that can do so here, and all bad ones where only a job
+can judge the clause. The others are slow.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,17 +21,29 @@ from tests.runtime.jobs import run_program
 
 pytestmark = pytest.mark.torchrun
 RULES = {rule.code: rule for rule in registry.rules()}
-PROGRAMS = [
-    pytest.param(rule, program, id=f"{rule.name}-{'good' if program.good else 'bad'}-{number}")
-    for rule in RULES.values()
-    if "R" in rule.witnesses
-    for number, program in enumerate(programs(registry.page(rule)), start=1)
-]
+ON_GPUS = ('"nccl"', ".cuda(", "torch.cuda.", '"cuda')
 
 
-@pytest.mark.parametrize(("rule", "program"), PROGRAMS)
+def runs_here(program: Program) -> bool:
+    return not any(word in text for text in program.files.values() for word in ON_GPUS)
+
+
+def cases(rule: Rule) -> Iterator[Any]:
+    shown: set[bool] = set()
+    for number, program in enumerate(programs(registry.page(rule)), start=1):
+        kind = "good" if program.good else "bad"
+        more = program.good in shown and (program.good or "S" in rule.witnesses)
+        slow = [pytest.mark.slow] if more else []
+        yield pytest.param(rule, program, id=f"{rule.name}-{kind}-{number}", marks=slow)
+        if runs_here(program):
+            shown.add(program.good)
+
+
+@pytest.mark.parametrize(
+    ("rule", "program"), [case for rule in RULES.values() if "R" in rule.witnesses for case in cases(rule)]
+)
 def test_program(rule: Rule, program: Program, tmp_path: Path) -> None:
-    if any(word in text for text in program.files.values() for word in ('"nccl"', ".cuda(", "torch.cuda.", '"cuda')):
+    if not runs_here(program):
         pytest.skip("needs CUDA")
     for name, text in program.files.items():
         path = tmp_path / name

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import runpy
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,13 +11,10 @@ import pytest
 
 pytest.importorskip("torch")
 
-import fsdp2_lint
-from fsdp2_lint.runtime.ranks import run_ranks
-from tests.runtime.jobs import Job, _redirect, run_program
+from tests.runtime.jobs import Job, run_bare, run_program
 
 pytestmark = pytest.mark.torchrun
 GOOD = Path(__file__).parent / "good"
-OWN = os.path.dirname(fsdp2_lint.__file__)
 
 
 @dataclass(frozen=True)
@@ -68,6 +62,23 @@ CASES: dict[str, tuple[Run, ...]] = {
     "two_optimizers.py": ONE,
     "two_towers.py": ONE,
 }
+# Watched in the same ways as others of the cases: that no bit of them changes is left to the slow tests.
+ALIKE = (
+    "adapters.py",
+    "checkpoint_wrapper_blocks.py",
+    "compile_blocks.py",
+    "distillation.py",
+    "encode_method.py",
+    "evaluate_after_step.py",
+    "explicit_prefetch.py",
+    "generate_method.py",
+    "loss_wrapper.py",
+    "reshard_root.py",
+    "reshard_switched.py",
+    "tied_weights.py",
+    "trainer_package/train.py",
+    "two_towers.py",
+)
 WHOLE = ("plain.py", "hsdp.py", "evaluate_before_step.py")
 Launcher = Callable[..., Any]
 
@@ -110,35 +121,6 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
     return Results(tmp_path_factory.mktemp("good"))
 
 
-def run_bare(script: Path, folder: Path, *arguments: object, ranks: int = 2, timeout: float = 60.0) -> list[str]:
-    """Run ``script`` on gloo ranks as it is, without hooks; what each rank printed."""
-    folder.mkdir(parents=True, exist_ok=True)
-    work = (str(script), [str(each) for each in arguments], str(folder))
-    outcomes = run_ranks(_bare, ranks, *work, timeout=timeout)
-    printed = [(folder / f"rank{rank}.txt").read_text() for rank in range(ranks)]
-    assert [each.code for each in outcomes] == [0] * ranks, printed
-    return printed
-
-
-def _bare(script: str, arguments: list[str], folder: str) -> None:
-    _redirect(Path(folder) / f"rank{os.environ['RANK']}.txt")
-    os.chdir(folder)
-    sys.argv = [script, *arguments]
-    sys.path.insert(0, os.path.dirname(script))
-    assert not _hooked()
-    runpy.run_path(script, run_name="__main__")
-    assert not _hooked()
-
-
-def _hooked() -> bool:
-    """Is a function of torch replaced by one of ours?"""
-    import torch
-
-    optimizer = torch.optim.Optimizer
-    places = (optimizer.__init__, optimizer.add_param_group, torch.nn.Module.to_empty, torch.save)
-    return any(each.__code__.co_filename.startswith(OWN) for each in places)
-
-
 def _printed(jobs: list[Job]) -> list[list[str]]:
     return [[job.output(rank) for rank in range(len(job.outcomes))] for job in jobs]
 
@@ -157,7 +139,9 @@ def test_nothing_is_reported(name: str, results: Results) -> None:
         assert job.report.exit_code == 0
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] if name in ALIKE else []) for name in CASES]
+)
 def test_no_bit_changes(name: str, results: Results) -> None:
     printed = _printed(results.watched(name))
     assert printed == results.bare(name)

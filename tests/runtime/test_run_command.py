@@ -88,7 +88,8 @@ def write(folder: Path, program: str) -> Path:
     return path
 
 
-# With the real launcher. Each of these costs seconds, so one job serves several tests.
+# With the real launcher. Each of these costs seconds, so one job serves several tests. Those that are slow have a like
+# below, without the launcher.
 
 
 @dataclass(frozen=True)
@@ -138,6 +139,7 @@ def test_launched_by_the_tool(tmp_path: Path) -> None:
     assert "Found 1 error on 2 ranks in 3 training steps.\n" in ran.err
 
 
+@pytest.mark.slow
 def test_good_script(tmp_path: Path) -> None:
     script = ROOT / "examples" / "good" / "reference.py"
     ran = call(tmp_path, *TOOL, "run", "--nproc-per-node", "2", "--check", script, "--steps", "3")
@@ -146,6 +148,7 @@ def test_good_script(tmp_path: Path) -> None:
     assert ran.err.endswith("No findings on 2 ranks in 3 training steps.\n")
 
 
+@pytest.mark.slow
 def test_exit_code_of_the_script(tmp_path: Path) -> None:
     """Torchrun itself ends with 1 for whatever a rank ends with."""
     write(tmp_path, "import os\nimport sys\n\nsys.exit(7 * int(os.environ['RANK']))\n")
@@ -156,13 +159,17 @@ def test_exit_code_of_the_script(tmp_path: Path) -> None:
     assert re.search(last, ran.err)
 
 
+KILLED = STALE + "dist.barrier()\nif rank == 1:\n    os.kill(os.getpid(), 9)\ndist.barrier()\n"
+
+
 @pytest.fixture(scope="module")
 def killed_job(tmp_path_factory: pytest.TempPathFactory) -> Done:
     folder = tmp_path_factory.mktemp("killed")
-    write(folder, STALE + "dist.barrier()\nif rank == 1:\n    os.kill(os.getpid(), 9)\ndist.barrier()\n")
+    write(folder, KILLED)
     return Done(folder, call(folder, *TOOL, "run", "--nproc-per-node", "2", "--steps", "0", "--check", "train.py"))
 
 
+@pytest.mark.slow
 def test_a_rank_is_killed(killed_job: Done) -> None:
     """Rank 0 may or may not come to its end: torchrun stops it, or its connection breaks first."""
     assert (killed_job.ran.code, killed_job.ran.out) == (1, STALE_TEXT)
@@ -173,6 +180,7 @@ def test_a_rank_is_killed(killed_job: Done) -> None:
     assert "Found 1 error on 2 ranks" in ran.err
 
 
+@pytest.mark.slow
 def test_steps_of_a_killed_job(killed_job: Done) -> None:
     ended = [record["record"] for record in records(killed_job.folder / REPORT / "rank1.jsonl")]
     assert "closed" not in ended and "end" not in ended
@@ -321,6 +329,14 @@ def test_exit_code_of_each_rank(tmp_path: Path) -> None:
     """Under torchrun every process keeps its own code; a failure goes before the verdict."""
     write(tmp_path, STALE + "sys.exit(5 + rank)\n")
     assert [each.code for each in command(tmp_path, "run", "train.py")] == [5, 6]
+
+
+def test_report_of_a_killed_rank(tmp_path: Path) -> None:
+    write(tmp_path, KILLED)
+    assert command(tmp_path, "run", "--steps", "0", "train.py")[1].code == -9
+    ran = command(tmp_path, "report", REPORT, ranks=1)[0]
+    assert (ran.code, ran.out) == (1, STALE_TEXT)
+    assert "the report of rank 1 has no end" in ran.err or "the report of ranks 0-1 has no end" in ran.err
 
 
 def test_message_as_exit_code(tmp_path: Path) -> None:
