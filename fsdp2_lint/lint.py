@@ -33,12 +33,12 @@ if TYPE_CHECKING:
 class Asked:
     """What a run is asked for beyond its paths.
 
-    ``select`` replaces the selection of the settings. ``target`` is the torch that the code is to run on; None leaves
-    that to the settings and to what the project pins. ``settings`` None means those of the project. ``confined`` leaves
-    out what links inside the project name outside of it.
+    ``select`` replaces the selection of the settings; None leaves it to them. ``target`` is the torch that the code is
+    to run on; None leaves that to the settings and to what the project pins. ``settings`` None means those of the
+    project. ``confined`` leaves out what links inside the project name outside of it.
     """
 
-    select: Sequence[str] = ()
+    select: Sequence[str] | None = None
     extend_select: Sequence[str] = ()
     ignore: Sequence[str] = ()
     target: Version | None = None
@@ -54,17 +54,25 @@ class Asked:
         from fsdp2_lint import registry
 
         select, extend, ignore = self.select, tuple(self.extend_select), tuple(self.ignore)
-        if not select:
+        if select is None:
             select, extend, ignore = given.select, extend + given.extend_select, ignore + given.ignore
-        if extend:
-            select = (*(select or (PREFIX,)), *extend)
+        select = (*(select if select is not None else (PREFIX,)), *extend)
         return registry.select(registry.rules(), select, (*ignore, *given.answered), given.severity)
 
     def judged(self, rules: list[Rule], selection: Selection, given: Settings) -> list[Rule]:
         """Who asks for unneeded comments alone asks what all clauses of the project say."""
         if rules or not selection.selects(UNUSED):
             return rules
-        return replace(self, select=()).selection(given)[0]
+        return replace(self, select=None).selection(given)[0]
+
+    def says_what(self, given: Settings) -> bool:
+        """Does anybody say what to judge?"""
+        return self.select is not None or given.select is not None
+
+    def selects(self, given: Settings) -> bool:
+        """Is there anything to judge?"""
+        rules, selection = self.selection(given)
+        return bool(rules) or selection.selects(UNUSED)
 
 
 @dataclass(slots=True)
@@ -75,9 +83,10 @@ class Report:
     reported. ``gone`` are the entries of the baseline that fit nothing any more. ``base`` is what the paths in
     fingerprints are relative to. ``candidates`` counts the given files that speak of FSDP2; ``linked`` is true where
     what imports them, or what they import, does. ``elsewhere`` counts the findings of the same programs that lie wholly
-    in other files, ``all_judged`` says that nothing of the given ones was left out. ``seen`` is what was seen
-    of each model and program: what ``verify`` compares. ``left_out`` are folders with Python files that were taken for
-    the output of a build. ``beyond`` are files to which a link led, out of what was given: they stay as they are.
+    in other files, ``all_judged`` says that nothing of the given ones was left out, ``selected`` that there was
+    anything to judge. ``seen`` is what was seen of each model and program: what ``verify`` compares. ``left_out`` are
+    folders with Python files that were taken for the output of a build. ``beyond`` are files to which a link led, out
+    of what was given: they stay as they are.
     """
 
     findings: list[Finding] = field(default_factory=list)
@@ -97,6 +106,7 @@ class Report:
     linked: bool = False
     elsewhere: int = 0
     all_judged: bool = True
+    selected: bool = True
     root: str = ""
     base: str = ""
     settings: Settings = field(default_factory=Settings)
@@ -137,7 +147,7 @@ def found_files(
     given = asked.settings if asked.settings is not None else settings(common_folder(paths))
     given.check_paths()
     words: set[str] = set()
-    if asked.select or asked.extend_select or asked.ignore or given.select or given.extend_select:
+    if asked.says_what(given) or asked.extend_select or asked.ignore or given.extend_select:
         chosen, _ = asked.selection(given)  # a misspelt code is an error even where there is nothing to find
         words.update(word for rule in chosen for word in rule.words)
     found = discover(
@@ -178,7 +188,10 @@ def lint(
     report.failures += [f"{display_path(path)}: {reason}" for path, reason in found.errors]
     report.notes, report.linked = near.notes, bool(near.files)
     report.all_judged = not report.failures and not report.notes
-    candidates = set(found.candidates)
+    if near.files or asked.says_what(given):
+        with CostsOnly("the selection", report.broke):
+            report.selected = asked.selects(given)
+    candidates = set(found.candidates) if report.selected else set()  # the engine tells of those itself
     spoilt = {
         path: problem
         for path, data in found.explicit.items()
@@ -187,7 +200,7 @@ def lint(
     for path, problem in spoilt.items():
         _report_problem(report, path, *problem)
     with CostsOnly("the analysis", report.broke):
-        if near.files or asked.baseline is not None:  # of which some may be gone with all FSDP2
+        if report.selected and (near.files or asked.baseline is not None):  # whose entries may be gone with all FSDP2
             _run_engine(report, found, near, asked, progress, set(spoilt))
     for told in (report.findings, report.silenced, report.known, report.set_aside):
         told[:] = sorted((finding.with_sites(report.sources.in_cell) for finding in told), key=by_place)

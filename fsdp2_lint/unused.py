@@ -10,7 +10,7 @@ from fsdp2_lint.suppress import Comment, Comments
 from fsdp2_lint.vocab.finding import Edit, Finding, Fix, Label, Severity, Site
 
 CODE = UNUSED
-NAME = "unused-suppression"
+NAME = OWN_CODES[CODE]
 PAGE = f"""# {CODE}: {NAME}
 
 A comment silences a code of this tool, and nothing is found that it silences.

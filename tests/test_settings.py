@@ -60,12 +60,17 @@ def test_the_nearest_folder_counts_alone(project: Path) -> None:
             "exclude = ['legacy\\*']\n",
             r"exclude: has to be a pattern as in .gitignore files, below this folder and with /",
         ),
-        ("select = ['FSDP699']\n", "select: unknown code or prefix 'FSDP699'; did you mean "),
-        ("extend-select = ['F']\n", "extend-select: unknown code or prefix 'F'"),
-        ("ignore = ['fsdp601']\n", "ignore: unknown code or prefix 'fsdp601'; did you mean FSDP601?"),
-        ("severity = { FSDP699 = 'error' }\n", "severity: unknown code or prefix 'FSDP699'"),
+        ("select = ['FSDP699']\n", "select: unknown code or name 'FSDP699'; did you mean "),
+        ("extend-select = ['F']\n", "extend-select: 'F' is no code of this tool"),
+        ("ignore = ['E501']\n", "ignore: 'E501' is no code of this tool\n"),
+        ("ignore = ['FDSP601']\n", "ignore: unknown code or name 'FDSP601'; did you mean FSDP601?\n"),
+        (
+            "ignore = ['naive-torch-sav']\n",
+            "ignore: unknown code or name 'naive-torch-sav'; did you mean naive-torch-save?",
+        ),
+        ("severity = { FSDP699 = 'error' }\n", "severity: unknown code or name 'FSDP699'"),
         ("severity.FSDP601 = 'fatal'\n", "severity: 'FSDP601': has to be one of error, warning, info, and is 'fatal'"),
-        ("per-file-ignores = { 'a/*' = ['FSDP699'] }\n", "per-file-ignores: 'a/*': unknown code or prefix 'FSDP699'"),
+        ("per-file-ignores = { 'a/*' = ['FSDP699'] }\n", "per-file-ignores: 'a/*': unknown code or name 'FSDP699'"),
         ("per-file-ignores = ['FSDP6']\n", 'per-file-ignores: has to be a table of patterns, such as "legacy/*"'),
         (
             "entry-points = ['train:main']\n",
@@ -115,6 +120,24 @@ def test_the_tables_of_other_tools_are_their_affair(project: Path) -> None:
     (project / "pyproject.toml").write_text("[tool]\nfsdp2-lint = 1\n")
     with pytest.raises(BadSetting, match=r"tool.fsdp2-lint has to be a table"):
         settings(str(project))
+
+
+def test_codes_are_accepted_in_any_case_and_by_name(project: Path) -> None:
+    (project / "fsdp2-lint.toml").write_text("""\
+select = ["fsdp9", "private-import-path", "all"]
+extend-select = ["Fsdp907"]
+ignore = ["unused-suppression"]
+per-file-ignores = { "a/*" = ["private-import-path"] }
+severity = { private-import-path = "error", fsdp6 = "info" }
+""")
+    assert settings(str(project)) == Settings(
+        select=("FSDP9", "FSDP901", "ALL"),
+        extend_select=("FSDP907",),
+        ignore=("FSDP001",),
+        per_file_ignores=(("a/*", ("FSDP901",)),),
+        severity=(("FSDP901", "error"), ("FSDP6", "info")),
+    )
+    assert [each.severity.value for each in lint([str(project)]).findings] == ["error"]
 
 
 def test_patterns_may_begin_as_paths_do(project: Path) -> None:

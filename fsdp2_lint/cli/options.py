@@ -140,7 +140,7 @@ class Options:
         from fsdp2_lint.lint import Asked
 
         return Asked(
-            select=split(self.select),
+            select=selected(self.select),
             extend_select=split(self.extend_select),
             ignore=split(self.ignore),
             target=self.target_torch,
@@ -183,6 +183,11 @@ def _version(text: str | None) -> Version | None:
         return parse(text) if text is not None else None
     except ValueError as error:
         raise click.BadParameter(str(error)) from None
+
+
+def selected(values: Sequence[str]) -> list[str] | None:
+    """``--select ""`` selects nothing, which is more than that nothing was said."""
+    return split(values) if values else None
 
 
 def split(values: Sequence[str]) -> list[str]:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 FORMATS = ("full", "concise", "json", "json-lines", "agent", "github", "gitlab", "sarif", "junit")
 TELL_UNSEEN = frozenset({"agent", "github", "sarif", "junit"})
 _JSON = frozenset({"json", "json-lines", "gitlab", "sarif"})
+NOTHING_SELECTED = "Nothing was judged: no code is selected."
 EMPTY_IS_TEXT = frozenset({"json", "agent", "gitlab", "sarif", "junit"})  # these say something where nothing is found
 
 

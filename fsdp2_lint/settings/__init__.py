@@ -20,7 +20,7 @@ OWN_FILE, SHARED_FILE, TABLE = "fsdp2-lint.toml", "pyproject.toml", "fsdp2-lint"
 class Settings:
     """One field for each key of ``keys.KEYS``, with the default. Paths are relative to the folder of ``file``."""
 
-    select: tuple[str, ...] = ()
+    select: tuple[str, ...] | None = None
     extend_select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
     per_file_ignores: tuple[tuple[str, tuple[str, ...]], ...] = ()

@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from fsdp2_lint.errors import nearest
 from fsdp2_lint.vocab.target import parse
 
 LEVELS = ("error", "warning", "info")
@@ -42,11 +41,12 @@ def _texts(value: Any) -> tuple[str, ...]:
 
 
 def _code(value: str) -> str:
-    from fsdp2_lint.settings.codes import selectable
+    from fsdp2_lint.settings.codes import canonical, unknown
 
-    if value not in selectable():
-        raise ValueError(f"unknown code or prefix {value!r}{nearest(value.upper(), selectable())}")
-    return value
+    # What the schema has no pattern for is not forgiven here either: blanks around a code.
+    if (code := canonical(value)) is None or value != value.strip():
+        raise ValueError(unknown(value))
+    return code
 
 
 def _codes(value: Any) -> tuple[str, ...]:
@@ -116,9 +116,9 @@ _CODES = {"type": "array", "items": _CODE_SCHEMA}
 _SWITCH = {"type": "boolean"}
 
 KEYS: Mapping[str, Key] = {
-    "select": Key(_codes, _CODES, "Codes or prefixes to judge, in place of all clauses but advice."),
-    "extend-select": Key(_codes, _CODES, "Codes or prefixes to judge in addition, such as advice (info)."),
-    "ignore": Key(_codes, _CODES, "Codes or prefixes to leave out. The longer prefix wins."),
+    "select": Key(_codes, _CODES, "Codes, prefixes or names to judge, in place of all clauses but advice."),
+    "extend-select": Key(_codes, _CODES, "Codes, prefixes or names to judge in addition, such as advice (info)."),
+    "ignore": Key(_codes, _CODES, "Codes, prefixes or names to leave out. The longer prefix wins."),
     "per-file-ignores": Key(
         _codes_by_pattern,
         {"type": "object", "propertyNames": {"pattern": _PATTERN}, "additionalProperties": _CODES},

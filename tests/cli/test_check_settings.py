@@ -177,3 +177,37 @@ def test_a_link_is_reported_under_the_name_of_its_target(cli: Cli, tmp_path: Pat
     for path in (tmp_path / "link", tmp_path / "link" / "train.py", real):
         ran = cli("check", "--output-format", "json", path)
         assert [each["filename"] for each in json.loads(ran.out)] == [str(real / "train.py")]
+
+
+NOTHING = "Nothing was judged: no code is selected.\n"
+
+
+def test_an_empty_selection_selects_nothing(
+    cli: Cli, engine: fake.Engine, tree: Path, settings: Callable[[str], None]
+) -> None:
+    engine.result.findings = [fake.finding(fake.site(tree / "train.py", 3))]
+    for arguments in (
+        ["--select", ""],
+        ["--select", ","],
+        ["--ignore", "FSDP"],
+        ["--select", "FSDP6", "--ignore", "FSDP6"],
+    ):
+        ran = cli("check", *arguments)
+        assert (ran.code, ran.out, ran.err) == (0, "", NOTHING), arguments
+    settings("select = []\n")
+    assert cli("check").err == NOTHING and not engine.calls
+    assert judged(cli, engine, "--extend-select", "FSDP602") == ["FSDP602"]
+    assert judged(cli, engine, "--select", "", "--extend-select", "FSDP907") == ["FSDP907"]
+    settings('select = []\nextend-select = ["FSDP602"]\n')
+    assert judged(cli, engine) == ["FSDP602"]
+    settings("extend-select = []\n")
+    assert cli("check").code == 1, "what is not set stays the default"
+    (tree / "train.py").write_text("fully_shard(\n")
+    assert cli("check", "--select", "", "train.py").err == f"Found 1 error in 1 file. {NOTHING}"
+
+
+@pytest.mark.parametrize("form", ["fsdp602", "FSDP602", "Fsdp602", "optimizer-after-forward"])
+def test_codes_in_any_case_and_names_are_accepted_here(cli: Cli, engine: fake.Engine, tree: Path, form: str) -> None:
+    assert judged(cli, engine, "--select", form) == ["FSDP602"]
+    assert judged(cli, engine, "--select", "FSDP907", "--extend-select", form) == ["FSDP602", "FSDP907"]
+    assert judged(cli, engine, "--ignore", f"{form},fsdp9") == ["FSDP601"]

@@ -412,7 +412,7 @@ def test_script_is_missing(tmp_path: Path) -> None:
 def test_unknown_code(tmp_path: Path) -> None:
     write(tmp_path, GOOD)
     ran = command(tmp_path, "run", "--select", "FSDP999", "train.py", ranks=1)[0]
-    assert (ran.code, ran.out) == (2, "") and ran.err.startswith("error: unknown code or prefix 'FSDP999'")
+    assert (ran.code, ran.out) == (2, "") and ran.err.startswith("error: unknown code or name 'FSDP999'")
 
 
 def test_report_without_a_job(tmp_path: Path) -> None:
@@ -481,6 +481,6 @@ def test_launch(
     assert cli.invoke([*words, str(script), "--steps", "9"]) == code
     assert capfd.readouterr().err.splitlines()[-1].startswith(told)
     inner = ["-m", "fsdp2_lint", "run", "--check", "--steps", "3", "--stall-after", "10.0", "--on-finding", "report"]
-    inner += ["--report-dir", str(tmp_path / "report"), "--select", "FSDP6", "--select", "FSDP3"]
+    inner += ["--report-dir", str(tmp_path / "report"), "--select", "FSDP6,FSDP3", "--ignore", ""]
     assert list(launcher.command[3:]) == ["--standalone", "--nproc-per-node", "2", *inner, str(script), "--steps", "9"]
     assert launcher.environment is not None and launcher.environment["FSDP2_LINT_LAUNCHED"] == "1"
