@@ -16,7 +16,7 @@ from fsdp2_lint.errors import INTERNAL, CostsOnly, NothingToCheck
 from fsdp2_lint.fingerprints import base_of, by_place, with_fingerprints
 from fsdp2_lint.settings import Settings, file_of, settings
 from fsdp2_lint.settings.codes import PREFIX, UNUSED
-from fsdp2_lint.settings.patterns import Exclusion
+from fsdp2_lint.settings.patterns import EXCLUDE, GITIGNORE, Exclusion
 from fsdp2_lint.source import Sources, display_path
 from fsdp2_lint.unseen import Unseen
 from fsdp2_lint.vocab.target import NEWEST, Version
@@ -86,7 +86,7 @@ class Report:
     in other files, ``all_judged`` says that nothing of the given ones was left out, ``selected`` that there was
     anything to judge. ``seen`` is what was seen of each model and program: what ``verify`` compares. ``left_out`` are
     folders with Python files that were taken for the output of a build. ``beyond`` are files to which a link led, out
-    of what was given: they stay as they are.
+    of what was given: they stay as they are. ``skipped`` is what leaves no file to check, if that is so.
     """
 
     findings: list[Finding] = field(default_factory=list)
@@ -102,6 +102,7 @@ class Report:
     files: list[str] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)
     beyond: list[str] = field(default_factory=list)
+    skipped: list[str] = field(default_factory=list)
     candidates: int = 0
     linked: bool = False
     elsewhere: int = 0
@@ -175,9 +176,11 @@ def lint(
     told what is being looked at.
     """
     found, given = found_files(paths, asked, overlay)
-    if not found.files and not found.errors and not asked.force_exclude:
-        raise NothingToCheck(f"no Python files in {', '.join(paths)}")
+    if not found.files and not found.errors and not asked.force_exclude and EXCLUDE not in found.skipped:
+        but = f" but for what {GITIGNORE} leaves out" if found.skipped else ""
+        raise NothingToCheck(f"no Python files in {', '.join(paths)}{but}")
     report = Report(files=found.files, candidates=len(found.candidates), settings=given)
+    report.skipped = [] if found.files else sorted(found.skipped)
     near = Around(found.files if found.candidates else [])  # if what follows breaks
     with CostsOnly("the search for what imports the files", report.broke):
         near = around(found, given.roots)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from fsdp2_lint.cli.streams import complain, deliver, note
 from fsdp2_lint.errors import CostsOnly
-from fsdp2_lint.output import EMPTY_IS_TEXT, NOTHING_SELECTED, TELL_UNSEEN, count, looked_at, plural, render
+from fsdp2_lint.output import EMPTY_IS_TEXT, TELL_UNSEEN, count, looked_at, not_judged, plural, render
 
 if TYPE_CHECKING:
     from fsdp2_lint.cli.options import Options
@@ -56,8 +56,8 @@ def summary(report: Report) -> str:
         said = f"No findings in {looked_at(len(report.files), report.candidates, linked=report.linked)}."
     if report.failures and not report.findings:
         said = f"Nothing was found in {files} before something went wrong."
-    if not report.selected:
-        said = f"{f'{said} ' if report.findings else ''}{NOTHING_SELECTED}"
+    if why := not_judged(report.selected, report.skipped):
+        said = f"{said} {why}" if report.findings or report.failures else why
     if report.elsewhere:
         said += f" {report.elsewhere} more in other files of the same programs (name them, or check the whole project)."
     for hidden, why in (

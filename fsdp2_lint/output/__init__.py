@@ -47,6 +47,13 @@ def looked_at(files: int, candidates: int, *, linked: bool) -> str:
     return f"{plural(files, 'file')}, {candidates or 'none'} with FSDP2"
 
 
+def not_judged(selected: bool, skipped: Sequence[str]) -> str:
+    """Why nothing at all was judged, as a sentence; nothing if that is not so."""
+    if skipped:
+        return f"No file was checked: {' and '.join(skipped)} {'leaves' if len(skipped) == 1 else 'leave'} none."
+    return "" if selected else NOTHING_SELECTED
+
+
 def count(findings: Sequence[Finding]) -> str:
     """``2 errors, 1 warning``; the words of the summary line."""
     parts = []

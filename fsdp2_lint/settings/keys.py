@@ -58,7 +58,8 @@ def _codes(value: Any) -> tuple[str, ...]:
 def _pattern(value: str) -> str:
     if not re.search(_PATTERN, value):
         raise ValueError(f"has to be a pattern as in .gitignore files, below this folder and with /, and is {value!r}")
-    return re.sub(r"^(!?)\./", r"\1/", value)  # which .gitignore files do not know, and people write
+    value = re.sub(r"^(!?)\./?$", r"\1*", value)  # all of the folder: .gitignore files do not know this form,
+    return re.sub(r"^(!?)\./", r"\1/", value)  # nor this one, and people write both
 
 
 def _patterns(value: Any) -> tuple[str, ...]:

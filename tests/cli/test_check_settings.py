@@ -211,3 +211,34 @@ def test_codes_in_any_case_and_names_are_accepted_here(cli: Cli, engine: fake.En
     assert judged(cli, engine, "--select", form) == ["FSDP602"]
     assert judged(cli, engine, "--select", "FSDP907", "--extend-select", form) == ["FSDP602", "FSDP907"]
     assert judged(cli, engine, "--ignore", f"{form},fsdp9") == ["FSDP601"]
+
+
+@pytest.mark.parametrize("pattern", ["*", "/*", "**", "**/*", ".", "./", "*.py"])
+def test_all_may_be_excluded_and_that_is_said(
+    cli: Cli, engine: fake.Engine, tree: Path, settings: Callable[[str], None], pattern: str
+) -> None:
+    settings(f'exclude = ["{pattern}"]\n')
+    for arguments in ([], ["."], [tree], ["--force-exclude", "train.py"]):
+        ran = cli("check", *arguments)
+        assert (ran.code, ran.out, ran.err) == (0, "", "No file was checked: exclude leaves none.\n"), arguments
+    assert cli("check", "--show-files").out == ""
+    assert cli("check", "--output-format", "json").out == "[]\n"
+    assert cli("check", "--show-files", "train.py").out == "train.py\n", "it was named"
+    assert cli("check", ".", "missing.py").code == 2
+
+
+def test_what_is_named_below_is_walked_all_the_same(cli: Cli, tree: Path, settings: Callable[[str], None]) -> None:
+    (tree / ".git").mkdir()
+    (tree / "sub").mkdir()
+    (tree / "sub" / "a.py").write_text("x = 1\n")
+    settings('exclude = ["*"]\n')
+    assert cli("check", "--show-files", "sub").out == "sub/a.py\n"
+    assert cli("check", "--show-files", "--force-exclude", "sub").out == ""
+
+
+def test_what_git_ignores_is_no_reason_to_pass(cli: Cli, tree: Path) -> None:
+    (tree / ".git").mkdir()
+    (tree / ".gitignore").write_text("*.py\n")
+    ran = cli("check", ".")
+    assert (ran.code, ran.err) == (2, "error: no Python files in . but for what .gitignore leaves out\n")
+    assert cli("check", "--force-exclude", "train.py").err == "No file was checked: .gitignore leaves none.\n"
