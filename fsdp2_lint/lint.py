@@ -6,7 +6,6 @@ import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fsdp2_lint import syntax
@@ -223,7 +222,7 @@ def _run_engine(
     from fsdp2_lint.pythons import too_new
     from fsdp2_lint.static.budget import stated as budget_of
     from fsdp2_lint.static.check import check
-    from fsdp2_lint.static.pins import pinned_torch
+    from fsdp2_lint.stated import target as stated_target
     from fsdp2_lint.suppress import Comments
     from fsdp2_lint.triage import triage
     from fsdp2_lint.unneeded import Run, doubts, unneeded
@@ -231,9 +230,9 @@ def _run_engine(
     given = report.settings
     budget = budget_of(os.environ)
     rules, selection = asked.selection(given)
-    own_torch = given.target_torch or pinned_torch(Path(found.root)) or NEWEST
-    stated = asked.target or given.target_torch
-    report.target = stated or own_torch
+    torch = stated_target(found.root, asked.target, given.target_torch)
+    report.target = torch.version
+    report.notes += [torch.note] if torch.note else []
     judged = [rule for rule in asked.judged(rules, selection, given) if "S" in rule.witnesses]
     asked_for = set(found.files)
     entries = [str(given.path(each)) for each in given.entry_points]
@@ -246,7 +245,7 @@ def _run_engine(
             explicit=named,
             overlay=found.overlay or None,
             rules=registry.for_target(judged, report.target),
-            target=stated,
+            target=asked.target or given.target_torch,
             source_roots=given.roots,
             entry_points=[each for each in entries if os.path.realpath(file_of(each)) in known],
             dump_trace=asked.dump_trace,
@@ -305,7 +304,7 @@ def _run_engine(
         run = Run(
             found, near, given.roots, frozenset(rule.code for rule in judged), comments, report.base, named, incomplete
         )
-        rest = unneeded(run, asked.baseline, partial(doubts, found.root, given, (asked.target, own_torch)), judge)
+        rest = unneeded(run, asked.baseline, partial(doubts, found.root, given, (asked.target, torch.own)), judge)
         sort_in(rest.comments)
         report.gone = rest.entries
         if rest.refused:

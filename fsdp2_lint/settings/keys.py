@@ -10,10 +10,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from fsdp2_lint.vocab.target import parse
+from fsdp2_lint.vocab.target import NEWEST, OLDEST, known
 
 LEVELS = ("error", "warning", "info")
-_VERSION = r"^[0-9]{1,3}\.[0-9]{1,3}([^0-9\n][^\n]*)?$"
+_NUMBER = "(0|[1-9][0-9]{0,2})"
+_REST = r"([^0-9\n][^\n]*)?$"
+_VERSION = rf"^{_NUMBER}\.{_NUMBER}{_REST}"
+_MINORS = "|".join(str(minor) for minor in range(OLDEST[1], NEWEST[1] + 1))  # of one major version, so far
+_KNOWN = rf"^{NEWEST[0]}\.({_MINORS}){_REST}"
 # No backslash but to escape what .gitignore files give a meaning: `legacy\*.py` would fit nothing, and say nothing.
 _PATTERN = r"^!?(?!\.\./)([^\\\s#!]|\\[#!])([^\\]|\\[#!\s\[\]])*$"
 _ENTRY = r"^.+\.(ipynb|py(:[^:.\s]+)?)$"
@@ -103,7 +107,7 @@ def _version(value: Any) -> tuple[int, int]:
         raise ValueError(f'has to be text, such as "2.8", and is {value!r}')
     if not re.search(_VERSION, value):
         raise ValueError(f"{value!r} is no version of torch, such as 2.8")
-    return parse(value)
+    return known(value)
 
 
 def _switch(value: Any) -> bool:
@@ -148,7 +152,7 @@ KEYS: Mapping[str, Key] = {
         "Where programs begin: files (train.py), or functions in them (train.py:main). They come first.",
     ),
     "target-torch": Key(
-        _version, {"type": "string", "pattern": _VERSION}, "The torch that the code runs on, such as 2.8."
+        _version, {"type": "string", "pattern": _KNOWN}, "The torch that the code runs on, such as 2.8."
     ),
     "baseline": Key(
         _text, {"type": "string", "minLength": 1}, "A file of known findings, which are not reported again."
