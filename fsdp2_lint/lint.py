@@ -145,7 +145,7 @@ def found_files(
 ) -> tuple[Discovered, Settings]:
     """The files that a run would check, and the settings that hold for them."""
     given = asked.settings if asked.settings is not None else settings(common_folder(paths))
-    given.check_paths()
+    given.check_paths(overlay or {})
     words: set[str] = set()
     if asked.says_what(given) or asked.extend_select or asked.ignore or given.extend_select:
         chosen, _ = asked.selection(given)  # a misspelt code is an error even where there is nothing to find
@@ -220,9 +220,9 @@ def _run_engine(
     # A tree without FSDP2 never comes here, and so never pays for these imports.
     from fsdp2_lint import registry
     from fsdp2_lint.pythons import too_new
+    from fsdp2_lint.stated import target as stated_target
     from fsdp2_lint.static.budget import stated as budget_of
     from fsdp2_lint.static.check import check
-    from fsdp2_lint.stated import target as stated_target
     from fsdp2_lint.suppress import Comments
     from fsdp2_lint.triage import triage
     from fsdp2_lint.unneeded import Run, doubts, unneeded
