@@ -89,7 +89,7 @@ def test_a_function_that_is_not_there_is_said(project: Path) -> None:
     (project / "train.py").write_text("async def launch(): ...\n")
     assert check(project, 'entry-points = ["train.py:launch"]').failures == []
     (project / "train.py").write_text("def launch(:\n")
-    assert found(check(project, 'entry-points = ["train.py:launch"]')) == [], "that is said where the file is checked"
+    assert found(check(project, 'entry-points = ["train.py:launch"]')) == [("FSDP000", "train.py")]
 
 
 def test_what_an_editor_holds_counts_for_entry_points(project: Path) -> None:

@@ -30,7 +30,9 @@ def settings(options: Options, baseline: str | None) -> int:
     with refused():
         options.asked.selection(given)  # codes that do not exist are said here too
     torch = target(project_root(options.named), options.target_torch, given.target_torch)
-    changed = {**_selection(options.asked, given), **({"baseline": (baseline, "--baseline")} if baseline else {})}
+    changed = _selection(options.asked, given)
+    if baseline is not None:
+        changed["baseline"] = (baseline, "--baseline")
     held = replace(given, target_torch=torch.version, **{key: value for key, (value, _) in changed.items()})
     sources = {"target_torch": torch.source, **{key: option for key, (_, option) in changed.items()}}
     read = f"# {given.file}" if given.file is not None else "# no settings were found: these are the defaults"
@@ -38,9 +40,9 @@ def settings(options: Options, baseline: str | None) -> int:
     return CLEAN
 
 
-def _selection(asked: Asked, given: Settings) -> dict[str, tuple[tuple[str, ...], str]]:
+def _selection(asked: Asked, given: Settings) -> dict[str, tuple[Any, str]]:
     """What of the selection is not as the file says, and which option says so. ``--select`` puts the file's aside."""
-    changed: dict[str, tuple[tuple[str, ...], str]] = {}
+    changed: dict[str, tuple[Any, str]] = {}
     if asked.select is not None:
         changed["select"] = (_codes(asked.select), "--select")
     elif given.select is None:

@@ -95,7 +95,7 @@ def test_what_is_written_to_a_file_is_written_also_when_it_is_nothing(
     assert cli("check", "-o", "out").code == 0
     assert (tree / "out").read_text() == ""
     assert cli("check", "-o", "out", "--output-format", "json", "--statistics").code == 0
-    assert (tree / "out").read_text() == ""
+    assert (tree / "out").read_text() == "[]\n"
     engine.result.findings = [fake.finding(fake.site(tree / "train.py", 3))]
     ran = cli("check", "-o", "out", "--color", "auto")
     assert (ran.code, ran.out) == (1, "") and "\x1b" not in (tree / "out").read_text()
