@@ -134,7 +134,7 @@ def _excluded(path: str, root: str, exclusion: Exclusion) -> str:
         if by_name or folder and _is_environment(path):
             return BY_NAME
         path, folder = parent, True
-    return False
+    return ""
 
 
 def _left_out(folder: str) -> bool:

@@ -50,7 +50,7 @@ def server() -> MCPServer:
         """Check files and folders (default: the current folder). One line per finding: place, code, what is wrong,
         the related places, the fix. `select` takes codes or prefixes such as FSDP6."""
         key = _key(paths, folder)
-        report = _lint(paths, Asked(select=select or None))
+        report = _lint(paths, Asked(select=select or None))  # agents send [] for nothing in particular
         seen.setdefault(key, [*report.findings])
         return _told(report)
 

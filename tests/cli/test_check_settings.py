@@ -196,6 +196,8 @@ def test_an_empty_selection_selects_nothing(
         assert (ran.code, ran.out, ran.err) == (0, "", NOTHING), arguments
     settings("select = []\n")
     assert cli("check").err == NOTHING and not engine.calls
+    assert NOTHING.strip() in cli("check", "--output-format", "agent").out, "0 findings would read as success"
+    assert cli("check", "--output-format", "json").out == "[]\n"
     assert judged(cli, engine, "--extend-select", "FSDP602") == ["FSDP602"]
     assert judged(cli, engine, "--select", "", "--extend-select", "FSDP907") == ["FSDP907"]
     settings('select = []\nextend-select = ["FSDP602"]\n')

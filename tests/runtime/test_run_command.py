@@ -243,14 +243,23 @@ def test_output_file_and_exit_zero(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "code"), [(("--ignore", "FSDP6"), 0), (("--select", "FSDP3"), 0), (("--select", "FSDP601"), 1)]
+    ("options", "code"),
+    [
+        (("--ignore", "FSDP6"), 0),
+        (("--select", "FSDP3"), 0),
+        (("--select", ""), 0),
+        (("--select", "optimizer-before-sharding"), 1),
+    ],
 )
 def test_selection(tmp_path: Path, options: Sequence[str], code: int) -> None:
     write(tmp_path, STALE)
     ran = command(tmp_path, "run", *options, "train.py")[0]
     assert (ran.code, ran.out) == (code, STALE_TEXT if code else "")
     if not code:
-        assert ran.err == "No findings on 2 ranks in 3 training steps.\n"
+        said = (
+            "No findings on 2 ranks in 3 training steps." if options[1] else "Nothing was judged: no code is selected."
+        )
+        assert ran.err == f"{said}\n"
 
 
 SILENCED = STALE.replace("lr=0.1)\nshard", "lr=0.1)  # noqa: FSDP601\nshard")
