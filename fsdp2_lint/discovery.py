@@ -23,6 +23,7 @@ PACKAGE = "__init__.py"
 ROOT_MARKERS = (".git", "pyproject.toml")
 ENVIRONMENT = "pyvenv.cfg"
 UNNAMED = "<stdin>"  # what came from there and has no other name
+BY_NAME = "the rule for folders such as build and venv"
 MOST = 20_000  # names in the folders of what may be no project at all
 
 
@@ -43,6 +44,7 @@ class Discovered:
     left_out: list[str] = field(default_factory=list)  # folders named like those of builds that hold Python files
     given: set[str] = field(default_factory=set)  # the folders, and the files but for links that lead out
     whole: bool = False  # the project's root is among the given paths
+    skipped: set[str] = field(default_factory=set)  # what left anything out: exclude, .gitignore, or names of folders
     cut: bool = False  # not all was walked
     confined: bool = False
 
@@ -78,7 +80,8 @@ def discover(
     seen: set[str] = set()
     for given in paths:
         path = os.path.realpath(given)
-        if force_exclude and _excluded(path, root, exclusion):
+        if force_exclude and (why := _excluded(path, root, exclusion)):
+            found.skipped.add(why)
             continue
         if not _leads_out(given, path):
             found.given.add(path)
@@ -120,16 +123,18 @@ def walk_project(given: Discovered, take: Callable[[str, Discovered], None] | No
     return project
 
 
-def _excluded(path: str, root: str, exclusion: Exclusion) -> bool:
-    """Would a walk of the project leave it out: it, or a folder above?"""
+def _excluded(path: str, root: str, exclusion: Exclusion) -> str:
+    """What would leave it out in a walk of the project, it or a folder above; nothing if it would be taken."""
     folder = os.path.isdir(path)
     while path not in (root, os.path.dirname(path)):
         parent, name = os.path.split(path)
         by_name = folder and (_left_out(name) or _of_a_build(path, name))
-        if exclusion.skips(path + os.sep * folder) or by_name or folder and _is_environment(path):
-            return True
+        if why := exclusion.skips(path + os.sep * folder):
+            return why
+        if by_name or folder and _is_environment(path):
+            return BY_NAME
         path, folder = parent, True
-    return False
+    return ""
 
 
 def _left_out(folder: str) -> bool:
@@ -184,13 +189,15 @@ def _walk(
                     if entry.is_file():  # not a folder, a pipe or a dangling link
                         path = os.path.realpath(entry.path) if entry.is_symlink() else entry.path
                         skipped = exclusion.skips(entry.path) or path != entry.path and exclusion.holds(path)
+                        found.skipped.update([skipped] if skipped else ())
                         if found.confined and not path.startswith(found.root.rstrip(os.sep) + os.sep):
                             found.unread.append((entry.path, "leads out of the project"))
                         elif path not in seen and not skipped:
                             seen.add(path)
                             (take or _read_walked)(path, found)
                 elif not _left_out(name) and entry.is_dir(follow_symlinks=False):
-                    if exclusion.skips(entry.path + os.sep):
+                    if why := exclusion.skips(entry.path + os.sep):
+                        found.skipped.add(why)
                         continue
                     if not _of_a_build(entry.path, name):
                         inner.append(entry.path)

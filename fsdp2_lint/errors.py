@@ -54,9 +54,16 @@ def in_words(error: BaseException) -> str:
     return " ".join(f"{type(error).__name__}: {error}".split())
 
 
-def nearest(given: str, known: Iterable[str]) -> str:
+def nearest(given: str, known: Iterable[str], cutoff: float = 0.3) -> str:
     """``; did you mean X?``, or nothing where nothing known is near."""
     import difflib
 
-    near = difflib.get_close_matches(given, list(known), n=1, cutoff=0.3)
+    near = difflib.get_close_matches(given, list(known), n=1, cutoff=cutoff)
     return f"; did you mean {near[0]}?" if near else ""
+
+
+def likeness(given: str, known: str) -> float:
+    """From 0 to 1: of the letters, how many the two have in common, in the same order."""
+    import difflib
+
+    return difflib.SequenceMatcher(None, given, known).ratio()

@@ -6,7 +6,6 @@ import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fsdp2_lint import syntax
@@ -16,7 +15,7 @@ from fsdp2_lint.errors import INTERNAL, CostsOnly, NothingToCheck
 from fsdp2_lint.fingerprints import base_of, by_place, with_fingerprints
 from fsdp2_lint.settings import Settings, file_of, settings
 from fsdp2_lint.settings.codes import PREFIX, UNUSED
-from fsdp2_lint.settings.patterns import Exclusion
+from fsdp2_lint.settings.patterns import EXCLUDE, GITIGNORE, Exclusion
 from fsdp2_lint.source import Sources, display_path
 from fsdp2_lint.unseen import Unseen
 from fsdp2_lint.vocab.target import NEWEST, Version
@@ -33,12 +32,12 @@ if TYPE_CHECKING:
 class Asked:
     """What a run is asked for beyond its paths.
 
-    ``select`` replaces the selection of the settings. ``target`` is the torch that the code is to run on; None leaves
-    that to the settings and to what the project pins. ``settings`` None means those of the project. ``confined`` leaves
-    out what links inside the project name outside of it.
+    ``select`` replaces the selection of the settings; None leaves it to them. ``target`` is the torch that the code is
+    to run on; None leaves that to the settings and to what the project pins. ``settings`` None means those of the
+    project. ``confined`` leaves out what links inside the project name outside of it.
     """
 
-    select: Sequence[str] = ()
+    select: Sequence[str] | None = None
     extend_select: Sequence[str] = ()
     ignore: Sequence[str] = ()
     target: Version | None = None
@@ -54,17 +53,25 @@ class Asked:
         from fsdp2_lint import registry
 
         select, extend, ignore = self.select, tuple(self.extend_select), tuple(self.ignore)
-        if not select:
+        if select is None:
             select, extend, ignore = given.select, extend + given.extend_select, ignore + given.ignore
-        if extend:
-            select = (*(select or (PREFIX,)), *extend)
+        select = (*(select if select is not None else (PREFIX,)), *extend)
         return registry.select(registry.rules(), select, (*ignore, *given.answered), given.severity)
 
     def judged(self, rules: list[Rule], selection: Selection, given: Settings) -> list[Rule]:
         """Who asks for unneeded comments alone asks what all clauses of the project say."""
         if rules or not selection.selects(UNUSED):
             return rules
-        return replace(self, select=()).selection(given)[0]
+        return replace(self, select=None).selection(given)[0]
+
+    def says_what(self, given: Settings) -> bool:
+        """Does anybody say what to judge?"""
+        return self.select is not None or given.select is not None
+
+    def selects(self, given: Settings) -> bool:
+        """Is there anything to judge?"""
+        rules, selection = self.selection(given)
+        return bool(rules) or selection.selects(UNUSED)
 
 
 @dataclass(slots=True)
@@ -75,9 +82,10 @@ class Report:
     reported. ``gone`` are the entries of the baseline that fit nothing any more. ``base`` is what the paths in
     fingerprints are relative to. ``candidates`` counts the given files that speak of FSDP2; ``linked`` is true where
     what imports them, or what they import, does. ``elsewhere`` counts the findings of the same programs that lie wholly
-    in other files, ``all_judged`` says that nothing of the given ones was left out. ``seen`` is what was seen
-    of each model and program: what ``verify`` compares. ``left_out`` are folders with Python files that were taken for
-    the output of a build. ``beyond`` are files to which a link led, out of what was given: they stay as they are.
+    in other files, ``all_judged`` says that nothing of the given ones was left out, ``selected`` that there was
+    anything to judge. ``seen`` is what was seen of each model and program: what ``verify`` compares. ``left_out`` are
+    folders with Python files that were taken for the output of a build. ``beyond`` are files to which a link led, out
+    of what was given: they stay as they are. ``skipped`` is what leaves no file to check, if that is so.
     """
 
     findings: list[Finding] = field(default_factory=list)
@@ -93,10 +101,12 @@ class Report:
     files: list[str] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)
     beyond: list[str] = field(default_factory=list)
+    skipped: list[str] = field(default_factory=list)
     candidates: int = 0
     linked: bool = False
     elsewhere: int = 0
     all_judged: bool = True
+    selected: bool = True
     root: str = ""
     base: str = ""
     settings: Settings = field(default_factory=Settings)
@@ -135,9 +145,9 @@ def found_files(
 ) -> tuple[Discovered, Settings]:
     """The files that a run would check, and the settings that hold for them."""
     given = asked.settings if asked.settings is not None else settings(common_folder(paths))
-    given.check_paths()
+    given.check_paths(overlay or {})
     words: set[str] = set()
-    if asked.select or asked.extend_select or asked.ignore or given.select or given.extend_select:
+    if asked.says_what(given) or asked.extend_select or asked.ignore or given.extend_select:
         chosen, _ = asked.selection(given)  # a misspelt code is an error even where there is nothing to find
         words.update(word for rule in chosen for word in rule.words)
     found = discover(
@@ -165,9 +175,11 @@ def lint(
     told what is being looked at.
     """
     found, given = found_files(paths, asked, overlay)
-    if not found.files and not found.errors and not asked.force_exclude:
-        raise NothingToCheck(f"no Python files in {', '.join(paths)}")
+    if not found.files and not found.errors and not asked.force_exclude and EXCLUDE not in found.skipped:
+        but = f" but for what {GITIGNORE} leaves out" if found.skipped else ""
+        raise NothingToCheck(f"no Python files in {', '.join(paths)}{but}")
     report = Report(files=found.files, candidates=len(found.candidates), settings=given)
+    report.skipped = [] if found.files else sorted(found.skipped)
     near = Around(found.files if found.candidates else [])  # if what follows breaks
     with CostsOnly("the search for what imports the files", report.broke):
         near = around(found, given.roots)
@@ -178,7 +190,10 @@ def lint(
     report.failures += [f"{display_path(path)}: {reason}" for path, reason in found.errors]
     report.notes, report.linked = near.notes, bool(near.files)
     report.all_judged = not report.failures and not report.notes
-    candidates = set(found.candidates)
+    if near.files or asked.says_what(given):
+        with CostsOnly("the selection", report.broke):
+            report.selected = asked.selects(given)
+    candidates = set(found.candidates) if report.selected else set()  # the engine tells of those itself
     spoilt = {
         path: problem
         for path, data in found.explicit.items()
@@ -187,7 +202,7 @@ def lint(
     for path, problem in spoilt.items():
         _report_problem(report, path, *problem)
     with CostsOnly("the analysis", report.broke):
-        if near.files or asked.baseline is not None:  # of which some may be gone with all FSDP2
+        if report.selected and (near.files or asked.baseline is not None):  # whose entries may be gone with all FSDP2
             _run_engine(report, found, near, asked, progress, set(spoilt))
     for told in (report.findings, report.silenced, report.known, report.set_aside):
         told[:] = sorted((finding.with_sites(report.sources.in_cell) for finding in told), key=by_place)
@@ -205,9 +220,9 @@ def _run_engine(
     # A tree without FSDP2 never comes here, and so never pays for these imports.
     from fsdp2_lint import registry
     from fsdp2_lint.pythons import too_new
+    from fsdp2_lint.stated import target as stated_target
     from fsdp2_lint.static.budget import stated as budget_of
     from fsdp2_lint.static.check import check
-    from fsdp2_lint.static.pins import pinned_torch
     from fsdp2_lint.suppress import Comments
     from fsdp2_lint.triage import triage
     from fsdp2_lint.unneeded import Run, doubts, unneeded
@@ -215,9 +230,9 @@ def _run_engine(
     given = report.settings
     budget = budget_of(os.environ)
     rules, selection = asked.selection(given)
-    own_torch = given.target_torch or pinned_torch(Path(found.root)) or NEWEST
-    stated = asked.target or given.target_torch
-    report.target = stated or own_torch
+    torch = stated_target(found.root, asked.target, given.target_torch)
+    report.target = torch.version
+    report.notes += [torch.note] if torch.note else []
     judged = [rule for rule in asked.judged(rules, selection, given) if "S" in rule.witnesses]
     asked_for = set(found.files)
     entries = [str(given.path(each)) for each in given.entry_points]
@@ -230,7 +245,7 @@ def _run_engine(
             explicit=named,
             overlay=found.overlay or None,
             rules=registry.for_target(judged, report.target),
-            target=stated,
+            target=asked.target or given.target_torch,
             source_roots=given.roots,
             entry_points=[each for each in entries if os.path.realpath(file_of(each)) in known],
             dump_trace=asked.dump_trace,
@@ -289,7 +304,7 @@ def _run_engine(
         run = Run(
             found, near, given.roots, frozenset(rule.code for rule in judged), comments, report.base, named, incomplete
         )
-        rest = unneeded(run, asked.baseline, partial(doubts, found.root, given, (asked.target, own_torch)), judge)
+        rest = unneeded(run, asked.baseline, partial(doubts, found.root, given, (asked.target, torch.own)), judge)
         sort_in(rest.comments)
         report.gone = rest.entries
         if rest.refused:

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING
 
-from fsdp2_lint.errors import UnknownCode, nearest
-from fsdp2_lint.settings.codes import ALL, OWN_CODES, PREFIX
+from fsdp2_lint.errors import UnknownCode
+from fsdp2_lint.settings.codes import ALL, OWN_CODES, PREFIX, unknown
 from fsdp2_lint.vocab.finding import Severity
 from fsdp2_lint.vocab.rule import Rule
 from fsdp2_lint.vocab.target import Version
@@ -51,7 +51,7 @@ def rule(code_or_name: str) -> Rule:
     for candidate in rules():
         if wanted.upper() == candidate.code or wanted.lower() == candidate.name:
             return candidate
-    raise UnknownCode(_no_such("rule", wanted, [name for each in rules() for name in (each.code, each.name)]))
+    raise UnknownCode(_no_such(wanted, [name for each in rules() for name in (each.code, each.name)]))
 
 
 def page(rule: Rule) -> str:
@@ -68,17 +68,17 @@ def pages() -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Prefixes to select and to ignore, and other severities by prefix. The longer prefix wins.
+    """Prefixes to select and to ignore, and other severities by prefix. The longer prefix wins; none selects nothing.
 
     ``severities`` says ``error``, ``warning`` or ``info`` by code, prefix or ``ALL``. Of equal prefixes, ignoring wins.
     """
 
-    select: tuple[str, ...] = ()
+    select: tuple[str, ...] = (PREFIX,)
     ignore: tuple[str, ...] = ()
     severities: tuple[tuple[str, str], ...] = ()
 
     def includes(self, code: str, severity: Severity) -> bool:
-        chosen = _longest(self.select or (PREFIX,), code)
+        chosen = _longest(self.select, code)
         if chosen <= _longest(self.ignore, code):
             return False
         if self.severity(code, severity) is Severity.INFO:  # must be asked for by more than the tool's own prefix
@@ -86,7 +86,7 @@ class Selection:
         return True
 
     def selects(self, code: str) -> bool:
-        return _longest(self.select or (PREFIX,), code) > _longest(self.ignore, code)
+        return _longest(self.select, code) > _longest(self.ignore, code)
 
     def severity(self, code: str, severity: Severity) -> Severity:
         """What the project says of a code, or else what the finding has."""
@@ -106,7 +106,7 @@ class Selection:
 
 def select(
     rules: Iterable[Rule],
-    select: Sequence[str] = (),
+    select: Sequence[str] = (PREFIX,),
     ignore: Sequence[str] = (),
     severities: Sequence[tuple[str, str]] = (),
 ) -> tuple[list[Rule], Selection]:
@@ -118,11 +118,12 @@ def select(
 
 
 def _checked(prefixes: Sequence[str], known: Sequence[Rule]) -> tuple[str, ...]:
-    codes = [*OWN_CODES, *(each.code for each in known)]
+    named = {**{name: code for code, name in OWN_CODES.items()}, **{each.name: each.code for each in known}}
     checked = []
-    for prefix in (part.strip().upper() for part in prefixes):
-        if prefix != ALL and not any(code.startswith(prefix) for code in codes):
-            raise UnknownCode(_no_such("code or prefix", prefix, codes))
+    for given in (part.strip() for part in prefixes):
+        prefix = named.get(given, given.upper())
+        if prefix != ALL and not any(code.startswith(prefix) for code in named.values()):
+            raise UnknownCode(_no_such(given, [*named.values(), *named]))
         checked.append(prefix)
     return tuple(checked)
 
@@ -135,8 +136,8 @@ def _longest(prefixes: Iterable[str], code: str) -> int:
     )
 
 
-def _no_such(what: str, given: str, known: Sequence[str]) -> str:
-    return f"unknown {what} {given!r}{nearest(given, known)} (`fsdp2-lint rules` lists all)"
+def _no_such(given: str, known: Sequence[str]) -> str:
+    return f"{unknown(given, known)} (`fsdp2-lint rules` lists all)"
 
 
 def _folder() -> str:

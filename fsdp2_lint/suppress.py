@@ -1,8 +1,8 @@
 """Comments that silence findings.
 
 ``# noqa`` and ``# noqa: FSDP601`` follow flake8. ``# fsdp2-lint: ignore[FSDP601] reason``
-names one or several codes; alone on a line it covers the next statement. A comment covers
-the whole logical line that it stands on, and a finding is silenced on any of its spans.
+names one or several codes, or names of clauses; alone on a line it covers the next statement.
+A comment covers the whole logical line that it stands on, and a finding is silenced on any of its spans.
 ``# fsdp2-lint: ignore-file[FSDP601] reason`` covers the findings whose first place is in the file.
 """
 
@@ -13,19 +13,26 @@ import re
 import tokenize
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from typing import TYPE_CHECKING
 
+from fsdp2_lint.settings.codes import canonical, named
 from fsdp2_lint.source import Sources
 from fsdp2_lint.syntax import readable
 
 if TYPE_CHECKING:
     from fsdp2_lint.vocab.finding import Finding, Site
 
-_CODES = r"[A-Za-z]+[0-9]+(?:[,\s]+[A-Za-z]+[0-9]+)*"
-# A colon that no code follows is a mistake, and a mistake must not silence everything.
-_NOQA = re.compile(rf"#\s*noqa(?:\s*:\s*(?P<codes>{_CODES})|(?!\w|\s*:))[^#]*", re.IGNORECASE)
-_IGNORE = re.compile(rf"#\s*fsdp2-lint:\s*ignore\[\s*(?P<codes>{_CODES})[,\s]*\][^#]*")
-_IGNORE_FILE = re.compile(_IGNORE.pattern.replace("ignore", "ignore-file", 1))
+_CODE = "[A-Za-z]+[0-9]+"
+_WORD = f"(?:{_CODE}|[A-Za-z0-9]+(?:-[A-Za-z0-9]+)+)"  # a code or a name
+_WORDS = rf"{_WORD}(?:[,\s]+{_WORD})*"
+# Up to the next comment on the line. A reason may speak of an issue (#12) or of a part of a page (https://a/b#c).
+_REASON = r"(?:://\S+|#\s?[0-9]|[^#])*"
+_OWN = r"#\s*fsdp2-lint:\s*{}\[\s*(?P<codes>" + _WORDS + r")[,\s]*\]"
+_IGNORE = re.compile(_OWN.format("ignore") + _REASON)
+_IGNORE_FILE = re.compile(_OWN.format("ignore-file") + _REASON)
+_RIGHT = _OWN.format("ignore(?:-file)?").replace("?P<codes>", "?:")
+_MALFORMED = re.compile(rf"(?:^|(?<=\s))(?!{_RIGHT})#\s*(?i:fsdp2-lint)\s*:(?P<codes>){_REASON}")
 OUTSIDE_STATEMENTS = frozenset(
     {tokenize.ENCODING, tokenize.NL, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER, tokenize.COMMENT}
 )
@@ -42,6 +49,7 @@ class Comment:
     codes_column: int = 0
     codes_end_column: int = 0
     alone: bool = False  # nothing else is on the line
+    own: bool = False  # it speaks to this tool and to no other
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +83,7 @@ def suppressions(data: bytes) -> list[Suppression]:
         if token.type == tokenize.COMMENT:
             found.extend(Suppression(1, 0, comment) for comment in _comments(token, _IGNORE_FILE))
             if first or token.line[: token.start[1]].strip():
-                inside.extend(_comments(token, _NOQA, _IGNORE))
+                inside.extend(_comments(token, _noqa(), _IGNORE))
             else:
                 ahead.extend(_comments(token, _IGNORE))
         elif token.type == tokenize.NEWLINE:
@@ -85,6 +93,30 @@ def suppressions(data: bytes) -> list[Suppression]:
             first = row
     found.extend(Suppression(first or row, row, comment) for comment in inside)
     return found
+
+
+def malformed(data: bytes) -> Iterator[Comment]:
+    """Comments that speak to this tool, and of which it understands nothing. They have no codes."""
+    if b"fsdp2-lint" in data.lower():
+        for token in tokens(data):
+            if token.type == tokenize.COMMENT:
+                yield from _comments(token, _MALFORMED)
+
+
+def meant(word: str) -> str:
+    """The code for which a word of a comment stands, though there may be no such code."""
+    return canonical(word) or (word if "-" in word else word.upper())
+
+
+@cache
+def _noqa() -> re.Pattern[str]:
+    """Of names only those that exist count: the words behind the codes are a reason.
+
+    A colon that no code follows is a mistake, and a mistake must not silence everything.
+    """
+    word = rf"(?:(?-i:{'|'.join(named())})(?![\w-])|{_CODE})"
+    listed = rf"\s*:\s*(?P<codes>{word}(?:[,\s]+{word})*)"
+    return re.compile(rf"#\s*noqa(?:{listed}|(?!\w|\s*:)){_REASON}", re.IGNORECASE)
 
 
 def tokens(data: bytes) -> Iterator[tokenize.TokenInfo]:
@@ -109,10 +141,11 @@ def _comments(token: tokenize.TokenInfo, *patterns: re.Pattern[str]) -> Iterator
                 row,
                 start + match.start() + 1,
                 start + end + 1,
-                frozenset(re.split(r"[,\s]+", listed.upper())) if listed else None,
+                frozenset(map(meant, re.split(r"[,\s]+", listed))) if listed else None,
                 start + match.start("codes") + 1 if listed else 0,
                 start + match.end("codes") + 1 if listed else 0,
                 alone=end - match.start() == len(token.line.strip()),
+                own="fsdp2-lint" in match[0][: match.start("codes") - match.start()].lower(),
             )
 
 

@@ -6,11 +6,13 @@ import sys
 import warnings
 from typing import TYPE_CHECKING
 
+from fsdp2_lint.settings.codes import OWN_CODES
+
 if TYPE_CHECKING:
     from fsdp2_lint.vocab.finding import Finding
 
-CODE = "FSDP000"
-NAME = "invalid-syntax"
+CODE, *_ = OWN_CODES
+NAME = OWN_CODES[CODE]
 PAGE = f"""# {CODE}: {NAME}
 
 Python cannot parse the file, so no clause of the contract was judged in it.

@@ -50,7 +50,7 @@ class Run:
 
 @dataclass(slots=True)
 class Unneeded:
-    """``refused`` says why nothing is said of what seems to be unneeded."""
+    """``refused`` says why nothing is said of what seems unneeded, but for comments that are wrong in any case."""
 
     comments: list[Finding] = field(default_factory=list)
     entries: list[Entry] = field(default_factory=list)
@@ -59,34 +59,39 @@ class Unneeded:
 
 def unneeded(run: Run, baseline: Baseline | None, doubts: Callable[[], str], engine: Engine) -> Unneeded:
     """``doubts`` says why this kind of run can say nothing of what is not needed, if so."""
+    wrong = _idle(run, ())
     seems = _seems(run, baseline, run.findings)
-    if not seems.comments and not seems.entries:
+    in_doubt = Unneeded([each for each in seems.comments if each not in wrong], seems.entries)
+    if not in_doubt.comments and not in_doubt.entries:
         return seems
-    questioned = _files(seems, baseline)
+    questioned = _files(in_doubt, baseline)
     if why := next(iter(run.incomplete), "") or doubts() or _unnamed(questioned):
-        return Unneeded(refused=why)
+        return Unneeded(wrong, refused=why)
     others = _others(run, questioned)
     if others.notes:
-        return Unneeded(refused=others.notes[0])
+        return Unneeded(wrong, refused=others.notes[0])
     if others.within is not None and (why := _imported_by_text(run.found, questioned, others.within.files)):
-        return Unneeded(refused=why)
+        return Unneeded(wrong, refused=why)
     if others.within is None or not (programs := _missing(run, others.files, others.within)):
         return seems
     result = engine(replace(others, within=replace(others.within, programs=programs)), programs)
     if why := _cut(result):
-        return Unneeded(refused=why)
+        return Unneeded(wrong, refused=why)
     return _seems(run, baseline, [*run.findings, *_told(result, run, Sources(run.found.overlay, run.found.notebooks))])
 
 
 def _seems(run: Run, baseline: Baseline | None, findings: Sequence[Finding]) -> Unneeded:
     """As far as these findings go."""
+    entries = baseline.gone(findings, run.codes, run.found) if baseline is not None else []
+    return Unneeded(_idle(run, run.codes), entries)
+
+
+def _idle(run: Run, judged: Collection[str]) -> list[Finding]:
+    """What is said of comments where these codes were judged. Where FSDP2 is out of reach nothing is said of them."""
     from fsdp2_lint.unused import idle
 
-    # Where FSDP2 is out of reach nothing is said of comments.
     files = without_tests(run.found) if run.near.files else ()
-    comments = with_fingerprints(idle(files, run.comments, run.codes), run.base, run.comments.sources)
-    entries = baseline.gone(findings, run.codes, run.found) if baseline is not None else []
-    return Unneeded(comments, entries)
+    return with_fingerprints(idle(files, run.comments, judged), run.base, run.comments.sources)
 
 
 def _files(seems: Unneeded, baseline: Baseline | None) -> list[str]:

@@ -1,31 +1,37 @@
-"""Comments that silence nothing: they would hide a fault that somebody brings in later."""
+"""Comments that silence nothing: they would hide a fault that somebody brings in later, or were meant to hide one."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 
+from fsdp2_lint.errors import nearest
 from fsdp2_lint.settings.codes import OWN_CODES, PREFIX, UNUSED
+from fsdp2_lint.settings.codes import named as names
 from fsdp2_lint.source import Sources
-from fsdp2_lint.suppress import Comment, Comments
+from fsdp2_lint.suppress import Comment, Comments, malformed, meant
 from fsdp2_lint.vocab.finding import Edit, Finding, Fix, Label, Severity, Site
 
 CODE = UNUSED
-NAME = "unused-suppression"
+NAME = OWN_CODES[CODE]
 PAGE = f"""# {CODE}: {NAME}
 
-A comment silences a code of this tool, and nothing is found that it silences.
+A comment silences a code of this tool, and nothing is found that it silences. Or it begins with `# fsdp2-lint:` and
+silences nothing, since it is not understood or names a code that does not exist.
 
 ## Why it matters
 
-Such a comment will hide the fault when somebody brings it in later.
+A comment that is not needed will hide the fault when somebody brings it in later. One that is not understood does not
+do what its writer meant.
 
 ## How to fix
 
-Remove the comment, or those of its codes that are not needed. `fsdp2-lint check --fix` does so.
+Remove the comment, or those of its codes that are not needed. `fsdp2-lint check --fix` does so. A comment that is not
+understood is removed by `--unsafe-fixes` only: write `# fsdp2-lint: ignore[CODE] reason`, or `ignore-file[CODE]`, with
+codes or names of clauses in the brackets.
 
 ## What does not count
 
-- Comments without codes (`# noqa`), and codes of other tools.
+- Comments without codes (`# noqa`), and codes of other tools behind `# noqa`.
 - Codes that were not judged: because they were not selected, or only a running job can tell.
 - Anything, if not every program could be judged that the file is a part of: a file could not be read, the budget ran
   out, nothing says where the project begins. Something may have been missed; a warning says why.
@@ -33,12 +39,16 @@ Remove the comment, or those of its codes that are not needed. `fsdp2-lint check
 
 
 def idle(files: Iterable[str], comments: Comments, judged: Collection[str]) -> list[Finding]:
-    """What is said of comments in those of ``files`` that Python can parse."""
+    """What is said of comments in those of ``files`` that Python can parse.
+
+    Where nothing was ``judged`` that is what is wrong with the comments themselves.
+    """
     from fsdp2_lint import registry, syntax
 
     data = comments.sources.data
     named = [path for path in files if PREFIX.lower().encode() in data(path).lower()]
-    found = list(unused(named, comments, judged, {*OWN_CODES, *(rule.code for rule in registry.rules())}))
+    known = {*OWN_CODES, *(rule.code for rule in registry.rules())}
+    found = [*unused(named, comments, judged, known), *misspelt(named, comments.sources)]
     # Parsed again only now: most files have no such comment.
     paths = {each.primary.site.path for each in found}
     spoilt = {path for path in paths if syntax.problem(path, data(path)) is not None}
@@ -56,24 +66,45 @@ def unused(
             idle = {
                 code
                 for code in comment.codes or ()
-                if code.startswith(PREFIX) and code not in used and (code in judged or code not in known)
+                if (comment.own or code.startswith(PREFIX))
+                and code not in used
+                and (code in judged or code not in known)
             }
             if idle:
                 yield _finding(path, comment, idle, known, comments.sources)
+
+
+def misspelt(files: Iterable[str], sources: Sources) -> Iterator[Finding]:
+    """Findings about comments that are not understood. Only their writer knows what is lost with them."""
+    for path in files:
+        for comment in malformed(sources.data(path)):
+            yield Finding(
+                code=CODE,
+                name=NAME,
+                severity=Severity.WARNING,
+                message="the comment is not understood, and silences nothing",
+                primary=Label(_site(path, comment), "neither ignore[CODE] nor ignore-file[CODE]"),
+                help="write `# fsdp2-lint: ignore[CODE] reason`, with codes or names of clauses, or remove the comment",
+                fix=Fix((_removal(path, comment, set(), sources),), safe=False),
+            )
+
+
+def _site(path: str, comment: Comment) -> Site:
+    return Site(path, comment.row, comment.column, comment.row, comment.end_column)
 
 
 def _finding(path: str, comment: Comment, idle: set[str], known: Collection[str], sources: Sources) -> Finding:
     named = ", ".join(sorted(idle))
     wrong = ", ".join(sorted(idle - {*known}))
     why = f"there is no code {wrong}" if wrong else "nothing is found here that it silences"
-    site = Site(path, comment.row, comment.column, comment.row, comment.end_column)
+    near = "".join(nearest(each, names(), cutoff=0.6) for each in sorted(idle - {*known}) if "-" in each)
     return Finding(
         code=CODE,
         name=NAME,
         severity=Severity.WARNING,
         message=f"the comment silences {named}, and {why}",
-        primary=Label(site, "not needed"),
-        help=f"remove {named} from the comment" if (comment.codes or set()) - idle else "remove the comment",
+        primary=Label(_site(path, comment), "not needed"),
+        help=f"remove {f'{named} from ' if (comment.codes or set()) - idle else ''}the comment{near}",
         fix=Fix((_removal(path, comment, idle, sources),)),
     )
 
@@ -83,7 +114,7 @@ def _removal(path: str, comment: Comment, idle: set[str], sources: Sources) -> E
     if (comment.codes or set()) - idle:
         line = sources.line(path, row) or ""
         written = line[comment.codes_column - 1 : comment.codes_end_column - 1].replace(",", " ").split()
-        kept = ", ".join(code for code in written if code.upper() not in idle)
+        kept = ", ".join(code for code in written if meant(code) not in idle)
         return Edit(Site(path, row, comment.codes_column, row, comment.codes_end_column), kept)
     if comment.alone:
         return Edit(Site(path, row, 1, row + 1, 1), "")

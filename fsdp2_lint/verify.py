@@ -17,6 +17,7 @@ from fsdp2_lint.lint import Asked, Report
 from fsdp2_lint.settings import Settings
 from fsdp2_lint.sight import standing
 from fsdp2_lint.static.pins import pinned_torch
+from fsdp2_lint.vocab.target import nearest_known
 
 if TYPE_CHECKING:
     from fsdp2_lint.vocab.finding import Finding
@@ -116,7 +117,8 @@ def _bare(asked: Asked, report: Report, before: Sequence[Finding]) -> Asked:
     """
     given = report.settings
     spoken_for = {seen.torch for finding in before for seen in finding.about if seen.torch is not None}
-    if len(spoken_for) == 1 and pinned_torch(Path(report.root)) != report.target:
+    pinned = pinned_torch(Path(report.root))
+    if len(spoken_for) == 1 and (pinned is None or nearest_known(pinned) != report.target):
         asked = replace(asked, target=spoken_for.pop())
     settings = Settings(
         source_roots=given.source_roots,

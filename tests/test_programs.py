@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from fsdp2_lint.errors import BadSetting
 from fsdp2_lint.lint import Report, lint
 
 SHARD = "from torch.distributed.fsdp import fully_shard\n\ndef shard(model):\n    fully_shard(model)\n"
@@ -80,9 +81,21 @@ def test_an_entry_point_is_followed_also_where_others_are_not(project: Path) -> 
 
 
 def test_a_function_that_is_not_there_is_said(project: Path) -> None:
-    report = check(project, 'entry-points = ["train.py:launch"]')
-    assert report.notes == [f"entry-points: {project / 'train.py'}:launch was not found"]
-    assert report.failures == []
+    with pytest.raises(BadSetting, match="entry-points: there is no function launch in train.py"):
+        check(project, 'entry-points = ["train.py:launch"]')
+    with pytest.raises(BadSetting, match="there is no function Trainer in train.py"):
+        (project / "train.py").write_text("class Trainer:\n    def main(self): ...\n")
+        check(project, 'entry-points = ["train.py:Trainer"]')
+    (project / "train.py").write_text("async def launch(): ...\n")
+    assert check(project, 'entry-points = ["train.py:launch"]').failures == []
+    (project / "train.py").write_text("def launch(:\n")
+    assert found(check(project, 'entry-points = ["train.py:launch"]')) == [("FSDP000", "train.py")]
+
+
+def test_what_an_editor_holds_counts_for_entry_points(project: Path) -> None:
+    (project / "fsdp2-lint.toml").write_text('entry-points = ["train.py:launch"]')
+    text = {str(project / "train.py"): b"def launch(): ...\n"}
+    assert lint([str(project)], overlay=text).failures == []
 
 
 def test_of_a_part_of_the_project_nobody_expects_that_programs_begin_in_it(project: Path) -> None:

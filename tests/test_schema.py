@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from fsdp2_lint import registry
 from fsdp2_lint.errors import BadSetting
 from fsdp2_lint.settings import Settings, _read
-from fsdp2_lint.settings.codes import selectable
+from fsdp2_lint.settings.codes import named, selectable
 from fsdp2_lint.settings.keys import KEYS, LEVELS
 from fsdp2_lint.settings.schema import schema
 
@@ -63,7 +63,8 @@ def accepted(table: dict[str, Any]) -> bool:
     return True
 
 
-CODES = st.lists(st.sampled_from(selectable()), max_size=3)
+WORDS = st.sampled_from([*selectable(), *named(), *(code.lower() for code in selectable())])
+CODES = st.lists(WORDS, max_size=3)
 TEXTS = st.lists(st.text(min_size=1, max_size=8), max_size=3)
 PATTERNS = st.from_regex(r"!?(\./|/|\*\*/)?[a-z_*?\[\]]{1,5}(/[a-z*.]{1,4})?/?", fullmatch=True)
 VALID: dict[str, st.SearchStrategy[Any]] = {
@@ -71,12 +72,12 @@ VALID: dict[str, st.SearchStrategy[Any]] = {
     "extend-select": CODES,
     "ignore": CODES,
     "per-file-ignores": st.dictionaries(PATTERNS, CODES, max_size=3),
-    "severity": st.dictionaries(st.sampled_from(selectable()), st.sampled_from(LEVELS), max_size=3),
+    "severity": st.dictionaries(WORDS, st.sampled_from(LEVELS), max_size=3),
     "exclude": st.lists(PATTERNS, max_size=3),
     "respect-gitignore": st.booleans(),
     "source-roots": TEXTS,
     "entry-points": st.lists(st.from_regex(r"([a-z]{1,3}/)?[a-z]{1,4}\.(ipynb|py(:[a-z]+)?)", fullmatch=True)),
-    "target-torch": st.from_regex(r"[0-9]\.[0-9]{1,2}(\.[0-9])?((a0)?\+[a-z]{1,4})?", fullmatch=True),
+    "target-torch": st.from_regex(r"2\.([5-9]|1[0-5])(\.[0-9])?((a0)?\+[a-z]{1,4})?", fullmatch=True),
     "baseline": st.text(min_size=1, max_size=8),
     "zero2": st.booleans(),
 }
@@ -87,6 +88,7 @@ SCALARS = st.one_of(
     st.floats(),
     st.text(max_size=6),
     st.text(alphabet="FSDPALfsdp0169 \n", max_size=8),
+    st.from_regex(r"0?2\.0?[0-9]{1,2}[.+a\n ]?[0-9]?", fullmatch=True),
     st.from_regex(r"[0-9٣ ]{1,4}[.,][0-9]{1,4}[.+a\n ]?[0-9]?", fullmatch=True),
     st.text(alphabet="a.py:/\\!#*[] \n", max_size=9),
     st.sampled_from([*selectable(), *LEVELS, "FSDP699", "fsdp601", "Error", "train.py:", "train.py:A.b", "src\\*"]),
@@ -124,7 +126,9 @@ def test_neither_accepts_a_key_that_does_not_exist(table: dict[str, Any], key: s
     [
         ("select", "FSDP6"),
         ("select", ["FSDP699"]),
-        ("ignore", ["fsdp601"]),
+        ("ignore", [" FSDP601"]),
+        ("ignore", ["Naive-Torch-Save"]),
+        ("ignore", ["E501"]),
         ("ignore", [""]),
         ("severity", {"FSDP601": "fatal"}),
         ("severity", {"FSDP699": "error"}),
@@ -139,6 +143,9 @@ def test_neither_accepts_a_key_that_does_not_exist(table: dict[str, Any], key: s
         ("entry-points", ["train.py:Trainer.fit"]),
         ("target-torch", 2.8),
         ("target-torch", "2"),
+        ("target-torch", "2.4"),
+        ("target-torch", "2.16"),
+        ("target-torch", "2.05"),
         ("baseline", ""),
         ("zero2", 1),
     ],

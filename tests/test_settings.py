@@ -11,7 +11,7 @@ from fsdp2_lint.errors import BadSetting
 from fsdp2_lint.lint import Asked, lint
 from fsdp2_lint.settings import Settings, settings, settings_in
 from fsdp2_lint.static.pins import pinned_torch
-from fsdp2_lint.vocab.target import NEWEST, about_root, parse
+from fsdp2_lint.vocab.target import NEWEST, OLDEST, about_root, in_words, parse
 
 PROGRAM = "from torch.distributed._composable.fsdp import fully_shard\n"
 
@@ -54,18 +54,26 @@ def test_the_nearest_folder_counts_alone(project: Path) -> None:
         ("zzz = 1\n", "unknown setting 'zzz' (known: select, extend-select, "),
         ("target-torch = 2.10\n", 'target-torch: has to be text, such as "2.8", and is 2.1'),
         ('target-torch = "newest"\n', "target-torch: 'newest' is no version of torch, such as 2.8"),
+        ("target-torch = '9.9'\n", "target-torch: torch 9.9 is not known (known: 2.5 to 2.15)\n"),
+        ("target-torch = '1.9.1'\n", "target-torch: torch 1.9 is not known (known: 2.5 to 2.15)\n"),
+        ("target-torch = '2.05'\n", "target-torch: '2.05' is no version of torch, such as 2.8\n"),
         ("target-torch = \n", "Invalid value"),
         ("exclude = 'legacy'\n", "exclude: has to be a list of text, and is 'legacy'"),
         (
             "exclude = ['legacy\\*']\n",
             r"exclude: has to be a pattern as in .gitignore files, below this folder and with /",
         ),
-        ("select = ['FSDP699']\n", "select: unknown code or prefix 'FSDP699'; did you mean "),
-        ("extend-select = ['F']\n", "extend-select: unknown code or prefix 'F'"),
-        ("ignore = ['fsdp601']\n", "ignore: unknown code or prefix 'fsdp601'; did you mean FSDP601?"),
-        ("severity = { FSDP699 = 'error' }\n", "severity: unknown code or prefix 'FSDP699'"),
+        ("select = ['FSDP699']\n", "select: unknown code or name 'FSDP699'; did you mean "),
+        ("extend-select = ['F']\n", "extend-select: 'F' is no code of this tool"),
+        ("ignore = ['E501']\n", "ignore: 'E501' is no code of this tool\n"),
+        ("ignore = ['FDSP601']\n", "ignore: unknown code or name 'FDSP601'; did you mean FSDP601?\n"),
+        (
+            "ignore = ['naive-torch-sav']\n",
+            "ignore: unknown code or name 'naive-torch-sav'; did you mean naive-torch-save?",
+        ),
+        ("severity = { FSDP699 = 'error' }\n", "severity: unknown code or name 'FSDP699'"),
         ("severity.FSDP601 = 'fatal'\n", "severity: 'FSDP601': has to be one of error, warning, info, and is 'fatal'"),
-        ("per-file-ignores = { 'a/*' = ['FSDP699'] }\n", "per-file-ignores: 'a/*': unknown code or prefix 'FSDP699'"),
+        ("per-file-ignores = { 'a/*' = ['FSDP699'] }\n", "per-file-ignores: 'a/*': unknown code or name 'FSDP699'"),
         ("per-file-ignores = ['FSDP6']\n", 'per-file-ignores: has to be a table of patterns, such as "legacy/*"'),
         (
             "entry-points = ['train:main']\n",
@@ -115,6 +123,24 @@ def test_the_tables_of_other_tools_are_their_affair(project: Path) -> None:
     (project / "pyproject.toml").write_text("[tool]\nfsdp2-lint = 1\n")
     with pytest.raises(BadSetting, match=r"tool.fsdp2-lint has to be a table"):
         settings(str(project))
+
+
+def test_codes_are_accepted_in_any_case_and_by_name(project: Path) -> None:
+    (project / "fsdp2-lint.toml").write_text("""\
+select = ["fsdp9", "private-import-path", "all"]
+extend-select = ["Fsdp907"]
+ignore = ["unused-suppression"]
+per-file-ignores = { "a/*" = ["private-import-path"] }
+severity = { private-import-path = "error", fsdp6 = "info" }
+""")
+    assert settings(str(project)) == Settings(
+        select=("FSDP9", "FSDP901", "ALL"),
+        extend_select=("FSDP907",),
+        ignore=("FSDP001",),
+        per_file_ignores=(("a/*", ("FSDP901",)),),
+        severity=(("FSDP901", "error"), ("FSDP6", "info")),
+    )
+    assert [each.severity.value for each in lint([str(project)]).findings] == ["error"]
 
 
 def test_patterns_may_begin_as_paths_do(project: Path) -> None:
@@ -194,7 +220,30 @@ def test_the_flag(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert invoke(["check", "--target-torch", "2.13", str(project)]) == 1
     capsys.readouterr()
     assert invoke(["check", "--target-torch", "two", str(project)]) == 2
-    assert "'two' is no version of torch, such as 2.8" in capsys.readouterr().err
+    assert capsys.readouterr().err == "error: --target-torch: 'two' is no version of torch, such as 2.8\n"
+    for version, named in (("99.1", "99.1"), ("2.16.0+cu130", "2.16"), ("2.4", "2.4"), ("1.9", "1.9")):
+        assert invoke(["check", "--target-torch", version, str(project)]) == 2
+        told = f"error: --target-torch: torch {named} is not known (known: 2.5 to 2.15)\n"
+        assert capsys.readouterr() == ("", told)
+
+
+@pytest.mark.parametrize(("pin", "target"), [("2.99.1", NEWEST), ("3.0", NEWEST), ("2.4.1", OLDEST), ("1.13", OLDEST)])
+def test_for_a_pin_that_is_not_known_the_nearest_counts_and_that_is_said(
+    project: Path, pin: str, target: tuple[int, int]
+) -> None:
+    (project / "requirements.txt").write_text(f"torch=={pin}\n")
+    (project / "helper.py").write_text("x = 1  # fsdp2-lint: ignore[FSDP601]\n")
+    own = in_words(parse(pin))
+    report = lint([str(project)])
+    assert report.target == target and not report.all_judged
+    said, unneeded = report.notes
+    assert said == f"{own}, which the project pins, is not known (2.5 to 2.15): judged for {in_words(target)}"
+    assert unneeded.endswith(said), "what seems not to be needed may be needed there"
+    asked = lint([str(project)], Asked(target=target))
+    (unneeded,) = asked.notes
+    assert unneeded.endswith(f"the project is for {own} and this run for {in_words(target)}")
+    (project / "fsdp2-lint.toml").write_text('target-torch = "2.8"\n')
+    assert lint([str(project)]).notes == []
 
 
 @pytest.mark.parametrize("text", ["2.13", "2.13.0", "2.13.0+cpu", "2.13.0a0+git123", "2.13rc1", " 2.13 "])

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fsdp2_lint.source import Sources
-from fsdp2_lint.suppress import partition, suppressions
+from fsdp2_lint.suppress import malformed, partition, suppressions
 from tests import fake
 
 
@@ -38,6 +38,11 @@ def silent(source: str | bytes, code: str = "FSDP601") -> list[int]:
         "# fsdp2-lint: ignore[FSDP601] the frozen part has its own optimizer",
         "#fsdp2-lint:ignore[ FSDP303, FSDP601, ]",
         "# fsdp2-lint: ignore[FSDP303]  # fsdp2-lint: ignore[FSDP601]",
+        "# fsdp2-lint: ignore[optimizer-before-sharding] by its name",
+        "# fsdp2-lint: ignore[FSDP303, optimizer-before-sharding]",
+        "# noqa: optimizer-before-sharding",
+        "# noqa: E501, optimizer-before-sharding by its name",
+        "# fsdp2-lint: ignore[FSDP303] see #12  # fsdp2-lint: ignore[FSDP601]",
     ],
 )
 def test_comments_that_count(comment: str) -> None:
@@ -49,6 +54,10 @@ def test_comments_that_count(comment: str) -> None:
     [
         "# noqa: E501",
         "# noqa: FSDP60",
+        "# noqa: optimizer-before-shardin",
+        "# noqa: optimizer-before-sharding-too",
+        "# noqa: see optimizer-before-sharding",
+        "# fsdp2-lint: ignore[optimizer-before]",
         "# noqa: FSDP6011",
         "# noqa:",
         "# noqa: the optimizer is right",
@@ -92,6 +101,21 @@ def test_a_file_can_be_silent_for_a_code() -> None:
     a, b = fake.site("/a.py", 1), fake.site("/b.py", 1)
     passing, here = fake.finding(a, (b, "too")), fake.finding(b)
     assert partition([passing, here], Sources(overlay)) == ([passing], [here]), "only where the story begins"
+
+
+def test_a_name_in_a_comment_for_the_file() -> None:
+    assert silent("# fsdp2-lint: ignore-file[optimizer-before-sharding]\na()\n") == [1, 2, 3, 4]
+
+
+@pytest.mark.parametrize(
+    "comment",
+    ["# noqa: " + "a1 " * 60_000 + "-", "# fsdp2-lint: ignore[" + "a-" * 60_000, "#" * 90_000 + "fsdp2-lint:"],
+)
+def test_a_comment_takes_time_by_its_length(comment: str) -> None:
+    """The wrong way these take minutes."""
+    data = f"a()  {comment}\n".encode()
+    assert silent(data) == []
+    assert len([*malformed(data)]) == comment.count("fsdp2-lint") * (not comment.startswith("##"))
 
 
 def test_an_own_line_noqa_covers_nothing() -> None:
@@ -173,6 +197,7 @@ def test_any_bytes(before: bytes, comment: bytes, after: bytes) -> None:
         ("a()  # noqa: FSDP601", "# noqa: FSDP601", "FSDP601"),
         ("a()  # noqa: E501,FSDP601  # why", "# noqa: E501,FSDP601", "E501,FSDP601"),
         ("é()  # fsdp2-lint: ignore[ FSDP601 ] è", "# fsdp2-lint: ignore[ FSDP601 ] è", "FSDP601"),
+        ("a()  # noqa: FSDP601 well-known, #12  # why", "# noqa: FSDP601 well-known, #12", "FSDP601"),
         ("# fsdp2-lint: ignore[FSDP601,FSDP602]  ", "# fsdp2-lint: ignore[FSDP601,FSDP602]", "FSDP601,FSDP602"),
     ],
 )

@@ -34,7 +34,7 @@ def sort(
     findings: list[Finding],
     settings: Settings = PLAIN,
     *,
-    select: tuple[str, ...] = (),
+    select: tuple[str, ...] = ("FSDP",),
     ignore: tuple[str, ...] = (),
     known: tuple[Finding, ...] = (),
     comments: Comments | None = None,
@@ -116,7 +116,7 @@ def chosen(code: str, select: list[str], ignore: list[str]) -> bool:
         fitting = [each for each in prefixes if each == "ALL" or code.startswith(each)]
         return max((0 if each == "ALL" else len(each) for each in fitting), default=-1)
 
-    return length(select or ["FSDP"]) > length(ignore)
+    return length(select) > length(ignore)
 
 
 def test_codes_that_do_not_exist_are_refused() -> None:

@@ -15,7 +15,7 @@ from fsdp2_lint.lint import Asked, Report, lint
 from fsdp2_lint.settings import Settings
 from fsdp2_lint.source import Sources
 from fsdp2_lint.suppress import Comments
-from fsdp2_lint.unused import CODE, unused
+from fsdp2_lint.unused import CODE, misspelt, unused
 from fsdp2_lint.vocab.finding import Finding
 from tests import fake
 
@@ -52,6 +52,20 @@ def mended(data: bytes, *found: Finding) -> bytes:
         ("f()  # fsdp2-lint: ignore[FSDP601]  # fsdp2-lint: ignore[FSDP602]", "f()"),
         ("f('é')  # fsdp2-lint: ignore[FSDP601] é", "f('é')"),
         ("f()  # noqa: FSDP699", "f()"),
+        ("f()  # fsdp2-lint: ignore[FSDP601] accepted, see #12", "f()"),
+        ("f()  # fsdp2-lint: ignore[FSDP601] see # 12 and https://a.b/c#d, then", "f()"),
+        ("f()  # noqa: FSDP601 see #12  # type: ignore", "f()  # type: ignore"),
+        ("f()  # fsdp2-lint: ignore[FSDP601] see #12  # pragma: no cover", "f()  # pragma: no cover"),
+        ("f()  # noqa: optimizer-before-sharding", "f()"),
+        ("f()  # noqa: E501, optimizer-before-sharding well-known", "f()  # noqa: E501 well-known"),
+        (
+            "f()  # fsdp2-lint: ignore[optimizer-before-sharding, fsdp1-in-use]",
+            "f()  # fsdp2-lint: ignore[fsdp1-in-use]",
+        ),
+        ("f()  # fsdp2-lint: ignore[optimizer-befor-sharding]", "f()"),
+        ("f()  # fsdp2-lint: ignore[E501, FSDP907]", "f()  # fsdp2-lint: ignore[FSDP907]"),
+        ("f()  # fsdp2-lint: ignore[FSDP6] a prefix", "f()"),
+        ("# fsdp2-lint: ignore-file[FSDP601] see #12\nf()", "f()"),
     ],
 )
 def test_what_is_removed(line: str, left: str) -> None:
@@ -63,6 +77,8 @@ def test_what_is_removed(line: str, left: str) -> None:
     [
         "f()  # noqa",
         "f()  # noqa: E501",
+        "f()  # noqa: optimizer-befor-sharding",
+        "f()  # noqa: fsdp1-in-use",
         "f()  # noqa: FSDP907",
         "f()  # fsdp2-lint: ignore[FSDP907]",
         "f()  # fsdp2-lint: ignore[FSDP001]",
@@ -93,6 +109,62 @@ def test_a_comment_that_is_used_is_not_told() -> None:
 def test_a_code_that_does_not_exist_is_told() -> None:
     (finding,) = told(b"f()  # fsdp2-lint: ignore[FSDP907, FSDP699]\n")
     assert finding.message == "the comment silences FSDP699, and there is no code FSDP699"
+    (finding,) = told(b"f()  # fsdp2-lint: ignore[naive-torch-sav]\n")
+    assert finding.message == "the comment silences naive-torch-sav, and there is no code naive-torch-sav"
+    assert finding.help == "remove the comment; did you mean naive-torch-save?"
+
+
+MALFORMED = [
+    "# fsdp2-lint: ignore",
+    "# fsdp2-lint: ignore[]",
+    "# fsdp2-lint: ignroe[FSDP601]",
+    "# fsdp2-lint: ignore[FSDP601 see #12",
+    "# fsdp2-lint: ignore[FSDP601 it is right]",
+    "# fsdp2-lint: ignore[FSDP]",
+    "# fsdp2-lint: ignore FSDP601",
+    "# fsdp2-lint : ignore[FSDP601]",
+    "# FSDP2-lint: ignore[FSDP601]",
+    "# fsdp2-lint: disable=FSDP601, see https://a.b/c#d",
+    "#fsdp2-lint:",
+]
+
+
+@pytest.mark.parametrize("comment", MALFORMED)
+@pytest.mark.parametrize(
+    ("before", "left"),
+    [
+        ("x = 1  {}\n", "x = 1\n"),
+        ("if x:\n    {}\n    f()\n", "if x:\n    f()\n"),
+        ("f(\n    a,  {}\n)", "f(\n    a,\n)"),
+    ],
+)
+def test_a_comment_that_is_not_understood_is_told(comment: str, before: str, left: str) -> None:
+    sources = Sources({PATH: before.format(f"{comment}  # type: ignore").encode()})
+    (finding,) = misspelt([PATH], sources)
+    assert finding.message == "the comment is not understood, and silences nothing"
+    site = finding.primary.site
+    assert (sources.line(PATH, site.row) or "")[site.column - 1 : site.end_column - 1] == comment
+    assert told(sources.data(PATH)) == [], "it is told once"
+    data = before.format(comment).encode()
+    (finding,) = misspelt([PATH], Sources({PATH: data}))
+    assert finding.fix is not None and not finding.fix.safe, "somebody meant something by it"
+    assert Text(data).edited(finding.fix.edits).decode() == left
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "f()  # fsdp2-lint: ignore[FSDP601]",
+        "f()  # fsdp2-lint: ignore[ FSDP601, naive-torch-save, ] see #12",
+        "# fsdp2-lint: ignore-file[FSDP601]",
+        "# noqa: FSDP601, fsdp2-lint: see there",
+        "# as `# fsdp2-lint: ignore` says",
+        "# fsdp2-lint checks this",
+        "s = '# fsdp2-lint: ignroe'",
+    ],
+)
+def test_what_is_understood_or_no_comment_of_ours_is_not_told(line: str) -> None:
+    assert [*misspelt([PATH], Sources({PATH: f"{line}\n".encode()}))] == []
 
 
 CODES = st.lists(st.sampled_from(["FSDP601", "FSDP602", "FSDP907", "E501"]), min_size=1, max_size=3, unique=True)
@@ -117,9 +189,8 @@ def test_removal_changes_nothing_else_and_leaves_none(parts: list[tuple[str, str
     assert told(after) == []
     assert mended(after) == after
     # Whatever stood there for others is there still.
-    assert after.count(b"E501") == before.count(b"E501") and after.count(b"type: ignore") == before.count(
-        b"type: ignore"
-    )
+    others = sum("E501" in codes for _, form, codes, _ in parts if "noqa" in form)
+    assert after.count(b"E501") == others and after.count(b"type: ignore") == before.count(b"type: ignore")
     assert after.count(end.encode()) == after.count(b"\n")
 
 
@@ -183,6 +254,20 @@ def test_nothing_is_told_unless_all_could_be_judged(project: Path) -> None:
     assert found(lint([str(project)], Asked(ignore=["FSDP601"]))) == [], "the code was not judged"
     (project / "bad.py").write_text("fully_shard(\n")
     assert found(lint([str(project)])) == [("FSDP000", "bad.py")]
+
+
+def test_what_is_wrong_with_a_comment_is_told_whatever_was_judged(project: Path) -> None:
+    (project / "helper.py").write_text(f"{IDLE}y = 1  # fsdp2-lint: ignroe[FSDP601]\nz = 1  # noqa: FSDP699\n")
+    (project / "other.py").write_text(f"import nested\nimport helper\n{PRIVATE.replace('_composable.', '')}\n")
+    (project / "nested.py").write_text("fully_shard(" * 300 + ")" * 300)
+    for paths in ([project], [project / "helper.py"]):
+        report = lint([str(path) for path in paths], Asked(ignore=["FSDP000"]))
+        told = [each.primary.site.row for each in report.findings if each.code == CODE]
+        assert told == [2, 3] and not report.all_judged
+    assert found(lint([str(project / "other.py")])) == [], "they are in another file"
+    assert found(lint([str(project / "helper.py")], Asked(select=["FSDP6"]))) == [], "nobody asked"
+    (project / "helper.py").write_text(IDLE + "(")
+    assert CODE not in [code for code, _ in found(lint([str(project)]))]
 
 
 def test_of_tests_only_those_that_are_named_are_followed_and_told(project: Path) -> None:

@@ -19,7 +19,7 @@ import click
 from fsdp2_lint import __version__
 from fsdp2_lint.cli.streams import ABNORMAL, close_quietly, complain, note, refused
 from fsdp2_lint.environment import refuse_nonsense
-from fsdp2_lint.errors import DEBUG, INTERNAL, Refusal, debugging, in_words
+from fsdp2_lint.errors import DEBUG, INTERNAL, Refusal, debugging, in_words, nearest
 from fsdp2_lint.vocab.target import NEWEST, OLDEST, in_digits
 
 _OF_FILES = ("check", "contract", "verify")  # the commands that pre-commit and shells give names of files
@@ -37,6 +37,13 @@ class Commands(click.Group):
             return None
         command: click.Command = getattr(importlib.import_module(f"fsdp2_lint.cli.{name}"), name)
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args[0] not in COMMANDS and not args[0].startswith("-"):
+            ctx.fail(f"No such command {args[0]!r}{nearest(args[0], COMMANDS, cutoff=0.6)}")
+        return super().resolve_command(ctx, args)
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})

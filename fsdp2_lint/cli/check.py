@@ -72,10 +72,12 @@ def check(
         raise click.UsageError(f"{chosen[0]} and {others[0]} exclude each other")
     if add_ignore is not None and options.stdin is not None:
         raise click.UsageError("--add-ignore writes into files, and stdin is none")
+    if statistics and output_format not in show.STATISTICS:
+        raise click.UsageError(f"--statistics can be shown as {', '.join(show.STATISTICS)}")
     if unsafe_fixes and not (fix or diff):
         raise click.UsageError("--unsafe-fixes needs --fix or --diff")
     if show_settings:
-        return show.settings(options)
+        return show.settings(options, baseline)
     if show_files:
         return show.files(options)
     asked = known.with_baseline(options, baseline, update=update_baseline)
@@ -95,7 +97,8 @@ def check(
 
         report.findings = compare(report.findings, job_report(confirm, options))
     if statistics:
-        deliver(show.statistics(report), options.output_file)
+        if report.files or not report.failures:
+            deliver(show.statistics(report, output_format), options.output_file)
         note(summary(report))
     else:
         tell(options, report, output_format, max_findings)

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from fsdp2_lint.cli.options import Options, refused, split
+from fsdp2_lint.cli.options import Options, refused, selected, split
 from fsdp2_lint.cli.streams import CLEAN, FOUND, Failure, complain, deliver, note, use_color
-from fsdp2_lint.output import EMPTY_IS_TEXT, FORMATS, count, render
+from fsdp2_lint.output import EMPTY_IS_TEXT, FORMATS, NOTHING_SELECTED, count, render
 
 if TYPE_CHECKING:
     from fsdp2_lint.report.job import JobReport
@@ -52,7 +52,7 @@ class JobOptions:
         from fsdp2_lint.lint import Asked
         from fsdp2_lint.settings import settings
 
-        asked = Asked(select=split(given.pop("select")), ignore=split(given.pop("ignore")))
+        asked = Asked(select=selected(given.pop("select")), ignore=split(given.pop("ignore")))
         with refused():
             _, selection = asked.selection(settings(os.getcwd()))
         rest = {name: given.pop(name) for name in ("output_format", "output_file", "exit_zero", "color")}
@@ -83,7 +83,7 @@ def present(report: JobReport, options: JobOptions) -> int:
     from fsdp2_lint import registry
     from fsdp2_lint.report.view import view
 
-    _, selection = registry.select(registry.rules(), options.select, options.ignore, options.severities)
+    rules, selection = registry.select(registry.rules(), options.select, options.ignore, options.severities)
     shown = view(report, selection)
     color = options.color == "always" if options.output_file else use_color(options.color, sys.stdout)
     if shown.findings or options.output_format in EMPTY_IS_TEXT or options.output_file is not None:
@@ -92,6 +92,6 @@ def present(report: JobReport, options: JobOptions) -> int:
         complain(text, "warning")
     for crash in report.crashes:
         note(shown.crash(crash))
-    note(shown.summary(count(shown.findings)))
+    note(shown.summary(count(shown.findings)) if rules else NOTHING_SELECTED)
     report.findings = shown.findings
     return CLEAN if options.exit_zero and report.exit_code == FOUND else report.exit_code

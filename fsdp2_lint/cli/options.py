@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from fsdp2_lint.cli.streams import ABNORMAL, CLEAN, FOUND, complain, note, use_color
+from fsdp2_lint.cli.streams import ABNORMAL, CLEAN, FOUND, Failure, complain, note, use_color
 from fsdp2_lint.cli.streams import refused as refused
 from fsdp2_lint.errors import DEBUG, INTERNAL
 from fsdp2_lint.reading import NOTEBOOK_BYTES
-from fsdp2_lint.vocab.target import Version, parse
+from fsdp2_lint.vocab.target import Version, known
 
 if TYPE_CHECKING:
     from fsdp2_lint.lint import Asked, Report
@@ -140,7 +140,7 @@ class Options:
         from fsdp2_lint.lint import Asked
 
         return Asked(
-            select=split(self.select),
+            select=selected(self.select),
             extend_select=split(self.extend_select),
             ignore=split(self.ignore),
             target=self.target_torch,
@@ -180,9 +180,14 @@ def say_problems(report: Report) -> None:
 
 def _version(text: str | None) -> Version | None:
     try:
-        return parse(text) if text is not None else None
+        return known(text) if text is not None else None
     except ValueError as error:
-        raise click.BadParameter(str(error)) from None
+        raise Failure(f"--target-torch: {error}") from None
+
+
+def selected(values: Sequence[str]) -> list[str] | None:
+    """``--select ""`` selects nothing, which is more than that nothing was said."""
+    return split(values) if values else None
 
 
 def split(values: Sequence[str]) -> list[str]:

@@ -100,7 +100,7 @@ def _launch(ranks: str, script: str, arguments: tuple[str, ...], options: JobOpt
         str(folder),
     ]
     for name, codes in (("--select", options.select), ("--ignore", options.ignore)):
-        command += [part for code in codes for part in (name, code)]
+        command += [name, ",".join(codes)]  # also no code: that selects nothing
     started = time.time()
     job = subprocess.run([*command, script, *arguments], env={**os.environ, LAUNCHED: "1"})
     try:

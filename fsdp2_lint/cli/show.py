@@ -4,39 +4,76 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from dataclasses import fields
+from collections.abc import Iterable, Mapping
+from dataclasses import fields, replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from fsdp2_lint.cli.options import Options, refused
 from fsdp2_lint.cli.streams import ABNORMAL, CLEAN, complain, deliver
+from fsdp2_lint.discovery import project_root
 from fsdp2_lint.output.terminal import harmless, one_line
+from fsdp2_lint.settings.codes import PREFIX, canonical
 from fsdp2_lint.source import display_path
+from fsdp2_lint.stated import target
+
+STATISTICS = ("full", "concise", "json")  # the formats that counts have; the first two are the same
 
 if TYPE_CHECKING:
-    from fsdp2_lint.lint import Report
+    from fsdp2_lint.lint import Asked, Report
     from fsdp2_lint.settings import Settings
 
 
-def settings(options: Options) -> int:
-    """Each key and what holds for it, as TOML, after where it was read."""
+def settings(options: Options, baseline: str | None) -> int:
+    """Each key and what holds for it here, as TOML, after where it was read. What options change is marked."""
     given = options.settings
     with refused():
         options.asked.selection(given)  # codes that do not exist are said here too
+    torch = target(project_root(options.named), options.target_torch, given.target_torch)
+    changed = _selection(options.asked, given)
+    if baseline is not None:
+        changed["baseline"] = (baseline, "--baseline")
+    held = replace(given, target_torch=torch.version, **{key: value for key, (value, _) in changed.items()})
+    sources = {"target_torch": torch.source, **{key: option for key, (_, option) in changed.items()}}
     read = f"# {given.file}" if given.file is not None else "# no settings were found: these are the defaults"
-    deliver(harmless(f"{one_line(read)}\n{as_toml(given)}"), options.output_file)
+    deliver(harmless(f"{one_line(read)}\n{as_toml(held, sources)}"), options.output_file)
     return CLEAN
 
 
-def as_toml(given: Settings) -> str:
+def _selection(asked: Asked, given: Settings) -> dict[str, tuple[Any, str]]:
+    """What of the selection is not as the file says, and which option says so. ``--select`` puts the file's aside."""
+    changed: dict[str, tuple[Any, str]] = {}
+    if asked.select is not None:
+        changed["select"] = (_codes(asked.select), "--select")
+    elif given.select is None:
+        changed["select"] = ((PREFIX,), "the default")
+    for key, more, option in (
+        ("extend_select", asked.extend_select, "--extend-select"),
+        ("ignore", asked.ignore, "--ignore"),
+    ):
+        set_there = getattr(given, key)
+        kept = set_there if asked.select is None else ()
+        if more or kept != set_there:
+            changed[key] = ((*kept, *_codes(more)), option if more else "--select")
+    return changed
+
+
+def _codes(given: Iterable[str]) -> tuple[str, ...]:
+    return tuple(canonical(each) or each for each in given)
+
+
+def as_toml(given: Settings, sources: Mapping[str, str] = MappingProxyType({})) -> str:
+    """``sources`` says by field where a value is from, if not from the file."""
     lines = []
     for field in fields(given):
         key, value = field.name.replace("_", "-"), getattr(given, field.name)
         if key == "file":
             continue
+        source = f"  # {sources[field.name]}" if field.name in sources else ""
         if value is None:
             lines.append(f"# {key} is not set")
         else:
-            lines.append(f"{key} = {_toml(field.name, value)}")
+            lines.append(f"{key} = {_toml(field.name, value)}{source}")
     return "".join(f"{line}\n" for line in lines)
 
 
@@ -51,11 +88,14 @@ def files(options: Options) -> int:
     return ABNORMAL if found.errors else CLEAN
 
 
-def statistics(report: Report) -> str:
-    """One line per code, the most frequent first."""
+def statistics(report: Report, output_format: str) -> str:
+    """One line per code, the most frequent first; or the same as JSON."""
     counted = Counter((finding.code, finding.name) for finding in report.findings)
     width = len(str(max(counted.values(), default=0)))
     ordered = sorted(counted.items(), key=lambda item: (-item[1], item[0]))
+    if output_format == "json":
+        rows = [{"code": code, "name": name, "count": number} for (code, name), number in ordered]
+        return f"{json.dumps(rows, indent=2)}\n"
     return "".join(f"{number:>{width}}  {code}  {name}\n" for (code, name), number in ordered)
 
 

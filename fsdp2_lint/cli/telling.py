@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from fsdp2_lint.cli.streams import complain, deliver, note
 from fsdp2_lint.errors import CostsOnly
-from fsdp2_lint.output import EMPTY_IS_TEXT, TELL_UNSEEN, count, looked_at, plural, render
+from fsdp2_lint.output import EMPTY_IS_TEXT, TELL_UNSEEN, count, looked_at, not_judged, plural, render
+from fsdp2_lint.unseen import Unseen
 
 if TYPE_CHECKING:
     from fsdp2_lint.cli.options import Options
@@ -20,7 +21,7 @@ def tell(options: Options, report: Report, output_format: str, most: int | None 
     if not report.files and report.failures:
         return  # nothing was checked: an empty list would read as success
     shown = report.findings[:most]
-    says_rest = output_format in TELL_UNSEEN and report.unseen
+    says_rest = output_format in TELL_UNSEEN and _unseen(report)
     if shown or output_format in EMPTY_IS_TEXT or says_rest or options.output_file is not None:
         deliver(_rendered(options, report, output_format, shown), options.output_file)
     if len(shown) < len(report.findings):
@@ -28,11 +29,17 @@ def tell(options: Options, report: Report, output_format: str, most: int | None 
     note(summary(report))
 
 
+def _unseen(report: Report) -> Unseen:
+    """Also that nothing was judged at all, which stderr has in the summary: a reader of stdout takes it for success."""
+    why = not_judged(report.selected, report.skipped)
+    return Unseen(report.failures, [*report.notes, why] if why else report.notes)
+
+
 def _rendered(options: Options, report: Report, output_format: str, shown: Sequence[Finding]) -> str:
     """Those that a defect keeps from being shown are named on stderr in place of it, and the others are shown."""
 
     def rendered(findings: Sequence[Finding]) -> str:
-        return render(output_format, findings, report.sources, color=options.colored, unseen=report.unseen)
+        return render(output_format, findings, report.sources, color=options.colored, unseen=_unseen(report))
 
     def broke(part: str, defect: str) -> None:
         report.broke(part, defect)
@@ -56,6 +63,8 @@ def summary(report: Report) -> str:
         said = f"No findings in {looked_at(len(report.files), report.candidates, linked=report.linked)}."
     if report.failures and not report.findings:
         said = f"Nothing was found in {files} before something went wrong."
+    if why := not_judged(report.selected, report.skipped):
+        said = f"{said} {why}" if report.findings or report.failures else why
     if report.elsewhere:
         said += f" {report.elsewhere} more in other files of the same programs (name them, or check the whole project)."
     for hidden, why in (

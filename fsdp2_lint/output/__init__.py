@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 FORMATS = ("full", "concise", "json", "json-lines", "agent", "github", "gitlab", "sarif", "junit")
 TELL_UNSEEN = frozenset({"agent", "github", "sarif", "junit"})
 _JSON = frozenset({"json", "json-lines", "gitlab", "sarif"})
+NOTHING_SELECTED = "Nothing was judged: no code is selected."
 EMPTY_IS_TEXT = frozenset({"json", "agent", "gitlab", "sarif", "junit"})  # these say something where nothing is found
 
 
@@ -44,6 +45,13 @@ def looked_at(files: int, candidates: int, *, linked: bool) -> str:
     if linked and not candidates:
         return f"{plural(files, 'file')} of a program with FSDP2"
     return f"{plural(files, 'file')}, {candidates or 'none'} with FSDP2"
+
+
+def not_judged(selected: bool, skipped: Sequence[str]) -> str:
+    """Why nothing at all was judged, as a sentence; nothing if that is not so."""
+    if skipped:
+        return f"No file was checked: {' and '.join(skipped)} {'leaves' if len(skipped) == 1 else 'leave'} none."
+    return "" if selected else NOTHING_SELECTED
 
 
 def count(findings: Sequence[Finding]) -> str:

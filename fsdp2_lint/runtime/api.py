@@ -12,6 +12,7 @@ from torch.optim import Optimizer
 
 from ..report.job import disagreements, merge
 from ..report.rank_file import RankFile
+from ..settings.codes import PREFIX
 from ..vocab.events.forward import ForwardBegun, OldWeightsMet
 from ..vocab.events.plans import PlanSettled, UnitReady
 from ..vocab.events.precision import PoliciesTaken, WeightsTrained
@@ -54,7 +55,7 @@ def check(
     *,
     steps: int = 3,
     on_finding: OnFinding = "report",
-    select: Sequence[str] = (),
+    select: Sequence[str] = (PREFIX,),
     ignore: Sequence[str] = (),
     report_dir: str | Path | None = None,
     stall_after: float = 10.0,
@@ -93,7 +94,7 @@ def assert_contract(
     model: nn.Module,
     optimizer: Optimizer | None = None,
     *,
-    select: Sequence[str] = (),
+    select: Sequence[str] = (PREFIX,),
     ignore: Sequence[str] = (),
 ) -> None:
     """Look once at a sharded model and its optimizer, and raise :class:`ContractViolation` for the first error.

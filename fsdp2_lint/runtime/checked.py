@@ -11,6 +11,7 @@ import torch.distributed as dist
 
 from ..report.codec import finding_as_json, finding_from_json
 from ..report.job import merge
+from ..settings.codes import PREFIX
 from ..vocab.finding import Finding
 from .api import Check, check
 from .ranks import run_ranks
@@ -41,7 +42,7 @@ def run_checked(
     *args: Any,
     world_size: int = 2,
     steps: int = 0,
-    select: tuple[str, ...] = (),
+    select: tuple[str, ...] = (PREFIX,),
     ignore: tuple[str, ...] = (),
     timeout: float = 120.0,
 ) -> CheckedRun:

@@ -16,6 +16,7 @@ from .. import __version__, registry
 from ..errors import debugging
 from ..report.codec import fact_as_json, finding_as_json, site_as_json
 from ..report.rank_file import VERSION, RankFile, Unwritten
+from ..settings.codes import PREFIX
 from ..source import Sources
 from ..suppress import partition
 from ..vocab.events.base import Event
@@ -49,7 +50,7 @@ class Options:
 
     steps: int = 3
     on_finding: OnFinding = "report"
-    select: tuple[str, ...] = ()
+    select: tuple[str, ...] = (PREFIX,)
     ignore: tuple[str, ...] = ()
     stall_after: float = 10.0
 

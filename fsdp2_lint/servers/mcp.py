@@ -17,7 +17,7 @@ from mcp.types import ToolAnnotations
 from fsdp2_lint import __version__, pages
 from fsdp2_lint.errors import INTERNAL, Refusal, in_words
 from fsdp2_lint.lint import Asked, Report, lint
-from fsdp2_lint.output import comparison, looked_at, render
+from fsdp2_lint.output import comparison, looked_at, not_judged, render
 from fsdp2_lint.output.terminal import harmless, one_line
 from fsdp2_lint.servers.messages import OneByLine
 
@@ -50,7 +50,7 @@ def server() -> MCPServer:
         """Check files and folders (default: the current folder). One line per finding: place, code, what is wrong,
         the related places, the fix. `select` takes codes or prefixes such as FSDP6."""
         key = _key(paths, folder)
-        report = _lint(paths, Asked(select=tuple(select or ())))
+        report = _lint(paths, Asked(select=select or None))  # agents send [] for nothing in particular
         seen.setdefault(key, [*report.findings])
         return _told(report)
 
@@ -107,7 +107,8 @@ def _told(report: Report) -> str:
     lines = render("agent", report.findings[:MOST], report.sources, unseen=report.unseen)
     left = len(report.findings) - MOST
     more = f"{left} more are not shown: check fewer paths, or select codes\n" if left > 0 else ""
-    return f"{lines}{more}{looked_at(len(report.files), report.candidates, linked=report.linked)}"
+    files = looked_at(len(report.files), report.candidates, linked=report.linked)
+    return f"{lines}{more}{not_judged(report.selected, report.skipped) or files}"
 
 
 def _failures(report: Report) -> str:

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from fsdp2_lint.errors import BadSetting, nearest
@@ -20,7 +21,7 @@ OWN_FILE, SHARED_FILE, TABLE = "fsdp2-lint.toml", "pyproject.toml", "fsdp2-lint"
 class Settings:
     """One field for each key of ``keys.KEYS``, with the default. Paths are relative to the folder of ``file``."""
 
-    select: tuple[str, ...] = ()
+    select: tuple[str, ...] | None = None
     extend_select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
     per_file_ignores: tuple[tuple[str, tuple[str, ...]], ...] = ()
@@ -48,20 +49,40 @@ class Settings:
         """The folders for absolute imports."""
         return [str(self.path(each)) for each in self.source_roots]
 
-    def check_paths(self) -> None:
-        """BadSetting if a folder or a file that is named is not there."""
+    def check_paths(self, overlay: Mapping[str, bytes] = MappingProxyType({})) -> None:
+        """BadSetting if a folder, a file or a function that is named is not there.
+
+        ``overlay`` holds what files contain in place of what is on disk.
+        """
         for path in self.source_roots:
             if not os.path.isdir(self.path(path)):
                 raise BadSetting(f"{self.file}: source-roots: there is no folder {path}")
         for path in self.entry_points:
             if not os.path.isfile(self.path(file_of(path))):
                 raise BadSetting(f"{self.file}: entry-points: there is no file {file_of(path)}")
+            _, _, function = path.partition(".py:")
+            if function and not _defines(self.path(file_of(path)), function, overlay):
+                raise BadSetting(f"{self.file}: entry-points: there is no function {function} in {file_of(path)}")
 
 
 def file_of(entry_point: str) -> str:
     """Of ``train.py:main`` the file."""
     file, colon, _ = entry_point.partition(".py:")
     return f"{file}.py" if colon else file
+
+
+def _defines(file: Path, function: str, overlay: Mapping[str, bytes]) -> bool:
+    """Has the file the function at its top? Also true of a file that cannot be read: that is said of it elsewhere."""
+    import ast
+
+    from fsdp2_lint.syntax import readable
+
+    path = os.path.realpath(file)
+    try:
+        tree = ast.parse(readable(overlay[path] if path in overlay else read(path)))
+    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
+        return True
+    return any(isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == function for node in tree.body)
 
 
 def settings(start: str) -> Settings:

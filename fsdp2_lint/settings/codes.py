@@ -4,29 +4,53 @@ from __future__ import annotations
 
 import importlib
 import os
+import re
+from collections.abc import Collection, Mapping
 from functools import cache
 
+from fsdp2_lint.errors import likeness, nearest
+
 PREFIX, ALL = "FSDP", "ALL"
-OWN_CODES = ("FSDP000", "FSDP001")  # what the tool says of files and of its own comments
+# What the tool says of files and of its own comments.
+OWN_CODES: Mapping[str, str] = {"FSDP000": "invalid-syntax", "FSDP001": "unused-suppression"}
 _, UNUSED = OWN_CODES
+_LIKE_A_CODE = re.compile(r"([A-Za-z]+)[0-9]*")
+_ALIKE = 0.6  # FDSP601 is a slip, PLR0913 belongs to another tool
 
 
 @cache
 def selectable() -> tuple[str, ...]:
     """Every code, every prefix of one from ``FSDP`` on, and ``ALL``; sorted."""
-    codes = {*OWN_CODES, *_of_pages()}
+    codes = {*named().values()}
     prefixes = {code[:length] for code in codes for length in range(len(PREFIX), len(code))}
     return tuple(sorted(codes | prefixes | {ALL}))
 
 
-def _of_pages() -> list[str]:
-    """A page begins with ``# FSDP601: optimizer-before-sharding``."""
+@cache
+def named() -> Mapping[str, str]:
+    """The codes by their names, sorted. A page begins with ``# FSDP601: optimizer-before-sharding``."""
     (folder, *_) = importlib.import_module("fsdp2_lint.rules").__path__
-    codes = []
-    for name in os.listdir(folder):
-        if name.endswith(".md"):
-            with open(os.path.join(folder, name), encoding="utf-8") as page:
+    found = {name: code for code, name in OWN_CODES.items()}
+    for file in os.listdir(folder):
+        if file.endswith(".md"):
+            with open(os.path.join(folder, file), encoding="utf-8") as page:
                 first = page.readline()
             if first.startswith(f"# {PREFIX}"):
-                codes.append(first[2:].partition(":")[0])
-    return codes
+                code, _, name = first[2:].partition(":")
+                found[name.strip()] = code
+    return dict(sorted(found.items()))
+
+
+def canonical(given: str) -> str | None:
+    """The code or prefix that is meant: either in any case, a name as it is printed. None: there is none such."""
+    word = given.strip()
+    return word.upper() if word.upper() in selectable() else named().get(word)
+
+
+def unknown(given: str, known: Collection[str] = ()) -> str:
+    """What is said of a word that is none of ``known``: codes and names, unless others those that there are."""
+    if (like_a_code := _LIKE_A_CODE.fullmatch(given)) is not None:
+        if max(likeness(like_a_code[1].upper(), each) for each in (PREFIX, ALL)) < _ALIKE:
+            return f"{given!r} is no code of this tool"
+    meant = given.lower() if "-" in given else given.upper()
+    return f"unknown code or name {given!r}{nearest(meant, known or (*selectable(), *named()))}"

@@ -10,11 +10,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from fsdp2_lint.errors import nearest
-from fsdp2_lint.vocab.target import parse
+from fsdp2_lint.vocab.target import NEWEST, OLDEST, known
 
 LEVELS = ("error", "warning", "info")
-_VERSION = r"^[0-9]{1,3}\.[0-9]{1,3}([^0-9\n][^\n]*)?$"
+_NUMBER = "(0|[1-9][0-9]{0,2})"
+_REST = r"([^0-9\n][^\n]*)?$"
+_VERSION = rf"^{_NUMBER}\.{_NUMBER}{_REST}"
+_MINORS = "|".join(str(minor) for minor in range(OLDEST[1], NEWEST[1] + 1))  # of one major version, so far
+_KNOWN = rf"^{NEWEST[0]}\.({_MINORS}){_REST}"
 # No backslash but to escape what .gitignore files give a meaning: `legacy\*.py` would fit nothing, and say nothing.
 _PATTERN = r"^!?(?!\.\./)([^\\\s#!]|\\[#!])([^\\]|\\[#!\s\[\]])*$"
 _ENTRY = r"^.+\.(ipynb|py(:[^:.\s]+)?)$"
@@ -42,11 +45,12 @@ def _texts(value: Any) -> tuple[str, ...]:
 
 
 def _code(value: str) -> str:
-    from fsdp2_lint.settings.codes import selectable
+    from fsdp2_lint.settings.codes import canonical, unknown
 
-    if value not in selectable():
-        raise ValueError(f"unknown code or prefix {value!r}{nearest(value.upper(), selectable())}")
-    return value
+    # What the schema has no pattern for is not forgiven here either: blanks around a code.
+    if (code := canonical(value)) is None or value != value.strip():
+        raise ValueError(unknown(value))
+    return code
 
 
 def _codes(value: Any) -> tuple[str, ...]:
@@ -58,7 +62,8 @@ def _codes(value: Any) -> tuple[str, ...]:
 def _pattern(value: str) -> str:
     if not re.search(_PATTERN, value):
         raise ValueError(f"has to be a pattern as in .gitignore files, below this folder and with /, and is {value!r}")
-    return re.sub(r"^(!?)\./", r"\1/", value)  # which .gitignore files do not know, and people write
+    value = re.sub(r"^(!?)\./?$", r"\1*", value)  # all of the folder: .gitignore files do not know this form,
+    return re.sub(r"^(!?)\./", r"\1/", value)  # nor this one, and people write both
 
 
 def _patterns(value: Any) -> tuple[str, ...]:
@@ -102,7 +107,7 @@ def _version(value: Any) -> tuple[int, int]:
         raise ValueError(f'has to be text, such as "2.8", and is {value!r}')
     if not re.search(_VERSION, value):
         raise ValueError(f"{value!r} is no version of torch, such as 2.8")
-    return parse(value)
+    return known(value)
 
 
 def _switch(value: Any) -> bool:
@@ -116,9 +121,9 @@ _CODES = {"type": "array", "items": _CODE_SCHEMA}
 _SWITCH = {"type": "boolean"}
 
 KEYS: Mapping[str, Key] = {
-    "select": Key(_codes, _CODES, "Codes or prefixes to judge, in place of all clauses but advice."),
-    "extend-select": Key(_codes, _CODES, "Codes or prefixes to judge in addition, such as advice (info)."),
-    "ignore": Key(_codes, _CODES, "Codes or prefixes to leave out. The longer prefix wins."),
+    "select": Key(_codes, _CODES, "Codes, prefixes or names to judge, in place of all clauses but advice."),
+    "extend-select": Key(_codes, _CODES, "Codes, prefixes or names to judge in addition, such as advice (info)."),
+    "ignore": Key(_codes, _CODES, "Codes, prefixes or names to leave out. The longer prefix wins."),
     "per-file-ignores": Key(
         _codes_by_pattern,
         {"type": "object", "propertyNames": {"pattern": _PATTERN}, "additionalProperties": _CODES},
@@ -147,7 +152,7 @@ KEYS: Mapping[str, Key] = {
         "Where programs begin: files (train.py), or functions in them (train.py:main). They come first.",
     ),
     "target-torch": Key(
-        _version, {"type": "string", "pattern": _VERSION}, "The torch that the code runs on, such as 2.8."
+        _version, {"type": "string", "pattern": _KNOWN}, "The torch that the code runs on, such as 2.8."
     ),
     "baseline": Key(
         _text, {"type": "string", "minLength": 1}, "A file of known findings, which are not reported again."

@@ -11,7 +11,7 @@ from fsdp2_lint.reading import SETTINGS_BYTES, read, reason_of
 from fsdp2_lint.settings.codes import ALL
 from fsdp2_lint.settings.gitignore import Lines
 
-GITIGNORE = ".gitignore"
+EXCLUDE, GITIGNORE = "exclude", ".gitignore"
 
 
 class Patterns:
@@ -71,13 +71,15 @@ class Exclusion:
         """The same without what the settings leave out."""
         return Exclusion(self._folder, gitignore=self._gitignore)
 
-    def skips(self, path: str) -> bool:
-        """Is a file, or a folder with a separator at its end, left out?"""
-        return bool(self._exclude is not None and self._exclude.says(path)) or self._gitignored(path)
+    def skips(self, path: str) -> str:
+        """What leaves out a file, or a folder with a separator at its end: ``exclude``, ``.gitignore``, or nothing."""
+        if self._exclude is not None and self._exclude.says(path):
+            return EXCLUDE
+        return GITIGNORE if self._gitignored(path) else ""
 
-    def holds(self, path: str) -> bool:
-        """Is a file left out, or a folder above it?"""
-        return any(self.skips(each) for each in _with_folders(path))
+    def holds(self, path: str) -> str:
+        """What leaves out a file, or a folder above it."""
+        return next(filter(None, map(self.skips, _with_folders(path))), "")
 
     def _gitignored(self, path: str) -> bool:
         scope = self._scope(os.path.dirname(path.rstrip(os.sep))) if self._gitignore else None

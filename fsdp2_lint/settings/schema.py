@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from typing import Any
 
-from fsdp2_lint.settings.codes import selectable
+from fsdp2_lint.settings.codes import named, selectable
 from fsdp2_lint.settings.keys import KEYS
 
 ID = "https://fsdp2-lint.github.io/fsdp2-lint/settings.schema.json"
@@ -21,8 +22,20 @@ def schema() -> dict[str, Any]:
         "type": "object",
         "additionalProperties": False,
         "properties": {name: {**key.schema, "description": key.about} for name, key in KEYS.items()},
-        "$defs": {"code": {"description": "A code, a prefix of codes, or ALL.", "enum": list(selectable())}},
+        "$defs": {
+            "code": {
+                "description": "A code, a prefix of codes, the name of a clause, or ALL.",
+                "type": "string",
+                "anyOf": [{"enum": [*selectable(), *named()]}, {"pattern": _in_any_case(selectable())}],
+            }
+        },
     }
+
+
+def _in_any_case(codes: Iterable[str]) -> str:
+    """JSON Schema has no flag for that."""
+    written = ("".join(f"[{each}{each.lower()}]" if each.isalpha() else each for each in code) for code in codes)
+    return f"^({'|'.join(written)})$"
 
 
 if __name__ == "__main__":

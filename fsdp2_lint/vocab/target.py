@@ -33,3 +33,16 @@ def parse(text: str) -> Version:
     if found is None:
         raise ValueError(f"{text!r} is no version of torch, such as 2.8")
     return int(found[1]), int(found[2])
+
+
+def known(text: str) -> Version:
+    """The same of what was stated as a target; ValueError too if it is none of the versions that are known."""
+    version = parse(text)
+    if version != nearest_known(version):
+        raise ValueError(f"{in_words(version)} is not known (known: {in_digits(OLDEST)} to {in_digits(NEWEST)})")
+    return version
+
+
+def nearest_known(version: Version) -> Version:
+    """Itself, or the end of the range beyond which it lies."""
+    return min(max(version, OLDEST), NEWEST)

@@ -89,7 +89,7 @@ def test_bad_options_are_abnormal(cli: Cli, tree: Path, arguments: list[str]) ->
 def test_a_misspelt_code_is_abnormal_even_without_candidates(cli: Cli, engine: fake.Engine, tree: Path) -> None:
     (tree / "train.py").unlink()
     ran = cli("check", "--select", "FSDP6O1")
-    assert ran.code == 2 and "unknown code or prefix 'FSDP6O1'; did you mean FSDP601?" in ran.err
+    assert ran.code == 2 and "unknown code or name 'FSDP6O1'; did you mean FSDP601?" in ran.err
 
 
 def test_syntax_errors_are_findings(cli: Cli, engine: fake.Engine, tree: Path) -> None:

@@ -95,7 +95,7 @@ def test_what_is_written_to_a_file_is_written_also_when_it_is_nothing(
     assert cli("check", "-o", "out").code == 0
     assert (tree / "out").read_text() == ""
     assert cli("check", "-o", "out", "--output-format", "json", "--statistics").code == 0
-    assert (tree / "out").read_text() == ""
+    assert (tree / "out").read_text() == "[]\n"
     engine.result.findings = [fake.finding(fake.site(tree / "train.py", 3))]
     ran = cli("check", "-o", "out", "--color", "auto")
     assert (ran.code, ran.out) == (1, "") and "\x1b" not in (tree / "out").read_text()
@@ -177,3 +177,70 @@ def test_a_link_is_reported_under_the_name_of_its_target(cli: Cli, tmp_path: Pat
     for path in (tmp_path / "link", tmp_path / "link" / "train.py", real):
         ran = cli("check", "--output-format", "json", path)
         assert [each["filename"] for each in json.loads(ran.out)] == [str(real / "train.py")]
+
+
+NOTHING = "Nothing was judged: no code is selected.\n"
+
+
+def test_an_empty_selection_selects_nothing(
+    cli: Cli, engine: fake.Engine, tree: Path, settings: Callable[[str], None]
+) -> None:
+    engine.result.findings = [fake.finding(fake.site(tree / "train.py", 3))]
+    for arguments in (
+        ["--select", ""],
+        ["--select", ","],
+        ["--ignore", "FSDP"],
+        ["--select", "FSDP6", "--ignore", "FSDP6"],
+    ):
+        ran = cli("check", *arguments)
+        assert (ran.code, ran.out, ran.err) == (0, "", NOTHING), arguments
+    settings("select = []\n")
+    assert cli("check").err == NOTHING and not engine.calls
+    assert NOTHING.strip() in cli("check", "--output-format", "agent").out, "0 findings would read as success"
+    assert cli("check", "--output-format", "json").out == "[]\n"
+    assert judged(cli, engine, "--extend-select", "FSDP602") == ["FSDP602"]
+    assert judged(cli, engine, "--select", "", "--extend-select", "FSDP907") == ["FSDP907"]
+    settings('select = []\nextend-select = ["FSDP602"]\n')
+    assert judged(cli, engine) == ["FSDP602"]
+    settings("extend-select = []\n")
+    assert cli("check").code == 1, "what is not set stays the default"
+    (tree / "train.py").write_text("fully_shard(\n")
+    assert cli("check", "--select", "", "train.py").err == f"Found 1 error in 1 file. {NOTHING}"
+
+
+@pytest.mark.parametrize("form", ["fsdp602", "FSDP602", "Fsdp602", "optimizer-after-forward"])
+def test_codes_in_any_case_and_names_are_accepted_here(cli: Cli, engine: fake.Engine, tree: Path, form: str) -> None:
+    assert judged(cli, engine, "--select", form) == ["FSDP602"]
+    assert judged(cli, engine, "--select", "FSDP907", "--extend-select", form) == ["FSDP602", "FSDP907"]
+    assert judged(cli, engine, "--ignore", f"{form},fsdp9") == ["FSDP601"]
+
+
+@pytest.mark.parametrize("pattern", ["*", "/*", "**", "**/*", ".", "./", "*.py"])
+def test_all_may_be_excluded_and_that_is_said(
+    cli: Cli, engine: fake.Engine, tree: Path, settings: Callable[[str], None], pattern: str
+) -> None:
+    settings(f'exclude = ["{pattern}"]\n')
+    for arguments in ([], ["."], [tree], ["--force-exclude", "train.py"]):
+        ran = cli("check", *arguments)
+        assert (ran.code, ran.out, ran.err) == (0, "", "No file was checked: exclude leaves none.\n"), arguments
+    assert cli("check", "--show-files").out == ""
+    assert cli("check", "--output-format", "json").out == "[]\n"
+    assert cli("check", "--show-files", "train.py").out == "train.py\n", "it was named"
+    assert cli("check", ".", "missing.py").code == 2
+
+
+def test_what_is_named_below_is_walked_all_the_same(cli: Cli, tree: Path, settings: Callable[[str], None]) -> None:
+    (tree / ".git").mkdir()
+    (tree / "sub").mkdir()
+    (tree / "sub" / "a.py").write_text("x = 1\n")
+    settings('exclude = ["*"]\n')
+    assert cli("check", "--show-files", "sub").out == "sub/a.py\n"
+    assert cli("check", "--show-files", "--force-exclude", "sub").out == ""
+
+
+def test_what_git_ignores_is_no_reason_to_pass(cli: Cli, tree: Path) -> None:
+    (tree / ".git").mkdir()
+    (tree / ".gitignore").write_text("*.py\n")
+    ran = cli("check", ".")
+    assert (ran.code, ran.err) == (2, "error: no Python files in . but for what .gitignore leaves out\n")
+    assert cli("check", "--force-exclude", "train.py").err == "No file was checked: .gitignore leaves none.\n"

@@ -6,6 +6,8 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 import fsdp2_lint
 from fsdp2_lint import registry
 from fsdp2_lint.vocab.finding import Label
@@ -55,6 +57,19 @@ def test_explain_by_code_and_by_name(cli: Cli) -> None:
 
 def test_explain_invalid_syntax(cli: Cli) -> None:
     assert cli("explain", "FSDP000").out.startswith("# FSDP000: invalid-syntax\n")
+
+
+@pytest.mark.parametrize(
+    ("typed", "told"),
+    [
+        ("chekc", "No such command 'chekc'; did you mean check?\n"),
+        ("verfy", "No such command 'verfy'; did you mean verify?\n"),
+        ("train.py", "No such command 'train.py'\n"),
+    ],
+)
+def test_a_mistyped_command_is_answered_with_the_nearest(cli: Cli, typed: str, told: str) -> None:
+    ran = cli(typed)
+    assert (ran.code, ran.out) == (2, "") and ran.err.endswith(told)
 
 
 def test_explain_names_the_nearest(cli: Cli, engine: fake.Engine) -> None:

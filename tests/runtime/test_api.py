@@ -235,7 +235,7 @@ def unknown_code() -> str:
 
 def test_selection() -> None:
     (told,) = on_ranks(unknown_code, ranks=1)
-    assert told.startswith("unknown code or prefix 'FSDP999'")
+    assert told.startswith("unknown code or name 'FSDP999'")
 
 
 def test_reports(tmp_path: Path) -> None:

@@ -251,14 +251,23 @@ def test_output_file_and_exit_zero(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "code"), [(("--ignore", "FSDP6"), 0), (("--select", "FSDP3"), 0), (("--select", "FSDP601"), 1)]
+    ("options", "code"),
+    [
+        (("--ignore", "FSDP6"), 0),
+        (("--select", "FSDP3"), 0),
+        (("--select", ""), 0),
+        (("--select", "optimizer-before-sharding"), 1),
+    ],
 )
 def test_selection(tmp_path: Path, options: Sequence[str], code: int) -> None:
     write(tmp_path, STALE)
     ran = command(tmp_path, "run", *options, "train.py")[0]
     assert (ran.code, ran.out) == (code, STALE_TEXT if code else "")
     if not code:
-        assert ran.err == "No findings on 2 ranks in 3 training steps.\n"
+        said = (
+            "No findings on 2 ranks in 3 training steps." if options[1] else "Nothing was judged: no code is selected."
+        )
+        assert ran.err == f"{said}\n"
 
 
 SILENCED = STALE.replace("lr=0.1)\nshard", "lr=0.1)  # noqa: FSDP601\nshard")
@@ -428,7 +437,7 @@ def test_script_is_missing(tmp_path: Path) -> None:
 def test_unknown_code(tmp_path: Path) -> None:
     write(tmp_path, GOOD)
     ran = command(tmp_path, "run", "--select", "FSDP999", "train.py", ranks=1)[0]
-    assert (ran.code, ran.out) == (2, "") and ran.err.startswith("error: unknown code or prefix 'FSDP999'")
+    assert (ran.code, ran.out) == (2, "") and ran.err.startswith("error: unknown code or name 'FSDP999'")
 
 
 def test_report_without_a_job(tmp_path: Path) -> None:
@@ -497,6 +506,6 @@ def test_launch(
     assert cli.invoke([*words, str(script), "--steps", "9"]) == code
     assert capfd.readouterr().err.splitlines()[-1].startswith(told)
     inner = ["-m", "fsdp2_lint", "run", "--check", "--steps", "3", "--stall-after", "10.0", "--on-finding", "report"]
-    inner += ["--report-dir", str(tmp_path / "report"), "--select", "FSDP6", "--select", "FSDP3"]
+    inner += ["--report-dir", str(tmp_path / "report"), "--select", "FSDP6,FSDP3", "--ignore", ""]
     assert list(launcher.command[3:]) == ["--standalone", "--nproc-per-node", "2", *inner, str(script), "--steps", "9"]
     assert launcher.environment is not None and launcher.environment["FSDP2_LINT_LAUNCHED"] == "1"

@@ -79,7 +79,7 @@ def test_what_cannot_be_done_is_said(project: Path) -> None:
     async def dialogue(client: Client) -> None:
         for tool, arguments, words in (
             ("explain", {"code": "FSDP6O1"}, "did you mean FSDP"),
-            ("check", {"select": ["X"]}, "unknown code or prefix 'X'"),
+            ("check", {"select": ["X"]}, "'X' is no code of this tool"),
             ("check", {"paths": ["nowhere.py"]}, "nowhere.py: cannot be read"),
             ("verify", {"paths": ["other"]}, "call check with the same paths first"),
         ):
