@@ -252,6 +252,8 @@ def lines(node: nodes.NodeNG) -> float:
     if found is None:
         loops = (nodes.For, nodes.While, nodes.ListComp, nodes.DictComp, nodes.SetComp, nodes.GeneratorExp)
         looped = next(node.nodes_of_class(loops), None) is not None
-        found = inf if looped else node.end_lineno - node.body[0].lineno + 1
+        body = node.body if isinstance(node.body, list) else [node.body]  # of a lambda
+        first = body[0].lineno if body else node.end_lineno + 1  # nothing but a docstring
+        found = inf if looped else node.end_lineno - first + 1
         node.fsdp2_lines = found
     return found

@@ -49,6 +49,7 @@ ALLOWED = {
     "handles/dtype_flow.py::_kind": QNAMES,
     "handles/dtype_flow.py::_keeps": METHODS,
     "handles/errors.py::_is_python": QNAMES,
+    "handles/hollow.py::_is_property": QNAMES,
     "handles/errors.py::_ways": WORDS,
     "handles/fresh.py::StaticFresh._buffers": PATHS,
     "handles/fresh.py::StaticFresh._kept_by": WORDS,
