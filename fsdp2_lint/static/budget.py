@@ -112,6 +112,9 @@ class Budget:
     )
     name_parts: int = _limit(400, "pieces of code", "read for the names that a function mentions", "it may do anything")
     name_imports: int = _limit(16, "imports", "that hand a name on before it is defined", "it may do anything")
+    wrappers: int = _limit(
+        2, "wrappers", 'taken off by ``while hasattr(model, "module")``', "further ones stay around it"
+    )
     lengthy: int = _limit(
         25, "lines", "of a function that is worth leaving out, if it can have no part", "a shorter one is run"
     )

@@ -41,8 +41,12 @@ class StaticPolicies(Handle):
                 if not words or path.blurred or self.program.partial and leaf == NONE:  # perhaps a default
                     why = why or f"what {keyword} is at {self.step.when.at} is not known"
                 elif words != _INSTANCE:
-                    found[keyword, words, leaf.atom.site if isinstance(leaf, Obj) else None] = None
+                    found[keyword, words, leaf.atom.site if isinstance(leaf, Obj) else self._entered()] = None
         return many(found, self._all_policies(why))
+
+    def _entered(self) -> Site | None:
+        """The call of the function that shards: a constant has no place where it is made, and belongs to that."""
+        return self.step.when.chain[-2] if len(self.step.when.chain) > 1 else None
 
     def reduced_low(self) -> Many[Place]:
         found: dict[Place, None] = {}

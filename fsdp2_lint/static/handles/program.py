@@ -63,8 +63,22 @@ class Program:
         """Nothing moves any more once the program has been interpreted, so each is asked once."""
         key = (mine, other)
         if key not in self.relations:
-            self.relations[key] = relation(self.address(mine), self.address(other))
+            found = relation(self.address(mine), self.address(other))
+            inner, outer = (mine, other) if found is Relation.INSIDE else (other, mine)
+            if found in (Relation.INSIDE, Relation.CONTAINS) and self._instead(outer, inner):
+                found = Relation.NONE
+            self.relations[key] = found
         return self.relations[key]
+
+    def _instead(self, outer: Obj, inner: Obj) -> bool:
+        """Is what holds ``inner`` another object, that stands in the same place as ``outer`` on other paths?"""
+        holders = self.ancestors(inner)[1:]
+        built = [
+            each for each in (outer, *holders) if each.parent is None and each.atom.kind in ("instance", "external")
+        ]
+        if outer not in built or outer in holders:
+            return False
+        return any(self.address(each) == self.address(outer) for each in built if each is not outer)
 
     def address(self, obj: Obj) -> Address:
         if obj not in self.addresses:

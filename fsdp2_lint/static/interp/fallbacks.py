@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 from astroid import nodes
 
+from ..guards import TOP
 from ..torch_api import always_takes
 from ..torch_model.names import canonical
-from ..values import Ext
+from ..values import Const, DictV, Ext
 
 if TYPE_CHECKING:
     from .interpreter import Interpreter
@@ -22,7 +23,27 @@ def only_for_older_torch(machine: Interpreter, node: nodes.Try) -> bool:
     if caught <= _MISSING:
         wanted = [part.modname or "" for part in node.body if isinstance(part, nodes.ImportFrom) and not part.level]
         return any(name.split(".")[0] == "torch" for name in wanted)
-    return caught == {"TypeError"} and len(node.body) == 1 and _without_keywords(machine, node)
+    if caught != {"TypeError"} or len(node.body) != 1:
+        return False
+    return _without_keywords(machine, node) or _takes_all(machine, getattr(node.body[0], "value", None))
+
+
+def _takes_all(machine: Interpreter, call: nodes.NodeNG | None) -> bool:
+    """Is nothing tried but a call of torch with keywords of a known dict, ``StateDictOptions(**wanted)``?"""
+    if not isinstance(call, nodes.Call) or call.args or not call.keywords:
+        return False
+    keywords: set[str] = set()
+    for each in call.keywords:
+        given = machine.eval(each.value) if each.arg is None and isinstance(each.value, nodes.Name) else None
+        entries = machine.entries(given) if isinstance(given, DictV) else None
+        if entries is None or entries.open_why:
+            return False
+        names = [key.value for key, path, _ in entries.entries if isinstance(key, Const) and path is TOP]
+        if len(names) != len(entries.entries):
+            return False
+        keywords |= set(names)
+    called = machine.eval(call.func)
+    return isinstance(called, Ext) and always_takes(canonical(called.qname), keywords)
 
 
 def _without_keywords(machine: Interpreter, node: nodes.Try) -> bool:

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 
 from astroid import nodes
 
+from ..budget import BUDGET
 from ..formulas import is_fork
 from ..guards import Guard
 from ..store import Items
 from ..values import BELOW_ANYHOW, Atom, Const, ListV, Obj, TupleV, Value, unknown
 from .machine import BREAK, CONTINUE, FALL, RAISE, RETURN, Rounds
 from .patterns import Patterns
-from .syntax import changed_in, grown_in, jumps_out
+from .syntax import changed_in, grown_in, jumps_out, unwraps
 
 if TYPE_CHECKING:
     from .interpreter import Interpreter
@@ -93,6 +94,8 @@ class Loops(Patterns):
         self.guard = kept
 
     def exec_While(self: Interpreter, node: nodes.While) -> int:
+        if unwraps(node):
+            return self.exec_unwrapping(node)
         self.widen(node)
         formula = self.condition(node.test)
         if self.guard.decide(formula) is False:
@@ -108,6 +111,15 @@ class Loops(Patterns):
         if isinstance(node.test, nodes.Const) and not flow & BREAK:
             return flow & (RETURN | RAISE)
         return (flow & (RETURN | RAISE)) | FALL
+
+    def exec_unwrapping(self: Interpreter, node: nodes.While) -> int:
+        """Few models have more than one or two wrappers around them: each round is run for those that have one."""
+        for _ in range(BUDGET.wrappers):
+            formula = self.condition(node.test)
+            if self.guard.decide(formula) is False:
+                break
+            self.either_way(formula, node.body, [], jumps=False)
+        return FALL
 
     def widen(self: Interpreter, node: nodes.For | nodes.While) -> None:
         """Constants that the body changes are not constant while it runs: the body stands for any round."""

@@ -109,6 +109,26 @@ def jumps_out(node: nodes.NodeNG) -> bool:
     return found
 
 
+def unwraps(node: nodes.While) -> bool:
+    """``while hasattr(model, "module"): model = model.module``, with any name and any test of what the name is."""
+    taken = node.body[0] if len(node.body) == 1 and not node.orelse else None
+    if not isinstance(taken, nodes.Assign) or not isinstance(taken.value, nodes.Attribute):
+        return False
+    name = taken.value.expr.name if isinstance(taken.value.expr, nodes.Name) else ""
+    tests = node.test.values if isinstance(node.test, nodes.BoolOp) else [node.test]
+    return (
+        bool(name)
+        and [target.as_string() for target in taken.targets] == [name]
+        and all(
+            isinstance(test, nodes.Call)
+            and test.func.as_string() in ("hasattr", "isinstance")
+            and bool(test.args)
+            and test.args[0].as_string() == name
+            for test in tests
+        )
+    )
+
+
 def checks(func: nodes.FunctionDef | nodes.Lambda) -> bool:
     """Does a function refuse something, by ``assert`` or by raising?"""
     found: bool | None = getattr(func, "fsdp2_checks", None)

@@ -177,7 +177,8 @@ def tensor_method(machine: Interpreter, leaf: StateTensor | ParamV, name: str, c
         parameters.hooked(machine, leaf, call, name)
     if name in ("full_tensor", "redistribute"):
         owner = leaf.of.owner if isinstance(leaf, StateTensor) else leaf.model
-        machine.emit("collective", call.node, _subject(machine, owner), name=f"{name}()", group=None, sure=True)
+        sure = not isinstance(leaf, StateTensor) or leaf.of.full is False  # or it may be a gathered, plain tensor
+        machine.emit("collective", call.node, _subject(machine, owner), name=f"{name}()", group=None, sure=sure)
         return unknown("a full tensor") if name == "full_tensor" else leaf
     if name == "requires_grad_" and isinstance(leaf, ParamV) and call.arg(0, "requires_grad") == Const(False):
         machine.frozen(leaf, Const(False), call.node)

@@ -101,3 +101,26 @@ def test_a_function_that_is_nothing_but_its_docstring(body: str) -> None:
     assert analyse(main(f"{SHARDED}Hooks().begin(3)\ntorch.save(model.state_dict(), 'model.pt')", empty)).codes == [
         "FSDP701"
     ]
+
+
+@pytest.mark.parametrize("wanted", ["full_state_dict=True, cpu_offload=True", "full_state_dict=True"])
+def test_options_that_each_torch_takes_are_not_tried_again(wanted: str) -> None:
+    """The first candidate is never refused, so the others are never taken; what is not known proves nothing."""
+    tries = """
+def options_of(**wanted):
+    for candidate in [dict(wanted), {"cpu_offload": True}, {}]:
+        try:
+            return StateDictOptions(**candidate)
+        except TypeError:
+            continue
+    return StateDictOptions()
+"""
+    body = f"""{SHARDED}
+state = get_model_state_dict(model, options=options_of({wanted}))
+if dist.get_rank() == 0:
+    for name, each in state.items():
+        if hasattr(each, "full_tensor"):
+            state[name] = each.full_tensor()
+"""
+    assert "FSDP801" not in analyse(main(body, tries)).codes
+    assert "FSDP801" in analyse(main(body.replace(f"options_of({wanted})", "None"), tries)).codes

@@ -90,3 +90,126 @@ def test_a_look_at_parameters_builds_no_optimizer(reads: str) -> None:
 def test_what_steps_is_one(builds: str) -> None:
     body = f"{AFTER_FORWARD}optimizer = {builds}\nmodel(torch.zeros(2, 8)).sum().backward()\noptimizer.step()\n"
     assert "FSDP602" in analyse(main(body, "import catalog")).codes
+
+
+# -- what stands in one place on different paths ---------------------------------------------
+
+
+@pytest.mark.parametrize("test", ['hasattr(inner, "module")', "isinstance(inner, DistributedDataParallel)"])
+def test_wrappers_are_taken_off_what_has_them(test: str) -> None:
+    body = f"""
+model = Net()
+if sys.argv[1] == "fsdp2":
+    fully_shard(model)
+elif sys.argv[1] == "ddp":
+    model = DistributedDataParallel(model)
+inner = model
+while {test}:
+    inner = inner.module
+print(inner.head)
+"""
+    assert "FSDP905" not in analyse(main(body)).codes
+    assert "FSDP905" in analyse(main(body.replace(f"while {test}:\n    inner", "if True:\n    inner"))).codes
+
+
+@pytest.mark.parametrize("put", ["self.layers.append(", "setattr(self, 'last', ", "self.add_module('last', "])
+def test_what_stands_there_otherwise_holds_no_part_of_it(put: str) -> None:
+    """One of two blocks is there; the parts of one are not inside the other."""
+    before = f"""
+import fnmatch
+
+class Plain(nn.Module):
+    def forward(self, x):
+        return x
+
+class Holds(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = nn.Linear(8, 8)
+
+    def forward(self, x):
+        return self.inner(x)
+
+class Either(nn.Module):
+    def __init__(self, plain):
+        super().__init__()
+        self.layers = nn.ModuleList()
+        if plain:
+            {put}Plain())
+        else:
+            {put}Holds())
+
+    def forward(self, x):
+        return self.layers[0](x)
+
+def shard(module, pattern):
+    for name, child in list(module.named_children()):
+        shard(child, pattern)
+        if fnmatch.fnmatch(child.__class__.__name__, pattern):
+            fully_shard(child)
+"""
+    body = "model = Either(len(sys.argv) > 1)\nshard(model, sys.argv[2])\nfully_shard(model)\n"
+    assert "FSDP302" not in analyse(main(body, before)).codes
+
+
+# -- a setting that a file without torch explains --------------------------------------------
+
+POLICY = '''
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Policy:
+    """How training is split."""
+
+    stage: int = 0
+
+    @classmethod
+    def of(cls, config):
+        """Of the settings."""
+        return cls(stage=int(config.get("stage", 0)))
+
+    @property
+    def some(self):
+        """Is anything split?"""
+        return self.stage > 0
+
+    @property
+    def parameters(self):
+        return self.stage >= 2
+'''
+POLICED = """
+import policies
+
+class Trainer:
+    def __init__(self, config):
+        self.policy = policies.Policy.of(config)
+        self.model = Net()
+        {checks}
+        if self.policy.parameters:
+            for layer in self.model.layers:
+                fully_shard(layer)
+            fully_shard(self.model)
+
+    def save(self):
+        if {asks}:
+            torch.save(self.model.state_dict(), "model.pt")
+"""
+
+
+@pytest.mark.parametrize(
+    "checks, asks, found",
+    [
+        ("pass", "not self.policy.parameters", False),
+        ("pass", "not self.policy.some", False),
+        ("if self.policy.some: raise ValueError('one process')", "True", False),
+        ("pass", "self.policy.some", True),
+        ("pass", "self.policy.parameters", True),
+    ],
+)
+def test_two_answers_of_one_policy(checks: str, asks: str, found: bool) -> None:
+    """Its file does not speak of torch, and is followed all the same: the conditions are compared."""
+    body = 'trainer = Trainer(yaml.safe_load(open("config.yaml")))\ntrainer.save()\n'
+    program = main(body).replace("def main():", POLICED.format(checks=checks, asks=asks) + "\ndef main():")
+    codes = analyse({"train.py": program, "policies.py": POLICY}).codes
+    assert ("FSDP701" in codes) is found, codes
