@@ -126,3 +126,23 @@ def test_of_many_programs_that_share_their_sharding_code_the_first_get_more() ->
     with limited(near=2, far_unsharded=50):
         cut = analyse({**files, **others}).result.out_of_budget
     assert [line.partition(":")[0] for line in cut] == [f"{ROOT}/run2.py", f"{ROOT}/run3.py"], "zrun.py shares nothing"
+
+
+@pytest.mark.parametrize("steps", range(100, 1_000, 100))
+def test_what_the_budget_ends_is_no_defect(steps: int) -> None:
+    """A rule that asks for a value after the last step gets no answer, and has not broken down."""
+    text = script("""
+        model = Net()
+        fully_shard(model)
+        optimizer = torch.optim.AdamW(model.parameters())
+        for batch in torch.load("batches.pt"):
+            try:
+                model(batch).sum().backward()
+            except torch.cuda.OutOfMemoryError:
+                continue
+            optimizer.step()
+    """)
+    filler = "    number = 1\n" * 1_000
+    with limited(script_steps=steps):
+        cut = analyse(text.replace("\n\nif __name__", f"\n{filler}\n\nif __name__"))
+    assert cut.result.out_of_budget and not cut.result.broken

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from astroid import nodes
 
+from ...vocab.answers import CannotTell
 from ...vocab.finding import Moment, Site
 from ..budget import BUDGET
 from ..choices import choose, options
@@ -35,8 +36,8 @@ class CallTooLong(Exception):
     """One call took too many steps; its caller goes on without it."""
 
 
-class OutOfBudget(Exception):
-    """This entry took too many steps; what is not seen stays unknown."""
+class OutOfBudget(CannotTell):
+    """This entry took too many steps; what is not seen, or no longer judged, stays unknown."""
 
 
 @dataclass(slots=True, eq=False)
