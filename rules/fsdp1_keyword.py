@@ -25,4 +25,5 @@ class Fsdp1Keyword(Rule):
                 f"{event.keyword}= is a keyword of FSDP1: fully_shard raises a TypeError",
                 f"FSDP2 has instead: {KEYWORDS[event.keyword]}",
                 fix=event.fix,
+                cause=(event.keyword, event.mapping) if event.mapping is not None else None,
             )

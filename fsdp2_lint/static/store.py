@@ -64,6 +64,16 @@ class Entries:
         kept = tuple(entry for entry in self.entries if entry[0] != key)
         return replace(self, entries=(*kept, (key, TOP, value))).bounded()
 
+    def added(self, key: Value, path: Guard, value: Value) -> Entries:
+        """With a key that is there on some paths only, and has the new value on ``path``."""
+        entries = []
+        for name, there, before in self.entries:
+            elsewhere = there if name != key else TOP.add(path.formula, False)
+            kept = elsewhere and there.join(elsewhere)
+            if kept is not None:
+                entries.append((name, kept, before))
+        return replace(self, entries=(*entries, (key, path, value))).bounded()
+
     def bounded(self) -> Entries:
         return (
             self

@@ -173,13 +173,13 @@ class Expressions(Containers):
                 for key, path, value in more.entries:
                     joined = guard.join(path)
                     if joined is not None:
-                        old = held.get(key)
+                        old = [(there, before) for name, there, before in held.entries if name == key]
                         if joined is TOP:
                             held = held.put(key, value)
-                        elif old is None:  # it is there on some paths only
-                            held = Entries((*held.entries, (key, joined, value)), held.open_why).bounded()
-                        else:
-                            held = held.put(key, choose([(joined, value), *self.rest(joined, old)]))
+                        elif any(there is TOP for there, _ in old):
+                            held = held.put(key, choose([(joined, value), *self.rest(joined, choose(old))]))
+                        else:  # it is there on some paths only
+                            held = held.added(key, joined, value)
                 held = Entries(held.entries, held.open_why or more.open_why)
             elif leaf != NONE:
                 held = Entries(

@@ -13,6 +13,7 @@ from ..store import Entries, Items
 from ..values import EACH, ClassV, Const, DictV, Ext, ListV, ModRef, Obj, ParamV, TupleV, Value, unknown
 from .call import Call
 from .havoc import Havoc, own_parts
+from .machine import Diverges
 from .registries import counters
 
 if TYPE_CHECKING:
@@ -176,8 +177,20 @@ class Targets(Havoc):
 
     def unpack(self: Interpreter, target: nodes.Tuple | nodes.List, value: Value) -> None:
         targets = target.elts
+        options = [leaf for _, leaf in self.alternatives(value)]
+        if options and all(self.other_number(leaf, targets) for leaf in options):
+            raise Diverges  # a ValueError
         for position, part in enumerate(targets):
             self.assign(part, self.unpacked(value, position, len(targets), isinstance(part, nodes.Starred)))
+
+    def other_number(self: Interpreter, leaf: Value, targets: list[nodes.NodeNG]) -> bool:
+        """Are there surely more or fewer items than names for them?"""
+        held = self.items(leaf) if isinstance(leaf, ListV) and not leaf.lazy else None
+        held = self.listing(leaf) if isinstance(leaf, TupleV) else held
+        if held is None or not held.exact or held.open_why or any(path is not TOP for path, _ in held.items):
+            return False
+        starred = any(isinstance(part, nodes.Starred) for part in targets)
+        return len(held.items) < len(targets) - 1 if starred else len(held.items) != len(targets)
 
     def unpacked(self: Interpreter, value: Value, position: int, wanted: int, starred: bool) -> Value:
         def pick(leaf: Value) -> Value:

@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING
 
 from astroid import nodes
 
-from ..values import NONE, Obj, Value
+from ..choices import choose
+from ..guards import TOP
+from ..values import NONE, Obj, Value, unknown
 from .escapes import describe
-from .tables import method
+from .tables import external, method
 
 if TYPE_CHECKING:
     from ..interp.call import Call
@@ -45,6 +47,19 @@ def called(machine: Interpreter, obj: Obj, call: Call) -> Value:
     if not machine.harmless_object(obj):
         machine.opened(f"{describe(obj)}.{name}()", call, receiver=obj)
     return obj.child(("()", name, tuple(call.args) if len(call.args) < 3 else len(call.args)))
+
+
+@external("torch.distributed.fsdp.FullyShardedDataParallel.fsdp_modules")
+def fsdp1_modules(machine: Interpreter, call: Call) -> Value:
+    """The parts that FSDP1 has wrapped: a model that FSDP2 shards has none."""
+
+    def one(leaf: Value) -> Value:
+        sharded = machine.is_sharded_formula(leaf) if isinstance(leaf, Obj) else False
+        yes, no = TOP.add(sharded), TOP.add(sharded, False)
+        some = unknown(machine.called_name)
+        return choose([(path, made) for path, made in ((yes, machine.new_list([])), (no, some)) if path is not None])
+
+    return machine.over(call.arg(0, "module") or NONE, one)
 
 
 def looked_up(machine: Interpreter, call: Call) -> None:

@@ -27,8 +27,9 @@ def sharded(program: Program, step: Step) -> Iterator[Event]:
         if (path := offloaded(program, step)) is not None:
             yield Offloaded(when=when, offload=StaticOffload(program, path, step), unit=unit)
         for keyword, node in step["keywords"].items():
-            fix = keyword_fix(program, step, keyword, when)
-            yield KeywordPassed(when=Moment(_site(when, node), when.stack), keyword=keyword, unit=unit, fix=fix)
+            fix, site = keyword_fix(program, step, keyword, when), _site(when, node)
+            mapping = when.chain[0] if site == when.at else None
+            yield KeywordPassed(when=Moment(site, when.stack), keyword=keyword, unit=unit, fix=fix, mapping=mapping)
 
 
 def _site(when: Moment, node: Any) -> Site:

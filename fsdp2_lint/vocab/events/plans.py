@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from ..answers import Answer
-from ..finding import Fix, Place
+from ..finding import Fix, Place, Site
 from ..handles import Model, Unit
 from .base import Event, LiveUnitEvent
 
@@ -25,6 +25,7 @@ class KeywordPassed(Event):  # a keyword reaches fully_shard; S
     keyword: str
     unit: Unit
     fix: Fix | None = None
+    mapping: Site | None = None  # of a keyword that came in a dict: the call that ran the code around
 
     @property
     def subject(self) -> Unit:

@@ -192,3 +192,29 @@ for layer in model.layers:
 fully_shard(model, mesh=root)
 """
     assert "FSDP308" not in analyse(main(body, short)).codes
+
+
+@pytest.mark.parametrize("mode, found", [("fsdp1", 0), ("fsdp2", 1)])
+@pytest.mark.parametrize("times", [1, 2, 3])
+def test_a_keyword_that_several_settings_put_into_a_dict(mode: str, found: int, times: int) -> None:
+    """It is there on all of their paths and on no other, and the dict is one place to mend."""
+    before = """
+import argparse
+
+def build(model, mode, **kwargs):
+    if mode == "fsdp2":
+        given = {"reshard_after_forward": True, **kwargs.pop("given", {})}
+        for layer in model.layers:
+            fully_shard(layer, **given)
+        fully_shard(model, **given)
+"""
+    puts = "".join(f"if args.frozen_{n}:\n    if args.mode == '{mode}':\n        given['use_orig_params'] = True\n"
+                   for n in range(times))  # fmt: skip
+    body = f"""
+args = argparse.ArgumentParser().parse_args()
+model = Net()
+given = {{}}
+{puts}
+build(model, args.mode, given=given)
+"""
+    assert analyse(main(body, before)).codes.count("FSDP902") == found

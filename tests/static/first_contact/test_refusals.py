@@ -150,3 +150,21 @@ for batch in torch.utils.data.DataLoader([1, 2]):
 ])  # fmt: skip
 def test_a_rank_that_fails_ends_the_job(leaves: str, codes: list[str]) -> None:
     assert analyse(main(f"{SHARDED}if dist.get_rank() == 1:\n    {leaves}\ndist.barrier()\n")).codes == codes
+
+
+# -- what Python refuses ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("start, dead", [
+    ("first, second = three()", True),
+    ("first, second, *rest = three()[:1]", True),
+    ("first, *rest, last = (1,)", True),
+    ("first, second, third = three()", False),
+    ("first, *rest = three()", False),
+    ("first, second = (1, *sys.argv)", False),
+    ("for first, second in [three()]: pass", True),
+])  # fmt: skip
+def test_what_cannot_be_unpacked_ends_the_path(start: str, dead: bool) -> None:
+    before = "def three():\n    return 1, 2, 3\n"
+    body = f"model = Net()\nfully_shard(model)\n{start}\nmodel.forward(torch.zeros(2))\n"
+    assert ("FSDP401" in analyse(main(body, before)).codes) is not dead
