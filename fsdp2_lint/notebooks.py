@@ -96,7 +96,13 @@ def _program(text: str) -> list[str]:
     lines = text.split("\n")
     if lines[0].startswith("%%") and not lines[0].startswith(_PLAIN_MAGICS):
         return ["#" for _ in lines]  # HTML, bash, or a file that is written
-    return [_line(line) for line in lines]
+    made: list[str] = []
+    goes_on = False  # a command of the shell, with a backslash at the end of its line
+    for line in lines:
+        program = "#" if goes_on else _line(line)
+        goes_on = (goes_on or program != line.replace("\r", "")) and line.rstrip("\r").endswith("\\")
+        made.append(program)
+    return made
 
 
 def _line(line: str) -> str:

@@ -94,6 +94,9 @@ def test_a_cell_that_is_no_python_is_a_finding(tmp_path: Path) -> None:
         ("model.layers??", ["pass"]),
         ("%%bash\nls\nrm -r /", ["#", "#", "#"]),
         ("%%capture out\nx = 1", ["pass", "x = 1"]),
+        ('!A= run x \\\n    --kind "a" \\\n  --dir {out}\nx = 1', ["pass", "#", "#", "x = 1"]),
+        ("%run train.py \\\n  --fast\nx = 1", ["pass", "#", "x = 1"]),
+        ("x = !ls \\\n  -l\ny = 2 + \\\n  3", ["x = get_ipython()", "#", "y = 2 + \\", "  3"]),
         ("x = (a\n     % b)\n# why?\ns = 'is it?'", ["x = (a", "     % b)", "# why?", "s = 'is it?'"]),
     ],
 )
