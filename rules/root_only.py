@@ -27,7 +27,7 @@ class RootOnly(Rule):
         if model.inner_units() or not model.repeats() or model.frozen():
             return
         count = model.parameter_count()
-        small = count.surely and count.what < SMALL
+        small = bool(count) and count.what < SMALL
         yield self.found(
             whole.what,
             f"{model.label} is one group: each forward gathers all of its parameters at once",

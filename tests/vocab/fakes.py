@@ -154,7 +154,8 @@ def handle_fields(event: type[Event]) -> dict[str, type]:
 @cache
 def plain_fields(event: type[Event]) -> st.SearchStrategy[dict[str, Any]]:
     """Values for the fields that are no handles."""
-    kinds = {Moment: MOMENTS, str: WORDS, bool: st.booleans(), Fix | None: st.none()}
+    sites = st.sampled_from([None, EARLY.at])
+    kinds = {Moment: MOMENTS, str: WORDS, bool: st.booleans(), Fix | None: st.none(), Site | None: sites}
     hints = typing.get_type_hints(event)
     names = [each.name for each in dataclasses.fields(event) if each.name not in handle_fields(event)]
     return st.fixed_dictionaries({name: kinds[hints[name]] for name in names})
@@ -287,7 +288,8 @@ def plain_cases(event: type[Event]) -> Iterator[dict[str, Any]]:
     """The same for the fields that are no handles."""
     hints = typing.get_type_hints(event)
     names = [each.name for each in dataclasses.fields(event) if each.name not in handle_fields(event)]
-    kinds: dict[Any, list[Any]] = {Moment: [NOW, EARLY], str: ALL_WORDS, bool: [True, False], Fix | None: [None]}
+    kinds: dict[Any, list[Any]] = {Moment: [NOW, EARLY], str: ALL_WORDS, bool: [True, False]}
+    kinds |= {Fix | None: [None], Site | None: [None, EARLY.at]}
     for values in itertools.product(*(kinds[hints[name]] for name in names)):
         yield dict(zip(names, values))
 

@@ -12,7 +12,16 @@ from ..relations import Relation
 from ..trace import Step
 from ..values import BELOW, SLICE, Obj, is_each
 from .program import RELATED, Handle, Program
-from .structure import from_a_library, has_parameters, leaves, opaque_parts, size, stack_of_blocks, stands_alone
+from .structure import (
+    from_a_library,
+    has_parameters,
+    leaves,
+    opaque_parts,
+    size,
+    sized_inside,
+    stack_of_blocks,
+    stands_alone,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +157,9 @@ class StaticModel(Handle):
 
     def parameter_count(self) -> Answer[int]:
         total = size(self.program.machine, self.obj)
-        return yes(total) if total is not None else unknown("the model's size is not written in the source")
+        if total is None and sized_inside(self.program.machine, self.obj):
+            return unknown(f"how large {self.label} is was not calculated")
+        return yes(total) if total is not None else self.program.excluded("its size is not written in the source")
 
     def outside(self) -> Answer[list[str]]:
         if self._of_a_library():

@@ -11,7 +11,7 @@ from ..relations import Relation
 from ..trace import Step
 from ..values import Const, Ext, Obj
 from .program import RELATED, Handle, Program
-from .structure import size, stands_alone
+from .structure import size, sized_inside, stands_alone
 
 POLICY = "torch.distributed.fsdp.CPUOffloadPolicy"
 GIB = 2**30
@@ -123,4 +123,6 @@ class StaticResident(Handle):
         total = size(self.program.machine, self.obj, repeats=MOST_LAYERS)
         if total is not None and total * BYTES < GIB:
             return yes(f"its {total} parameters take less than a GiB")
+        if total is None and sized_inside(self.program.machine, self.obj):
+            return unknown(f"how large {self.label} is was not calculated")
         return self.program.excluded("its size is not known to be small")

@@ -64,6 +64,14 @@ def size(machine: Interpreter, obj: Obj, depth: int = 0, repeats: int = 0) -> in
     return total
 
 
+def sized_inside(machine: Interpreter, obj: Obj) -> bool:
+    """Does the source say how large all of its parts are, some of them in a way that is not calculated here?"""
+    if parts_unseen(machine, obj, ""):
+        return False
+    open_ = [leaf.atom.facts for _, leaf in leaves(machine, obj) if leaf.atom.facts.get("size") is None]
+    return bool(open_) and all(facts.get("sized inside") for facts in open_)
+
+
 def _takes_place(layer: Obj, child: Obj, name: str) -> bool:
     """Is it a parameter of a layer of known size, put where one was: its ``weight``, or each by its own name?"""
     given = child.atom.facts.get("parameter") is not None

@@ -12,6 +12,7 @@ from ..choices import choose
 from ..formulas import negate
 from ..guards import TOP
 from ..store import Items
+from ..torch_model.calculation import number_made_of
 from ..values import (
     NONE,
     Choice,
@@ -293,7 +294,7 @@ class Expressions(Containers):
             )
         if isinstance(left, Obj) and isinstance(right, Const):
             return left.child(("op", op, right))
-        result = unknown("arithmetic")
+        result = number_made_of(self, "arithmetic", left, right)
         result.atom.facts["per_rank"] = any(_of_rank(part) for part in (left, right))
         result.atom.facts["shared"] = all(self.per_rank(part) is False for part in (left, right))
         if isinstance(left, Obj):

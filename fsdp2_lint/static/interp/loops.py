@@ -126,7 +126,9 @@ class Loops(Patterns):
         for target in changed_in(node):
             if isinstance(target, nodes.AssignName):
                 if isinstance(self.store.get((self.frame.id, target.name)), Const):
-                    self.bind_local(target.name, unknown(target.name))
+                    counted = unknown(target.name)
+                    counted.atom.facts["from outside"] = False
+                    self.bind_local(target.name, counted)
             elif isinstance(target.expr, nodes.Name):
                 for _, owner in self.alternatives(self.eval(target.expr)):
                     if isinstance(owner, Obj) and isinstance(self.store.get((owner, target.attrname)), Const):

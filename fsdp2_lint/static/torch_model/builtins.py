@@ -176,7 +176,8 @@ def pick(machine: Interpreter, call: Call) -> Value:
         return common
     if machine.called_name == "builtins.sum" and len(call.args) == 2:
         return machine.over(call.args[0], lambda leaf: flatten(machine, leaf))
-    return calculation.calculated(machine, call) or unknown(machine.called_name)
+    known = calculation.calculated(machine, call)
+    return known if known is not None else calculation.number_made_of(machine, machine.called_name, *call.all)
 
 
 def flatten(machine: Interpreter, leaf: Value) -> Value:

@@ -45,6 +45,27 @@ def is_number(obj: Obj) -> bool:
     return obj.atom.origin in _RESULTS or item == "len()" or isinstance(item, tuple) and item[0] == "op"
 
 
+def from_outside(machine: Interpreter, value: Value) -> bool:
+    """May a number be chosen outside of the source, by a setting or a caller that was not seen, and be anything?"""
+    if isinstance(value, Obj):
+        facts = value.atom.facts
+        if "from outside" in facts:
+            return bool(facts["from outside"])
+        inside = is_number(value) or value.atom.origin == "range"
+        return from_outside(machine, value.parent) if inside and value.parent is not None else not inside
+    if isinstance(value, (Choice, TupleV, ListV)):
+        leaves = machine.alternatives(value) if isinstance(value, Choice) else machine.listing(value).items
+        return any(from_outside(machine, leaf) for _, leaf in leaves)
+    return not isinstance(value, Const)
+
+
+def number_made_of(machine: Interpreter, origin: str, *parts: Value) -> Obj:
+    """A number that is not calculated here, and whether it hangs on anything outside of the source."""
+    made = unknown(origin)
+    made.atom.facts["from outside"] = any(from_outside(machine, part) for part in parts)
+    return made
+
+
 @external(
     "builtins.divmod",
     "builtins.pow",

@@ -117,7 +117,8 @@ def as_float(machine: Interpreter, call: Call) -> Value:
 
     if call.args:
         machine.over(call.args[0], one)
-    return calculation.calculated(machine, call) or machine.call_other(machine.called_name, call)
+    known = calculation.calculated(machine, call)
+    return known if known is not None else calculation.number_made_of(machine, machine.called_name, *call.all)
 
 
 def same(machine: Interpreter, value: Value) -> Computed | None:

@@ -10,7 +10,7 @@ from ..store import Items
 from ..values import EACH, SOME, Atom, ClassV, Const, DictV, Ext, ListV, Obj, Value
 from .device import touch
 from .dtypes import of_layer
-from .sizes import layer_size
+from .sizes import layer_size, note_layer
 
 if TYPE_CHECKING:
     from astroid import nodes
@@ -102,8 +102,7 @@ def built_as_layer(machine: Interpreter, obj: Obj, cls: ClassV, call: Call) -> N
 def make_external_module(machine: Interpreter, qname: str, call: Call) -> Value:
     atom = Atom("external", cls=Ext(qname), origin=qname, site=machine.site(call.node))
     atom.facts["module"] = True
-    if (known := layer_size(machine, qname.rsplit(".", 1)[-1], call)) is not None:
-        atom.facts["size"] = known
+    note_layer(machine, atom, qname.rsplit(".", 1)[-1], call)
     obj = atom.root
     if qname in LISTS:
         fill_list(machine, obj, call)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ..values import Atom, Choice, Const, ListV, TupleV, Value
+from .calculation import from_outside
 
 if TYPE_CHECKING:
     from ..interp.call import Call
@@ -76,6 +77,16 @@ def layer_size(machine: Interpreter, name: str, call: Call) -> int | None:
         return None if None in numbers else count(*numbers)
     except TypeError:  # one is left out that has no default, or is a tuple where torch takes a number
         return None
+
+
+def note_layer(machine: Interpreter, made: Atom, name: str, call: Call) -> None:
+    """Notes of a new layer how many parameters it has, or that the source says it in a way that is not calculated."""
+    known = layer_size(machine, name, call)
+    if known is not None:
+        made.facts["size"] = known
+    elif name in _LAYERS and not call.open_why:
+        given = [call.arg(position, each) for position, each in enumerate(_LAYERS[name][0])]
+        made.facts["sized inside"] = not any(from_outside(machine, value) for value in given if value is not None)
 
 
 def note_tensor(machine: Interpreter, made: Atom, qname: str, call: Call) -> None:

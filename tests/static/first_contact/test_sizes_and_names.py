@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import textwrap
+
 import pytest
 
 from tests.static.first_contact.programs import IMPORTS, LAYERS, main
@@ -211,3 +213,37 @@ def test_a_default_that_nothing_overrides() -> None:
     kept = BY_PLAN.replace("read()", "Plan()")
     assert analyse(main(kept, PLAN.format(default="False"))).codes == ["FSDP312"]
     assert analyse(main(kept, PLAN.format(default="True"))).verdicts("FSDP312") == {"upheld"}
+
+
+# -- sizes that the source says in a way that is not calculated here ------------------------
+
+WIDTHS = (
+    "width = {first}\nfor step in range(1, 3):\n    before = width\n    width = min(2 ** step, 8)\n"
+    "    parts += [nn.Conv2d(64 * before, 64 * width, 4), nn.ReLU()]",
+    "width = {first}\nfor factor in (1, 2, 4):\n"
+    "    parts.append(nn.Conv2d(width, width * factor, 3))\n    width *= factor",
+    "for factor in range(4):\n    parts.append(nn.Linear({first} * 2 ** factor, {first} * 2 ** (factor + 1)))",
+)
+
+
+@pytest.mark.parametrize("code", ["FSDP206", "FSDP301"])
+@pytest.mark.parametrize("widths", WIDTHS)
+def test_a_size_that_was_not_calculated_is_unknown(widths: str, code: str) -> None:
+    """It is neither small nor large; one that a setting chooses may be large."""
+    before = """
+class Critic(nn.Module):
+    def __init__(self, first=8):
+        super().__init__()
+        parts = []
+{build}
+        self.main = nn.Sequential(*parts)
+        self.layers = nn.ModuleList([nn.Linear(8, 8) for _ in range(4)])
+
+    def forward(self, x):
+        return self.main(x)
+"""
+    build = textwrap.indent(widths.replace("{first}", "first"), " " * 8)
+    body = 'model = Critic().to("cuda")\nfully_shard(model)\n'
+    assert code not in analyse(main(body, before.format(build=build))).codes
+    chosen = body.replace("Critic()", "Critic(int(sys.argv[1]))")
+    assert code in analyse(main(chosen, before.format(build=build))).codes
