@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from .program import analyse, script
+from .program import analyse, limited, script
 
 PARTS = """
 class Tagged(nn.Module):
@@ -74,3 +74,38 @@ def test_unseen_code_that_all_ranks_run_stands_for_none(loop: str) -> None:
 ])  # fmt: skip
 def test_unseen_code_of_the_other_ranks_may_do_the_same(loop: str) -> None:
     assert analyse(script(LOOP % loop, UNSEEN, net=PARTS)).codes == []
+
+
+@pytest.mark.parametrize("steps", range(100, 1_000, 50))
+def test_a_side_that_the_budget_cut_is_not_one_that_stays_away(steps: int) -> None:
+    """What is done between the two is done on both sides; the second one may be beyond the last step."""
+    before = """
+from contextlib import contextmanager
+
+@contextmanager
+def profiled():
+    if dist.get_rank() == 0:
+        print("begins")
+        yield
+        print("ends")
+    else:
+        yield
+
+def meet():
+    dist.barrier()
+
+def wait():
+    meet()
+
+def gather():
+    wait()
+
+def work(model):
+    with profiled():
+        gather()
+        number = 0
+        {filler}
+""".format(filler="; ".join(["number += 1"] * 60))
+    body = "model = Net()\nfully_shard(model)\nwork(model)\nmodel(torch.zeros(2, 8))\n"
+    with limited(script_steps=steps):
+        assert "FSDP801" not in analyse(script(body, before)).codes

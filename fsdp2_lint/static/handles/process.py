@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 
 from ...vocab.answers import Answer, unknown, yes
@@ -188,12 +189,23 @@ class StaticCollection:
         found = next((unseen for place, unseen in there.items() if place not in here), None)
         return f"{found['who']} ({found.when.at}) was not followed" if found is not None else ""
 
+    def _since_ranks_part(self) -> tuple[int, ...]:
+        """The activations in which ranks may go two ways: where one was cut, the other way was perhaps not run."""
+        chain, frames = self.step.when.chain, self.step.frames
+        outermost = len(frames) - 2
+        for formula, _ in self.step.guard.literals:
+            asked = self._asked(formula)
+            if asked is not None:
+                same = itertools.takewhile(lambda pair: pair[0] == pair[1], zip(chain, asked.chain))
+                outermost = min(outermost, sum(1 for _ in same))
+        return frames[max(outermost, 0) :]
+
     def matched(self) -> Answer[Moment]:
         if self.step.detail.get("group") is not None:
             return unknown("it runs on a group of its own")
         if not self.step.detail.get("sure", True):
             return unknown("whether it gathers is decided elsewhere")
-        if self.program.machine.unfinished.intersection(self.step.frames[-2:]):
+        if self.program.machine.unfinished.intersection(self._since_ranks_part()):
             return unknown("the code behind it was not followed to its end")
         mine, others = split_by_rank(self.step.guard)
         if why := self._unseen_elsewhere(mine, others):
