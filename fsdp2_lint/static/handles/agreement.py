@@ -25,7 +25,7 @@ def agreed_later(program: Program, reading: Step) -> str:
         if statement is None:
             break
         parts = [node for node in parts_of(statement.scope()) if node.lineno >= statement.lineno]
-        carried = with_methods(program, parts, replace(kept, site=site).through(parts))
+        carried = with_methods(program, parts, replace(kept, site=site))
         kept = Carried(carried.kept, carried.kept)
         if why := brought_together(program, later, parts, carried):
             return why
@@ -55,13 +55,14 @@ def returned(parts: Parts, carried: Carried) -> bool:
 
 
 def with_methods(program: Program, parts: Parts, carried: Carried) -> Carried:
-    """With the attributes in which functions of the project keep what they are given here."""
-    known = callables(program)
-    for call in parts:
-        if isinstance(call, nodes.Call) and any(map(carried.by, given(call))):
-            for function in known.get(said(call.func), ()):
-                kept = parameters(function, call, carried).through(parts_of(function)).kept
-                carried = replace(carried, names=carried.names | kept, kept=carried.kept | kept)
+    """As it is passed on here, also with the attributes in which functions of the project keep what they are given."""
+    carried = carried.through(parts)
+    calls = [node for node in parts if isinstance(node, nodes.Call) and any(map(carried.by, given(node)))]
+    known = callables(program) if calls else {}
+    for call in calls:
+        for function in known.get(said(call.func), ()):
+            kept = parameters(function, call, carried).through(parts_of(function)).kept
+            carried = replace(carried, names=carried.names | kept, kept=carried.kept | kept)
     return carried.through(parts)
 
 

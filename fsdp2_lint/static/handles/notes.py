@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from astroid import nodes
 
@@ -32,6 +32,9 @@ class Round:
     def before(self) -> list[nodes.NodeNG]:
         return [node for node in parts_of(self.around) if self.looped and node.lineno < self.first]
 
+    def parts(self, *, behind: bool) -> list[nodes.NodeNG]:
+        return [*(self.behind() if behind else ()), *self.before()]
+
     def tests(self, note: Carried, *, behind: bool) -> list[nodes.NodeNG]:
         """The conditions that ask for the note."""
         asked = (node for node in self.around.nodes_of_class(_TESTED) if note.by(node.test))
@@ -57,25 +60,22 @@ def note_heeded(program: Program, step: Step, depth: int, handler: nodes.ExceptH
 
     ``behind``: the code behind the ``try`` runs after the handler, and not only that of the next round.
     """
-    note = Carried()
-    for level in range(depth, -1, -1):
-        site = step.when.chain[level]
-        rows = (handler.parent.lineno, handler.tolineno) if level == depth else (site.row, site.row - 1)
-        round = _round(program, site, *rows)
-        if round is None:
-            return ""
-        note = _kept_in(handler, round) if level == depth else replace(note, site=site)
-        if not note.names and not note.site:
-            return ""
-        behind = behind or level != depth
-        note = with_methods(program, [*(round.behind() if behind else ()), *round.before()], note)
-        if why := _heeded(program, step, round, note, behind=behind):
-            return why
-        told = returned(round.behind(), note) or _decides_a_return(round, note)
-        if round.looped or not told and not note.kept:
-            return ""
-        note = Carried(note.kept, note.kept)
-    return ""
+    round = _round(program, step.when.chain[depth], handler.parent.lineno, handler.tolineno)
+    note = _kept_in(handler, round) if round is not None else Carried()
+    return _followed(program, step, depth, round, note, behind=behind) if round is not None and note.names else ""
+
+
+def _followed(program: Program, step: Step, depth: int, round: Round, note: Carried, *, behind: bool) -> str:
+    """As ``note_heeded``, here and then in the callers, as far as the loop around."""
+    note = with_methods(program, round.parts(behind=behind), note)
+    if (why := _heeded(program, step, round, note, behind=behind)) or round.looped or not depth:
+        return why
+    site = step.when.chain[depth - 1]
+    told = returned(round.behind(), note) or _decides_a_return(round, note)
+    note, outer = Carried(note.kept, note.kept, site if told else None), _round(program, site, site.row, site.row - 1)
+    if outer is None or not told and not note.kept:
+        return ""
+    return _followed(program, step, depth - 1, outer, note, behind=True)
 
 
 def _round(program: Program, site: Site, first: int, last: int) -> Round | None:
@@ -88,7 +88,7 @@ def _round(program: Program, site: Site, first: int, last: int) -> Round | None:
 
 def _kept_in(handler: nodes.ExceptHandler, round: Round) -> Carried:
     """What a handler notes; a count that goes on without an error as well is no note of one."""
-    usual = {node.as_string() for node in [*round.behind(), *round.before()] if isinstance(node, nodes.AugAssign)}
+    usual = {node.as_string() for node in round.parts(behind=True) if isinstance(node, nodes.AugAssign)}
     inside = (*handler.nodes_of_class((nodes.Assign, nodes.AnnAssign, nodes.AugAssign, nodes.Call)),)
     return noted(node for node in inside if not isinstance(node, nodes.AugAssign) or node.as_string() not in usual)
 
@@ -97,8 +97,9 @@ def _heeded(program: Program, step: Step, round: Round, note: Carried, *, behind
     tests = round.tests(note, behind=behind)
     if any(map(round.leaves, tests)):
         return "the code behind may stop for what the handler keeps"
-    parts = [*(round.behind() if behind else ()), *round.before()]
-    return brought_together(program, exchanges(program, step), parts, note) if tests else ""
+    if not tests:
+        return ""
+    return brought_together(program, exchanges(program, step), round.parts(behind=behind), note)
 
 
 def _decides_a_return(round: Round, note: Carried) -> bool:
