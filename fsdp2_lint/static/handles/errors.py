@@ -17,6 +17,7 @@ from ..relevance import names_in
 from ..trace import Step
 from ..values import NONE, ClassV, Ext, TupleV, Value
 from .loops import enclosing, loops_around
+from .notes import note_heeded
 from .process import StaticCollection
 from .program import Program
 from .rank_paths import by_one_rank
@@ -80,6 +81,9 @@ class StaticHandler:
             return unknown("what the handler calls may stop the loop")
         if "break" in ways_out([*self.caught.attempt.body, *self.caught.attempt.orelse]):
             return unknown("the loop repeats what failed, until it succeeds")
+        behind = bool(handled.ways & FALL)
+        if why := note_heeded(self.program, self.step, self.caught.depth, self.caught.handler, behind=behind):
+            return unknown(why)
         goes_on = StaticCollection(self.program, self.step).needs_model()
         goes_on = goes_on & broad
         if not handled.ways & (CONTINUE | FALL):

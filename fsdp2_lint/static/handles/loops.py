@@ -46,16 +46,21 @@ def loops_around(project: Project, step: Step) -> Iterator[Loop]:
 
 def enclosing(tree: nodes.Module, site: Site, *kinds: type[nodes.NodeNG]) -> list[Any]:
     """Statements of these kinds, in the function that holds ``site``, that have it in their body; outermost first."""
-    innermost = max(
+    scope = innermost(tree, site)
+    return [
+        node
+        for node in _all(tree, *kinds)
+        if node.scope() is scope and node.body[0].fromlineno <= site.row <= node.body[-1].tolineno
+    ]
+
+
+def innermost(tree: nodes.Module, site: Site) -> nodes.NodeNG:
+    """The function or class around a place; the file where there is none."""
+    return max(
         (scope for scope in _all(tree, nodes.FunctionDef, nodes.ClassDef) if _holds(scope, site)),
         key=lambda scope: int(scope.fromlineno),
         default=tree,
     )
-    return [
-        node
-        for node in _all(tree, *kinds)
-        if node.scope() is innermost and node.body[0].fromlineno <= site.row <= node.body[-1].tolineno
-    ]
 
 
 def _holds(scope: nodes.NodeNG, site: Site) -> bool:
