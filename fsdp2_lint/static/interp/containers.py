@@ -10,6 +10,7 @@ from ..budget import BUDGET
 from ..choices import choose
 from ..guards import TOP, Guard
 from ..store import Entries, Items
+from ..torch_model import gathering
 from ..values import (
     BELOW,
     BELOW_ANYHOW,
@@ -29,7 +30,6 @@ from ..values import (
     Obj,
     Rank,
     StateDict,
-    StateTensor,
     Text,
     TupleV,
     Value,
@@ -119,7 +119,7 @@ class Containers(Names):
         if isinstance(leaf, StateDict):
             if leaf.what == "optimizer" and key == Const("param_groups"):
                 return unknown("an optimizer's settings")  # numbers and names, no tensors
-            return StateTensor(leaf) if leaf.full is not True else unknown("a full tensor")
+            return gathering.each_tensor(self, leaf)
         if isinstance(leaf, Loaded):
             return leaf
         if isinstance(leaf, Obj):
