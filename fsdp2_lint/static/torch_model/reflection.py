@@ -118,6 +118,8 @@ def has_attribute(machine: Interpreter, call: Call) -> Value:
             if name in ("unshard", "reshard", "set_requires_gradient_sync"):
                 return machine.is_sharded_formula(leaf)
             return False if machine.surely_lacks(leaf, name) else ("truth", ("hasattr", leaf, name))
+        if leaf == NONE:
+            return hasattr(None, str(name))
         return ("truth", ("hasattr", leaf, name))
 
     value = call.args[0]
