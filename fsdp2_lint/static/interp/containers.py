@@ -177,7 +177,7 @@ class Containers(Names):
             len(values) == 1 and not held.open_why and not isinstance(held.entries[0][0], Const)
         ):  # which of those that the one value stands for is not known
             return choose([(path, self.some_of(value)) for path, value in values])
-        return self.entry_of_some_key(held, key)
+        return self.entry_of_some_key(held, key, asked_for=default is None)
 
     def leave_open(self: Interpreter, held: DictV | ListV, why: str) -> None:
         """More may be in it than is known."""
@@ -186,8 +186,11 @@ class Containers(Names):
         else:
             self.store.put(held.id, Items(self.items(held).items, False, why))
 
-    def entry_of_some_key(self: Interpreter, held: Entries, key: Value) -> Value:
-        """What an unknown key may name: each of the first few on a path of its own, the rest as one unknown."""
+    def entry_of_some_key(self: Interpreter, held: Entries, key: Value, *, asked_for: bool) -> Value:
+        """What an unknown key may name: each of the first few on a path of its own, the rest as one unknown.
+
+        ``asked_for``: there is no default, so a key that is not in it raises.
+        """
         number = self.fresh()
         changing = isinstance(key, Obj) and any(is_each(item) or item in (SOME, BELOW) for item in key.path)
         constant = not changing  # the same key asked again, or compared, names the same entry
@@ -203,6 +206,8 @@ class Containers(Names):
             rest = rest.add(formula, False) or rest
         if held.open_why or len(held.entries) > most:
             found.append((rest, unknown("an item of a dict", kind="opaque")))
+        elif table and asked_for and rest.literals:  # any other key raises
+            self.guard = self.checked_path(self.guard, self.guard.add(rest.formula, False))
         return choose(found)
 
     def eval_ListComp(self: Interpreter, node: nodes.ListComp) -> Value:

@@ -94,3 +94,26 @@ def test_what_only_sounds_like_it_cannot(made: str) -> None:
 @pytest.mark.parametrize("made", HAS[1:])
 def test_what_not_every_model_has_is_left_open(made: str) -> None:
     assert saved(made, name="save_sharded")
+
+
+def one_of(number: int, last: str) -> str:
+    """A model out of so many, each on a path that asks six things."""
+    made = ("Small(config)", 'Small.from_pretrained("path")')
+    arms = []
+    for arm in range(number):
+        asked = " and ".join(f"config.asked_{arm}_{each}" for each in range(6))
+        arms.append(f"{'elif' if arm else 'if'} {asked}:\n    model = {made[arm % 2]}")
+    return "\n".join([*arms, f"else:\n    model = {last}", ""])
+
+
+@pytest.mark.parametrize("number", [1, 3, 7])
+def test_each_of_many_models_can_save_itself(number: int) -> None:
+    """What is asked has the same answer for each, however much their paths ask."""
+
+    def reported(last: str) -> bool:
+        start = 'config = yaml.safe_load(open("settings.yaml"))\n'
+        body = start + one_of(number, last) + "fully_shard(model)\nsave(model)"
+        return "FSDP701" in analyse(main(body, CLASSES.replace("{name}", "save_pretrained"))).codes
+
+    assert not reported("Small(config)")
+    assert reported("Net()")
