@@ -32,11 +32,18 @@ class NaiveTorchSave(Rule):
                 f"{event.by} gets {what}: it cannot read the memory of a DTensor, and raises",
                 "nothing is written here",
             )
-        elif own_file.possibly:
+        elif own_file.surely:
             yield self.found(
                 event.when,
                 f"{event.by} writes {what}: one file per rank, readable only at this world size",
                 "each file holds this rank's shards only",
+                severity=Severity.WARNING,
+            )
+        elif own_file.possibly:
+            yield self.found(
+                event.when,
+                f"{event.by} writes {what}: a file has one rank's shards only, even if each rank writes its own",
+                "the file holds this rank's shards only",
                 severity=Severity.WARNING,
             )
         else:

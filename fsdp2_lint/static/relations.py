@@ -35,7 +35,7 @@ def address(
         root = at
         adopted = parents.get(at)
         if adopted is not None:
-            items.append(adopted[1])
+            items += [(PICK, None), adopted[1]] if _is_any(at) else [adopted[1]]
             at = adopted[0]
         else:
             if at.parent is not None:
@@ -43,6 +43,11 @@ def address(
                 items.append(at.item if number is None else (ONCE, number))
             at = at.parent
     return root.atom, _picked(tuple(reversed(items)))
+
+
+def _is_any(obj: Obj) -> bool:
+    """Is it reached by a computed name or index? Then it stands for several, of which only one was put in its place."""
+    return any(item in (SOME, SLICE, (PICK, None)) for item in obj.path)
 
 
 def _picked(items: tuple[Any, ...]) -> tuple[Any, ...]:

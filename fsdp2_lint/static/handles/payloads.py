@@ -10,6 +10,7 @@ from ..formulas import LARGE, atoms
 from ..guards import Guard
 from ..relations import Relation
 from ..torch_model.attempts import is_dtensor
+from ..torch_model.gathering import replaced
 from ..torch_model.key_prefixes import PREFIX
 from ..trace import Step
 from ..values import Ext, Loaded, Obj, ParamV, StateDict, StateTensor, Value
@@ -38,6 +39,8 @@ class StaticPayload:
         found: dict[str, None] = {}
         why = self.program.open_why
         for guard, leaf in self.leaves():
+            if isinstance(leaf, StateDict) and replaced(self.program.machine, leaf) is not None:
+                continue  # what it holds now comes next
             tensor = StateTensor(leaf) if isinstance(leaf, StateDict) else leaf
             if isinstance(tensor, (StateTensor, ParamV)) and guard.decide(is_dtensor(tensor)) is False:
                 continue  # the program asked, and keeps only what is no DTensor
@@ -143,7 +146,9 @@ class StaticPayload:
                     else unknown("whether each rank reads a file of its own is not known")
                 )
             elif isinstance(leaf, StateDict):
-                if leaf.full is True:
+                if replaced(self.program.machine, leaf) is not None:
+                    answers.append(unknown("what was put in the place of its tensors is not known"))
+                elif leaf.full is True:
                     answers.append(yes(True))
                 elif leaf.full is None or self._of(leaf, guard):
                     answers.append(self.program.excluded("the state dict holds shards"))

@@ -26,6 +26,8 @@ from ..values import (
     ModRef,
     Obj,
     Rank,
+    StateDict,
+    StateTensor,
     Super,
     TupleV,
     Value,
@@ -167,6 +169,8 @@ class Classes(Construction):
         """
         if isinstance(key, tuple) and isinstance(key[0], Module) and key[1] in key[0].bindings:
             return self.global_name(*key)
+        if isinstance(key, StateDict):
+            return StateTensor(key)
         if isinstance(key, tuple) and key[0] == Ext("os.environ"):
             return self.environment(Const(key[1]))
         if isinstance(key, tuple) and isinstance(key[0], Ext):

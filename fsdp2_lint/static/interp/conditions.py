@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from astroid import nodes
 
 from ..budget import BUDGET
-from ..formulas import LARGE, Formula, atoms, both, either, intern, negate
+from ..formulas import LARGE, Formula, atoms, both, either, intern, is_large, negate
 from ..packages import is_known_class
 from ..thresholds import MIRRORED, is_number
 from ..values import (
@@ -126,8 +126,17 @@ class Conditions(Expressions):
         return any(map(self.matters_whole, self.changeable(value.atom.facts.get("keeps", ()))))
 
     def spread(self: Interpreter, value: Choice, ask: Any) -> Formula:
-        """A formula about each option, under the path on which it is the one."""
-        return either([both([self.guard.beyond(guard), ask(leaf)]) for guard, leaf in self.alternatives(value)])
+        """A formula about each option, under the path on which it is the one.
+
+        One of the options it is, so what is asked fails on the paths of those of which it fails: that may be few.
+        """
+        answers = [(self.guard.beyond(guard), ask(leaf)) for guard, leaf in self.alternatives(value)]
+        if answers and all(isinstance(answer, bool) and answer is answers[0][1] for _, answer in answers):
+            return bool(answers[0][1])
+        found = either([both(answer) for answer in answers])
+        if not is_large(found):
+            return found
+        return negate(either([both([path, negate(answer)]) for path, answer in answers]))
 
     def compared(self: Interpreter, op: str, left: Value, right: Value) -> Formula:
         if op in ("==", "is"):

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from astroid import nodes
 
-from ..values import SOME, Atom, ClassV, Func, Obj, Super, Value, unknown
+from ..values import SOME, Atom, ClassV, Ext, Func, Obj, Super, Value, unknown
 from .call import Call
 from .decorators import Decorators
 from .machine import Frame
@@ -121,4 +121,12 @@ class Construction(Decorators):
                 return self.call_function(func, call.args, call.kwargs, call.node, receiver=receiver, why=call.open_why)
         if isinstance(value.receiver, Obj):
             return self.call_base_method(value.receiver, name, call)
-        return unknown(f"super().{name}()")
+        base = self.base_behind(cls, value.cls) if not name.startswith("__") else None
+        return self.call(self.ext_attr(base, name), call) if base is not None else unknown(f"super().{name}()")
+
+    def base_behind(self: Interpreter, cls: ClassV, at: ClassV) -> Ext | None:
+        """The class of another package that a class method finds next, behind ``at``; None where that is not known."""
+        bases = self.mro(cls)
+        behind = bases[bases.index(at) + 1 :] if at in bases else []
+        outside = next((base for base in behind if not isinstance(base, ClassV)), None)
+        return outside if isinstance(outside, Ext) else None

@@ -10,6 +10,7 @@ from ..budget import BUDGET
 from ..choices import choose
 from ..guards import TOP, Guard
 from ..store import Entries, Items
+from ..torch_model import gathering
 from ..values import (
     BELOW,
     BELOW_ANYHOW,
@@ -29,7 +30,6 @@ from ..values import (
     Obj,
     Rank,
     StateDict,
-    StateTensor,
     Text,
     TupleV,
     Value,
@@ -119,7 +119,7 @@ class Containers(Names):
         if isinstance(leaf, StateDict):
             if leaf.what == "optimizer" and key == Const("param_groups"):
                 return unknown("an optimizer's settings")  # numbers and names, no tensors
-            return StateTensor(leaf) if leaf.full is not True else unknown("a full tensor")
+            return gathering.each_tensor(self, leaf)
         if isinstance(leaf, Loaded):
             return leaf
         if isinstance(leaf, Obj):
@@ -177,7 +177,7 @@ class Containers(Names):
             len(values) == 1 and not held.open_why and not isinstance(held.entries[0][0], Const)
         ):  # which of those that the one value stands for is not known
             return choose([(path, self.some_of(value)) for path, value in values])
-        return self.entry_of_some_key(held, key)
+        return self.entry_of_some_key(held, key, asked_for=default is None)
 
     def leave_open(self: Interpreter, held: DictV | ListV, why: str) -> None:
         """More may be in it than is known."""
@@ -186,8 +186,11 @@ class Containers(Names):
         else:
             self.store.put(held.id, Items(self.items(held).items, False, why))
 
-    def entry_of_some_key(self: Interpreter, held: Entries, key: Value) -> Value:
-        """What an unknown key may name: each of the first few on a path of its own, the rest as one unknown."""
+    def entry_of_some_key(self: Interpreter, held: Entries, key: Value, *, asked_for: bool) -> Value:
+        """What an unknown key may name: each of the first few on a path of its own, the rest as one unknown.
+
+        ``asked_for``: there is no default, so a key that is not in it raises.
+        """
         number = self.fresh()
         changing = isinstance(key, Obj) and any(is_each(item) or item in (SOME, BELOW) for item in key.path)
         constant = not changing  # the same key asked again, or compared, names the same entry
@@ -203,6 +206,8 @@ class Containers(Names):
             rest = rest.add(formula, False) or rest
         if held.open_why or len(held.entries) > most:
             found.append((rest, unknown("an item of a dict", kind="opaque")))
+        elif table and asked_for and rest.literals:  # any other key raises
+            self.guard = self.checked_path(self.guard, self.guard.add(rest.formula, False))
         return choose(found)
 
     def eval_ListComp(self: Interpreter, node: nodes.ListComp) -> Value:

@@ -11,7 +11,23 @@ from astroid import nodes
 from ..budget import BUDGET
 from ..guards import TOP, Guard
 from ..store import Items
-from ..values import NONE, Bound, Choice, DictV, Func, ListV, Obj, Params, ParamV, Text, TupleV, Value, unknown
+from ..torch_model import gathering
+from ..values import (
+    NONE,
+    Bound,
+    Choice,
+    DictV,
+    Func,
+    ListV,
+    Obj,
+    Params,
+    ParamV,
+    StateDict,
+    Text,
+    TupleV,
+    Value,
+    unknown,
+)
 from .call import Call
 from .conditions import Conditions
 from .machine import FALL, RAISE, Diverges, Frame
@@ -72,6 +88,8 @@ class Iteration(Conditions):
         if isinstance(leaf, Params):
             read = ParamV(leaf.model, self.now)
             return Items(((TOP, TupleV((Text(False), read)) if leaf.named else read),), False)
+        if isinstance(leaf, StateDict):
+            return Items(((TOP, gathering.each_key(leaf)),), False)
         if isinstance(leaf, Obj):
             return self.object_listing(leaf)
         return Items(((TOP, self.part_of(leaf)),), False, "something that was not followed")

@@ -15,7 +15,7 @@ from ..store import Items
 from ..values import BELOW_ANYHOW, Atom, Const, ListV, Obj, TupleV, Value, unknown
 from .machine import BREAK, CONTINUE, FALL, RAISE, RETURN, Rounds
 from .patterns import Patterns
-from .syntax import changed_in, grown_in, jumps_out, unwraps
+from .syntax import changed_in, ends_early, grown_in, jumps_out, unwraps
 
 if TYPE_CHECKING:
     from .interpreter import Interpreter
@@ -59,15 +59,17 @@ class Loops(Patterns):
 
         def visit() -> int:
             self.assign(node.target, element)
-            with self.repeated(None if jumps_out(node) else rounds_of(element), many=stands_for_rounds(element)):
+            rounds = None if jumps_out(node) else rounds_of(element)
+            visits = None if ends_early(node) else element
+            with self.repeated(rounds, many=stands_for_rounds(element), visits=visits):
                 return self.exec_block(node.body)
 
         return self.either_way(guard.formula, visit, [], jumps_out(node))
 
     @contextmanager
-    def repeated(self: Interpreter, rounds: int | None, *, many: bool) -> Iterator[None]:
+    def repeated(self: Interpreter, rounds: int | None, *, many: bool, visits: Value | None = None) -> Iterator[None]:
         """One round stands for so many; None where that is not known."""
-        self.rounds.append(Rounds(self.frame.id, rounds, many, Atom.made, self.fresh()))
+        self.rounds.append(Rounds(self.frame.id, rounds, many, Atom.made, self.fresh(), visits))
         try:
             yield
         finally:

@@ -75,6 +75,7 @@ class Rounds:
     many: bool  # whether it stands for others, rather than for one element that is known
     atoms: int
     made: int
+    visits: Value | None  # what stands for all that the loop goes through, where nothing ends it early
 
 
 class Machine:
@@ -285,8 +286,12 @@ class Machine:
                         stack.append((deeper, item))
 
     def contents(self: Interpreter, leaf: Value) -> list[tuple[Guard, Value]]:
-        from ..values import TupleV
+        from ..torch_model import gathering
+        from ..values import StateDict, TupleV
 
+        if isinstance(leaf, StateDict):
+            tensors = gathering.replaced(self, leaf)
+            return [] if tensors is None else [(TOP, tensors)]
         if isinstance(leaf, TupleV):
             return [(TOP, item) for item in reversed(leaf.items)]
         if isinstance(leaf, ListV):

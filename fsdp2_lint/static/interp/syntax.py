@@ -109,6 +109,24 @@ def jumps_out(node: nodes.NodeNG) -> bool:
     return found
 
 
+def ends_early(loop: nodes.For) -> bool:
+    """May a ``break`` or a ``return`` in its body end the loop before it has gone through all there is?"""
+    found: bool | None = getattr(loop, "fsdp2_ends", None)
+    if found is None:
+        found = loop.fsdp2_ends = any(_ends(part, inner=False) for part in loop.body)
+    return found
+
+
+def _ends(node: nodes.NodeNG, *, inner: bool) -> bool:
+    """``inner``: in a loop inside the loop, whose breaks are its own."""
+    if isinstance(node, (nodes.Break, nodes.Return)):
+        return not inner or isinstance(node, nodes.Return)
+    if isinstance(node, (nodes.FunctionDef, nodes.ClassDef, nodes.Lambda)):
+        return False
+    inner = inner or isinstance(node, (nodes.For, nodes.While))
+    return any(_ends(child, inner=inner) for child in node.get_children())
+
+
 def unwraps(node: nodes.While) -> bool:
     """``while hasattr(model, "module"): model = model.module``, with any name and any test of what the name is."""
     taken = node.body[0] if len(node.body) == 1 and not node.orelse else None

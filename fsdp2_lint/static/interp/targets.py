@@ -10,7 +10,8 @@ from astroid import nodes
 from ..choices import choose
 from ..guards import TOP
 from ..store import Entries, Items
-from ..values import EACH, ClassV, Const, DictV, Ext, ListV, ModRef, Obj, ParamV, TupleV, Value, unknown
+from ..torch_model import gathering
+from ..values import EACH, ClassV, Const, DictV, Ext, ListV, ModRef, Obj, ParamV, StateDict, TupleV, Value, unknown
 from .call import Call
 from .havoc import Havoc, own_parts
 from .machine import Diverges
@@ -170,6 +171,8 @@ class Targets(Havoc):
                 self.keep("a global of a computed name", value, node)
             elif isinstance(leaf, ParamV):
                 self.overwritten(leaf, node)
+            elif isinstance(leaf, StateDict):
+                gathering.item_put(self, leaf, key, value, guard)
 
     def fills_each(self: Interpreter, key: Value) -> bool:
         """Is this the index of a loop over the whole list?"""

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ..budget import BUDGET
 from ..guards import TOP
+from ..packages import is_class
 from ..store import Items
 from ..values import EACH, SOME, Atom, ClassV, Const, DictV, Ext, ListV, Obj, Value
 from .device import touch
@@ -52,6 +53,13 @@ _OF_BASES = ("transformers.", "diffusers.", "lightning.", "pytorch_lightning.")
 
 def is_model_base(qname: str) -> bool:
     return qname.startswith(_OF_BASES) and qname.endswith(_MODULE_BASES)
+
+
+def was_loaded_by_library(obj: Obj) -> bool:
+    """Is it what ``from_pretrained`` or ``from_config`` of a class of Hugging Face returned?"""
+    holder, _, name = obj.atom.origin.rpartition(".")
+    found = obj.parent is None and obj.atom.kind == "unknown" and holder.startswith(("transformers.", "diffusers."))
+    return found and name in ("from_pretrained", "from_config") and is_class(holder)
 
 
 def external_is_module(qname: str) -> bool | None:

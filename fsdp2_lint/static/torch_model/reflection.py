@@ -28,6 +28,7 @@ from . import fsdp1_methods, parameters
 from .attempts import is_dtensor
 from .escapes import IMPORTED
 from .migration import class_named, fsdp1_asked
+from .module_tree import was_loaded_by_library
 from .tables import external
 
 if TYPE_CHECKING:
@@ -93,6 +94,7 @@ def set_attribute(machine: Interpreter, call: Call) -> Value:
 
 
 _OF_PRETRAINED = frozenset({"config", "save_pretrained", "from_pretrained", "generation_config", "tie_weights"})
+_OF_ALL_PRETRAINED = frozenset({"save_pretrained", "from_pretrained"})  # also of tokenizers, pipelines, configurations
 
 
 @external("builtins.hasattr")
@@ -111,9 +113,13 @@ def has_attribute(machine: Interpreter, call: Call) -> Value:
                 return True
             if name in _OF_PRETRAINED and machine.is_pretrained(leaf):
                 return True
+            if name in _OF_ALL_PRETRAINED and was_loaded_by_library(leaf):
+                return True
             if name in ("unshard", "reshard", "set_requires_gradient_sync"):
                 return machine.is_sharded_formula(leaf)
             return False if machine.surely_lacks(leaf, name) else ("truth", ("hasattr", leaf, name))
+        if leaf == NONE:
+            return hasattr(None, str(name))
         return ("truth", ("hasattr", leaf, name))
 
     value = call.args[0]

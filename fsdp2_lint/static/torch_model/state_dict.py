@@ -19,7 +19,7 @@ from ..values import (
     Value,
     unknown,
 )
-from . import blank, parameters, slices
+from . import blank, gathering, parameters, slices
 from .async_saves import note_async_save
 from .collectives import part_of_job
 from .dtypes import parameter_converted
@@ -194,10 +194,7 @@ def tensor_method(machine: Interpreter, leaf: StateTensor | ParamV, name: str, c
 
 
 def state_dict_method(machine: Interpreter, leaf: StateDict, name: str, call: Call) -> Value:
-    tensor: Value = StateTensor(leaf) if leaf.full is not True else unknown("a full tensor")
-    key = unknown("a key", kind="configuration")
-    if leaf.prefixed is not None:
-        key.atom.facts["prefixed"] = leaf.prefixed
+    tensor, key = gathering.each_tensor(machine, leaf), gathering.each_key(leaf)
     if name == "items":
         return machine.new_list([TupleV((key, tensor))], exact=False)
     if name == "values":
@@ -206,4 +203,6 @@ def state_dict_method(machine: Interpreter, leaf: StateDict, name: str, call: Ca
         return machine.new_list([key], exact=False)
     if name in ("get", "pop"):
         return tensor
+    if name == "update":
+        gathering.updated(machine, leaf, call)
     return leaf if name == "copy" else unknown(f"{name}()")

@@ -25,6 +25,7 @@ from ..values import (
     is_each,
     unknown,
 )
+from . import gathering
 from .tables import external
 
 if TYPE_CHECKING:
@@ -36,6 +37,8 @@ def reordered(machine: Interpreter, held: Items) -> Items:
     """Sorted by who knows what: which module comes first is not known any more."""
 
     def one(item: Value) -> Value:
+        if gathering.is_each_key(item):
+            return item  # it stands for each, in whatever order
         if isinstance(item, Obj):
             return (
                 item.parent.child(BELOW_ANYHOW)

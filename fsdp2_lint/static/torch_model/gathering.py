@@ -1,0 +1,78 @@
+"""State dicts whose tensors a loop replaces in place, each by its gathered self.
+
+Which tensors a dict holds now is kept in the store under the dict itself, as one value that stands for each of them.
+Only what is put in under each of its own keys counts: a tensor under one key says nothing of the others.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..choices import choose
+from ..guards import TOP, Guard
+from ..values import DictV, Obj, StateDict, StateTensor, Value, unknown
+
+if TYPE_CHECKING:
+    from ..interp.call import Call
+    from ..interp.interpreter import Interpreter
+
+_EACH_OF = "each key of"
+
+
+def each_key(state: StateDict) -> Obj:
+    """What stands for each key of this dict; the keys are the same on all ranks."""
+    key = unknown("a key", kind="configuration")
+    key.atom.facts[_EACH_OF] = state
+    key.atom.facts["shared"] = True
+    if state.prefixed is not None:
+        key.atom.facts["prefixed"] = state.prefixed
+    return key
+
+
+def is_each_key(value: Value) -> bool:
+    return isinstance(value, Obj) and value.parent is None and _EACH_OF in value.atom.facts
+
+
+def each_tensor(machine: Interpreter, state: StateDict) -> Value:
+    """What stands for each of its tensors, as they are now."""
+    if state.full is True:
+        return unknown("a full tensor")
+    replaced: Value | None = machine.store.get(state)
+    return StateTensor(state) if replaced is None else replaced
+
+
+def replaced(machine: Interpreter, state: StateDict) -> Value | None:
+    """The tensors that were put in the place of its own; None where it holds what it was read with."""
+    found: Value | None = machine.store.get(state)
+    return found
+
+
+def item_put(machine: Interpreter, state: StateDict, key: Value, value: Value, path: Guard) -> None:
+    """``state[key] = value``, where a loop that is never left early goes through all its keys."""
+    if _is_key_of(state, key) and any(_visited(machine, key, now.visits) for now in machine.rounds):
+        _put(machine, state, value, path)
+
+
+def updated(machine: Interpreter, state: StateDict, call: Call) -> None:
+    """``state.update({key: ... for key in state})``."""
+    for path, given in (each for value in call.args for each in machine.alternatives(value)):
+        for key, there, value in machine.entries(given).entries if isinstance(given, DictV) else ():
+            if _is_key_of(state, key) and (joined := path.join(there)) is not None:
+                _put(machine, state, value, joined)
+
+
+def _put(machine: Interpreter, state: StateDict, value: Value, path: Guard) -> None:
+    old = [] if path is TOP else machine.rest(path, each_tensor(machine, state))
+    machine.store.put(state, choose([(path, value), *old]))
+
+
+def _is_key_of(state: StateDict, key: Value) -> bool:
+    """Two dicts of one model have the same keys."""
+    if not isinstance(key, Obj) or not is_each_key(key):
+        return False
+    of: StateDict = key.atom.facts[_EACH_OF]
+    return (of.what, of.owner) == (state.what, state.owner)
+
+
+def _visited(machine: Interpreter, key: Value, visits: Value | None) -> bool:
+    return visits is not None and any(leaf is key for _, leaf in machine.leaves(visits))
