@@ -12,7 +12,7 @@ from ..choices import choose
 from ..formulas import negate
 from ..guards import TOP
 from ..store import Items
-from ..torch_model.calculation import number_made_of
+from ..torch_model.calculation import number_made_of, some_number
 from ..values import (
     NONE,
     Choice,
@@ -32,7 +32,6 @@ from ..values import (
     Text,
     TupleV,
     Value,
-    unknown,
 )
 from .call import Call
 from .containers import Containers
@@ -234,7 +233,7 @@ class Expressions(Containers):
         value = self.eval(node.operand)
         if node.op == "-" and isinstance(value, Const) and isinstance(value.value, (int, float)):
             return Const(-value.value)
-        return value if isinstance(value, (ParamV, StateTensor, Computed)) else unknown("arithmetic")
+        return value if isinstance(value, (ParamV, StateTensor, Computed)) else some_number("arithmetic")
 
     def eval_Compare(self: Interpreter, node: nodes.Compare) -> Value:
         return self.cond(self.condition(node))
@@ -286,7 +285,7 @@ class Expressions(Containers):
                 lambda a: self.over(
                     right,
                     lambda b: (
-                        unknown("arithmetic")
+                        some_number("arithmetic")
                         if isinstance(a, Choice) or isinstance(b, Choice)
                         else self.binary(op, a, b)
                     ),
@@ -309,15 +308,15 @@ class Expressions(Containers):
             isinstance(left, (int, float)) and isinstance(right, (int, float)) and abs(left) < 1e15 and abs(right) < 1e9
         )
         if op in ("**", "<<") and not (numbers and abs(right) < 64):
-            return unknown("arithmetic")
+            return some_number("arithmetic")
         if not numbers and not (
             isinstance(left, str) and isinstance(right, str) and op == "+" and len(left) < BUDGET.text
         ):
-            return Text(False) if isinstance(left, str) else unknown("arithmetic")
+            return Text(False) if isinstance(left, str) else some_number("arithmetic")
         try:
             return Const(_ARITHMETIC[op](left, right))
         except Exception:
-            return unknown("arithmetic")
+            return some_number("arithmetic")
 
 
 def _of_rank(value: Value) -> bool:

@@ -195,11 +195,11 @@ def length(machine: Interpreter, call: Call) -> Value:
         if known and not held.open_why and all(path is TOP for path, _ in held.items):
             return Const(len(held.items))
         if any(path is TOP and isinstance(item, Obj) and item.atom.facts.get("module") for path, item in held.items):
-            some = unknown("len()")
+            some = calculation.some_number("len()")
             some.atom.facts["positive"] = True
             return some
     value = call.args[0] if call.args else NONE
-    return value.child("len()") if isinstance(value, Obj) else unknown("len()")
+    return value.child("len()") if isinstance(value, Obj) else calculation.some_number("len()")
 
 
 @external("builtins.any", "builtins.all")

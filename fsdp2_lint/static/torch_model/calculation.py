@@ -36,13 +36,14 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
 }
 
 
-_RESULTS = ("arithmetic", "a calculation", "a calculation that fails", "a conversion that fails", "a number", "len()")
-
-
 def is_number(obj: Obj) -> bool:
     """Does a calculation that was not followed make it, so that it is no module?"""
-    item = obj.item
-    return obj.atom.origin in _RESULTS or item == "len()" or isinstance(item, tuple) and item[0] == "op"
+    return bool(obj.atom.facts.get("number")) or obj.item == "len()" or is_multiple(obj.item)
+
+
+def is_multiple(item: object) -> bool:
+    """Is this the part of a path that an operator with a constant adds?"""
+    return isinstance(item, tuple) and item[0] == "op"
 
 
 def from_outside(machine: Interpreter, value: Value) -> bool:
@@ -61,8 +62,12 @@ def from_outside(machine: Interpreter, value: Value) -> bool:
 
 def number_made_of(machine: Interpreter, origin: str, *parts: Value) -> Obj:
     """A number that is not calculated here, and whether it hangs on anything outside of the source."""
+    return some_number(origin, outside=any(from_outside(machine, part) for part in parts))
+
+
+def some_number(origin: str, *, outside: bool = False) -> Obj:
     made = unknown(origin)
-    made.atom.facts["from outside"] = any(from_outside(machine, part) for part in parts)
+    made.atom.facts.update({"number": True, "from outside": outside})
     return made
 
 
@@ -80,8 +85,13 @@ def number_made_of(machine: Interpreter, origin: str, *parts: Value) -> Obj:
     "numpy.sqrt",
 )
 def calculate(machine: Interpreter, call: Call) -> Value:
-    result = calculated(machine, call)
-    return machine.call_other(machine.called_name, call) if result is None else result
+    known = calculated(machine, call)
+    if known is not None:
+        return known
+    made = machine.call_other(machine.called_name, call)
+    if isinstance(made, Obj):
+        made.atom.facts["from outside"] = any(from_outside(machine, part) for part in call.all)
+    return made
 
 
 def calculated(machine: Interpreter, call: Call) -> Value | None:
@@ -100,7 +110,7 @@ def calculated(machine: Interpreter, call: Call) -> Value | None:
     try:
         return None if function is None else _as_value(function(*given))
     except (ArithmeticError, TypeError, ValueError):
-        return unknown("a calculation that fails")
+        return some_number("a calculation that fails")
 
 
 def _for_each(machine: Interpreter, call: Call, index: int) -> Value | None:
@@ -109,7 +119,7 @@ def _for_each(machine: Interpreter, call: Call, index: int) -> Value | None:
 
     def one(leaf: Value) -> Value:
         result = calculated(machine, type(call)(machine, call.node, [*before, leaf, *after]))
-        return unknown("a calculation") if result is None else result
+        return number_made_of(machine, "a calculation", *call.args) if result is None else result
 
     numbers = all(isinstance(leaf, Const) for _, leaf in machine.alternatives(call.args[index]))
     return machine.over(call.args[index], one) if numbers else None

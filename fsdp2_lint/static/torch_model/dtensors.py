@@ -41,7 +41,7 @@ def tensor_method(machine: Interpreter, leaf: ParamV | Computed, name: str, call
     of, how = (leaf.of, leaf.how) if isinstance(leaf, Computed) else (leaf, "")
     if how and name in ("item", "__float__", "__bool__"):
         value_read(machine, leaf, call.node, f"{name.strip('_')}()")
-        return unknown("a number")
+        return calculation.some_number("a number")
     if isinstance(leaf, Computed) and name in ("full_tensor", "redistribute"):
         subject = next((model for _, model in machine.alternatives(of.model) if isinstance(model, Obj)), None)
         machine.emit("collective", call.node, subject, name=f"{name}()", group=None, sure=True)
@@ -117,8 +117,7 @@ def as_float(machine: Interpreter, call: Call) -> Value:
 
     if call.args:
         machine.over(call.args[0], one)
-    known = calculation.calculated(machine, call)
-    return known if known is not None else calculation.number_made_of(machine, machine.called_name, *call.all)
+    return calculation.calculate(machine, call)
 
 
 def same(machine: Interpreter, value: Value) -> Computed | None:
@@ -141,12 +140,12 @@ def arithmetic(op: str, left: Value, right: Value) -> Value:
     if not how:
         other = right if first is left else left
         plain = not isinstance(other, Computed) or not other.how
-        return Computed(of, "") if plain and op in "+-*/**" else unknown("arithmetic")
+        return Computed(of, "") if plain and op in "+-*/**" else calculation.some_number("arithmetic")
     if how == "sum" and op in ("*", "/") and isinstance(right, Const):
         return first
     if how == "sum" and op in ("+", "-") and isinstance(left, Computed) and isinstance(right, Computed):
-        return first if left.how == right.how else unknown("arithmetic")
-    return unknown("arithmetic")
+        return first if left.how == right.how else calculation.some_number("arithmetic")
+    return calculation.some_number("arithmetic")
 
 
 def clipped(machine: Interpreter, given: Value, at: Site) -> Value:

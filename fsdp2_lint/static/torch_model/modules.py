@@ -29,6 +29,7 @@ from ..values import (
     unknown,
 )
 from . import blank, dtypes
+from .calculation import is_multiple
 from .device import device_kind, touch
 from .key_prefixes import note_compiled
 from .module_tree import children, contents, descendants
@@ -272,7 +273,7 @@ def parameter(machine: Interpreter, call: Call) -> Value:
     frozen = call.arg(1, "requires_grad")
     atom.facts["parameter"] = not (isinstance(frozen, Const) and frozen.value is False)
     given = call.arg(0, "data")
-    if isinstance(given, Obj) and all(isinstance(item, tuple) for item in given.path):  # the tensor, or a multiple
+    if isinstance(given, Obj) and all(map(is_multiple, given.path)):
         atom.facts["size"] = given.atom.facts.get("tensor size")
     return atom.root
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ...vocab.finding import Site
 from ..values import NONE, Atom, Computed, Cond, Const, Ext, ParamV, Rank, StateTensor, Text, Value, unknown
 from . import dtensors
+from .calculation import some_number
 from .tables import external
 
 if TYPE_CHECKING:
@@ -92,11 +93,11 @@ def convert(machine: Interpreter, call: Call) -> Value:
             try:
                 return Const(CONVERTERS[name](leaf.value))
             except (TypeError, ValueError, OverflowError):
-                return unknown("a conversion that fails")
+                return some_number("a conversion that fails")
         if isinstance(leaf, (Text, Cond)):
             return leaf
         if isinstance(leaf, (Computed, ParamV, StateTensor)):
-            return unknown("a number")
+            return some_number("a number")
         if name == "bool":
             return machine.cond(machine.truth(leaf))
         return leaf if name in ("int", "float") else Text(machine.per_rank(leaf), of=machine.made_of(name, leaf))

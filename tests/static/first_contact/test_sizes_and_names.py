@@ -64,6 +64,42 @@ fully_shard(model)
         assert "FSDP206" in analyse(main(body.replace("16", large), helpers)).codes
 
 
+@pytest.mark.parametrize("shape", ["repeat(100_000, 100_000)", "expand(-1, 100_000).tile(100_000)", "new_zeros(9)"])
+def test_what_a_method_makes_of_a_tensor_is_of_unknown_size(shape: str) -> None:
+    helpers = f"""
+class Grown(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.table = nn.Parameter(torch.zeros(8, 1).{shape})
+        self.second = nn.Linear(8, 8)
+
+    def forward(self, x):
+        return self.second(x) + self.table
+"""
+    body = 'model = Grown().to("cuda")\nfully_shard(model.second)\nfully_shard(model)\n'
+    assert "FSDP206" in analyse(main(body, helpers)).codes
+
+
+@pytest.mark.parametrize("name", ["arithmetic", "calculation", "number"])
+def test_a_part_that_is_called_like_a_number_is_a_part(name: str) -> None:
+    """What a caller hands in may be a module, whatever its name is."""
+    helpers = f"""
+class Holds(nn.Module):
+    def __init__(self, {name}):
+        super().__init__()
+        self.inner = {name}
+
+    def forward(self, x):
+        return self.inner(x)
+
+def shard({name}):
+    model = Holds({name})
+    fully_shard(model)
+    fully_shard(model.inner)
+"""
+    assert "FSDP302" in analyse(main("pass", helpers)).codes
+
+
 def test_a_group_of_one_process_splits_nothing() -> None:
     def program(world: str) -> str:
         return script(
