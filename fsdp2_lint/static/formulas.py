@@ -21,6 +21,7 @@ from .budget import BUDGET
 
 Formula = Any  # bool or one of the tuples above; recursive types add nothing here
 LARGE = "a condition too large to keep"
+_DROPPED = "conditions of which nothing was kept"
 
 
 class Interned(tuple):  # type: ignore[type-arg]
@@ -75,9 +76,14 @@ def is_large(leaf: Formula) -> bool:
     return isinstance(leaf, tuple) and isinstance(leaf[1], tuple) and leaf[1][0] == LARGE
 
 
+def dropped(which: object) -> Formula:
+    """What stands for conditions of which nothing is kept; it is equal where ``which`` is."""
+    return intern(("truth", (LARGE, _DROPPED, which)))
+
+
 def is_dropped(leaf: Formula) -> bool:
-    """Does it stand for conditions of which nothing was kept? Anything may have been asked in them."""
-    return is_large(leaf) and type(leaf[1][1]) in (int, object)
+    """Does it stand for such conditions? Anything may have been asked in them."""
+    return is_large(leaf) and leaf[1][1] == _DROPPED
 
 
 def _combine(kind: str, formulas: Iterable[Formula], *, neutral: bool) -> Formula:
@@ -91,7 +97,7 @@ def _combine(kind: str, formulas: Iterable[Formula], *, neutral: bool) -> Formul
     if len(kept) < 2:
         return kept[0] if kept else neutral
     made = intern((kind, tuple(kept)))
-    return made if _leaves(made) <= BUDGET.questions else intern(("truth", (LARGE, id(made))))
+    return made if _leaves(made) <= BUDGET.questions else dropped(id(made))
 
 
 def _leaves(formula: Formula) -> int:

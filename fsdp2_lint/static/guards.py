@@ -13,12 +13,12 @@ from typing import Any
 from . import formulas
 from .budget import BUDGET
 from .formulas import (
-    LARGE,
     Formula,
     Interned,
     asserted,
     atoms,
     both,
+    dropped,
     intern,
     is_fork,
     is_large,
@@ -196,7 +196,7 @@ class Guard:
         if stated and len(self.literals) >= BUDGET.literals:  # only marked, not kept: what comes now proves nothing
             if any(_is_large(known) for known, _ in self.literals):
                 return True
-            formula, truth = intern(("truth", (LARGE, object()))), True  # equal to no other
+            formula, truth = dropped(object()), True  # equal to no other
         if formula[0] == ("and" if truth else "or"):
             return all(self._assume(part, truth, stated=stated) for part in formula[1])
         if stated:

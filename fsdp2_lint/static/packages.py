@@ -30,7 +30,12 @@ def effect_of(qname: str) -> str:
         if at in rows():
             return rows()[at][0]
         at = at.rpartition(".")[0]
-    return ALONE if qname.split(".")[0] in sys.stdlib_module_names else ANYTHING
+    return ALONE if is_of_python(qname) else ANYTHING
+
+
+def is_of_python(qname: str) -> bool:
+    """Does it belong to Python itself?"""
+    return qname.partition(".")[0] in sys.stdlib_module_names
 
 
 def is_listed(qname: str) -> bool:

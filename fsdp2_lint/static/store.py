@@ -68,8 +68,7 @@ class Entries:
         """With a key that is there on some paths only, and has the new value on ``path``."""
         entries = []
         for name, there, before in self.entries:
-            elsewhere = there if name != key else TOP.add(path.formula, False)
-            kept = elsewhere and there.join(elsewhere)
+            kept = there if name != key else there.add(path.formula, False)
             if kept is not None:
                 entries.append((name, kept, before))
         return replace(self, entries=(*entries, (key, path, value))).bounded()

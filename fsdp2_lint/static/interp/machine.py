@@ -15,8 +15,9 @@ from ..choices import choose, options
 from ..formulas import Formula, atoms
 from ..guards import TOP, Guard, Pool
 from ..store import Entries, Items, Store
+from ..torch_model import gathering
 from ..trace import Step, Trace
-from ..values import Atom, Choice, DictV, ListV, Obj, Value, unknown
+from ..values import Atom, Choice, DictV, ListV, Obj, StateDict, TupleV, Value, unknown
 from .syntax import loops_around
 
 if TYPE_CHECKING:
@@ -286,9 +287,6 @@ class Machine:
                         stack.append((deeper, item))
 
     def contents(self: Interpreter, leaf: Value) -> list[tuple[Guard, Value]]:
-        from ..torch_model import gathering
-        from ..values import StateDict, TupleV
-
         if isinstance(leaf, StateDict):
             tensors = gathering.replaced(self, leaf)
             return [] if tensors is None else [(TOP, tensors)]

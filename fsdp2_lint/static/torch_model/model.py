@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING
 
-from ..packages import is_listed, is_optimizer
+from ..packages import is_listed, is_of_python, is_optimizer
 from ..values import (
     NONE,
     SOME,
@@ -141,11 +140,8 @@ class TorchModel(Objects):
         if not harmless or foreign:
             self.opened(qname if not harmless else foreign[0], handed)
             atom.facts["keeps"] = handed.all
-        if (
-            package != "torch"
-            and package not in sys.stdlib_module_names
-            and optim.owners(self, TupleV(tuple(call.all)))
-        ):
+        foreign_package = package != "torch" and not is_of_python(qname)
+        if foreign_package and optim.owners(self, TupleV(tuple(call.all))):
             optim.created(self, atom.root, call, proven=False)
         return atom.root
 
