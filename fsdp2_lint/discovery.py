@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from fsdp2_lint import notebooks
 from fsdp2_lint.errors import INTERNAL, CostsOnly
@@ -288,14 +289,14 @@ def _take_explicit(found: Discovered, path: str, data: bytes) -> None:
 
 
 def project_root(paths: Iterable[str]) -> str:
-    """The project around all given paths: imports are followed inside it and nowhere else."""
-    common = folder = common_folder(paths)
-    while not is_root(folder):
-        parent = os.path.dirname(folder)
-        if parent == folder:
-            return _above_packages(common)
-        folder = parent
-    return folder
+    """The project around all given paths: imports are followed inside it and nowhere else.
+
+    The checkout, if it is one: a pyproject.toml further down describes a part of it, whose imports may begin above.
+    """
+    common = common_folder(paths)
+    above = [common, *map(str, Path(common).parents)]
+    checkout = next((folder for folder in above if os.path.exists(os.path.join(folder, ROOT_MARKERS[0]))), None)
+    return checkout or next(filter(is_root, reversed(above)), None) or _above_packages(common)
 
 
 def is_root(folder: str) -> bool:

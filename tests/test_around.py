@@ -105,3 +105,14 @@ def test_without_a_project_a_package_is_no_root(tmp_path: Path, monkeypatch: pyt
         (tmp_path / folder / "__init__.py").touch()
     (tmp_path / "kit" / "deep" / "fs.py").touch()
     assert discover([str(tmp_path / "kit" / "deep" / "fs.py")]).root == str(tmp_path)
+
+
+@pytest.mark.parametrize("marker", [".git/", "pyproject.toml"])
+def test_a_package_with_a_project_file_of_its_own_is_a_part_of_the_checkout(marker: str, tmp_path: Path) -> None:
+    """Its imports begin where the checkout does: ``import inner.parallel`` in a file of ``inner``."""
+    (tmp_path / marker).mkdir() if marker.endswith("/") else (tmp_path / marker).touch()
+    (tmp_path / "inner").mkdir()
+    (tmp_path / "inner" / "pyproject.toml").touch()
+    (tmp_path / "inner" / "parallel.py").write_text(FSDP2)
+    (tmp_path / "inner" / "train.py").write_text("from inner import parallel\n")
+    assert named(tmp_path, near(tmp_path, "inner/train.py").files) == ["inner/parallel.py", "inner/train.py"]

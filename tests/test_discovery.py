@@ -119,7 +119,7 @@ def test_a_path_that_does_not_exist_is_said(tmp_path: Path) -> None:
 
 def test_the_root_is_the_project_around_all_paths(tmp_path: Path) -> None:
     a, b = write(tmp_path / "src" / "a" / "a.py"), write(tmp_path / "src" / "b" / "b.py")
-    # Whatever lies above tmp_path, the nearest marker decides.
+    # A checkout ends the project; where there is none, its outermost pyproject.toml does.
     (tmp_path / "src" / "pyproject.toml").touch()
     assert discover([str(a)]).root == str(tmp_path / "src")
     assert discover([str(a), str(b.parent)]).root == str(tmp_path / "src")

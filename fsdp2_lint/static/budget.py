@@ -95,7 +95,7 @@ class Budget:
     model_recursion: int = _limit(
         6,
         "calls",
-        "of one function inside itself that goes through the parts of a model",
+        "of one function inside itself that goes through the parts of a model or of containers",
         "the call becomes unseen code",
     )
     held_depth: int = _limit(

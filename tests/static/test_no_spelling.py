@@ -151,7 +151,6 @@ ALLOWED = {
     "torch_model/precision.py::dtype_name": QNAMES,
     "torch_model/rank.py::get_rank": QNAMES,
     "torch_model/rank.py::is_initialized": QNAMES,
-    "torch_model/reflection.py::is_instance.formula": QNAMES,
     "torch_model/membership.py::Membership.is_sharded_formula": QNAMES,
     "torch_model/module_tree.py::layer_base": QNAMES,
     "torch_model/reflection.py::import_by_name": QNAMES,

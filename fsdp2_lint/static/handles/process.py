@@ -12,7 +12,7 @@ from ..guards import Guard
 from ..interp.conditions import mentions_rank
 from ..relations import Relation
 from ..torch_model.device import device_kind
-from ..torch_model.rank import INITIALISED
+from ..torch_model.rank import INITIALISED, alone
 from ..trace import Step
 from ..values import Const, Obj, Rank, Value
 from .program import RELATED, Program
@@ -33,8 +33,12 @@ class StaticProcess:
         return self.program.nowhere("device_set")
 
     def current_device_used(self) -> Answer[tuple[Moment, str]]:
-        """Only before a mesh: that selects LOCAL_RANK while CUDA is untouched."""
-        step = next(self.program.trace.of("device_touch"), None)
+        """In a run that shards, and only before a mesh: that selects LOCAL_RANK while CUDA is untouched."""
+        shardings = list(self.program.trace.of("sharded"))
+        touches = list(self.program.trace.of("device_touch"))
+        step = next((each for each in touches if any(each.together(sharding) for sharding in shardings)), None)
+        if touches and step is None:
+            return unknown("whether a run that uses the device shards anything is not known")
         mesh = self.first_mesh(perhaps=True)
         if step is None or mesh is not None and mesh.index < step.index:
             return self.program.among("device_touch", "mesh")
@@ -141,6 +145,8 @@ class StaticCollection:
         return called[-1].subject if called else None
 
     def excluded_ranks(self) -> Answer[tuple[Moment | None, str]]:
+        if alone(self.program.machine, self.step.guard):
+            return self.program.excluded("the job has one rank here")
         unsure = ""
         path = self.step.guard.literals
         for position, (formula, truth) in enumerate(path):

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ..budget import BUDGET
-from ..values import Func, Obj, Value, unknown
+from ..values import DictV, Func, ListV, Obj, StateDict, StateTensor, TupleV, Value, unknown
 from .call import Call
 from .iteration import Iteration
 from .machine import CallTooLong
@@ -14,6 +14,7 @@ from .machine import CallTooLong
 if TYPE_CHECKING:
     from .interpreter import Interpreter
 
+_HOLDERS = (DictV, ListV, TupleV, StateDict, StateTensor)
 _REGROUP = frozenset({"param_groups", "add_param_group"})
 
 
@@ -27,9 +28,13 @@ class Bounds(Iteration):
         )
 
     def allowed_depth(self: Interpreter, args: list[Value]) -> int:
-        """Recursion over the parts of a known model ends by itself; any other is cut."""
+        """Recursion over the parts of a known model, or of a state dict in containers, ends by itself."""
         known = any(
-            isinstance(value, Obj) and value.parent is None and value.atom.facts.get("module") for value in args
+            isinstance(value, _HOLDERS)
+            or isinstance(value, Obj)
+            and value.parent is None
+            and value.atom.facts.get("module")
+            for value in args
         )
         return BUDGET.model_recursion if known else BUDGET.recursion
 

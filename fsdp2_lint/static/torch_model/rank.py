@@ -13,6 +13,7 @@ from .calculation import some_number
 from .tables import external
 
 if TYPE_CHECKING:
+    from ..guards import Guard
     from ..interp.call import Call
     from ..interp.interpreter import Interpreter
 
@@ -23,6 +24,7 @@ ENVIRONMENT: dict[str, Value] = {
     "PMI_RANK": GLOBAL, "PMIX_RANK": GLOBAL, "MV2_COMM_WORLD_RANK": GLOBAL, "MV2_COMM_WORLD_LOCAL_RANK": LOCAL,
     "MPI_LOCALRANKID": LOCAL, "SLURM_NODEID": Rank("node"),
 }  # fmt: skip
+WORLD_SIZE = "WORLD_SIZE"
 INITIALISED = ("truth", "a process group exists")
 
 
@@ -58,6 +60,20 @@ def get_rank(machine: Interpreter, call: Call) -> Value:
         return LOCAL
     group = call.arg(0, "group")
     return Rank("global" if group in (None, NONE) else "group", machine.site(call.node))
+
+
+@external("torch.distributed.get_world_size")
+def get_world_size(machine: Interpreter, call: Call) -> Value:
+    """Of the whole job it is one number, which torchrun says in the environment too; of a group, another one."""
+    if call.arg(0, "group") in (None, NONE) and machine.store.get((Ext("os.environ"), WORLD_SIZE)) is None:
+        return environment(machine, Const(WORLD_SIZE), None)
+    return some_number("the size of a process group")
+
+
+def alone(machine: Interpreter, path: Guard) -> bool:
+    """Does this path say that the job has one rank? Then there is no other that could stay away."""
+    size = machine.settings.get(WORLD_SIZE)
+    return size is not None and path.decide(("compared", size, ">=", 2)) is False
 
 
 @external(

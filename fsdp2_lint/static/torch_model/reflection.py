@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..choices import choose
+from ..formulas import either
 from ..guards import TOP
 from ..values import (
     NONE,
@@ -13,7 +15,6 @@ from ..values import (
     BoundExt,
     Choice,
     Const,
-    DictV,
     Ext,
     Func,
     ListV,
@@ -27,6 +28,7 @@ from ..values import (
 from . import fsdp1_methods, parameters
 from .attempts import is_dtensor
 from .escapes import IMPORTED
+from .kinds import is_a
 from .migration import class_named, fsdp1_asked
 from .module_tree import was_loaded_by_library
 from .tables import external
@@ -131,33 +133,22 @@ def is_instance(machine: Interpreter, call: Call) -> Value:
     if len(call.args) < 2:
         return unknown("isinstance()")
     classes = [leaf for _, leaf in machine.leaves(call.args[1]) if not isinstance(leaf, (TupleV, ListV))]
+    return _asked(machine, call, classes)
+
+
+@external("torch.is_tensor")
+def is_tensor(machine: Interpreter, call: Call) -> Value:
+    return _asked(machine, call, [Ext("torch.Tensor")]) if call.args else unknown("is_tensor()")
+
+
+def _asked(machine: Interpreter, call: Call, classes: Sequence[Value]) -> Value:
     value = call.args[0]
 
     def formula(leaf: Value) -> Any:
-        if isinstance(leaf, (StateTensor, ParamV)):
-            if any(isinstance(cls, Ext) and cls.qname == "torch.distributed.tensor.DTensor" for cls in classes):
-                return is_dtensor(leaf)
-            return (
-                True
-                if any(isinstance(cls, Ext) and cls.qname in ("torch.Tensor", "torch.nn.Parameter") for cls in classes)
-                else ("truth", ("isinst", leaf, tuple(classes)))
-            )
         if isinstance(leaf, Obj):
             fsdp1_asked(machine, leaf, classes, call)
             return machine.isinstance_formula(leaf, list[Value](classes))
-        python = {ListV: "builtins.list", DictV: "builtins.dict", TupleV: "builtins.tuple"}.get(type(leaf))
-        if python is not None:
-            return (
-                Ext(python) in classes
-                if all(isinstance(cls, Ext) and cls.qname.startswith("builtins.") for cls in classes)
-                else ("truth", ("isinst", leaf, tuple(classes)))
-            )
-        if isinstance(leaf, Const) and all(
-            isinstance(cls, Ext) and cls.qname.startswith("builtins.") for cls in classes
-        ):
-            names = {cls.qname.rsplit(".", 1)[-1] for cls in classes if isinstance(cls, Ext)}
-            return any(base.__name__ in names for base in type(leaf.value).__mro__)
-        return ("truth", ("isinst", leaf, tuple(classes)))
+        return either(is_a(leaf, cls) for cls in classes)
 
     return machine.cond(machine.spread(value, formula) if isinstance(value, Choice) else formula(value))
 
