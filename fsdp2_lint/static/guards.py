@@ -54,7 +54,7 @@ class Guard:
 
     __slots__ = (
         "literals", "_truths", "_equal", "_among", "_ranges",
-        "_composites", "_asked", "_extended", "_joined", "_set", "_blurred",
+        "_composites", "_asked", "_extended", "_joined", "_set", "_blurred", "_open",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -68,6 +68,7 @@ class Guard:
         self._extended: dict[tuple[Formula, bool], Guard | None] = {}
         self._joined: dict[Guard, Guard | None] = {}
         self._set: Literals | None = None
+        self._open: set[Interned] | None = set()  # composites that it leaves open; None while it is being made
         self._blurred: frozenset[Formula] | None = None
 
     @property
@@ -167,7 +168,7 @@ class Guard:
         if not fresh:
             return self
         new = Guard()
-        new.literals = self.literals
+        new.literals, new._open = self.literals, None
         new._truths, new._equal, new._among = dict(self._truths), self._equal, self._among
         new._ranges = self._ranges
         new._composites, new._asked = self._composites, self._asked
@@ -176,6 +177,7 @@ class Guard:
                 return None
         if len(new.literals) == len(self.literals):
             return self
+        new._open = set()
         kept = _guards.setdefault(new.literals, new)
         if kept is new:
             Pool.made += len(new.literals)
@@ -188,22 +190,26 @@ class Guard:
         """
         while not isinstance(formula, bool) and formula[0] == "not":
             formula, truth = formula[1], not truth
-        known = self.decide(formula)
+        known = self._known(formula)
         if known is not None:
             return known is truth
+        kept = formula[0] == ("or" if truth else "and")  # the other ones fall into their parts
+        met = self._met(formula) if kept else None
+        if isinstance(met, bool):
+            return met
         if formula[0] == "compared" and self._equal.get(key_of(formula), 0) is None:
             return False  # Python compares None with no number
         if stated and len(self.literals) >= BUDGET.literals:  # only marked, not kept: what comes now proves nothing
             if any(_is_large(known) for known, _ in self.literals):
                 return True
-            formula, truth = dropped(object()), True  # equal to no other
-        if formula[0] == ("and" if truth else "or"):
+            formula, truth, kept = dropped(object()), True, False  # equal to no other
+        if formula[0] in ("and", "or") and not kept:
             return all(self._assume(part, truth, stated=stated) for part in formula[1])
         if stated:
             self.literals = (*self.literals, literal(formula, truth))
         self._truths[formula] = truth
-        if formula[0] in ("and", "or"):
-            return self._hold(formula)
+        if kept:
+            return self._hold(formula, met)
         if formula[0] == "is" and truth:
             self._equal = {**self._equal, key_of(formula): formula[2]}
         if formula[0] == "compared":
@@ -211,13 +217,19 @@ class Guard:
             self._ranges = {**self._ranges, key_of(formula): held.narrowed(formula[2], formula[3], truth)}
         return (formula.key or key_of(formula)) not in self._asked or self._holds_with(formula.key)
 
-    def _hold(self, composite: Interned) -> bool:
-        """Keep what is not met yet; False if it contradicts the others."""
+    def _known(self, formula: Formula) -> bool | None:
+        """The truth of a formula as far as it is no matter of its parts, which are looked at in another way."""
+        if isinstance(formula, bool):
+            return formula
+        known = self._truths.get(formula)
+        return self._infer(formula) if known is None and formula[0] not in ("and", "or") else known
+
+    def _hold(self, composite: Interned, last: Interned | None) -> bool:
+        """Keep what is not met yet, and what is left to meet it if it is one; False if it contradicts the others."""
         self._composites, self._asked = (*self._composites, composite), self._asked | keys_of(composite)
         if not self._holds_with_part(composite) or composite[0] == "or" and not self._narrow(composite):
             return False
-        last = self._met(composite)
-        return not isinstance(last, Interned) or self._assume(last, composite[0] == "or", stated=False)
+        return last is None or self._assume(last, composite[0] == "or", stated=False)
 
     def _holds_with(self, key: int) -> bool:
         """Do the composites still hold that are about what is news? One that is settled by it is not asked again."""
@@ -285,6 +297,8 @@ class Guard:
 
     def _settle(self, composite: Formula) -> bool | None:
         """Decide a composite from its parts alone, not from its own recorded truth."""
+        if self._open is not None and composite in self._open:
+            return None  # as most are, and most are asked again
         deciding = composite[0] == "or"
         open_part = False
         for part in composite[1]:
@@ -294,7 +308,11 @@ class Guard:
             if answer is deciding:
                 return deciding
             open_part = open_part or answer is None
-        return None if open_part else not deciding
+        if not open_part:
+            return not deciding
+        if self._open is not None:
+            self._open.add(composite)
+        return None
 
     def compatible(self, other: Guard) -> bool:
         """Can both hold? As ``join``, but most often seen without a new path."""
