@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import Field, fields, is_dataclass
 from enum import Enum
 from functools import singledispatchmethod
@@ -24,6 +24,7 @@ from .project import Module
 from .trace import Step, Trace
 from .values import Atom, Const, Obj
 
+_LONG, _LONGEST = "it", 160  # what is longer has a number
 _MARK = re.compile("\0([^\0]*)\0([0-9]+)\0")
 # Fields that hold no quantity but a number that tells one from another, and what it is the number of.
 _NUMBERS = {
@@ -42,7 +43,8 @@ def dump(trace: Trace) -> Iterator[str]:
     """Each step on one line, and below it what it tells, one field a line."""
     writer = Writer()
     for step in trace.steps:
-        yield from map(writer.finished, _lines(step, writer))
+        for line in _lines(step, writer):
+            yield from writer.finished(line)
 
 
 def fields_of(step: Step) -> list[tuple[str, Any]]:
@@ -65,15 +67,32 @@ def _lines(step: Step, writer: Writer) -> Iterator[str]:
 
 
 class Writer:
-    """Values as text, with marks in place of their numbers until the text is :meth:`finished`."""
+    """Values as text, with marks in place of their numbers until the text is :meth:`finished`.
+
+    Conditions and values that are long, and are met again and again, are told once and have a number from then on.
+    """
 
     def __init__(self) -> None:
         self._numbers: dict[tuple[str, str], int] = {}
         self._counts: Counter[str] = Counter()
-        self._conditions: dict[Guard | Interned, str] = {}  # the same ones hold at many steps
+        self._texts: dict[Guard | Interned | Obj, str] = {}  # the same ones are met at many steps
+        self._long: list[str] = []
 
-    def finished(self, text: str) -> str:
-        return _MARK.sub(self._number, text)
+    def finished(self, text: str) -> Iterator[str]:
+        """The line of this text, after those that tell what is long in it and was not met yet."""
+        for kind, raw in dict.fromkeys(_MARK.findall(text)):
+            if kind == _LONG and (kind, raw) not in self._numbers:
+                yield from self.finished(f"      where {_mark(kind, int(raw))} is {self._long[int(raw)]}")
+        yield _MARK.sub(self._number, text)
+
+    def _once(self, value: Guard | Interned | Obj, make: Callable[[Any], str]) -> str:
+        if value not in self._texts:
+            text = make(value)
+            if len(text) > _LONGEST:
+                self._long.append(text)
+                text = _mark(_LONG, len(self._long) - 1)
+            self._texts[value] = text
+        return self._texts[value]
 
     def _number(self, mark: re.Match[str]) -> str:
         kind, raw = mark.groups()
@@ -157,21 +176,26 @@ class Writer:
 
     @text.register
     def _(self, value: Obj) -> str:
-        path = (f".{item if isinstance(item, str) else self.text(item)}" for item in value.path)
-        return f"{self.text(value.atom)}{''.join(path)}"
+        return self._once(value, self._object)
 
     @text.register
     def _(self, value: Guard) -> str:
-        if value not in self._conditions:
-            parts = (part if truth else ("not", part) for part, truth in value.literals)
-            self._conditions[value] = " & ".join(map(self._formula, parts)) or "TOP"
-        return self._conditions[value]
+        return self._once(value, self._path)
 
     @text.register
     def _(self, value: Interned) -> str:
-        if value not in self._conditions:
-            self._conditions[value] = self._formula(value)
-        return self._conditions[value]
+        return self._once(value, self._formula)
+
+    def _object(self, value: Obj) -> str:
+        if value.parent is None:
+            return self.text(value.atom)
+        return f"{self.text(value.parent)}.{value.item if isinstance(value.item, str) else self.text(value.item)}"
+
+    def _path(self, guard: Guard) -> str:
+        return (
+            " & ".join(self.text(part) if truth else f"not {self.text(part)}" for part, truth in guard.literals)
+            or "TOP"
+        )
 
     def _formula(self, formula: Any) -> str:
         match tuple(formula):

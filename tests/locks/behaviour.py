@@ -98,5 +98,3 @@ def save(folder: Path, case: Case) -> str:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(behaviour(case), encoding="utf-8", errors="backslashreplace")
     return path.name
-
-
