@@ -24,7 +24,7 @@ from .project import Module
 from .trace import Step, Trace
 from .values import Atom, Const, Obj
 
-_LONG, _LONGEST = "it", 160  # what is longer has a number
+_LONG, _LONGEST = "expr", 160  # what is longer has a number
 _MARK = re.compile("\0([^\0]*)\0([0-9]+)\0")
 # Fields that hold no quantity but a number that tells one from another, and what it is the number of.
 _NUMBERS = {
@@ -80,10 +80,17 @@ class Writer:
 
     def finished(self, text: str) -> Iterator[str]:
         """The line of this text, after those that tell what is long in it and was not met yet."""
-        for kind, raw in dict.fromkeys(_MARK.findall(text)):
-            if kind == _LONG and (kind, raw) not in self._numbers:
-                yield from self.finished(f"      where {_mark(kind, int(raw))} is {self._long[int(raw)]}")
-        yield _MARK.sub(self._number, text)
+        for mark in _MARK.findall(text):
+            if mark[0] == _LONG and mark not in self._numbers:
+                yield from self.finished(f"      where {self._number(mark)} is {self._long[int(mark[1])]}")
+        yield _MARK.sub(lambda found: self._number((found[1], found[2])), text)
+
+    def _number(self, mark: tuple[str, str]) -> str:
+        kind, _ = mark
+        if mark not in self._numbers:
+            self._counts[kind] += 1
+            self._numbers[mark] = self._counts[kind]
+        return f"{kind}#{self._numbers[mark]}"
 
     def _once(self, value: Guard | Interned | Obj, make: Callable[[Any], str]) -> str:
         if value not in self._texts:
@@ -93,13 +100,6 @@ class Writer:
                 text = _mark(_LONG, len(self._long) - 1)
             self._texts[value] = text
         return self._texts[value]
-
-    def _number(self, mark: re.Match[str]) -> str:
-        kind, raw = mark.groups()
-        if (kind, raw) not in self._numbers:
-            self._counts[kind] += 1
-            self._numbers[kind, raw] = self._counts[kind]
-        return f"{kind}#{self._numbers[kind, raw]}"
 
     def field(self, holder: str, name: str, value: Any) -> str:
         """The value of a field of a step or of a value of this kind."""

@@ -9,9 +9,10 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from fsdp2_lint import registry
 from fsdp2_lint.lint import Asked, Report, lint
@@ -19,6 +20,7 @@ from fsdp2_lint.output import contract, render
 from fsdp2_lint.static.dump import Writer
 from tests.locks.programs import Program, every_page, examples, planted, projects
 
+T = TypeVar("T")
 ALL = Asked(select=["ALL"], dump_trace=True)
 KINDS = {"pages": every_page, "examples": examples, "projects": projects, "planted": planted}
 
@@ -40,16 +42,18 @@ def cases(repositories: Sequence[Path] = ()) -> list[Case]:
 
 def behaviour(case: Case) -> str:
     """The same wherever the program lies, whoever asks, and whatever was asked before."""
-    if isinstance(case.what, Path):
-        return told(case.what)
+    return inside(case.what, told) if isinstance(case.what, Path) else in_folder(case.what, told)
+
+
+def in_folder(program: Program, ask: Callable[[Path], T]) -> T:
+    """An answer about a program, in a new folder in which it is a project of its own."""
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder).resolve() / "program"
-        write(case.what, root)
-        return told(root)
+        write(program, root)
+        return inside(root, ask)
 
 
 def write(program: Program, root: Path) -> None:
-    """A program as a project of its own."""
     if program.folder is not None:
         shutil.copytree(program.folder, root, ignore=shutil.ignore_patterns("__pycache__"))
     for name, text in program.files.items():
@@ -59,14 +63,19 @@ def write(program: Program, root: Path) -> None:
     (root / "pyproject.toml").touch()  # the project ends here, whatever lies above
 
 
-def told(root: Path) -> str:
-    """What is said of the project in a folder, with paths as they are seen from there."""
+def inside(root: Path, ask: Callable[[Path], T]) -> T:
+    """Paths are told as they are seen from the working folder."""
     before = os.getcwd()
     os.chdir(root)
     try:
-        text = "".join(f"== {title}\n{text.rstrip()}\n\n" for title, text in parts(lint(["."], ALL)))
+        return ask(root)
     finally:
         os.chdir(before)
+
+
+def told(root: Path) -> str:
+    """What is said of the project in the working folder."""
+    text = "".join(f"== {title}\n{text.rstrip()}\n\n" for title, text in parts(lint(["."], ALL)))
     return text.replace(f"{root}{os.sep}", "").replace(str(root), ".")
 
 
