@@ -95,7 +95,7 @@ class Writer:
     def _once(self, value: Guard | Interned | Obj, make: Callable[[Any], str]) -> str:
         if value not in self._texts:
             text = make(value)
-            if len(text) > _LONGEST:
+            if len(_MARK.sub("", text)) > _LONGEST:  # however many digits the numbers have
                 self._long.append(text)
                 text = _mark(_LONG, len(self._long) - 1)
             self._texts[value] = text

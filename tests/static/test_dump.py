@@ -41,6 +41,13 @@ def test_what_is_long_is_told_once() -> None:
     assert (first, second) == ("expr#1", "expr#1.x")
 
 
+def test_what_is_long_does_not_depend_on_numbers() -> None:
+    name = "n" * 150
+    few, many = Atom("parameter", origin=name), Atom("parameter", origin=name)
+    few.id, many.id = 1, 10**30
+    assert lines(few.root) == lines(many.root)
+
+
 def test_what_has_no_text_is_a_defect() -> None:
     with pytest.raises(TypeError, match="no text for a object"):
         lines(object())
