@@ -168,8 +168,10 @@ def analyse(
 
 def say_problems(report: Report) -> None:
     """On stderr: what went wrong, and what was left undecided."""
+    from fsdp2_lint.source import display_text
+
     for trace in report.traces:
-        note(trace)
+        note(display_text(trace))
     for message in report.notes:
         complain(message, "warning")
     for message in report.failures:

@@ -17,6 +17,7 @@ from ..vocab.words import listed
 from .budget import BUDGET, Budget
 from .by_hand import entered_by_hand
 from .driving import drive
+from .dump import dump
 from .entries import Entry, Plan, find_entries
 from .filters import blur_filtered
 from .fsdp1 import wrapped_events
@@ -166,7 +167,7 @@ class Driver:
         blur_filtered(program)
         if self.keep_traces:
             self.traces.append(f"# {entry.name}: {machine.steps} steps")
-            self.traces.extend(machine.trace.dump())
+            self.traces.extend(dump(machine.trace))
 
     def broke(self, entry: Entry, error: Exception) -> None:
         if debugging():

@@ -122,10 +122,3 @@ class Trace:
 
     def __len__(self) -> int:
         return len(self.steps)
-
-    def dump(self) -> Iterator[str]:
-        """One line a step, for ``--dump-trace``."""
-        for step in self.steps:
-            chain = " < ".join(str(site) for site in reversed(step.when.chain))
-            about = f" {step.subject!r}" if step.subject else ""
-            yield f"{step.index:5} {step.kind}{about} at {chain} [{step.guard!r}]"

@@ -37,7 +37,8 @@ ROOT = "/program"  # is not there: nothing beside the given files takes part
 class Program:
     """``clause`` is the one that a bad program breaks, or that a good one of a page is about; "" for projects.
 
-    ``target`` is the torch that the dependency files of its project pin, which are not part of ``files``.
+    ``target`` is the torch that the dependency files of its project pin, which are not part of ``files``: they lie in
+    its ``folder``, if it has one.
     """
 
     name: str
@@ -45,6 +46,7 @@ class Program:
     good: bool
     files: Mapping[str, str] = field(repr=False, hash=False)
     target: Version | None = None
+    folder: Path | None = None
 
     def __str__(self) -> str:
         return self.name
@@ -122,10 +124,14 @@ def everything() -> tuple[Program, ...]:
 @cache
 def pages() -> tuple[Program, ...]:
     """Each program on the page of a clause that is seen in the source."""
+    return tuple(each for each in every_page() if "S" in registry.rule(each.clause).witnesses)
+
+
+@cache
+def every_page() -> tuple[Program, ...]:
+    """Each program on the page of any clause."""
     found = []
     for rule in registry.rules():
-        if "S" not in rule.witnesses:
-            continue
         for number, each in enumerate(harness.programs(registry.page(rule)), 1):
             name = f"{rule.code}-{number}-{'good' if each.good else 'bad'}"
             found.append(Program(name, rule.code, each.good, each.files, _pinned(each.files)))
@@ -155,7 +161,7 @@ def examples() -> tuple[Program, ...]:
 def projects() -> tuple[Program, ...]:
     """The correct projects under ``tests/projects/``."""
     folders = sorted(path for path in PROJECTS.iterdir() if path.is_dir() and path.name[0] not in "._")
-    return tuple(Program(path.name, "", True, _texts(path), pinned_torch(path)) for path in folders)
+    return tuple(Program(path.name, "", True, _texts(path), pinned_torch(path), path) for path in folders)
 
 
 @cache
@@ -168,7 +174,7 @@ def planted() -> tuple[Program, ...]:
         changed = plant(whole.files, recipe)
         mark = hashlib.sha256(json.dumps(recipe, sort_keys=True).encode()).hexdigest()[:6]
         name = f"{folder.name}-{recipe['code']}-{recipe['operator']}-{mark}"
-        found.append(Program(name, recipe["code"], False, {**whole.files, **changed}, whole.target))
+        found.append(Program(name, recipe["code"], False, {**whole.files, **changed}, whole.target, folder))
     return tuple(found)
 
 
