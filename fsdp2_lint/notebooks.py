@@ -21,6 +21,8 @@ SUFFIX = ".ipynb"
 # What IPython takes for itself: magics, commands of the shell, help. Of cell magics these run their cell as Python.
 _PLAIN_MAGICS = ("%%time", "%%timeit", "%%capture", "%%prun")
 _MAGIC = re.compile(r"^(\s*)(%%?[A-Za-z]|!|\?|[\w.]+\?\??\s*$)")
+# Magics of which people leave out the sign: ``cd ..``, ``pip install torch``.
+_AUTOMATIC = re.compile(r"^(?:cd|ls|cat|cp|mv|rm|mkdir|rmdir|pip|conda)[ \t]+(?![=(\[,:]|[!<>]=|(?:in|is|if|and|or|not)\b)")
 _ASSIGNED = re.compile(r"^(\s*[\w.,][\w.,\s]*=\s*)[%!].*$")
 
 
@@ -110,4 +112,6 @@ def _line(line: str) -> str:
         return f"{assigned[1]}get_ipython()"
     if magic := _MAGIC.match(line):
         return f"{magic[1]}pass"
+    if _AUTOMATIC.match(line):
+        return "pass"
     return line.replace("\r", "")

@@ -91,6 +91,8 @@ def test_a_cell_that_is_no_python_is_a_finding(tmp_path: Path) -> None:
         ("if x:\n    !ls {y}\n", ["if x:", "    pass", ""]),
         ("a = %timeit -o f()", ["a = get_ipython()"]),
         ("x, y = !ls", ["x, y = get_ipython()"]),
+        ("cd ..\npip install -q torch\nls -la", ["pass", "pass", "pass"]),
+        ("cp = 3\ncp == 3\nls in x\nls\ncat (1)", ["cp = 3", "cp == 3", "ls in x", "ls", "cat (1)"]),
         ("model.layers??", ["pass"]),
         ("%%bash\nls\nrm -r /", ["#", "#", "#"]),
         ("%%capture out\nx = 1", ["pass", "x = 1"]),
