@@ -6,9 +6,10 @@ import tokenize
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
-from fsdp2_lint import syntax, unused
-from fsdp2_lint.edits import Text
-from fsdp2_lint.source import Sources
+from fsdp2_lint import unused
+from fsdp2_lint.files import syntax
+from fsdp2_lint.files.edits import Text
+from fsdp2_lint.files.source import Sources
 from fsdp2_lint.suppress import OUTSIDE_STATEMENTS, tokens
 from fsdp2_lint.vocab.finding import Edit, Finding, Site
 

@@ -12,8 +12,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from fsdp2_lint.discovery import Discovered, look_at, walk_project
-from fsdp2_lint.source import display_path
+from fsdp2_lint.files.discovery import Discovered, look_at, walk_project
+from fsdp2_lint.files.source import display_path
 from fsdp2_lint.static.lookup import Lookup, Surroundings, imports_of
 
 if TYPE_CHECKING:

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fsdp2_lint.errors import BadSetting
-from fsdp2_lint.reading import REPORT_BYTES, read, reason_of
+from fsdp2_lint.files.reading import REPORT_BYTES, read, reason_of
 
 if TYPE_CHECKING:
-    from fsdp2_lint.discovery import Discovered
+    from fsdp2_lint.files.discovery import Discovered
     from fsdp2_lint.vocab.finding import Finding
 
 DEFAULT = "fsdp2-lint-baseline.json"

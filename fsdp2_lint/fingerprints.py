@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from fsdp2_lint.source import Sources
+from fsdp2_lint.files.source import Sources
 
 if TYPE_CHECKING:
     from fsdp2_lint.settings import Settings

@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from fsdp2_lint import syntax
-from fsdp2_lint.edits import Span, Text, overlap
 from fsdp2_lint.errors import CostsOnly
+from fsdp2_lint.files import syntax
+from fsdp2_lint.files.edits import Span, Text, overlap
+from fsdp2_lint.files.source import Sources
 from fsdp2_lint.lint import Report
-from fsdp2_lint.source import Sources
 
 if TYPE_CHECKING:
     from fsdp2_lint.vocab.finding import Edit, Finding

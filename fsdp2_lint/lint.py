@@ -8,15 +8,15 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from fsdp2_lint import syntax
 from fsdp2_lint.around import Around, around, concerns, parted, placed, without_tests
-from fsdp2_lint.discovery import Discovered, common_folder, discover, project_root
 from fsdp2_lint.errors import INTERNAL, CostsOnly, NothingToCheck
+from fsdp2_lint.files import syntax
+from fsdp2_lint.files.discovery import Discovered, common_folder, discover, project_root
+from fsdp2_lint.files.source import Sources, display_path
 from fsdp2_lint.fingerprints import base_of, by_place, with_fingerprints
 from fsdp2_lint.settings import Settings, file_of, settings
 from fsdp2_lint.settings.codes import PREFIX, UNUSED
 from fsdp2_lint.settings.patterns import EXCLUDE, GITIGNORE, Exclusion
-from fsdp2_lint.source import Sources, display_path
 from fsdp2_lint.unseen import Unseen
 from fsdp2_lint.vocab.target import NEWEST, Version
 
@@ -219,7 +219,7 @@ def _run_engine(
 ) -> None:
     # A tree without FSDP2 never comes here, and so never pays for these imports.
     from fsdp2_lint import registry
-    from fsdp2_lint.pythons import too_new
+    from fsdp2_lint.files.pythons import too_new
     from fsdp2_lint.stated import target as stated_target
     from fsdp2_lint.static.budget import stated as budget_of
     from fsdp2_lint.static.check import check

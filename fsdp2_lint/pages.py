@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 
-from fsdp2_lint import registry, syntax, unused
+from fsdp2_lint import registry, unused
 from fsdp2_lint.errors import UnknownCode
+from fsdp2_lint.files import syntax
 
 _CODE = re.compile(r"^```.*\n((?:.*\n)*?)```$", re.MULTILINE)
 _ITEM = re.compile(r"^(?:- |\d+\. )", re.MULTILINE)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 
 from fsdp2_lint.errors import nearest
+from fsdp2_lint.files.source import Sources
 from fsdp2_lint.settings.codes import OWN_CODES, PREFIX, UNUSED
 from fsdp2_lint.settings.codes import named as names
-from fsdp2_lint.source import Sources
 from fsdp2_lint.suppress import Comment, Comments, malformed, meant
 from fsdp2_lint.vocab.finding import Edit, Finding, Fix, Label, Severity, Site
 
@@ -43,7 +43,8 @@ def idle(files: Iterable[str], comments: Comments, judged: Collection[str]) -> l
 
     Where nothing was ``judged`` that is what is wrong with the comments themselves.
     """
-    from fsdp2_lint import registry, syntax
+    from fsdp2_lint import registry
+    from fsdp2_lint.files import syntax
 
     data = comments.sources.data
     named = [path for path in files if PREFIX.lower().encode() in data(path).lower()]

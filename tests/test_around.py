@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from fsdp2_lint import discovery
 from fsdp2_lint.around import Around, around
-from fsdp2_lint.discovery import discover
+from fsdp2_lint.files import discovery
+from fsdp2_lint.files.discovery import discover
 from fsdp2_lint.lint import lint
 
 FSDP2 = "from torch.distributed.fsdp import fully_shard\n"

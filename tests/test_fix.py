@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from fsdp2_lint import registry
+from fsdp2_lint.files.source import Sources
 from fsdp2_lint.fix import Mended, mend
 from fsdp2_lint.lint import Asked, Report, lint
-from fsdp2_lint.source import Sources
 from fsdp2_lint.vocab.finding import Edit, Finding, Fix, Label, Severity, Site
 from tests.pages.harness import programs
 

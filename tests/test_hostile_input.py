@@ -12,8 +12,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from fsdp2_lint import reading
 from fsdp2_lint.cli import invoke
+from fsdp2_lint.files import reading
 from fsdp2_lint.output import FORMATS
 from fsdp2_lint.output.terminal import defused, harmless, one_line
 from fsdp2_lint.static.pins import oldest_torch, pinned_torch

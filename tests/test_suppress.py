@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fsdp2_lint.source import Sources
+from fsdp2_lint.files.source import Sources
 from fsdp2_lint.suppress import malformed, partition, suppressions
 from tests import fake
 

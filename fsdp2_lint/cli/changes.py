@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 from fsdp2_lint.cli.options import Options, analyse, refused, say_problems
 from fsdp2_lint.cli.streams import ABNORMAL, CLEAN, FOUND, Failure, deliver, note
 from fsdp2_lint.cli.telling import summary, tell
+from fsdp2_lint.files.source import decode, display_path, place
 from fsdp2_lint.output import plural
 from fsdp2_lint.output.terminal import one_line
-from fsdp2_lint.source import decode, display_path, place
 
 if TYPE_CHECKING:
     from fsdp2_lint.lint import Asked, Report
@@ -85,7 +85,7 @@ def _lines(data: bytes) -> list[str]:
 
 
 def _write(changed: Mapping[str, bytes], before: Mapping[str, bytes]) -> None:
-    from fsdp2_lint.writing import Change, write
+    from fsdp2_lint.files.writing import Change, write
 
     with refused():
         write(Change(path, before[path], data) for path, data in changed.items())

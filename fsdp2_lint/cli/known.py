@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fsdp2_lint import syntax
 from fsdp2_lint.baseline import DEFAULT, Baseline, Entry, as_text
 from fsdp2_lint.cli.options import Options, refused
 from fsdp2_lint.cli.streams import CLEAN, Failure, note
-from fsdp2_lint.discovery import project_root
+from fsdp2_lint.files import syntax
+from fsdp2_lint.files.discovery import project_root
+from fsdp2_lint.files.source import display_path
+from fsdp2_lint.files.writing import Change, write
 from fsdp2_lint.output import plural
 from fsdp2_lint.settings.codes import UNUSED
-from fsdp2_lint.source import display_path
-from fsdp2_lint.writing import Change, write
 
 if TYPE_CHECKING:
     from fsdp2_lint.lint import Asked, Report

@@ -15,7 +15,7 @@ import click
 from fsdp2_lint.cli.streams import ABNORMAL, CLEAN, FOUND, Failure, complain, note, use_color
 from fsdp2_lint.cli.streams import refused as refused
 from fsdp2_lint.errors import DEBUG, INTERNAL
-from fsdp2_lint.reading import NOTEBOOK_BYTES
+from fsdp2_lint.files.reading import NOTEBOOK_BYTES
 from fsdp2_lint.vocab.target import Version, known
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ class Options:
     @cached_property
     def stdin(self) -> tuple[str, bytes] | None:
         """The name and the contents of what comes from stdin, which can be read once."""
-        from fsdp2_lint.discovery import UNNAMED
+        from fsdp2_lint.files.discovery import UNNAMED
 
         if STDIN in self.paths:
             return os.path.realpath(self.stdin_filename or UNNAMED), sys.stdin.buffer.read(NOTEBOOK_BYTES + 1)
@@ -125,7 +125,7 @@ class Options:
     @cached_property
     def settings(self) -> Settings:
         """Those of the project, or what --config and --isolated say."""
-        from fsdp2_lint.discovery import common_folder
+        from fsdp2_lint.files.discovery import common_folder
         from fsdp2_lint.settings import Settings, settings, settings_in
 
         if self.isolated and self.config is not None:
@@ -168,7 +168,7 @@ def analyse(
 
 def say_problems(report: Report) -> None:
     """On stderr: what went wrong, and what was left undecided."""
-    from fsdp2_lint.source import display_text
+    from fsdp2_lint.files.source import display_text
 
     for trace in report.traces:
         note(display_text(trace))

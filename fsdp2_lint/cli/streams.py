@@ -49,7 +49,7 @@ def note(message: str) -> None:
 def deliver(result: str | bytes, output_file: str | None) -> None:
     """Write results. A reader who has seen enough (``| head``) is no error."""
     if output_file is not None:
-        from fsdp2_lint.writing import NotWritten, put
+        from fsdp2_lint.files.writing import NotWritten, put
 
         try:
             put(output_file, _encoded(result, "utf-8"))

@@ -9,8 +9,8 @@ import click
 
 from fsdp2_lint.cli.options import Options, analyse, say_problems, shared
 from fsdp2_lint.cli.streams import Failure, deliver, note
+from fsdp2_lint.files.reading import REPORT_BYTES, read_given
 from fsdp2_lint.output import comparison
-from fsdp2_lint.reading import REPORT_BYTES, read_given
 
 if TYPE_CHECKING:
     from fsdp2_lint.vocab.finding import Finding

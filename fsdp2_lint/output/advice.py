@@ -8,11 +8,12 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any
 
-from fsdp2_lint import pages, syntax, unused
-from fsdp2_lint.discovery import ROOT_MARKERS, project_root
+from fsdp2_lint import pages, unused
+from fsdp2_lint.files import syntax
+from fsdp2_lint.files.discovery import ROOT_MARKERS, project_root
+from fsdp2_lint.files.source import display_path, line_of
 from fsdp2_lint.report.codec import finding_as_json
 from fsdp2_lint.report.confirm import CONFIRMED
-from fsdp2_lint.source import display_path, line_of
 from fsdp2_lint.vocab.finding import Finding
 
 SILENCING = "Do not silence it with a comment, a baseline or a setting: that hides the fault and does not mend it."

@@ -6,9 +6,9 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from fsdp2_lint.files.source import place
 from fsdp2_lint.output.terminal import Paint, clean, defused, defused_json
 from fsdp2_lint.report.codec import finding_as_json
-from fsdp2_lint.source import place
 
 if TYPE_CHECKING:
     from fsdp2_lint.verify import Comparison, Gone

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from fsdp2_lint.files.source import Sources, line_of, place
 from fsdp2_lint.output.terminal import Paint, clean
 from fsdp2_lint.output.words import context
-from fsdp2_lint.source import Sources, line_of, place
 from fsdp2_lint.vocab.finding import Finding
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from fsdp2_lint.files.source import Sources, place
 from fsdp2_lint.output.snippet import Mark, snippet
 from fsdp2_lint.output.terminal import Paint, clean
 from fsdp2_lint.output.words import context
-from fsdp2_lint.source import Sources, place
 from fsdp2_lint.vocab.finding import Finding
 
 

@@ -9,8 +9,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
+from fsdp2_lint.files.source import Sources, display_path
 from fsdp2_lint.output.words import claim, proof
-from fsdp2_lint.source import Sources, display_path
 from fsdp2_lint.vocab.finding import Finding, Severity, Site
 
 _SEVERITIES = {Severity.ERROR: "major", Severity.WARNING: "minor", Severity.INFO: "info"}

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
+from fsdp2_lint.files.source import Sources
 from fsdp2_lint.output.advice import findings_as_json
-from fsdp2_lint.source import Sources
 from fsdp2_lint.vocab.finding import Finding
 
 

@@ -13,10 +13,10 @@ from typing import Any
 from urllib.parse import quote
 
 from fsdp2_lint import __version__
+from fsdp2_lint.files.source import Sources, display_path, line_of
 from fsdp2_lint.output.sarif_rules import LEVELS, rule
 from fsdp2_lint.output.terminal import clean
 from fsdp2_lint.output.words import claim, context
-from fsdp2_lint.source import Sources, display_path, line_of
 from fsdp2_lint.unseen import ALL_SEEN, Unseen
 from fsdp2_lint.vocab.finding import DOCS_URL, Finding, Fix, Label, Site
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from fsdp2_lint.files.source import Sources
 from fsdp2_lint.output.terminal import Paint, cells, clean
-from fsdp2_lint.source import Sources
 from fsdp2_lint.vocab.finding import Label
 
 MAX_WIDTH = 200

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from fsdp2_lint.files.source import line_of, place
 from fsdp2_lint.output.terminal import clean
-from fsdp2_lint.source import line_of, place
 from fsdp2_lint.vocab.facts import in_words
 from fsdp2_lint.vocab.finding import Finding
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import cache
 
-from ..reading import read
+from ..files.reading import read
 from ..vocab.finding import Site
 
 _ASKS_FOR_RANK = re.compile(r"rank|main|master|primary|leader|zero|chief|coordinator", re.IGNORECASE)

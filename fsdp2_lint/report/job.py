@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from ..reading import reason_of
+from ..files.reading import reason_of
 from ..vocab.facts import Fact, in_words
 from ..vocab.finding import Finding, Observed, Severity, Site
 from ..vocab.overlaps import without_consequences

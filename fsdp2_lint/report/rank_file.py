@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from ..reading import REPORT_BYTES, read
+from ..files.reading import REPORT_BYTES, read
 
 VERSION = 1
 _NAME = re.compile(r"rank(\d+)(?:\.attempt(\d+))?\.jsonl")

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ..reading import REPORT_BYTES, read
+from ..files.reading import REPORT_BYTES, read
 from ..vocab.finding import Moment, Site
 from .codec import site_from_json
 

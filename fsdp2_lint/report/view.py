@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ..files.source import Sources
 from ..registry import Selection
-from ..source import Sources
 from ..suppress import partition
 from ..vocab.facts import in_words
 from ..vocab.finding import Finding

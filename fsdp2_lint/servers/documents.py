@@ -9,8 +9,8 @@ import tokenize
 from pygls.uris import from_fs_path, to_fs_path
 from pygls.workspace import TextDocument, Workspace
 
-from fsdp2_lint.discovery import project_root
-from fsdp2_lint.reading import read
+from fsdp2_lint.files.discovery import project_root
+from fsdp2_lint.files.reading import read
 
 
 def path_of(uri: str) -> str | None:

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Any
 
 from fsdp2_lint.errors import BadSetting, nearest
-from fsdp2_lint.reading import SETTINGS_BYTES, read, reason_of
+from fsdp2_lint.files.reading import SETTINGS_BYTES, read, reason_of
 from fsdp2_lint.vocab.target import Version
 
 OWN_FILE, SHARED_FILE, TABLE = "fsdp2-lint.toml", "pyproject.toml", "fsdp2-lint"
@@ -75,7 +75,7 @@ def _defines(file: Path, function: str, overlay: Mapping[str, bytes]) -> bool:
     """Has the file the function at its top? Also true of a file that cannot be read: that is said of it elsewhere."""
     import ast
 
-    from fsdp2_lint.syntax import readable
+    from fsdp2_lint.files.syntax import readable
 
     path = os.path.realpath(file)
     try:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from astroid import nodes
 
-from ..source import Sources
+from ..files.source import Sources
 from ..vocab.events.migration import ApiUsed, Imported
 from ..vocab.finding import Edit, Fix, Moment, Site
 from .handles.api import ImportedName

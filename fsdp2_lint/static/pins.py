@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from ..reading import read
+from ..files.reading import read
 from ..vocab.target import Version
 from .budget import BUDGET
 

@@ -15,9 +15,9 @@ from astroid.manager import AstroidManager
 from astroid.rebuilder import TreeRebuilder
 
 from ..errors import INTERNAL, CostsOnly, debugging, in_words
-from ..newer import reading
-from ..reading import read as read_file
-from ..reading import reason_of
+from ..files.newer import reading
+from ..files.reading import read as read_file
+from ..files.reading import reason_of
 from ..vocab.target import Version
 from .budget import BUDGET
 from .lookup import Lookup, Surroundings

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from astroid import nodes
 
-from ..functions import in_tree
+from ..files.functions import in_tree
 from ..vocab.finding import Finding, Seen, Site
 from ..vocab.rule import ModelKey, ProgramKey, Verdict
 from ..vocab.target import Version

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from fsdp2_lint import lint as lint_module
-from fsdp2_lint import writing
+from fsdp2_lint.files import writing
 from tests.cli.conftest import Ran
 
 Cli = Callable[..., Ran]

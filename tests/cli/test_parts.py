@@ -11,7 +11,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from fsdp2_lint import discovery
+from fsdp2_lint.files import discovery
 from fsdp2_lint.static.interp.interpreter import Interpreter
 from tests.cli.conftest import Ran
 

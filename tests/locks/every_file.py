@@ -16,8 +16,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from fsdp2_lint.discovery import SKIPPED_FOLDERS
 from fsdp2_lint.errors import Refusal
+from fsdp2_lint.files.discovery import SKIPPED_FOLDERS
 from fsdp2_lint.lint import Asked, lint
 from fsdp2_lint.output import FORMATS, render
 

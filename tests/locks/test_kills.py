@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from fsdp2_lint.cli import invoke
-from fsdp2_lint.discovery import discover
-from fsdp2_lint.writing import PREFIX
+from fsdp2_lint.files.discovery import discover
+from fsdp2_lint.files.writing import PREFIX
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from fsdp2_lint import registry
-from fsdp2_lint.discovery import discover
+from fsdp2_lint.files.discovery import discover
 from fsdp2_lint.static import definitions
 from fsdp2_lint.static.check import check
 from fsdp2_lint.static.pins import pinned_torch

@@ -8,9 +8,9 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 
+from fsdp2_lint.files.source import Sources
 from fsdp2_lint.output import render
 from fsdp2_lint.output.agent import LONGEST
-from fsdp2_lint.source import Sources
 from fsdp2_lint.vocab.finding import Finding, Observed
 from tests import fake
 from tests.output.conftest import any_findings

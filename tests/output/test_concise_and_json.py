@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given
 
 from fsdp2_lint.cli import invoke
+from fsdp2_lint.files.source import Sources
 from fsdp2_lint.lint import lint
 from fsdp2_lint.output import EMPTY_IS_TEXT, FORMATS, count, render
 from fsdp2_lint.output.advice import SILENCING, verify
 from fsdp2_lint.report.codec import finding_from_json
 from fsdp2_lint.report.confirm import CONFIRMED, ONLY_THERE
-from fsdp2_lint.source import Sources
 from fsdp2_lint.vocab.finding import Finding, Observed, Severity
 from tests import fake
 from tests.output.conftest import any_findings

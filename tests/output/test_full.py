@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fsdp2_lint.files.source import Sources
 from fsdp2_lint.output import render
-from fsdp2_lint.source import Sources
 from fsdp2_lint.vocab.finding import Finding, Severity
 from tests import fake
 

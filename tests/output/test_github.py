@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 
+from fsdp2_lint.files.source import Sources
 from fsdp2_lint.output import render
 from fsdp2_lint.output.terminal import printable
 from fsdp2_lint.output.words import story as words
-from fsdp2_lint.source import Sources
 from fsdp2_lint.vocab.finding import Finding, Severity
 from tests import fake
 from tests.output.conftest import any_findings

@@ -7,8 +7,8 @@ from xml.etree import ElementTree
 
 from hypothesis import given
 
+from fsdp2_lint.files.source import Sources
 from fsdp2_lint.output import render
-from fsdp2_lint.source import Sources
 from fsdp2_lint.vocab.finding import Finding
 from tests import fake
 from tests.output.conftest import any_findings

@@ -15,8 +15,8 @@ from hypothesis import given
 from jsonschema import Draft4Validator
 
 from fsdp2_lint import __version__, registry
+from fsdp2_lint.files.source import Sources
 from fsdp2_lint.output import render
-from fsdp2_lint.source import Sources
 from fsdp2_lint.vocab.finding import Edit, Finding, Fix, Observed, Severity
 from tests import fake
 from tests.output.conftest import any_findings

@@ -20,7 +20,7 @@ from multiprocessing import Pool
 from pathlib import Path
 
 from fsdp2_lint import registry
-from fsdp2_lint.discovery import discover
+from fsdp2_lint.files.discovery import discover
 from fsdp2_lint.static.check import check
 
 HERE = Path(__file__).parent

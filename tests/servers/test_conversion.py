@@ -9,9 +9,9 @@ pytest.importorskip("pygls")
 from lsprotocol import types
 from pygls.workspace import PositionCodec
 
+from fsdp2_lint.files.source import Sources
 from fsdp2_lint.servers.conversion import Conversion
 from fsdp2_lint.servers.documents import as_bytes
-from fsdp2_lint.source import Sources
 from fsdp2_lint.vocab.finding import Finding, Label, Severity, Site
 from tests.servers.editor import edited
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from astroid import nodes
 
-from ...source import Sources
+from ...files.source import Sources
 from ...vocab.finding import Edit, Fix, Site
 from ..trace import Step
 from . import mentions

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from astroid import nodes
 
-from ...source import Sources
+from ...files.source import Sources
 from ...vocab.finding import Edit, Site
 from .program import Program
 

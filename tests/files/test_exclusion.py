@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fsdp2_lint.discovery import discover
+from fsdp2_lint.files.discovery import discover
 from fsdp2_lint.settings.patterns import Exclusion, Patterns, PerFile
 
 Tree = Callable[..., Path]

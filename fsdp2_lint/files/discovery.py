@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from fsdp2_lint import notebooks
 from fsdp2_lint.errors import INTERNAL, CostsOnly
-from fsdp2_lint.notebooks import SUFFIX, Notebook
-from fsdp2_lint.reading import FILE_BYTES, NOTEBOOK_BYTES, TooLarge, read, read_given, reason_of
+from fsdp2_lint.files import notebooks
+from fsdp2_lint.files.notebooks import SUFFIX, Notebook
+from fsdp2_lint.files.reading import FILE_BYTES, NOTEBOOK_BYTES, TooLarge, read, read_given, reason_of
 from fsdp2_lint.settings.patterns import Exclusion
 
 WORDS = (b"fully_shard", b"FSDPModule")

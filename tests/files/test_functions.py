@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fsdp2_lint.functions import empty, in_text
+from fsdp2_lint.files.functions import empty, in_text
 
 TEXT = b"""
 class Trainer:

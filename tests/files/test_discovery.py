@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fsdp2_lint.discovery import common_folder, discover
+from fsdp2_lint.files.discovery import common_folder, discover
 
 FSDP2 = "fully_shard(model)\n"
 
@@ -130,7 +130,7 @@ def test_the_root_is_the_project_around_all_paths(tmp_path: Path) -> None:
 
 
 def test_without_a_project_the_root_is_the_common_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fsdp2_lint.discovery.ROOT_MARKERS", ("no-such-marker",))
+    monkeypatch.setattr("fsdp2_lint.files.discovery.ROOT_MARKERS", ("no-such-marker",))
     a, b = write(tmp_path / "x" / "a.py"), write(tmp_path / "x" / "y" / "b.py")
     assert discover([str(a), str(b)]).root == str(tmp_path / "x")
 
@@ -168,7 +168,7 @@ def test_a_file_that_goes_away_while_it_is_listed_is_passed_over(
         raise FileNotFoundError(2, "No such file or directory", path)
 
     for name in ("read", "read_given"):
-        monkeypatch.setattr(f"fsdp2_lint.discovery.{name}", gone)
+        monkeypatch.setattr(f"fsdp2_lint.files.discovery.{name}", gone)
     walked, named = discover([str(tmp_path)]), discover([str(file)])
     assert (walked.files, walked.errors) == ([], []), "nobody asked for it"
     assert named.errors == [(str(file), "cannot be read: No such file or directory")]

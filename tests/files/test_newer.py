@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from fsdp2_lint.cli import invoke
+from fsdp2_lint.files.newer import Reading, reading
 from fsdp2_lint.lint import Report, lint
-from fsdp2_lint.newer import Reading, reading
 
 OLD = (3, 10)  # by whose rules each is new; what its rewriting needs, this Python has too
 

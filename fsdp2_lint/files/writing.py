@@ -14,7 +14,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 
 from fsdp2_lint.errors import Refusal
-from fsdp2_lint.source import display_path
+from fsdp2_lint.files.source import display_path
 
 PREFIX, SUFFIX = ".fsdp2-lint-", ".tmp"
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)

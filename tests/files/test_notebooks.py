@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fsdp2_lint.files.notebooks import read
 from fsdp2_lint.lint import Report, lint
-from fsdp2_lint.notebooks import read
 from fsdp2_lint.output import render
 from fsdp2_lint.vocab.finding import Site
 

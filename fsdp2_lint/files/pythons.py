@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fsdp2_lint.reading import read
-from fsdp2_lint.source import display_path
+from fsdp2_lint.files.reading import read
+from fsdp2_lint.files.source import display_path
 
 if TYPE_CHECKING:
     from fsdp2_lint.static.check import Problem

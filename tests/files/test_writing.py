@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from fsdp2_lint import writing
-from fsdp2_lint.discovery import discover
-from fsdp2_lint.writing import Change, NotWritten, put, write
+from fsdp2_lint.files import writing
+from fsdp2_lint.files.discovery import discover
+from fsdp2_lint.files.writing import Change, NotWritten, put, write
 
 OLD, NEW = b"old = 1\n", b"new = 1\n"
 FULL = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))

@@ -7,7 +7,7 @@ import re
 import tokenize
 from collections.abc import Iterable, Sequence
 
-from fsdp2_lint.source import decode
+from fsdp2_lint.files.source import decode
 from fsdp2_lint.vocab.finding import Edit, Site
 
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)?")

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from fsdp2_lint.errors import Refusal
-from fsdp2_lint.reading import FILE_BYTES, NOTEBOOK_CELLS
+from fsdp2_lint.files.reading import FILE_BYTES, NOTEBOOK_CELLS
 
 if TYPE_CHECKING:
     from fsdp2_lint.vocab.finding import Site
@@ -22,7 +22,9 @@ SUFFIX = ".ipynb"
 _PLAIN_MAGICS = ("%%time", "%%timeit", "%%capture", "%%prun")
 _MAGIC = re.compile(r"^(\s*)(%%?[A-Za-z]|!|\?|[\w.]+\?\??\s*$)")
 # Magics of which people leave out the sign: ``cd ..``, ``pip install torch``.
-_AUTOMATIC = re.compile(r"^(?:cd|ls|cat|cp|mv|rm|mkdir|rmdir|pip|conda)[ \t]+(?![=(\[,:]|[!<>]=|(?:in|is|if|and|or|not)\b)")
+_AUTOMATIC = re.compile(
+    r"^(?:cd|ls|cat|cp|mv|rm|mkdir|rmdir|pip|conda)[ \t]+(?![=(\[,:]|[!<>]=|(?:in|is|if|and|or|not)\b)"
+)
 _ASSIGNED = re.compile(r"^(\s*[\w.,][\w.,\s]*=\s*)[%!].*$")
 
 

@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from fsdp2_lint.reading import read
+from fsdp2_lint.files.reading import read
 
 if TYPE_CHECKING:
-    from fsdp2_lint.notebooks import Notebook
+    from fsdp2_lint.files.notebooks import Notebook
     from fsdp2_lint.vocab.finding import Site
 
 _NEWLINE = re.compile(r"\r\n|\r|\n")

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fsdp2_lint.edits import Span, Text, overlap
+from fsdp2_lint.files.edits import Span, Text, overlap
 from fsdp2_lint.vocab.finding import Edit, Site
 
 PATH = "a.py"

@@ -14,8 +14,8 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from fsdp2_lint.literals import Literal, Part, Unfinished, scan
-from fsdp2_lint.source import decode
+from fsdp2_lint.files.literals import Literal, Part, Unfinished, scan
+from fsdp2_lint.files.source import decode
 
 Version = tuple[int, int]
 Edit = tuple[int, int, str]

@@ -34,7 +34,7 @@ def problem(path: str, data: bytes) -> tuple[int, int, str] | None:
             warnings.simplefilter("ignore")
             compile(data, path, "exec", _ONLY_AST, dont_inherit=True)
     except SyntaxError as error:
-        from fsdp2_lint.newer import reading
+        from fsdp2_lint.files.newer import reading
 
         if reading(data) is not None:
             return None
@@ -53,7 +53,7 @@ def readable(data: bytes) -> bytes:
             warnings.simplefilter("ignore")
             compile(data, "?", "exec", _ONLY_AST, dont_inherit=True)
     except SyntaxError:
-        from fsdp2_lint.newer import reading
+        from fsdp2_lint.files.newer import reading
 
         found = reading(data)
         return found.text.encode("utf-8", "replace") if found is not None and found.same else data
