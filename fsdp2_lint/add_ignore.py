@@ -6,11 +6,11 @@ import tokenize
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
-from fsdp2_lint import unused
 from fsdp2_lint.files import syntax
 from fsdp2_lint.files.edits import Text
 from fsdp2_lint.files.source import Sources
-from fsdp2_lint.suppress import OUTSIDE_STATEMENTS, tokens
+from fsdp2_lint.findings import unused
+from fsdp2_lint.findings.suppress import OUTSIDE_STATEMENTS, tokens
 from fsdp2_lint.vocab.finding import Edit, Finding, Site
 
 _NOT_SILENCED = (syntax.CODE, unused.CODE)  # the one has no statement, the other is about comments

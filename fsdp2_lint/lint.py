@@ -13,15 +13,15 @@ from fsdp2_lint.errors import INTERNAL, CostsOnly, NothingToCheck
 from fsdp2_lint.files import syntax
 from fsdp2_lint.files.discovery import Discovered, common_folder, discover, project_root
 from fsdp2_lint.files.source import Sources, display_path
-from fsdp2_lint.fingerprints import base_of, by_place, with_fingerprints
+from fsdp2_lint.findings.fingerprints import base_of, by_place, with_fingerprints
+from fsdp2_lint.findings.unseen import Unseen
 from fsdp2_lint.settings import Settings, file_of, settings
 from fsdp2_lint.settings.codes import PREFIX, UNUSED
 from fsdp2_lint.settings.patterns import EXCLUDE, GITIGNORE, Exclusion
-from fsdp2_lint.unseen import Unseen
 from fsdp2_lint.vocab.target import NEWEST, Version
 
 if TYPE_CHECKING:
-    from fsdp2_lint.baseline import Baseline, Entry
+    from fsdp2_lint.findings.baseline import Baseline, Entry
     from fsdp2_lint.registry import Selection
     from fsdp2_lint.static.check import ModelVerdicts, Result
     from fsdp2_lint.vocab.finding import Finding, Seen
@@ -220,12 +220,12 @@ def _run_engine(
     # A tree without FSDP2 never comes here, and so never pays for these imports.
     from fsdp2_lint import registry
     from fsdp2_lint.files.pythons import too_new
+    from fsdp2_lint.findings.suppress import Comments
+    from fsdp2_lint.findings.triage import triage
+    from fsdp2_lint.findings.unneeded import Run, doubts, unneeded
     from fsdp2_lint.stated import target as stated_target
     from fsdp2_lint.static.budget import stated as budget_of
     from fsdp2_lint.static.check import check
-    from fsdp2_lint.suppress import Comments
-    from fsdp2_lint.triage import triage
-    from fsdp2_lint.unneeded import Run, doubts, unneeded
 
     given = report.settings
     budget = budget_of(os.environ)

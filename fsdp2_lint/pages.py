@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 
-from fsdp2_lint import registry, unused
+from fsdp2_lint import registry
 from fsdp2_lint.errors import UnknownCode
 from fsdp2_lint.files import syntax
+from fsdp2_lint.findings import unused
 
 _CODE = re.compile(r"^```.*\n((?:.*\n)*?)```$", re.MULTILINE)
 _ITEM = re.compile(r"^(?:- |\d+\. )", re.MULTILINE)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from fsdp2_lint.add_ignore import Ignored, with_ignores
 from fsdp2_lint.files.source import Sources
-from fsdp2_lint.suppress import suppressions
+from fsdp2_lint.findings.suppress import suppressions
 from fsdp2_lint.vocab.finding import Finding
 from tests import fake
 

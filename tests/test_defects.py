@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from fsdp2_lint import suppress
 from fsdp2_lint.cli import invoke
 from fsdp2_lint.files import edits, notebooks, source
+from fsdp2_lint.findings import suppress
 from fsdp2_lint.output import concise
 from fsdp2_lint.static import check, driver, entries, hearing, project
 from fsdp2_lint.static.interp.interpreter import Interpreter

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from fsdp2_lint.cli.streams import complain, deliver, note
 from fsdp2_lint.errors import CostsOnly
+from fsdp2_lint.findings.unseen import Unseen
 from fsdp2_lint.output import EMPTY_IS_TEXT, TELL_UNSEEN, count, looked_at, not_judged, plural, render
-from fsdp2_lint.unseen import Unseen
 
 if TYPE_CHECKING:
     from fsdp2_lint.cli.options import Options

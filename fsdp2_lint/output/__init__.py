@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from fsdp2_lint.files.source import Sources
+from fsdp2_lint.findings.unseen import ALL_SEEN, Unseen
 from fsdp2_lint.output.terminal import defused, defused_json
-from fsdp2_lint.unseen import ALL_SEEN, Unseen
 
 if TYPE_CHECKING:
     from fsdp2_lint.vocab.finding import Finding

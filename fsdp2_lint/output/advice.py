@@ -8,10 +8,11 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any
 
-from fsdp2_lint import pages, unused
+from fsdp2_lint import pages
 from fsdp2_lint.files import syntax
 from fsdp2_lint.files.discovery import ROOT_MARKERS, project_root
 from fsdp2_lint.files.source import display_path, line_of
+from fsdp2_lint.findings import unused
 from fsdp2_lint.report.codec import finding_as_json
 from fsdp2_lint.report.confirm import CONFIRMED
 from fsdp2_lint.vocab.finding import Finding

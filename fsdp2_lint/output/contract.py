@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from fsdp2_lint.files.source import display_text, line_of, place
+from fsdp2_lint.findings.unseen import ALL_SEEN, Unseen
 from fsdp2_lint.output.catalogue import clause_as_json
 from fsdp2_lint.output.terminal import Paint, clean, defused, defused_json
 from fsdp2_lint.report.codec import label_as_json, site_as_json
-from fsdp2_lint.unseen import ALL_SEEN, Unseen
 from fsdp2_lint.vocab.target import in_digits
 from fsdp2_lint.vocab.words import listed
 

@@ -14,10 +14,10 @@ from urllib.parse import quote
 
 from fsdp2_lint import __version__
 from fsdp2_lint.files.source import Sources, display_path, line_of
+from fsdp2_lint.findings.unseen import ALL_SEEN, Unseen
 from fsdp2_lint.output.sarif_rules import LEVELS, rule
 from fsdp2_lint.output.terminal import clean
 from fsdp2_lint.output.words import claim, context
-from fsdp2_lint.unseen import ALL_SEEN, Unseen
 from fsdp2_lint.vocab.finding import DOCS_URL, Finding, Fix, Label, Site
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..files.source import Sources
+from ..findings.suppress import partition
 from ..registry import Selection
-from ..suppress import partition
 from ..vocab.facts import in_words
 from ..vocab.finding import Finding
 from .job import Crash, JobReport

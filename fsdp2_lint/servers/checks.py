@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TypeVar
 
-from fsdp2_lint.baseline import Baseline
 from fsdp2_lint.errors import Refusal
 from fsdp2_lint.files.discovery import common_folder
+from fsdp2_lint.findings.baseline import Baseline
 from fsdp2_lint.lint import Asked, Report, lint
 from fsdp2_lint.settings import settings
 

@@ -9,8 +9,9 @@ from difflib import SequenceMatcher
 from lsprotocol import types
 from pygls.workspace import PositionCodec
 
-from fsdp2_lint import pages, unused
+from fsdp2_lint import pages
 from fsdp2_lint.files.source import Sources, decode
+from fsdp2_lint.findings import unused
 from fsdp2_lint.vocab.finding import Finding, Severity, Site
 
 SOURCE = "fsdp2-lint"

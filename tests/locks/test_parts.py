@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from fsdp2_lint.add_ignore import with_ignores
-from fsdp2_lint.baseline import Baseline, Entry
+from fsdp2_lint.findings.baseline import Baseline, Entry
 from fsdp2_lint.lint import Asked, Report, lint
 from fsdp2_lint.settings.codes import UNUSED
 from tests.locks.programs import Program, everything, sample

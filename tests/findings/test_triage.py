@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fsdp2_lint import registry
-from fsdp2_lint.baseline import Baseline, Entry
 from fsdp2_lint.files.source import Sources
+from fsdp2_lint.findings.baseline import Baseline, Entry
+from fsdp2_lint.findings.suppress import Comments
+from fsdp2_lint.findings.triage import Triaged, triage
 from fsdp2_lint.registry import Selection
 from fsdp2_lint.settings import Settings
-from fsdp2_lint.suppress import Comments
-from fsdp2_lint.triage import Triaged, triage
 from fsdp2_lint.vocab.finding import Finding, Severity
 from tests import fake
 

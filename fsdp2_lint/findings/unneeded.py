@@ -17,16 +17,16 @@ from fsdp2_lint.around import Around, around, module_name, text_of, without_test
 from fsdp2_lint.errors import Refusal
 from fsdp2_lint.files.discovery import UNNAMED, Discovered, is_root
 from fsdp2_lint.files.source import Sources, display_path
-from fsdp2_lint.fingerprints import with_fingerprints
+from fsdp2_lint.findings.fingerprints import with_fingerprints
 from fsdp2_lint.settings import OWN_FILE, Settings, settings
 from fsdp2_lint.static.entries import is_test
 from fsdp2_lint.vocab.target import Version, in_words
 
 if TYPE_CHECKING:
-    from fsdp2_lint.baseline import Baseline, Entry
+    from fsdp2_lint.findings.baseline import Baseline, Entry
+    from fsdp2_lint.findings.suppress import Comments
     from fsdp2_lint.static.check import Result
     from fsdp2_lint.static.lookup import Surroundings
-    from fsdp2_lint.suppress import Comments
     from fsdp2_lint.vocab.finding import Finding
 
 _BY_TEXT = (b"import_module", b"__import__", b"run_module", b"_target_")
@@ -88,7 +88,7 @@ def _seems(run: Run, baseline: Baseline | None, findings: Sequence[Finding]) -> 
 
 def _idle(run: Run, judged: Collection[str]) -> list[Finding]:
     """What is said of comments where these codes were judged. Where FSDP2 is out of reach nothing is said of them."""
-    from fsdp2_lint.unused import idle
+    from fsdp2_lint.findings.unused import idle
 
     files = without_tests(run.found) if run.near.files else ()
     return with_fingerprints(idle(files, run.comments, judged), run.base, run.comments.sources)

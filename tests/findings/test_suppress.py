@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fsdp2_lint.files.source import Sources
-from fsdp2_lint.suppress import malformed, partition, suppressions
+from fsdp2_lint.findings.suppress import malformed, partition, suppressions
 from tests import fake
 
 

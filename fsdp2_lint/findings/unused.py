@@ -6,9 +6,9 @@ from collections.abc import Collection, Iterable, Iterator
 
 from fsdp2_lint.errors import nearest
 from fsdp2_lint.files.source import Sources
+from fsdp2_lint.findings.suppress import Comment, Comments, malformed, meant
 from fsdp2_lint.settings.codes import OWN_CODES, PREFIX, UNUSED
 from fsdp2_lint.settings.codes import named as names
-from fsdp2_lint.suppress import Comment, Comments, malformed, meant
 from fsdp2_lint.vocab.finding import Edit, Finding, Fix, Label, Severity, Site
 
 CODE = UNUSED

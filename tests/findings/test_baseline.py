@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fsdp2_lint.baseline import Baseline, Entry, as_text
 from fsdp2_lint.errors import BadSetting
 from fsdp2_lint.files.discovery import Discovered
+from fsdp2_lint.findings.baseline import Baseline, Entry, as_text
 from fsdp2_lint.vocab.finding import Finding
 from tests import fake
 
