@@ -22,7 +22,7 @@ def fix(
     options: Options, asked: Asked, *, write: bool, unsafe: bool, output_format: str, most: int | None = None
 ) -> int:
     """Mend findings in their files, or show the difference. What is read from stdin is printed as mended."""
-    from fsdp2_lint.fix import mend
+    from fsdp2_lint.actions.fix import mend
 
     mended = mend(lambda overlay: analyse(options, asked, overlay), unsafe=unsafe)
     say_problems(mended.report)
@@ -58,7 +58,7 @@ def _say_beyond(report: Report) -> None:
 
 
 def add_ignore(options: Options, report: Report, reason: str) -> int:
-    from fsdp2_lint.add_ignore import with_ignores
+    from fsdp2_lint.actions.add_ignore import with_ignores
 
     ignored = with_ignores(report.findings, report.sources, report.own, reason)
     _write(ignored.changed, {path: report.sources.data(path) for path in ignored.changed})

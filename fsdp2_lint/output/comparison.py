@@ -11,7 +11,7 @@ from fsdp2_lint.output.terminal import Paint, clean, defused, defused_json
 from fsdp2_lint.report.codec import finding_as_json
 
 if TYPE_CHECKING:
-    from fsdp2_lint.verify import Comparison, Gone
+    from fsdp2_lint.actions.verify import Comparison, Gone
     from fsdp2_lint.vocab.finding import Finding
 
 FORMATS = ("text", "json")

@@ -67,7 +67,7 @@ def server() -> MCPServer:
     def verify(paths: list[str] | None = None) -> str:
         """Compare with the first `check` of the same paths: fixed (the clause is proved now for the same model), gone
         without proof, remaining, silenced instead of fixed, removed with the sharding, new."""
-        from fsdp2_lint.verify import compare
+        from fsdp2_lint.actions.verify import compare
 
         before = seen.get(_key(paths, folder))
         if before is None:

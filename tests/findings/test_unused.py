@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fsdp2_lint.actions.fix import mend
 from fsdp2_lint.files.edits import Text
 from fsdp2_lint.files.source import Sources
 from fsdp2_lint.findings.suppress import Comments
 from fsdp2_lint.findings.unused import CODE, misspelt, unused
-from fsdp2_lint.fix import mend
 from fsdp2_lint.lint import Asked, Report, lint
 from fsdp2_lint.settings import Settings
 from fsdp2_lint.vocab.finding import Finding

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from fsdp2_lint.add_ignore import with_ignores
+from fsdp2_lint.actions.add_ignore import with_ignores
 from fsdp2_lint.findings.baseline import Baseline, Entry
 from fsdp2_lint.lint import Asked, Report, lint
 from fsdp2_lint.settings.codes import UNUSED

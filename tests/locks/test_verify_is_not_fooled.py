@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from fsdp2_lint import registry
+from fsdp2_lint.actions.verify import compare
 from fsdp2_lint.errors import Refusal
 from fsdp2_lint.lint import Asked, lint
-from fsdp2_lint.verify import compare
 from fsdp2_lint.vocab.finding import Finding
 from tests.locks import hiding
 from tests.locks.hiding import Hidden

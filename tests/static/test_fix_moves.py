@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fsdp2_lint.fix import mend
+from fsdp2_lint.actions.fix import mend
 from fsdp2_lint.lint import Asked, lint
 
 HEAD = """\

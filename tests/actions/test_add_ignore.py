@@ -11,7 +11,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from fsdp2_lint.add_ignore import Ignored, with_ignores
+from fsdp2_lint.actions.add_ignore import Ignored, with_ignores
 from fsdp2_lint.files.source import Sources
 from fsdp2_lint.findings.suppress import suppressions
 from fsdp2_lint.vocab.finding import Finding

@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 from fsdp2_lint import registry
+from fsdp2_lint.actions.fix import Mended, mend
 from fsdp2_lint.files.source import Sources
-from fsdp2_lint.fix import Mended, mend
 from fsdp2_lint.lint import Asked, Report, lint
 from fsdp2_lint.vocab.finding import Edit, Finding, Fix, Label, Severity, Site
 from tests.pages.harness import programs
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 EXAMPLES = [each for each in sorted((ROOT / "examples").glob("*/*")) if each.suffix == ".py" or each.is_dir()]
 PAGES = [
     pytest.param(rule.code, id=rule.code)

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from fsdp2_lint.actions.verify import Comparison, compare
 from fsdp2_lint.lint import Asked, lint
-from fsdp2_lint.verify import Comparison, compare
 from fsdp2_lint.vocab.finding import Finding
 
-EXAMPLE = Path(__file__).parents[1] / "examples" / "broken" / "optimizer_before_sharding"
+EXAMPLE = Path(__file__).parents[2] / "examples" / "broken" / "optimizer_before_sharding"
 EARLY = "    optimizer = build_optimizer(model, lr=1e-2)  # error: [FSDP601]\n"
 SHARDED = "    parallelize(model, mesh)\n"
 
