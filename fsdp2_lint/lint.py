@@ -21,8 +21,8 @@ from fsdp2_lint.settings.patterns import EXCLUDE, GITIGNORE, Exclusion
 from fsdp2_lint.vocab.target import NEWEST, Version
 
 if TYPE_CHECKING:
+    from fsdp2_lint.catalogue.registry import Selection
     from fsdp2_lint.findings.baseline import Baseline, Entry
-    from fsdp2_lint.registry import Selection
     from fsdp2_lint.static.check import ModelVerdicts, Result
     from fsdp2_lint.vocab.finding import Finding, Seen
     from fsdp2_lint.vocab.rule import Rule
@@ -50,7 +50,7 @@ class Asked:
 
     def selection(self, given: Settings) -> tuple[list[Rule], Selection]:
         """The clauses to judge. A code that does not exist raises :class:`UnknownCode`."""
-        from fsdp2_lint import registry
+        from fsdp2_lint.catalogue import registry
 
         select, extend, ignore = self.select, tuple(self.extend_select), tuple(self.ignore)
         if select is None:
@@ -218,7 +218,7 @@ def _run_engine(
     told: Collection[str],
 ) -> None:
     # A tree without FSDP2 never comes here, and so never pays for these imports.
-    from fsdp2_lint import registry
+    from fsdp2_lint.catalogue import registry
     from fsdp2_lint.files.pythons import too_new
     from fsdp2_lint.findings.suppress import Comments
     from fsdp2_lint.findings.triage import triage

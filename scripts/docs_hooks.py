@@ -17,7 +17,7 @@ sys.path.insert(0, str(ROOT))  # the pages of this checkout, whatever is install
 
 from mkdocs.structure.files import File  # noqa: E402
 
-from fsdp2_lint import registry
+from fsdp2_lint.catalogue import registry
 from fsdp2_lint.files import syntax  # noqa: E402
 from fsdp2_lint.findings import unused
 from fsdp2_lint.output.catalogue import HUNDREDS  # noqa: E402

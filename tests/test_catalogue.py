@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from fsdp2_lint import registry
+from fsdp2_lint.catalogue import registry
 from tests.pages.harness import marks, programs
 
 HERE = Path(__file__).parent

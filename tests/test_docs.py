@@ -16,7 +16,7 @@ from urllib.parse import unquote, urldefrag, urljoin, urlsplit
 import pytest
 import yaml
 
-from fsdp2_lint import registry
+from fsdp2_lint.catalogue import registry
 from fsdp2_lint.cli import COMMANDS, invoke, main
 from fsdp2_lint.output import FORMATS
 from fsdp2_lint.settings import settings

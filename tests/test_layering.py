@@ -96,7 +96,7 @@ def test_importing_the_package_is_cheap() -> None:
 def test_a_tree_without_fsdp2_loads_no_engine(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text("x = 1\n")
     loaded = modules_after(CHECK, str(tmp_path))
-    assert loaded.isdisjoint({"astroid", "torch", "fsdp2_lint.registry", "fsdp2_lint.rules"})
+    assert loaded.isdisjoint({"astroid", "torch", "fsdp2_lint.catalogue.registry", "fsdp2_lint.rules"})
 
 
 TRACE = """\

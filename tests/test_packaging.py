@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import fsdp2_lint
-from fsdp2_lint import registry
+from fsdp2_lint.catalogue import registry
 
 ROOT = Path(__file__).parents[1]
 LEFT_OUT = shutil.ignore_patterns(".git", ".venv*", "*.egg-info", "build", "dist", "__pycache__", ".*_cache", "tests")

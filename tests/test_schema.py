@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fsdp2_lint import registry
+from fsdp2_lint.catalogue import registry
 from fsdp2_lint.errors import BadSetting
 from fsdp2_lint.settings import Settings, _read
 from fsdp2_lint.settings.codes import named, selectable

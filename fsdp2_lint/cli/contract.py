@@ -23,7 +23,7 @@ def contract(output_format: str, confirm: str | None, **given: Any) -> int:
     codes: 0 nothing violated, 1 a clause is violated, 2 abnormal, also where no model was judged.
     Comments that silence findings do not change verdicts.
     """
-    from fsdp2_lint import registry
+    from fsdp2_lint.catalogue import registry
     from fsdp2_lint.output import contract as verdicts
     from fsdp2_lint.output import plural
     from fsdp2_lint.settings.codes import OWN_CODES

@@ -12,8 +12,8 @@ from fsdp2_lint.cli.streams import CLEAN, Failure, deliver
 @click.option("--short", is_flag=True, help="Without the examples.")
 def explain(code: str, short: bool) -> int:
     """Print the page of a clause, by its code or its name: what, why, how to fix, examples."""
+    from fsdp2_lint.catalogue.pages import page_of
     from fsdp2_lint.errors import UnknownCode
-    from fsdp2_lint.pages import page_of
 
     try:
         text = page_of(code)

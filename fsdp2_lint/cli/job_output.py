@@ -61,7 +61,7 @@ class JobOptions:
 
 def read_report(folder: Path, *, since: float = 0.0) -> JobReport:
     """What the ranks of a job reported, after ``since``. A folder without reports is a failure."""
-    from fsdp2_lint import registry
+    from fsdp2_lint.catalogue import registry
     from fsdp2_lint.report.job import read_job
 
     try:
@@ -80,7 +80,7 @@ def job_report(folder: str, options: Options) -> JobReport:
 
 def present(report: JobReport, options: JobOptions) -> int:
     """Print what the ranks reported; the exit code that follows from it."""
-    from fsdp2_lint import registry
+    from fsdp2_lint.catalogue import registry
     from fsdp2_lint.report.view import view
 
     rules, selection = registry.select(registry.rules(), options.select, options.ignore, options.severities)

@@ -13,7 +13,7 @@ from fsdp2_lint.output import catalogue
 def rules(output_format: str) -> int:
     """List the clauses of the contract: code, severity, witnesses (S source, R run time, P
     rehearsal), name and summary."""
-    from fsdp2_lint import registry
+    from fsdp2_lint.catalogue import registry
 
     deliver(catalogue.render(output_format, registry.rules()), None)
     return CLEAN

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
+from fsdp2_lint.catalogue.registry import Selection
 from fsdp2_lint.errors import CostsOnly
 from fsdp2_lint.findings.baseline import Baseline
 from fsdp2_lint.findings.suppress import Comments
-from fsdp2_lint.registry import Selection
 from fsdp2_lint.settings import Settings
 from fsdp2_lint.settings.patterns import PerFile
 from fsdp2_lint.vocab.finding import Finding

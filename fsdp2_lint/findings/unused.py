@@ -43,7 +43,7 @@ def idle(files: Iterable[str], comments: Comments, judged: Collection[str]) -> l
 
     Where nothing was ``judged`` that is what is wrong with the comments themselves.
     """
-    from fsdp2_lint import registry
+    from fsdp2_lint.catalogue import registry
     from fsdp2_lint.files import syntax
 
     data = comments.sources.data

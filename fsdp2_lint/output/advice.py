@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any
 
-from fsdp2_lint import pages
+from fsdp2_lint.catalogue import pages
 from fsdp2_lint.files import syntax
 from fsdp2_lint.files.discovery import ROOT_MARKERS, project_root
 from fsdp2_lint.files.source import display_path, line_of

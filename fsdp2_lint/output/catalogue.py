@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from fsdp2_lint import pages, registry
+from fsdp2_lint.catalogue import pages, registry
 from fsdp2_lint.vocab.finding import DOCS_URL
 from fsdp2_lint.vocab.rule import Rule
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from fsdp2_lint import registry
+from fsdp2_lint.catalogue import registry
+from fsdp2_lint.catalogue.pages import page_if_any, paragraphs
 from fsdp2_lint.output.catalogue import HUNDREDS
-from fsdp2_lint.pages import page_if_any, paragraphs
 from fsdp2_lint.vocab.finding import Finding, Severity
 
 LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}

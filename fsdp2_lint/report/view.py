@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ..catalogue.registry import Selection
 from ..files.source import Sources
 from ..findings.suppress import partition
-from ..registry import Selection
 from ..vocab.facts import in_words
 from ..vocab.finding import Finding
 from .job import Crash, JobReport

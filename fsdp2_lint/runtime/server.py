@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 
-from .. import registry
+from ..catalogue import registry
 from . import checked, script
 
 __all__ = ["checked", "script"]

@@ -12,7 +12,8 @@ from typing import Any, Literal, TypeVar
 
 import torch
 
-from .. import __version__, registry
+from .. import __version__
+from ..catalogue import registry
 from ..errors import debugging
 from ..files.source import Sources
 from ..findings.suppress import partition

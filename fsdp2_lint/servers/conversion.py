@@ -9,7 +9,7 @@ from difflib import SequenceMatcher
 from lsprotocol import types
 from pygls.workspace import PositionCodec
 
-from fsdp2_lint import pages
+from fsdp2_lint.catalogue import pages
 from fsdp2_lint.files.source import Sources, decode
 from fsdp2_lint.findings import unused
 from fsdp2_lint.vocab.finding import Finding, Severity, Site

@@ -14,7 +14,8 @@ from mcp.server import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.types import ToolAnnotations
 
-from fsdp2_lint import __version__, pages
+from fsdp2_lint import __version__
+from fsdp2_lint.catalogue import pages
 from fsdp2_lint.errors import INTERNAL, Refusal, in_words
 from fsdp2_lint.lint import Asked, Report, lint
 from fsdp2_lint.output import comparison, looked_at, not_judged, render

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from fsdp2_lint import registry
 from fsdp2_lint.actions.fix import Mended, mend
+from fsdp2_lint.catalogue import registry
 from fsdp2_lint.files.source import Sources
 from fsdp2_lint.lint import Asked, Report, lint
 from fsdp2_lint.vocab.finding import Edit, Finding, Fix, Label, Severity, Site

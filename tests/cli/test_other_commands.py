@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import fsdp2_lint
-from fsdp2_lint import registry
+from fsdp2_lint.catalogue import registry
 from fsdp2_lint.vocab.finding import Label
 from tests import fake
 from tests.cli.conftest import Ran

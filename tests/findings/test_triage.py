@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fsdp2_lint import registry
+from fsdp2_lint.catalogue import registry
+from fsdp2_lint.catalogue.registry import Selection
 from fsdp2_lint.files.source import Sources
 from fsdp2_lint.findings.baseline import Baseline, Entry
 from fsdp2_lint.findings.suppress import Comments
 from fsdp2_lint.findings.triage import Triaged, triage
-from fsdp2_lint.registry import Selection
 from fsdp2_lint.settings import Settings
 from fsdp2_lint.vocab.finding import Finding, Severity
 from tests import fake

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fsdp2_lint import registry
+from fsdp2_lint.catalogue import registry
 from fsdp2_lint.report.job import JobReport, read_job
 from fsdp2_lint.report.rank_file import rank_files, records
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from fsdp2_lint import registry
+from fsdp2_lint.catalogue import registry
 from fsdp2_lint.lint import Asked, Report, lint
 from fsdp2_lint.output import contract, render
 from fsdp2_lint.static.dump import Writer

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 import pytest
 
-from fsdp2_lint import registry
+from fsdp2_lint.catalogue import registry
 from fsdp2_lint.static.check import ModelVerdicts, Result, check
 from fsdp2_lint.static.pins import pinned_torch
 from fsdp2_lint.vocab.finding import Finding

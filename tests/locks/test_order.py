@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from fsdp2_lint import registry
+from fsdp2_lint.catalogue import registry
 from fsdp2_lint.static.check import Result, check
 from fsdp2_lint.vocab.finding import Finding
 from tests.locks.programs import daily

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from fsdp2_lint import registry
 from fsdp2_lint.actions.verify import compare
+from fsdp2_lint.catalogue import registry
 from fsdp2_lint.errors import Refusal
 from fsdp2_lint.lint import Asked, lint
 from fsdp2_lint.vocab.finding import Finding

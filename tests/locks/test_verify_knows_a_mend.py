@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from fsdp2_lint import registry
 from fsdp2_lint.actions.verify import compare
+from fsdp2_lint.catalogue import registry
 from fsdp2_lint.lint import Asked, lint
 from tests.locks.test_verify_is_not_fooled import ALL, bad_programs, ends_well, write
 from tests.mutation.operators import plant

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fsdp2_lint import registry
+from fsdp2_lint.catalogue import registry
 from fsdp2_lint.files.discovery import discover
 from fsdp2_lint.static import definitions
 from fsdp2_lint.static.check import check

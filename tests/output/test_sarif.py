@@ -14,7 +14,8 @@ import pytest
 from hypothesis import given
 from jsonschema import Draft4Validator
 
-from fsdp2_lint import __version__, registry
+from fsdp2_lint import __version__
+from fsdp2_lint.catalogue import registry
 from fsdp2_lint.files.source import Sources
 from fsdp2_lint.output import render
 from fsdp2_lint.vocab.finding import Edit, Finding, Fix, Observed, Severity

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from fsdp2_lint import registry
+from fsdp2_lint.catalogue import registry
 from fsdp2_lint.lint import Asked, lint
 from fsdp2_lint.output import render
 from fsdp2_lint.vocab.rule import Rule

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fsdp2_lint import pages, registry
+from fsdp2_lint.catalogue import pages, registry
 from fsdp2_lint.vocab.rule import Rule
 from tests.pages.harness import Program, check_program, marks, programs
 

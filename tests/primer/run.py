@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from multiprocessing import Pool
 from pathlib import Path
 
-from fsdp2_lint import registry
+from fsdp2_lint.catalogue import registry
 from fsdp2_lint.files.discovery import discover
 from fsdp2_lint.static.check import check
 

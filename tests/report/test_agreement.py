@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from fsdp2_lint import registry
+from fsdp2_lint.catalogue import registry
 from fsdp2_lint.vocab.facts import Fact
 from fsdp2_lint.vocab.finding import Finding, Severity
 from fsdp2_lint.vocab.rule import agree

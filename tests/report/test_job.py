@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fsdp2_lint import registry
+from fsdp2_lint.catalogue import registry
 from fsdp2_lint.report.codec import fact_as_json, fact_from_json, finding_as_json, finding_from_json
 from fsdp2_lint.report.job import Crash, JobReport, JobVerdict, disagreements, merge, read_job
 from fsdp2_lint.report.rank_file import VERSION

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import fsdp2_lint
-from fsdp2_lint import registry
+from fsdp2_lint.catalogue import registry
 from fsdp2_lint.report.job import JobReport, read_job
 from fsdp2_lint.runtime.ranks import Outcome, run_ranks
 from fsdp2_lint.vocab.finding import Finding

@@ -23,7 +23,7 @@ from torch.distributed.fsdp import FSDPModule, fully_shard
 from torch.distributed.tensor import DTensor
 from torch.optim import SGD, Optimizer
 
-from fsdp2_lint import registry
+from fsdp2_lint.catalogue import registry
 from fsdp2_lint.report.job import read_job
 from fsdp2_lint.runtime import ContractViolation, assert_contract, check, exchange
 from fsdp2_lint.runtime.checked import CheckedRun, run_checked

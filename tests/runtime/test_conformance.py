@@ -14,7 +14,7 @@ import pytest
 
 pytest.importorskip("torch")
 
-from fsdp2_lint import registry
+from fsdp2_lint.catalogue import registry
 from fsdp2_lint.vocab.rule import Rule
 from tests.pages.harness import Mark, Program, marks, programs
 from tests.runtime.jobs import run_program

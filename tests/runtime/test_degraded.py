@@ -11,7 +11,7 @@ import pytest
 
 pytest.importorskip("torch")
 
-from fsdp2_lint import registry
+from fsdp2_lint.catalogue import registry
 from fsdp2_lint.report.job import JobReport, read_job
 from fsdp2_lint.runtime.ranks import run_ranks
 from tests.runtime.commands import GOOD, HEAD, STALE

@@ -20,7 +20,7 @@ pytest.importorskip("torch")
 import torch
 import torch.distributed as dist
 
-from fsdp2_lint import registry
+from fsdp2_lint.catalogue import registry
 from fsdp2_lint.runtime import facts
 from fsdp2_lint.runtime.handles.process import CudaUse, RuntimeDevice, RuntimeProcess
 from fsdp2_lint.runtime.hooks import process

@@ -9,7 +9,7 @@ import pytest
 
 pytest.importorskip("torch")
 
-from fsdp2_lint import registry
+from fsdp2_lint.catalogue import registry
 from tests.examples.test_examples_lint import EXAMPLES, entries, texts
 from tests.pages.harness import marks
 from tests.runtime.jobs import run_program

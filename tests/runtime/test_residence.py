@@ -12,7 +12,7 @@ import torch
 import torch.distributed as dist
 from torch import nn
 
-from fsdp2_lint import registry
+from fsdp2_lint.catalogue import registry
 from fsdp2_lint.runtime.handles.residence import RuntimeOffload, RuntimeResident, arriving
 from fsdp2_lint.runtime.ledger import Ledger, Sharding
 from fsdp2_lint.vocab.events.plans import Offloaded, ShardingBegun

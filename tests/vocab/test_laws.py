@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from fsdp2_lint import registry
+from fsdp2_lint.catalogue import registry
 from fsdp2_lint.vocab import handles, live
 from fsdp2_lint.vocab.events.base import Event
 from fsdp2_lint.vocab.rule import Rule

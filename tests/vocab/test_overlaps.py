@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fsdp2_lint import registry
+from fsdp2_lint.catalogue import registry
 from fsdp2_lint.vocab.overlaps import OWNERS
 
 

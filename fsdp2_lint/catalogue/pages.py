@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from fsdp2_lint import registry
+from fsdp2_lint.catalogue import registry
 from fsdp2_lint.errors import UnknownCode
 from fsdp2_lint.files import syntax
 from fsdp2_lint.findings import unused

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fsdp2_lint import registry
+from fsdp2_lint.catalogue import registry
 from fsdp2_lint.errors import UnknownCode
 from fsdp2_lint.vocab.rule import Rule
 from tests import fake
@@ -22,7 +22,7 @@ def test_codes_are_sorted_and_names_are_unique() -> None:
 
 
 def test_each_page_belongs_to_a_clause() -> None:
-    pages = {path.stem for path in (Path(__file__).parents[1] / "rules").glob("*.md")} - {"README"}
+    pages = {path.stem for path in (Path(__file__).parents[2] / "rules").glob("*.md")} - {"README"}
     assert pages == {rule.name.replace("-", "_") for rule in RULES}
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fsdp2_lint import pages, registry
+from fsdp2_lint.catalogue import pages, registry
 from fsdp2_lint.errors import UnknownCode
 
 PAGE = """# FSDP999: a-name

@@ -1,0 +1,1 @@
+"""The rules by code and name, and their pages."""
