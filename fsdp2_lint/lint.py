@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -14,17 +14,17 @@ from fsdp2_lint.files import syntax
 from fsdp2_lint.files.discovery import Discovered, common_folder, discover, project_root
 from fsdp2_lint.files.source import Sources, display_path
 from fsdp2_lint.findings.fingerprints import base_of, by_place, with_fingerprints
-from fsdp2_lint.findings.unseen import Unseen
+from fsdp2_lint.findings.outcome import Report
 from fsdp2_lint.settings import Settings, file_of, settings
 from fsdp2_lint.settings.codes import PREFIX, UNUSED
 from fsdp2_lint.settings.patterns import EXCLUDE, GITIGNORE, Exclusion
-from fsdp2_lint.vocab.target import NEWEST, Version
+from fsdp2_lint.vocab.target import Version
 
 if TYPE_CHECKING:
     from fsdp2_lint.catalogue.registry import Selection
-    from fsdp2_lint.findings.baseline import Baseline, Entry
-    from fsdp2_lint.static.check import ModelVerdicts, Result
-    from fsdp2_lint.vocab.finding import Finding, Seen
+    from fsdp2_lint.findings.baseline import Baseline
+    from fsdp2_lint.static.check import Result
+    from fsdp2_lint.vocab.finding import Finding
     from fsdp2_lint.vocab.rule import Rule
 
 
@@ -72,72 +72,6 @@ class Asked:
         """Is there anything to judge?"""
         rules, selection = self.selection(given)
         return bool(rules) or selection.selects(UNUSED)
-
-
-@dataclass(slots=True)
-class Report:
-    """What a run says. ``failures`` are about the run itself, each one line: they make it abnormal.
-
-    A comment (``silenced``), the baseline (``known``) or per-file-ignores (``set_aside``) keep findings from being
-    reported. ``gone`` are the entries of the baseline that fit nothing any more. ``base`` is what the paths in
-    fingerprints are relative to. ``candidates`` counts the given files that speak of FSDP2; ``linked`` is true where
-    what imports them, or what they import, does. ``elsewhere`` counts the findings of the same programs that lie wholly
-    in other files, ``all_judged`` says that nothing of the given ones was left out, ``selected`` that there was
-    anything to judge. ``seen`` is what was seen of each model and program: what ``verify`` compares. ``left_out`` are
-    folders with Python files that were taken for the output of a build. ``beyond`` are files to which a link led, out
-    of what was given: they stay as they are. ``skipped`` is what leaves no file to check, if that is so.
-    """
-
-    findings: list[Finding] = field(default_factory=list)
-    silenced: list[Finding] = field(default_factory=list)
-    known: list[Finding] = field(default_factory=list)
-    set_aside: list[Finding] = field(default_factory=list)
-    gone: list[Entry] = field(default_factory=list)
-    models: list[ModelVerdicts] = field(default_factory=list)
-    seen: list[Seen] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-    failures: list[str] = field(default_factory=list)
-    traces: list[str] = field(default_factory=list)
-    files: list[str] = field(default_factory=list)
-    left_out: list[str] = field(default_factory=list)
-    beyond: list[str] = field(default_factory=list)
-    skipped: list[str] = field(default_factory=list)
-    candidates: int = 0
-    linked: bool = False
-    elsewhere: int = 0
-    all_judged: bool = True
-    selected: bool = True
-    root: str = ""
-    base: str = ""
-    settings: Settings = field(default_factory=Settings)
-    target: Version = NEWEST
-    sources: Sources = field(default_factory=Sources)
-
-    @property
-    def unseen(self) -> Unseen:
-        return Unseen(self.failures, self.notes)
-
-    def broke(self, part: str, defect: str) -> None:
-        """Something is missing for a defect of the tool."""
-        self.failures.append(f"{INTERNAL} in {display_path(part)}: {defect}")
-        self.all_judged = False
-
-    def mendable(self, *, safe: bool) -> list[Finding]:
-        """Findings with a fix, of one kind. Files that were not asked for, such as imported ones, stay as they are.
-
-        So do notebooks, whose text is not the program that was checked.
-        """
-        return [
-            finding
-            for finding in self.findings
-            if finding.fix is not None and finding.fix.safe is safe
-            if all(edit.site.path in self.own and not edit.site.cell for edit in finding.fix.edits)
-        ]
-
-    @property
-    def own(self) -> set[str]:
-        """The files that may be changed."""
-        return {*self.files} - {*self.beyond}
 
 
 def found_files(
@@ -204,7 +138,7 @@ def lint(
     with CostsOnly("the analysis", report.broke):
         if report.selected and (near.files or asked.baseline is not None):  # whose entries may be gone with all FSDP2
             _run_engine(report, found, near, asked, progress, set(spoilt))
-    for told in (report.findings, report.silenced, report.known, report.set_aside):
+    for told in report.sorted_out:
         told[:] = sorted((finding.with_sites(report.sources.in_cell) for finding in told), key=by_place)
     return report
 
@@ -268,11 +202,7 @@ def _run_engine(
     )
 
     def sort_in(findings: Iterable[Finding]) -> None:
-        told = sorted_out(findings)
-        report.findings += told.shown
-        report.silenced += told.silenced
-        report.known += told.known
-        report.set_aside += told.set_aside
+        report.take(sorted_out(findings))
 
     named = [finding.with_sites(report.sources.in_characters) for finding in result.findings]
     with CostsOnly("the fingerprints of findings", report.broke):
@@ -280,7 +210,7 @@ def _run_engine(
     # Imports lead out of the files that were given: what lies wholly elsewhere was not asked for.
     here, elsewhere = parted(named, asked_for)
     sort_in(here)
-    report.elsewhere = len(sorted_out(elsewhere).shown) if near.within is not None else 0
+    report.elsewhere = len(sorted_out(elsewhere).findings) if near.within is not None else 0
     with CostsOnly("the verdicts of the models", report.broke):
         mine = [model for model in result.models if concerns(model, asked_for)]
         report.models = [placed(model, report.sources.told) for model in mine]

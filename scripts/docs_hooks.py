@@ -17,9 +17,9 @@ sys.path.insert(0, str(ROOT))  # the pages of this checkout, whatever is install
 
 from mkdocs.structure.files import File  # noqa: E402
 
-from fsdp2_lint.catalogue import registry
+from fsdp2_lint.catalogue import registry  # noqa: E402
 from fsdp2_lint.files import syntax  # noqa: E402
-from fsdp2_lint.findings import unused
+from fsdp2_lint.findings import unused  # noqa: E402
 from fsdp2_lint.output.catalogue import HUNDREDS  # noqa: E402
 from fsdp2_lint.settings import Settings  # noqa: E402
 from fsdp2_lint.settings.keys import KEYS  # noqa: E402

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from fsdp2_lint.errors import BadSetting
-from fsdp2_lint.lint import Report, lint
+from fsdp2_lint.findings.outcome import Report
+from fsdp2_lint.lint import lint
 
 SHARD = "from torch.distributed.fsdp import fully_shard\n\ndef shard(model):\n    fully_shard(model)\n"
 TRAIN = """\

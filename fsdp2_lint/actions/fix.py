@@ -10,7 +10,7 @@ from fsdp2_lint.errors import CostsOnly
 from fsdp2_lint.files import syntax
 from fsdp2_lint.files.edits import Span, Text, overlap
 from fsdp2_lint.files.source import Sources
-from fsdp2_lint.lint import Report
+from fsdp2_lint.findings.outcome import Report
 
 if TYPE_CHECKING:
     from fsdp2_lint.vocab.finding import Edit, Finding

@@ -18,7 +18,7 @@ from fsdp2_lint.files.source import display_path
 from fsdp2_lint.settings.codes import OWN_CODES
 
 if TYPE_CHECKING:
-    from fsdp2_lint.lint import Report
+    from fsdp2_lint.findings.outcome import Report
     from fsdp2_lint.vocab.finding import Finding, Seen
 
 Word = Literal["upheld", "violated", "unknown", "not judged", "not seen"]

@@ -15,7 +15,8 @@ from fsdp2_lint.output import plural
 from fsdp2_lint.output.terminal import one_line
 
 if TYPE_CHECKING:
-    from fsdp2_lint.lint import Asked, Report
+    from fsdp2_lint.findings.outcome import Report
+    from fsdp2_lint.lint import Asked
 
 
 def fix(

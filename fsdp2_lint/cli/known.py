@@ -20,7 +20,8 @@ from fsdp2_lint.output import plural
 from fsdp2_lint.settings.codes import UNUSED
 
 if TYPE_CHECKING:
-    from fsdp2_lint.lint import Asked, Report
+    from fsdp2_lint.findings.outcome import Report
+    from fsdp2_lint.lint import Asked
 
 
 def with_baseline(options: Options, given: str | None, *, update: bool) -> Asked:

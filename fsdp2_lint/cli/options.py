@@ -19,7 +19,8 @@ from fsdp2_lint.files.reading import NOTEBOOK_BYTES
 from fsdp2_lint.vocab.target import Version, known
 
 if TYPE_CHECKING:
-    from fsdp2_lint.lint import Asked, Report
+    from fsdp2_lint.findings.outcome import Report
+    from fsdp2_lint.lint import Asked
     from fsdp2_lint.settings import Settings
 
 Command = TypeVar("Command", bound=Callable[..., Any])

@@ -20,7 +20,8 @@ from fsdp2_lint.stated import target
 STATISTICS = ("full", "concise", "json")  # the formats that counts have; the first two are the same
 
 if TYPE_CHECKING:
-    from fsdp2_lint.lint import Asked, Report
+    from fsdp2_lint.findings.outcome import Report
+    from fsdp2_lint.lint import Asked
     from fsdp2_lint.settings import Settings
 
 

@@ -12,7 +12,7 @@ from fsdp2_lint.output import EMPTY_IS_TEXT, TELL_UNSEEN, count, looked_at, not_
 
 if TYPE_CHECKING:
     from fsdp2_lint.cli.options import Options
-    from fsdp2_lint.lint import Report
+    from fsdp2_lint.findings.outcome import Report
     from fsdp2_lint.vocab.finding import Finding
 
 

@@ -3,25 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 
 from fsdp2_lint.catalogue.registry import Selection
 from fsdp2_lint.errors import CostsOnly
 from fsdp2_lint.findings.baseline import Baseline
+from fsdp2_lint.findings.outcome import Triaged
 from fsdp2_lint.findings.suppress import Comments
 from fsdp2_lint.settings import Settings
 from fsdp2_lint.settings.patterns import PerFile
 from fsdp2_lint.vocab.finding import Finding
-
-
-@dataclass(slots=True)
-class Triaged:
-    """Each finding that was selected is in one of these."""
-
-    shown: list[Finding] = field(default_factory=list)
-    silenced: list[Finding] = field(default_factory=list)  # by a comment
-    set_aside: list[Finding] = field(default_factory=list)  # by per-file-ignores
-    known: list[Finding] = field(default_factory=list)  # by the baseline
 
 
 def triage(
@@ -48,5 +38,5 @@ def triage(
         elif baseline is not None and baseline.knows(finding):
             told.known.append(finding)
         else:
-            told.shown.append(finding)
+            told.findings.append(finding)
     return told

@@ -9,7 +9,7 @@ from lsprotocol import types
 
 from fsdp2_lint.actions.add_ignore import with_ignores
 from fsdp2_lint.actions.fix import mend
-from fsdp2_lint.lint import Report
+from fsdp2_lint.findings.outcome import Report
 from fsdp2_lint.vocab.finding import Finding
 
 FIX_ALL = f"{types.CodeActionKind.SourceFixAll.value}.fsdp2-lint"

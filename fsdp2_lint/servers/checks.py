@@ -11,7 +11,8 @@ from typing import TypeVar
 from fsdp2_lint.errors import Refusal
 from fsdp2_lint.files.discovery import common_folder
 from fsdp2_lint.findings.baseline import Baseline
-from fsdp2_lint.lint import Asked, Report, lint
+from fsdp2_lint.findings.outcome import Report
+from fsdp2_lint.lint import Asked, lint
 from fsdp2_lint.settings import settings
 
 T = TypeVar("T")

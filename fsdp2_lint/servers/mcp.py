@@ -17,7 +17,8 @@ from mcp.types import ToolAnnotations
 from fsdp2_lint import __version__
 from fsdp2_lint.catalogue import pages
 from fsdp2_lint.errors import INTERNAL, Refusal, in_words
-from fsdp2_lint.lint import Asked, Report, lint
+from fsdp2_lint.findings.outcome import Report
+from fsdp2_lint.lint import Asked, lint
 from fsdp2_lint.output import comparison, looked_at, not_judged, render
 from fsdp2_lint.output.terminal import harmless, one_line
 from fsdp2_lint.servers.messages import OneByLine

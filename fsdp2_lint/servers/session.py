@@ -13,7 +13,7 @@ from pygls.lsp.server import LanguageServer
 
 from fsdp2_lint import __version__
 from fsdp2_lint.errors import in_words
-from fsdp2_lint.lint import Report
+from fsdp2_lint.findings.outcome import Report
 from fsdp2_lint.servers.actions import Told
 from fsdp2_lint.servers.checks import Checks, Input
 from fsdp2_lint.servers.conversion import Conversion

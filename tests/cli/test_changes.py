@@ -71,7 +71,7 @@ def test_what_was_given_is_changed_also_where_a_link_leads_to_it(cli: Cli, proje
 
 def test_a_named_link_into_another_project_changes_nothing_there(cli: Cli, project: Path) -> None:
     for folder in ("in", "out"):
-        (project / folder / "pyproject.toml").touch()
+        (project / folder / ".git").mkdir()
     for action in (("--fix",), ("--add-ignore",)):
         assert cli("check", "in/link.py", *action).code == 1
     assert (project / "out" / "target.py").read_text() == PRIVATE

@@ -11,7 +11,8 @@ import pytest
 
 from fsdp2_lint.cli import invoke
 from fsdp2_lint.files.newer import Reading, reading
-from fsdp2_lint.lint import Report, lint
+from fsdp2_lint.findings.outcome import Report
+from fsdp2_lint.lint import lint
 
 OLD = (3, 10)  # by whose rules each is new; what its rewriting needs, this Python has too
 

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fsdp2_lint.files.notebooks import read
-from fsdp2_lint.lint import Report, lint
+from fsdp2_lint.findings.outcome import Report
+from fsdp2_lint.lint import lint
 from fsdp2_lint.output import render
 from fsdp2_lint.vocab.finding import Site
 

@@ -52,7 +52,7 @@ def test_each_finding_goes_to_one_list() -> None:
     silent, aside, listed, shown = found(SILENT), found(SILENT, row=2), found(LOUD), found(LOUD, row=2)
     settings = Settings(per_file_ignores=(("legacy/*", ("FSDP6",)),), file=FILE)
     told = sort([silent, aside, listed, shown], settings, known=(silent, aside, listed))
-    assert (told.silenced, told.set_aside, told.known, told.shown) == ([silent], [aside], [listed], [shown])
+    assert (told.silenced, told.set_aside, told.known, told.findings) == ([silent], [aside], [listed], [shown])
 
 
 def test_a_comment_that_is_needed_counts_as_used_whatever_else_hides_the_finding() -> None:
@@ -63,7 +63,7 @@ def test_a_comment_that_is_needed_counts_as_used_whatever_else_hides_the_finding
         (found(SILENT, severity=Severity.INFO), PLAIN, ()),
     ):
         comments = Comments(Sources(SOURCES))
-        assert sort([finding], settings, known=known, comments=comments).shown == []
+        assert sort([finding], settings, known=known, comments=comments).findings == []
         assert [*comments.used.values()] == [{"FSDP601"}]
 
 
@@ -81,16 +81,16 @@ def test_a_comment_that_is_needed_counts_as_used_whatever_else_hides_the_finding
 def test_the_longest_prefix_says_the_severity(
     severities: tuple[tuple[str, str], ...], given_one: Severity, told: Severity
 ) -> None:
-    (shown,) = sort([found(LOUD, severity=given_one)], Settings(severity=severities, file=FILE)).shown
+    (shown,) = sort([found(LOUD, severity=given_one)], Settings(severity=severities, file=FILE)).findings
     assert shown.severity is told
 
 
 def test_a_severity_of_the_project_turns_advice_on_and_findings_into_advice() -> None:
     advice, fault = found(LOUD, "FSDP907", Severity.INFO), found(LOUD, "FSDP601")
-    assert sort([advice, fault]).shown == [fault]
+    assert sort([advice, fault]).findings == [fault]
     settings = Settings(severity=(("FSDP907", "warning"), ("FSDP601", "info")), file=FILE)
-    assert [each.code for each in sort([advice, fault], settings).shown] == ["FSDP907"]
-    assert len(sort([advice, fault], settings, select=("ALL",)).shown) == 2
+    assert [each.code for each in sort([advice, fault], settings).findings] == ["FSDP907"]
+    assert len(sort([advice, fault], settings, select=("ALL",)).findings) == 2
 
 
 CODES = st.sampled_from(["FSDP601", "FSDP602", "FSDP701", "FSDP907"])
@@ -104,7 +104,7 @@ def test_nothing_is_lost_and_nothing_is_told_twice(
     findings = [found(LOUD, code) for code in codes]
     told = sort(findings, select=tuple(select), ignore=tuple(ignore), known=tuple(found(LOUD, code) for code in known))
     selected = [each for each in findings if chosen(each.code, select, ignore)]
-    assert told.shown == [each for each in selected if each.code not in known]
+    assert told.findings == [each for each in selected if each.code not in known]
     assert told.known == [each for each in selected if each.code in known]
     assert not told.silenced and not told.set_aside
 

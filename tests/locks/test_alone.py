@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from fsdp2_lint.lint import Asked, Report, lint
+from fsdp2_lint.findings.outcome import Report
+from fsdp2_lint.lint import Asked, lint
 from fsdp2_lint.vocab.finding import Finding
 from tests.locks.programs import Program, daily, examples, pages, planted, projects, sample
 

@@ -17,7 +17,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from fsdp2_lint.catalogue import registry
-from fsdp2_lint.lint import Asked, Report, lint
+from fsdp2_lint.findings.outcome import Report
+from fsdp2_lint.lint import Asked, lint
 from fsdp2_lint.vocab.finding import Finding
 
 _FILE_NAME = re.compile(r"`([\w./-]+\.py)`:")
