@@ -4,35 +4,32 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
 from astroid import nodes
 
 from ..errors import CostsOnly, debugging, in_words
 from ..vocab.events.base import Event
-from ..vocab.events.migration import Fsdp1Wrapped
 from ..vocab.rule import Court, ProgramKey, Rule
 from ..vocab.words import listed
 from .budget import BUDGET, Budget
-from .by_hand import entered_by_hand
 from .driving import drive
 from .dump import dump
 from .entries import Entry, Plan, find_entries
 from .filters import blur_filtered
-from .fsdp1 import wrapped_events
 from .garbage import Garbage
 from .guards import forget
 from .handles import Program
 from .handles.doubts import doubtful
 from .hearing import Clock, TooBusy, add, cut, hear, silence
-from .imports import imported_events, names_imported
 from .interp.interpreter import Interpreter
 from .interp.machine import Diverges, OutOfBudget
 from .project import Project
 from .seen import Extent, functions
 from .sides import forget_sides
 from .values import ClassV, Func
+from .witness import seen_in_text
 
 
 class Driver:
@@ -88,12 +85,8 @@ class Driver:
 
     def hear_text(self, plan: Plan) -> None:
         """What is seen in the files' text alone."""
-        for path in plan.seeds:
-            for event in self.project.careful(_written, path):
-                self.hear_of_file(event)
-        with CostsOnly("where FSDP1 is used", self.project.note):
-            for event in wrapped_events(self.project) if self.court.hears(Fsdp1Wrapped) else ():
-                self.hear_of_file(event)
+        for event in seen_in_text(self.project, plan.seeds, self.court):
+            self.hear_of_file(event)
 
     def hear_of_file(self, event: Event) -> None:
         self.court.program = ProgramKey("file", event.at.path, os.path.basename(event.at.path))
@@ -193,12 +186,3 @@ class Driver:
                 self.out_of_budget.append(f"{entry.name}.{method.name}(): {why}")
                 if self.project.may_shard(method.module.path, method.node):
                     program.cut_off(f"{entry.name}.{method.name}() went out of budget ({why})")
-
-
-def _written(project: Project, path: str) -> Iterator[Event]:
-    """What the text of one file alone shows."""
-    module = project.module(path)
-    if module is not None:
-        yield from imported_events(module, project)
-        yield from names_imported(module, project)
-        yield from entered_by_hand(module)

@@ -54,9 +54,9 @@ def site_of(path: str, node: ast.expr) -> Site:
     return Site(path, node.lineno, node.col_offset + 1, end_row, end_column + 1)
 
 
-def wrapped_events(project: Project) -> Iterator[Fsdp1Wrapped]:
-    """Every call of the class by a name that its own file imports."""
-    for path, tree in _files(project, CLASS, project.scope):
+def wrapped_events(project: Project, path: str) -> Iterator[Fsdp1Wrapped]:
+    """Every call of the class in a file, by a name that it imports."""
+    for _, tree in _files(project, CLASS, [path]):
         names = {CLASS, *_aliases(tree)}
         for node in ast.walk(tree):
             if isinstance(node, ast.Call) and _name(node.func) in names:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from ...vocab.events.base import Event
+from ...vocab.rule import Court
 from ..handles import Program
+from ..project import Project
 from . import (  # noqa: F401 (they register)
     broadcasts,
     calls,
@@ -30,9 +32,10 @@ from . import (  # noqa: F401 (they register)
     scalers,
     state_helpers,
     steps,
+    text,
     training,
 )
-from .producers import AT_END, ON_STEP
+from .producers import AT_END, IN_TEXT, ON_STEP
 
 
 def witness(program: Program) -> Iterator[Event]:
@@ -44,3 +47,11 @@ def witness(program: Program) -> Iterator[Event]:
     program.judged = None
     for ending in AT_END:
         yield from ending(program)
+
+
+def seen_in_text(project: Project, seeds: Sequence[str], court: Court) -> Iterator[Event]:
+    """All events that need no program, of the kinds that any rule asks for. ``seeds`` are the files with FSDP2."""
+    for source in IN_TEXT:
+        if court.hears(source.kind):
+            for path in project.scope if source.everywhere else seeds:
+                yield from project.careful(source.read, path)

@@ -1,18 +1,32 @@
-"""Who turns which steps of a trace into events. Producers register themselves here."""
+"""Who turns what into events: steps of a trace, a whole program, or text. Producers register themselves here."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 from ...vocab.events.base import Event
 from ..handles import Program
+from ..project import Project
 from ..trace import Step
 
 OnStep = Callable[[Program, Step], Iterator[Event]]
 AtEnd = Callable[[Program], Iterator[Event]]
+InText = Callable[[Project, str], Iterator[Event]]
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """Reads events of one ``kind`` off a file; off those that speak of FSDP2, or ``everywhere`` in the project."""
+
+    kind: type[Event]
+    read: InText
+    everywhere: bool
+
 
 ON_STEP: dict[str, list[OnStep]] = {}
 AT_END: list[AtEnd] = []
+IN_TEXT: list[Text] = []
 
 
 def on(*kinds: str) -> Callable[[OnStep], OnStep]:
@@ -30,3 +44,13 @@ def at_end(producer: AtEnd) -> AtEnd:
     """Called once, for what is only true when the program has been seen as a whole."""
     AT_END.append(producer)
     return producer
+
+
+def in_text(kind: type[Event], *, everywhere: bool = False) -> Callable[[InText], InText]:
+    """Called for each file, if any rule asks for such events: no program has to come there."""
+
+    def register(producer: InText) -> InText:
+        IN_TEXT.append(Text(kind, producer, everywhere))
+        return producer
+
+    return register
