@@ -21,7 +21,7 @@ def test_a_row(feature: str, want: str, where: str, tests: str) -> None:
         path, _, name = test.partition("::")
         assert not name or f"def {name}(" in (ROOT / path).read_text(encoding="utf-8"), test
     for path in re.findall(r"`([^`]+)`", where):
-        folder = ROOT if path.startswith((".pre", "action", "docs", "mkdocs", "rules")) else ROOT / "fsdp2_lint"
+        folder = ROOT if path.startswith((".pre", "action.", "docs", "mkdocs", "rules")) else ROOT / "fsdp2_lint"
         assert any(folder.glob(path.rstrip("/"))), path
 
 

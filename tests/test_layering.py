@@ -46,7 +46,7 @@ def test_third_party_imports(path: Path) -> None:
         assert layer in ALLOWED.get(top, ()), f"{top} must not be imported here"
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "rules").glob("*.py")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", sorted((ROOT / "rules").rglob("*.py")), ids=lambda path: path.stem)
 def test_rules_see_the_vocabulary_only(path: Path) -> None:
     for name in imported(path):
         if name.startswith("fsdp2_lint"):

@@ -15,13 +15,9 @@ def listed(key: str) -> list[str]:
 
 
 def test_packages_are_listed() -> None:
-    folders = {path.parent for path in (ROOT / "fsdp2_lint").rglob("*.py")}
-    names = {".".join(folder.relative_to(ROOT).parts) for folder in folders}
-    assert sorted(listed("packages")) == sorted(names | {"fsdp2_lint.rules"})
-
-
-def test_rules_are_flat() -> None:
-    assert not list((ROOT / "rules").glob("*/*.py")), "list the folder among the packages first"
+    folders = {path.parent.relative_to(ROOT) for path in (ROOT / "fsdp2_lint").rglob("*.py")}
+    rules = {"fsdp2_lint" / path.parent.relative_to(ROOT) for path in (ROOT / "rules").rglob("*.py")}
+    assert sorted(listed("packages")) == sorted(".".join(folder.parts) for folder in folders | rules)
 
 
 def test_dependencies_stay_small() -> None:

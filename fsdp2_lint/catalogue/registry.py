@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import importlib
 import os
+import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING
 
 from fsdp2_lint.errors import UnknownCode
-from fsdp2_lint.settings.codes import ALL, OWN_CODES, PREFIX, unknown
+from fsdp2_lint.settings.codes import ALL, OWN_CODES, PREFIX, page_files, unknown
 from fsdp2_lint.vocab.finding import Severity
 from fsdp2_lint.vocab.rule import Rule
 from fsdp2_lint.vocab.target import Version
@@ -22,21 +23,20 @@ if TYPE_CHECKING:
 @cache
 def rules() -> tuple[Rule, ...]:
     """Every clause that has a module in ``rules/``, sorted by code."""
-    folder = _folder()
     classes: dict[str, type[Rule]] = {}
-    for file in sorted(os.listdir(folder)):
-        stem, extension = os.path.splitext(file)
-        if extension != ".py" or stem.startswith("_"):
-            continue
+    for path in page_files():
+        topic, file = os.path.split(os.path.splitext(path)[0])
         # By name and not by an import statement: in a checkout the type checkers know the
         # folder as `rules`, and a clause must not exist under two names.
-        module = importlib.import_module(f"fsdp2_lint.rules.{stem}")
+        module = importlib.import_module(f"fsdp2_lint.rules.{os.path.basename(topic)}.{file}")
         for value in vars(module).values():
             if isinstance(value, type) and issubclass(value, Rule) and value.__module__ == module.__name__:
                 if getattr(value, "code", None) is None:
                     continue  # a base class that several clauses share
                 if value.code in classes:
-                    raise RuntimeError(f"{value.code} is defined in {classes[value.code].__module__} and in {stem}")
+                    raise RuntimeError(
+                        f"{value.code} is defined in {classes[value.code].__module__} and in {module.__name__}"
+                    )
                 classes[value.code] = value
     return tuple(classes[code]() for code in sorted(classes))
 
@@ -56,8 +56,8 @@ def rule(code_or_name: str) -> Rule:
 
 def page(rule: Rule) -> str:
     """The Markdown page of a clause: its specification, documentation and examples."""
-    stem = rule.__class__.__module__.rpartition(".")[2]
-    with open(os.path.join(_folder(), f"{stem}.md"), encoding="utf-8") as file:
+    module = sys.modules[type(rule).__module__].__file__ or ""
+    with open(f"{os.path.splitext(module)[0]}.md", encoding="utf-8") as file:
         return file.read()
 
 
@@ -138,8 +138,3 @@ def _longest(prefixes: Iterable[str], code: str) -> int:
 
 def _no_such(given: str, known: Sequence[str]) -> str:
     return f"{unknown(given, known)} (`fsdp2-lint rules` lists all)"
-
-
-def _folder() -> str:
-    package = importlib.import_module("fsdp2_lint.rules")
-    return os.path.abspath(list(package.__path__)[0])

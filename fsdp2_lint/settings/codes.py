@@ -27,17 +27,26 @@ def selectable() -> tuple[str, ...]:
 
 
 @cache
+def page_files() -> tuple[str, ...]:
+    """The pages of the clauses: each lies beside its module, in the folder of its hundred."""
+    (folder, *_) = importlib.import_module("fsdp2_lint.rules").__path__
+    topics = [entry.path for entry in os.scandir(folder) if entry.is_dir()]
+    return tuple(
+        os.path.join(topic, file)
+        for topic in sorted(topics)
+        for file in sorted(os.listdir(topic))
+        if file.endswith(".md")
+    )
+
+
+@cache
 def named() -> Mapping[str, str]:
     """The codes by their names, sorted. A page begins with ``# FSDP601: optimizer-before-sharding``."""
-    (folder, *_) = importlib.import_module("fsdp2_lint.rules").__path__
     found = {name: code for code, name in OWN_CODES.items()}
-    for file in os.listdir(folder):
-        if file.endswith(".md"):
-            with open(os.path.join(folder, file), encoding="utf-8") as page:
-                first = page.readline()
-            if first.startswith(f"# {PREFIX}"):
-                code, _, name = first[2:].partition(":")
-                found[name.strip()] = code
+    for path in page_files():
+        with open(path, encoding="utf-8") as page:
+            code, _, name = page.readline()[2:].partition(":")
+        found[name.strip()] = code
     return dict(sorted(found.items()))
 
 

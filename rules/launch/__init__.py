@@ -1,0 +1,1 @@
+"""1xx Launch and device."""

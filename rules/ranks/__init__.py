@@ -1,0 +1,1 @@
+"""8xx Collectives and data."""

@@ -1,0 +1,1 @@
+"""3xx Sharding."""

@@ -1,0 +1,1 @@
+"""6xx Optimizer and step."""
