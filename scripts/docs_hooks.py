@@ -95,7 +95,7 @@ def with_head(text: str, rule: Rule) -> str:
 
 def listing(text: str) -> str:
     """The list of clauses, with links to pages, and with what matters most on the left: a phone shows no more."""
-    text = re.sub(r"\]\((\w+)\.md\)", lambda match: f"]({match[1].replace('_', '-')}.md)", text)
+    text = re.sub(r"\]\(\w+/(\w+)\.md\)", lambda match: f"]({match[1].replace('_', '-')}.md)", text)
     text = re.sub(r"^(\|.*?\|.*?)(\| .*? \| .*? )(\| .*) \|$", r"\1\3 \2|", text, flags=re.MULTILINE)
     return LISTED + text[text.index("\n## ") :]
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from collections import Counter
 from pathlib import Path
 
@@ -67,3 +68,5 @@ def test_the_list_of_clauses_is_up_to_date() -> None:
 
     result = CliRunner().invoke(rules, ["--output-format", "markdown"])
     assert (HERE.parent / "rules" / "README.md").read_text(encoding="utf-8") == result.output
+    linked = re.findall(r"\]\((.*?\.md)\)", result.output)
+    assert len(linked) == len(RULES) and all((HERE.parent / "rules" / page).is_file() for page in linked)

@@ -73,7 +73,7 @@ def _markdown(rules: list[Rule]) -> str:
 
 
 def _row(rule: Rule) -> str:
-    page = rule.name.replace("-", "_")
+    page = "/".join(type(rule).__module__.split(".")[-2:])  # beside its module, in the folder of its hundred
     summary = rule.summary.replace("|", "\\|")
     return (
         f"| {rule.code} | [{rule.name}]({page}.md) | {rule.severity.value} | {' '.join(rule.witnesses)} | {summary} |"
