@@ -20,12 +20,29 @@ def class_body(node: nodes.ClassDef) -> dict[str, nodes.NodeNG]:
                 found[child.name] = child
             elif isinstance(child, nodes.Assign):
                 for target in child.targets:
-                    if isinstance(target, nodes.AssignName):
-                        found[target.name] = child
+                    found.update(_bound_names(child, target))
             elif isinstance(child, nodes.AnnAssign) and isinstance(child.target, nodes.AssignName):
                 found[child.target.name] = child
         node.fsdp2_body = found
     return found
+
+
+def _bound_names(child: nodes.Assign, target: nodes.NodeNG) -> dict[str, nodes.NodeNG]:
+    """What one target of an assignment binds; ``rank, size = 0, 1`` counts as two assignments."""
+    if isinstance(target, nodes.AssignName):
+        return {target.name: child}
+    if not isinstance(target, nodes.Tuple) or not isinstance(child.value, nodes.Tuple):
+        return {}
+    if any(isinstance(part, nodes.Starred) for part in (*target.elts, *child.value.elts)):
+        return {}
+    pairs = zip(target.elts, child.value.elts)
+    return {name.name: _assigns(child, name, value) for name, value in pairs if isinstance(name, nodes.AssignName)}
+
+
+def _assigns(child: nodes.Assign, name: nodes.AssignName, value: nodes.NodeNG) -> nodes.Assign:
+    made = nodes.Assign(child.lineno, child.col_offset, child.parent, end_lineno=child.end_lineno, end_col_offset=0)
+    made.postinit([name], value, None)
+    return made
 
 
 def initial_values(node: nodes.ClassDef) -> dict[str, nodes.NodeNG]:
