@@ -8,7 +8,22 @@ from typing import TYPE_CHECKING, Any
 from astroid import nodes
 
 from ..origins import full_name
-from ..values import Bound, ClassV, Ext, Func, Obj, Value
+from ..values import (
+    Bound,
+    ClassV,
+    DictV,
+    Ext,
+    Func,
+    ListV,
+    Loaded,
+    Obj,
+    Partial,
+    StateDict,
+    StateTensor,
+    TupleV,
+    Value,
+    unknown,
+)
 from .call import Call
 from .calls import Calls
 from .syntax import class_body
@@ -17,7 +32,11 @@ if TYPE_CHECKING:
     from .interpreter import Interpreter
 
 _KEEPS = frozenset({"hydra.main"})  # calls the function with a configuration, and is no part of it otherwise
+# which function a call reaches is told by the class of its first argument
+_CHOOSES = frozenset({"functools.singledispatch", "functools.singledispatchmethod"})
 CONTEXTS = ("contextlib.contextmanager", "contextlib.asynccontextmanager")
+_KEPT = (Obj, Func, Bound, ClassV, Partial, ListV, DictV, TupleV)
+_OF_STATE = (StateDict, StateTensor, Loaded)
 _OF_PROPERTIES = ("setter", "getter", "deleter")
 
 
@@ -35,10 +54,11 @@ class Decorators(Calls):
         if isinstance(callee, (Func, Bound)) or isinstance(callee, ClassV) and isinstance(func, Func):
             maker = self.eval(decorator)
             return self.or_itself(self.call(maker, Call(self, decorator, [func])), func, decorator)
-        foreign = (
-            callee is not None and self.is_foreign(callee) and not (isinstance(callee, Ext) and callee.qname in _KEEPS)
-        )
-        return self.around(func, decorator) if foreign else func
+        if isinstance(callee, Ext) and callee.qname in _KEEPS:
+            return func
+        chooses = isinstance(callee, Ext) and callee.qname in _CHOOSES
+        foreign = callee is not None and self.is_foreign(callee)
+        return self.around(func, decorator) if chooses or foreign else func
 
     def decorator_value(self: Interpreter, decorator: nodes.NodeNG, node: nodes.NodeNG) -> Value | None:
         """What a decorator, or the call that makes it, names; None for what the class body itself binds."""
@@ -74,7 +94,12 @@ class Decorators(Calls):
             inner, call.args, call.kwargs, call.node, receiver=receiver, why=call.open_why, on_yield=on_yield
         )
         self.opened(func.around, Call(self, call.node, [*call.all, made]), receiver)
-        return made
+        return self.over(made, lambda leaf: self.perhaps_exchanged(leaf, func.around))
+
+    def perhaps_exchanged(self: Interpreter, leaf: Value, who: str) -> Value:
+        """What wraps a function may return other data than the function did; objects are known to be open by now."""
+        data = not isinstance(leaf, _KEPT) or any(isinstance(held, _OF_STATE) for _, held in self.leaves(leaf))
+        return unknown(f"what {who} returns", kind="opaque") if data else leaf
 
     def made_by_unseen(self: Interpreter, cls: ClassV) -> str:
         """Which decorator or metaclass, that was not followed, made the class; empty if none did."""
