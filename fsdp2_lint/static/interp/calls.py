@@ -166,7 +166,7 @@ class Calls(Functions):
         if isinstance(receiver, ClassV):
             if name == "__new__" and self.class_member(receiver, name) is None:
                 return self.instance(receiver, call)
-            return self.call(self.class_attr_value(receiver, name), call)
+            return self.made_by_class(receiver, name, self.call(self.class_attr_value(receiver, name), call))
         if isinstance(receiver, Super):
             return self.call_super(receiver, name, call)
         return self.call_value_method(receiver, name, call)

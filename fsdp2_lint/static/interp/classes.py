@@ -202,12 +202,14 @@ class Classes(Construction):
         if self.is_dataclass_field(value) and isinstance(node, nodes.AnnAssign):
             return self.declared_field(obj, owner, node)
         if self.store.get((obj, SOME)) is not None:
-            return None
+            return self.declared_field(obj, owner, node) if isinstance(node, nodes.AnnAssign) else None
         found = self.class_default(owner, value)
         if (getter := self.find_attr(found, "__get__")) is not None:
             return self.call(getter, Call(self, node, [obj, self.class_of(obj) or NONE]))
         built = obj.parent is None and obj.atom.kind == "instance"
         # what somebody else built may have been given another value than the default
+        if not built and isinstance(node, nodes.AnnAssign) and isinstance(found, Obj) and self.class_of(found):
+            return self.declared_field(obj, owner, node)
         return obj.child(name) if found == NONE or not built and isinstance(found, Const) else found
 
     def class_default(self: Interpreter, owner: ClassV, node: nodes.NodeNG) -> Value:

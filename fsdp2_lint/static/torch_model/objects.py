@@ -17,6 +17,7 @@ from ..values import (
     NONE,
     BoundExt,
     Choice,
+    ClassV,
     Computed,
     Cond,
     Const,
@@ -45,6 +46,7 @@ from . import (
     module_tree,
     optim,
     rank,
+    records,
     uses,
 )
 from .escapes import Escapes, describe
@@ -153,6 +155,9 @@ class Objects(Escapes):
         if isinstance(leaf, ParamV):
             return leaf
         return unknown("a part of a value")
+
+    def made_by_class(self: Interpreter, cls: ClassV, name: str, made: Value) -> Value:
+        return records.made_by_class(self, cls, name, made)
 
     def environment(self: Interpreter, key: Value, node: nodes.NodeNG | None = None) -> Value:
         return rank.environment(self, key, self.site(node) if node is not None else None)

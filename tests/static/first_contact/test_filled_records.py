@@ -1,0 +1,72 @@
+"""Settings that a library fills: objects of a class of the project, whose properties speak of their fields."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.static.first_contact.programs import main
+from tests.static.program import analyse
+
+RECORDS = """
+import json
+import tyro, dacite, draccus
+from pydantic import BaseModel
+
+class Parallel(BaseModel):
+    kind: str = "fsdp"
+
+    @property
+    def sharded(self) -> bool:
+        return self.kind in {kinds}
+
+class Settings(BaseModel):
+    parallel: Parallel = Parallel()
+"""
+RUN = """
+settings = {made}
+model = Net()
+if settings.parallel.kind == "fsdp":
+    fully_shard(model)
+elif settings.parallel.kind == "hsdp":
+    fully_shard(model, mesh=init_device_mesh("cuda", (2, 4), mesh_dim_names=("replicate", "shard")))
+if settings.parallel.sharded:
+    state = get_model_state_dict(model, options=StateDictOptions(full_state_dict=True, cpu_offload=True))
+else:
+    state = model.state_dict()
+if dist.get_rank() == 0:
+    torch.save(state, "model.pt")
+"""
+MADE = [
+    'Settings.model_validate_json(os.environ["SETTINGS"])',
+    'Settings.parse_file("settings.json")',
+    "tyro.cli(Settings)",
+    "draccus.parse(config_class=Settings)",
+    'dacite.from_dict(Settings, yaml.safe_load(open("settings.yaml")))',
+    'Settings(**json.load(open("settings.json")))',
+]
+
+
+def saved(made: str, kinds: str) -> bool:
+    return "FSDP701" in analyse(main(RUN.format(made=made), RECORDS.format(kinds=kinds))).codes
+
+
+@pytest.mark.parametrize("made", MADE)
+def test_one_property_decides_both(made: str) -> None:
+    assert not saved(made, '("fsdp", "hsdp")')
+
+
+@pytest.mark.parametrize("made", MADE)
+def test_a_property_that_forgets_one_kind(made: str) -> None:
+    assert saved(made, '("fsdp",)')
+
+
+def test_a_default_is_not_what_a_file_says() -> None:
+    """The file may name any kind, so that the branch of the default is not the only one."""
+    run = """
+settings = tyro.cli(Settings)
+model = Net()
+if settings.parallel.kind == "hsdp":
+    fully_shard(model)
+torch.save(model.state_dict(), "model.pt")
+"""
+    assert "FSDP701" in analyse(main(run, RECORDS.format(kinds="()"))).codes
