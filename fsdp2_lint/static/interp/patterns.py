@@ -119,7 +119,7 @@ class Patterns(Statements):
     def pattern_MatchClass(self: Interpreter, subject: Value, pattern: nodes.MatchClass) -> Formula:
         classes = [leaf for _, leaf in self.alternatives(self.eval(pattern.cls))]
         known = isinstance(subject, Obj)
-        taken = [self.isinstance_formula(subject, classes) if isinstance(subject, Obj) else self.some_pattern()]
+        taken = [self.of_classes(subject, classes)]
         for part in pattern.patterns:  # which attributes they mean is up to the class
             inner = subject.child(SOME) if isinstance(subject, Obj) else unknown("a part", kind="opaque")
             taken += [self.pattern(inner, part), self.some_pattern()]

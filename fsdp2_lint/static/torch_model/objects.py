@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from astroid import nodes
 
@@ -51,7 +51,7 @@ from . import (
 )
 from .escapes import Escapes, describe
 from .frameworks import framework_attr
-from .reflection import class_as_value
+from .reflection import class_as_value, of_classes
 
 if TYPE_CHECKING:
     from ..interp.interpreter import Interpreter
@@ -155,6 +155,9 @@ class Objects(Escapes):
         if isinstance(leaf, ParamV):
             return leaf
         return unknown("a part of a value")
+
+    def of_classes(self: Interpreter, value: Value, classes: list[Value]) -> Any:
+        return of_classes(self, value, classes)
 
     def made_by_class(self: Interpreter, cls: ClassV, name: str, made: Value) -> Value:
         return records.made_by_class(self, cls, name, made)

@@ -142,15 +142,21 @@ def is_tensor(machine: Interpreter, call: Call) -> Value:
 
 
 def _asked(machine: Interpreter, call: Call, classes: Sequence[Value]) -> Value:
-    value = call.args[0]
+    for _, leaf in machine.alternatives(call.args[0]):
+        if isinstance(leaf, Obj):
+            fsdp1_asked(machine, leaf, classes, call)
+    return machine.cond(of_classes(machine, call.args[0], classes))
+
+
+def of_classes(machine: Interpreter, value: Value, classes: Sequence[Value]) -> Any:
+    """When a value is an object of one of these classes."""
 
     def formula(leaf: Value) -> Any:
         if isinstance(leaf, Obj):
-            fsdp1_asked(machine, leaf, classes, call)
             return machine.isinstance_formula(leaf, list[Value](classes))
         return either(is_a(leaf, cls) for cls in classes)
 
-    return machine.cond(machine.spread(value, formula) if isinstance(value, Choice) else formula(value))
+    return machine.spread(value, formula) if isinstance(value, Choice) else formula(value)
 
 
 @external("builtins.callable")

@@ -56,3 +56,55 @@ def test_the_class_of_the_argument_chooses_the_function() -> None:
 @pytest.mark.parametrize("decorator", ["", "@torch.no_grad()", "@cache", "@lru_cache(maxsize=None)"])
 def test_what_is_known_to_return_the_same(decorator: str) -> None:
     assert saved(HELPERS.format(decorator=decorator, returned="x"))
+
+
+METHODS = """
+from functools import singledispatchmethod
+
+class Saver:
+    @singledispatchmethod
+    def whole(self, x):
+        return x
+
+    @whole.register
+    def _(self, x: nn.Module):
+        return {name: self.whole(value) for name, value in x.state_dict().items()}
+
+    @whole.register(torch.Tensor)
+    def _tensor(self, x):
+        return x.full_tensor().cpu()
+"""
+PLAIN = METHODS.replace("    @singledispatchmethod\n", "").replace("@whole.register\n", "@staticmethod\n")
+
+
+def module_saved(before: str) -> bool:
+    run = RUN.replace("whole(model.state_dict())", "Saver().whole(model)")
+    return "FSDP701" in analyse(main(run, before)).codes
+
+
+def test_a_method_is_chosen_by_the_class_of_its_argument() -> None:
+    assert not module_saved(METHODS)
+
+
+def test_a_method_that_returns_the_module_itself() -> None:
+    assert module_saved(PLAIN.replace("    @whole.register(torch.Tensor)\n", ""))
+
+
+MATCHED = """
+def whole(x):
+    match x:
+        case {tensor}():
+            return x.full_tensor().cpu()
+        case dict():
+            return {{name: whole(value) for name, value in x.items()}}
+        case _:
+            return x
+"""
+
+
+def test_class_patterns_ask_of_what_class_data_are() -> None:
+    assert not saved(MATCHED.format(tensor="torch.Tensor"))
+
+
+def test_a_class_pattern_that_no_tensor_fits() -> None:
+    assert saved(MATCHED.format(tensor="list"))
