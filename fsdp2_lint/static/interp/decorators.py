@@ -94,12 +94,15 @@ class Decorators(Calls):
             inner, call.args, call.kwargs, call.node, receiver=receiver, why=call.open_why, on_yield=on_yield
         )
         self.opened(func.around, Call(self, call.node, [*call.all, made]), receiver)
-        return self.over(made, lambda leaf: self.perhaps_exchanged(leaf, func.around))
+        return self.over(made, lambda leaf: self.perhaps_exchanged(leaf, func.around, call))
 
-    def perhaps_exchanged(self: Interpreter, leaf: Value, who: str) -> Value:
-        """What wraps a function may return other data than the function did; objects are known to be open by now."""
+    def perhaps_exchanged(self: Interpreter, leaf: Value, who: str, call: Call) -> Value:
+        """What wraps a function may return something else in place of data, or of what was handed in.
+
+        What the function itself made is kept, as an object that is open by now.
+        """
         data = not isinstance(leaf, _KEPT) or any(isinstance(held, _OF_STATE) for _, held in self.leaves(leaf))
-        return unknown(f"what {who} returns", kind="opaque") if data else leaf
+        return unknown(f"what {who} returns", kind="opaque") if data or leaf in call.all else leaf
 
     def made_by_unseen(self: Interpreter, cls: ClassV) -> str:
         """Which decorator or metaclass, that was not followed, made the class; empty if none did."""
