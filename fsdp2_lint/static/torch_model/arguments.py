@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..values import NONE, Const, Obj, TupleV, Value, unknown
+from ..values import NONE, ClassV, Const, Obj, TupleV, Value, unknown
 
 if TYPE_CHECKING:
     from ..interp.call import Call
@@ -19,6 +19,9 @@ def parser_method(obj: Obj, name: str, call: Call) -> Value | None:
         dest = given.value if isinstance(given, Const) else long.lstrip("-").replace("-", "_")
         if "default" in call.kwargs:
             obj.atom.facts.setdefault("defaults", {})[dest] = call.kwargs["default"]
+        kind = call.kwargs.get("type")
+        if isinstance(kind, ClassV) and "nargs" not in call.kwargs:
+            call.machine.types.setdefault(obj.atom.root.child(dest), kind)
         return NONE
     if name in ("add_argument_group", "add_mutually_exclusive_group", "parse_args"):
         return obj

@@ -70,3 +70,36 @@ if settings.parallel.kind == "hsdp":
 torch.save(model.state_dict(), "model.pt")
 """
     assert "FSDP701" in analyse(main(run, RECORDS.format(kinds="()"))).codes
+
+
+OPTION = """
+import argparse, enum
+
+class Kind(enum.Enum):
+    SHARDED = "sharded"
+    COPIED = "copied"
+
+    @property
+    def gathers(self):
+        return self is Kind.{gathers}
+"""
+PARSED = """
+parser = argparse.ArgumentParser()
+{where}.add_argument("--kind", type=Kind, default=Kind.SHARDED)
+kind = parser.parse_args().kind
+model = Net()
+if kind is Kind.SHARDED:
+    fully_shard(model)
+if kind.gathers:
+    state = get_model_state_dict(model, options=StateDictOptions(full_state_dict=True, cpu_offload=True))
+else:
+    state = model.state_dict()
+if dist.get_rank() == 0:
+    torch.save(state, "model.pt")
+"""
+
+
+@pytest.mark.parametrize("where", ["parser", 'parser.add_argument_group("parallel")'])
+def test_an_option_of_a_class_of_the_project(where: str) -> None:
+    assert "FSDP701" not in analyse(main(PARSED.format(where=where), OPTION.format(gathers="SHARDED"))).codes
+    assert "FSDP701" in analyse(main(PARSED.format(where=where), OPTION.format(gathers="COPIED"))).codes
