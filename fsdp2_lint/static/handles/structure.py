@@ -12,7 +12,9 @@ from ..values import SOME, ClassV, Ext, Obj, is_each
 
 _ANY_OBJECT = frozenset({"load", "compile"})  # of torch and numpy: what they return may be a model
 _OF_TORCH = frozenset({"torch.amp.autocast", "torch.cuda.Event", "torch.cuda.Stream", "torch.profiler.record_function"})
-_OF_PYTHON = frozenset({"itertools.count", "logging.getLogger", "re.compile", "uuid.uuid4"})
+_OF_PYTHON = frozenset(
+    "itertools.count logging.getLogger re.compile time.monotonic time.perf_counter time.time uuid.uuid4".split()
+)
 
 
 def stack_of_blocks(machine: Interpreter, obj: Obj, depth: int = 0) -> str:

@@ -8,7 +8,7 @@ from tests.static.first_contact.programs import main
 from tests.static.program import analyse
 
 NET = """
-import logging, random, re, threading
+import logging, random, re, threading, time
 import numpy as np
 from elsewhere import Tower
 
@@ -44,6 +44,9 @@ NOTHING = [
     "np.zeros(64)",
     'logging.getLogger("net")',
     're.compile("x")',
+    "time.perf_counter()",
+    "nn.Parameter(1e-4 * torch.ones(64))",
+    "nn.Parameter(torch.ones(64) * 1e-4)",
 ]
 
 
@@ -57,7 +60,14 @@ def test_no_part_of_its_size(kept: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "kept", ["Tower()", "torch.compile(Tower())", "random.choice([Tower(), Tower()])", "nn.Linear(40000, 40000)"]
+    "kept",
+    [
+        "Tower()",
+        "torch.compile(Tower())",
+        "random.choice([Tower(), Tower()])",
+        "nn.Linear(40000, 40000)",
+        "nn.Parameter(0.1 * torch.ones(40000, 40000))",
+    ],
 )
 def test_parts_that_may_be_large(kept: str) -> None:
     assert moved_whole(kept)
