@@ -134,6 +134,16 @@ def make_zip(machine: Interpreter, call: Call) -> Value:
     return machine.new_list(rows, exact=exact, open_why=next((held.open_why for held in lists if held.open_why), ""))
 
 
+@external("itertools.pairwise")
+def make_pairs(machine: Interpreter, call: Call) -> Value:
+    """Neighbours: each element with the next one."""
+    held = machine.listing(call.args[0] if call.args else NONE)
+    items = [item for _, item in held.items]
+    after = items[1:] if held.exact else [*items[1:], *items[-1:]]  # the last stands for any number of them
+    rows: list[Value] = [TupleV(pair) for pair in zip(items, after)]
+    return machine.new_list(rows, exact=held.exact, open_why=held.open_why)
+
+
 @external("itertools.chain", "itertools.chain.from_iterable")
 def chain(machine: Interpreter, call: Call) -> Value:
     made = machine.new_list([])

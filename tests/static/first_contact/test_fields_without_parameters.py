@@ -71,3 +71,19 @@ def test_no_part_of_its_size(kept: str) -> None:
 )
 def test_parts_that_may_be_large(kept: str) -> None:
     assert moved_whole(kept)
+
+
+PAIRS = """
+from itertools import pairwise
+
+def dense(*widths):
+    parts = []
+    for given, made in pairwise(widths):
+        parts += [nn.Linear(given, made), nn.GELU()]
+    return nn.Sequential(*parts)
+"""
+
+
+def test_the_sizes_of_neighbours() -> None:
+    assert "FSDP206" not in analyse(main(RUN, PAIRS + NET.format(kept="dense(64, 256, 64)"))).codes
+    assert "FSDP206" in analyse(main(RUN, PAIRS + NET.format(kept="dense(64, 40000, 40000)"))).codes
