@@ -8,22 +8,7 @@ from typing import TYPE_CHECKING, Any
 from astroid import nodes
 
 from ..origins import full_name
-from ..values import (
-    Bound,
-    ClassV,
-    DictV,
-    Ext,
-    Func,
-    ListV,
-    Loaded,
-    Obj,
-    Partial,
-    StateDict,
-    StateTensor,
-    TupleV,
-    Value,
-    unknown,
-)
+from ..values import Bound, ClassV, Computed, Ext, Func, Loaded, Obj, ParamV, StateDict, StateTensor, Value, unknown
 from .call import Call
 from .calls import Calls
 from .syntax import class_body
@@ -35,8 +20,7 @@ _KEEPS = frozenset({"hydra.main"})  # calls the function with a configuration, a
 # which function a call reaches is told by the class of its first argument
 _CHOOSES = frozenset({"functools.singledispatch", "functools.singledispatchmethod"})
 CONTEXTS = ("contextlib.contextmanager", "contextlib.asynccontextmanager")
-_KEPT = (Obj, Func, Bound, ClassV, Partial, ListV, DictV, TupleV)
-_OF_STATE = (StateDict, StateTensor, Loaded)
+_DATA = (StateDict, StateTensor, Loaded, ParamV, Computed)
 _OF_PROPERTIES = ("setter", "getter", "deleter")
 
 
@@ -101,8 +85,8 @@ class Decorators(Calls):
 
         What the function itself made is kept, as an object that is open by now.
         """
-        data = not isinstance(leaf, _KEPT) or any(isinstance(held, _OF_STATE) for _, held in self.leaves(leaf))
-        return unknown(f"what {who} returns", kind="opaque") if data or leaf in call.all else leaf
+        exchanged = leaf in call.all or any(isinstance(held, _DATA) for _, held in self.leaves(leaf))
+        return unknown(f"what {who} returns", kind="opaque") if exchanged else leaf
 
     def made_by_unseen(self: Interpreter, cls: ClassV) -> str:
         """Which decorator or metaclass, that was not followed, made the class; empty if none did."""

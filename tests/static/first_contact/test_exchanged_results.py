@@ -108,3 +108,26 @@ def test_class_patterns_ask_of_what_class_data_are() -> None:
 
 def test_a_class_pattern_that_no_tensor_fits() -> None:
     assert saved(MATCHED.format(tensor="list"))
+
+
+PREDICATE = """
+from elsewhere import cached
+
+@cached
+def sharded():
+    return os.environ.get("SHARDED", "1") == "1"
+"""
+ASKED = """
+model = Net()
+if sharded():
+    fully_shard(model)
+state = {full} if {asked} else model.state_dict()
+if dist.get_rank() == 0:
+    torch.save(state, "model.pt")
+"""
+FULL = "get_model_state_dict(model, options=StateDictOptions(full_state_dict=True, cpu_offload=True))"
+
+
+def test_a_predicate_answers_alike_whoever_wraps_it() -> None:
+    assert "FSDP701" not in analyse(main(ASKED.format(full=FULL, asked="sharded()"), PREDICATE)).codes
+    assert "FSDP701" in analyse(main(ASKED.format(full=FULL, asked="not sharded()"), PREDICATE)).codes
