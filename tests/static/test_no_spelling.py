@@ -83,6 +83,8 @@ ALLOWED = {
     "handles/units.py::_only_traits": PATHS,
     "imports.py::imported_events": QNAMES,
     "imports.py::_public_path": TEXT,
+    "interp/enums.py::_own_value": PYTHON,
+    "interp/enums.py::members": PYTHON,
     "interp/classes.py::Classes.looked_up_by_class": PYTHON,
     "interp/construction.py::Construction.call_super": PYTHON,
     "interp/conditions.py::Conditions.truth": QNAMES,

@@ -25,6 +25,7 @@ from ..values import (
     Value,
     unknown,
 )
+from . import enums
 from .call import Call
 from .functions import Functions
 from .machine import Diverges
@@ -121,7 +122,8 @@ class Calls(Functions):
                 leaf.func, call.args, call.kwargs, call.node, receiver=leaf.receiver, why=call.open_why
             )
         if isinstance(leaf, ClassV):
-            return self.construct(leaf, call)
+            named = len(call.args) == 1 and not call.kwargs and enums.is_enumeration(self, leaf)
+            return enums.by_value(self, leaf, call.args[0]) if named else self.construct(leaf, call)
         if isinstance(leaf, Partial):
             merged = Call(
                 self, call.node, [*leaf.args, *call.args], {**dict(leaf.kwargs), **call.kwargs}, call.open_why
@@ -169,6 +171,8 @@ class Calls(Functions):
             return self.made_by_class(receiver, name, self.call(self.class_attr_value(receiver, name), call))
         if isinstance(receiver, Super):
             return self.call_super(receiver, name, call)
+        if isinstance(receiver, Const) and (own := enums.of_member(self, receiver, name, call.node)) is not None:
+            return self.call(own, call)
         return self.call_value_method(receiver, name, call)
 
     def sharding_methods(self: Interpreter, receiver: Obj, name: str) -> list[Func]:

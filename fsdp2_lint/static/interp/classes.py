@@ -33,6 +33,7 @@ from ..values import (
     Value,
     unknown,
 )
+from . import enums
 from .call import Call
 from .construction import Construction
 from .registries import only_read
@@ -135,6 +136,8 @@ class Classes(Construction):
             return stored
         if cls is None:
             return self.entry_by_name(obj, name)
+        if enums.is_enumeration(self, cls) and (member := enums.of_instance(self, obj, cls, name)) is not None:
+            return member
         found = self.class_member(cls, name)
         if found is None:
             return self.rank_field(cls, name)
@@ -283,6 +286,8 @@ class Classes(Construction):
             if found_super is not None and isinstance(leaf.receiver, Obj):
                 return self.bind_member(leaf.receiver, name, *found_super) or unknown(name)
             return BoundExt(leaf.receiver, name)
+        if isinstance(leaf, Const) and (own := enums.of_member(self, leaf, name, node)) is not None:
+            return own
         if isinstance(leaf, (ListV, DictV, TupleV, Const)):
             return BoundExt(leaf, name)
         self.parameter_asked(leaf, name, node)
@@ -316,6 +321,8 @@ class Classes(Construction):
             return stored
         if name in ("__name__", "__qualname__"):
             return Const(cls.name)
+        if enums.is_enumeration(self, cls) and (member := enums.of_class(self, cls, name)) is not None:
+            return member
         found = self.class_member(cls, name)
         if found is None:
             ext = next((base for base in self.mro(cls) if isinstance(base, Ext)), None)

@@ -21,6 +21,7 @@ from ..values import (
     SOME,
     Atom,
     Choice,
+    ClassV,
     Const,
     DictV,
     Ext,
@@ -36,6 +37,7 @@ from ..values import (
     is_each,
     unknown,
 )
+from . import enums
 from .loops import rounds_of, stands_for_rounds
 from .names import Names
 
@@ -124,6 +126,8 @@ class Containers(Names):
             return leaf
         if isinstance(leaf, Obj):
             return self.item_of(leaf, key, node)
+        if isinstance(leaf, ClassV) and enums.is_enumeration(self, leaf):
+            return enums.by_name(self, leaf, key)
         if isinstance(leaf, Ext) and not self.harmless(leaf.qname):
             return unknown(f"an item of {leaf.qname}", kind="opaque")
         return Text(False) if isinstance(leaf, Const) and isinstance(leaf.value, str) else unknown("an item")

@@ -16,6 +16,7 @@ from ..values import (
     NONE,
     Bound,
     Choice,
+    ClassV,
     DictV,
     Func,
     ListV,
@@ -28,6 +29,7 @@ from ..values import (
     Value,
     unknown,
 )
+from . import enums
 from .call import Call
 from .conditions import Conditions
 from .machine import FALL, RAISE, Diverges, Frame
@@ -92,6 +94,8 @@ class Iteration(Conditions):
             return Items(((TOP, gathering.each_key(leaf)),), False)
         if isinstance(leaf, Obj):
             return self.object_listing(leaf)
+        if isinstance(leaf, ClassV) and enums.is_enumeration(self, leaf):
+            return Items(tuple((TOP, each) for each in dict.fromkeys(enums.members(self, leaf).values())))
         return Items(((TOP, self.part_of(leaf)),), False, "something that was not followed")
 
     def consumed(self: Interpreter, held: Items) -> Items:

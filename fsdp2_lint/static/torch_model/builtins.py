@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..budget import BUDGET
+from ..choices import choose
 from ..formulas import LARGE, both, either
-from ..guards import TOP
+from ..guards import TOP, Guard
 from ..store import Items
 from ..values import (
     BELOW,
@@ -178,9 +179,8 @@ def apply_each(machine: Interpreter, call: Call) -> Value:
 def pick(machine: Interpreter, call: Call) -> Value:
     if machine.called_name == "builtins.next" and call.args:
         held = machine.listing(call.args[0])
-        if len(held.items) == 1:
-            item = held.items[0][1]
-            return machine.some_of(item)
+        if held.items and len(held.items) <= BUDGET.options and not (held.open_why and len(held.items) > 1):
+            return first(machine, held, call.arg(1, "default"))
     common = dtensors.same(machine, call.args[0]) if len(call.args) == 1 else None
     if common is not None and machine.called_name.endswith(common.how):
         return common
@@ -188,6 +188,19 @@ def pick(machine: Interpreter, call: Call) -> Value:
         return machine.over(call.args[0], lambda leaf: flatten(machine, leaf))
     known = calculation.calculated(machine, call)
     return known if known is not None else calculation.number_made_of(machine, machine.called_name, *call.all)
+
+
+def first(machine: Interpreter, held: Items, default: Value | None) -> Value:
+    """The first that is there, on the path on which it is and none before it; else the default."""
+    found: list[tuple[Guard, Value]] = []
+    left: Guard | None = TOP
+    for path, item in held.items:
+        taken = left.join(path) if left is not None else None
+        found += [(taken, machine.some_of(item))] if taken is not None else []
+        left = left.add(path.formula, False) if left is not None else None
+    if left is not None and default is not None:
+        found.append((left, default))
+    return choose(found)
 
 
 def flatten(machine: Interpreter, leaf: Value) -> Value:

@@ -6,14 +6,16 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..choices import choose
-from ..formulas import either
+from ..formulas import Formula, both, either
 from ..guards import TOP
+from ..interp import enums
 from ..values import (
     NONE,
     SOME,
     Bound,
     BoundExt,
     Choice,
+    ClassV,
     Const,
     Ext,
     Func,
@@ -48,6 +50,8 @@ def get_attribute(machine: Interpreter, call: Call) -> Value:
 
     def one(leaf: Value) -> Value:
         parameters.attribute_read(machine, leaf, name.value if isinstance(name, Const) else None, call.node)
+        if isinstance(leaf, ClassV) and not isinstance(name, Const) and enums.is_enumeration(machine, leaf):
+            return enums.by_name(machine, leaf, name)
         if not (isinstance(name, Const) and isinstance(name.value, str)):
             return leaf.child(SOME) if isinstance(leaf, Obj) else unknown("an attribute", kind="opaque")
         if (
@@ -132,31 +136,64 @@ def has_attribute(machine: Interpreter, call: Call) -> Value:
 def is_instance(machine: Interpreter, call: Call) -> Value:
     if len(call.args) < 2:
         return unknown("isinstance()")
-    classes = [leaf for _, leaf in machine.leaves(call.args[1]) if not isinstance(leaf, (TupleV, ListV))]
-    return _asked(machine, call, classes)
+    return _asked(machine, call, call.args[1])
+
+
+def _classes_asked(machine: Interpreter, asked: Value) -> dict[Formula, list[Value]]:
+    """The classes that ``isinstance`` is given, by what must hold for them to be among these."""
+    found: dict[Formula, list[Value]] = {}
+    for path, leaf in machine.leaves(asked):
+        if why := machine.more_inside(leaf):
+            found.setdefault(machine.guard.beyond(path), []).append(unknown(why, kind="opaque"))
+        if not isinstance(leaf, (TupleV, ListV)):
+            found.setdefault(machine.guard.beyond(path), []).append(leaf)
+    return found
 
 
 @external("torch.is_tensor")
 def is_tensor(machine: Interpreter, call: Call) -> Value:
-    return _asked(machine, call, [Ext("torch.Tensor")]) if call.args else unknown("is_tensor()")
+    return _asked(machine, call, Ext("torch.Tensor")) if call.args else unknown("is_tensor()")
 
 
-def _asked(machine: Interpreter, call: Call, classes: Sequence[Value]) -> Value:
-    for _, leaf in machine.alternatives(call.args[0]):
+def _asked(machine: Interpreter, call: Call, asked: Value) -> Value:
+    value = call.args[0]
+    everything = [cls for classes in _classes_asked(machine, asked).values() for cls in classes]
+    for _, leaf in machine.alternatives(value):
         if isinstance(leaf, Obj):
-            fsdp1_asked(machine, leaf, classes, call)
-    return machine.cond(of_classes(machine, call.args[0], classes))
+            fsdp1_asked(machine, leaf, everything, call)
+
+    def of_one(leaf: Value, classes: Value) -> Formula:
+        found = _classes_asked(machine, classes)
+        return either(both([path, _of_some(machine, leaf, some)]) for path, some in found.items())
+
+    def formula(leaf: Value) -> Formula:
+        return (
+            machine.spread(asked, lambda one: of_one(leaf, one)) if isinstance(asked, Choice) else of_one(leaf, asked)
+        )
+
+    return machine.cond(machine.spread(value, formula) if isinstance(value, Choice) else formula(value))
 
 
-def of_classes(machine: Interpreter, value: Value, classes: Sequence[Value]) -> Any:
+def of_classes(machine: Interpreter, value: Value, classes: Sequence[Value]) -> Formula:
     """When a value is an object of one of these classes."""
 
-    def formula(leaf: Value) -> Any:
-        if isinstance(leaf, Obj):
-            return machine.isinstance_formula(leaf, list[Value](classes))
-        return either(is_a(leaf, cls) for cls in classes)
+    def formula(leaf: Value) -> Formula:
+        return _of_some(machine, leaf, classes)
 
     return machine.spread(value, formula) if isinstance(value, Choice) else formula(value)
+
+
+def _of_some(machine: Interpreter, leaf: Value, classes: Sequence[Value]) -> Formula:
+    if isinstance(leaf, Obj):
+        return machine.isinstance_formula(leaf, list(classes))
+    return either(_of_class(machine, leaf, cls) for cls in classes)
+
+
+def _of_class(machine: Interpreter, leaf: Value, cls: Value) -> Formula:
+    member = enums.as_member(leaf)
+    if member is not None and (isinstance(cls, ClassV) or cls in machine.mro(member.cls)):
+        return cls in machine.mro(member.cls)
+    return is_a(leaf, cls)
 
 
 @external("builtins.callable")
