@@ -10,7 +10,7 @@ from ...vocab.finding import Moment
 from ..formulas import LARGE, Formula, either, is_large
 from ..guards import TOP, Guard
 from ..interp.machine import Machine
-from ..packages import is_known_class, is_optimizer
+from ..packages import is_class, is_known_class, is_of_python, is_optimizer
 from ..relations import Address, Relation, address, relation
 from ..values import BELOW, EACH, Atom, ClassV, Ext, Func, Obj, ParamV, Value, is_each
 from . import attempts, blank, dtypes, modules, optim, parameters, seeds, slices, tying
@@ -35,8 +35,15 @@ _WRAPPERS = (
     "torch.nn.DataParallel", "torch.nn.parallel.DataParallel", "fairscale.nn.FullyShardedDataParallel",
 )  # fmt: skip
 _OF_PYTHON = tuple(map(Ext, ("builtins.object", "abc.ABC", "typing.Generic")))
+_PLAIN = frozenset(f"torch.{name}" for name in "Generator Size device cuda.Stream cuda.Event".split())
+_MAKERS = frozenset({"logging.getLogger"})  # functions of Python, and not classes
 _CONTAINERS = frozenset(f"builtins.{name}" for name in ("list", "tuple", "dict", "set", "frozenset", "str"))
 _MODULE_NAMES = frozenset({"training", "parameters", "modules", "state_dict", "forward", "to", "device", "config"})
+
+
+def _has_no_parameters(made_by: str) -> bool:
+    """Does this make an object of a class that is no module: one of Python's own, or one of torch's few others?"""
+    return is_of_python(made_by) and (is_class(made_by) or made_by in _MAKERS) or made_by in _PLAIN
 
 
 class Membership(Machine):
@@ -94,6 +101,8 @@ class Membership(Machine):
         facts = obj.atom.facts
         if obj.atom.kind in ("instance", "external"):
             return bool(facts.get("module") or facts.get("parameter") is not None or obj.parent is not None)
+        if obj.parent is None and obj.atom.kind == "unknown" and _has_no_parameters(obj.atom.origin):
+            return False
         return obj.atom.kind in ("unknown", "opaque", "parameter") and not is_number(obj)
 
     def plain_field(self: Interpreter, obj: Obj) -> bool:

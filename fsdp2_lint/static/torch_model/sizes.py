@@ -37,6 +37,19 @@ def _recurrent(gates: int) -> Callable[..., int]:
     return count
 
 
+def _transformer_layer(attentions: int) -> Callable[..., int]:
+    def count(width: int, _heads: int, hidden: int = 2048) -> int:
+        attention = 4 * width * (width + 1) + 2 * width
+        return attentions * attention + 2 * width * hidden + hidden + 3 * width
+
+    return count
+
+
+def _transformer(width: int = 512, heads: int = 8, encoders: int = 6, decoders: int = 6, hidden: int = 2048) -> int:
+    encoder, decoder = (_transformer_layer(attentions)(width, heads, hidden) for attentions in (1, 2))
+    return encoders * encoder + decoders * decoder + 4 * width
+
+
 _CONVOLUTION = ("in_channels", "out_channels", "kernel_size")
 _RECURRENT = ("input_size", "hidden_size", "num_layers")
 # The arguments that say how many parameters there are, and the number of them with each option that adds some.
@@ -60,10 +73,12 @@ _LAYERS: dict[str, tuple[tuple[str, ...], Callable[..., int]]] = {
     "LSTM": (_RECURRENT, _recurrent(4)),
     "TransformerEncoderLayer": (
         ("d_model", "nhead", "dim_feedforward"),
-        lambda width, heads, hidden=2048: 4 * width * (width + 1) + 2 * width * hidden + hidden + 5 * width,
+        _transformer_layer(1),
     ),
+    "TransformerDecoderLayer": (("d_model", "nhead", "dim_feedforward"), _transformer_layer(2)),
+    "Transformer": (("d_model", "nhead", "num_encoder_layers", "num_decoder_layers", "dim_feedforward"), _transformer),
 }
-_BY_SHAPE = ("torch.empty", "torch.ones", "torch.rand", "torch.randn", "torch.zeros")
+_BY_SHAPE = ("torch.Tensor", "torch.FloatTensor", "torch.empty", "torch.ones", "torch.rand", "torch.randn", "torch.zeros")
 
 
 def layer_size(machine: Interpreter, name: str, call: Call) -> int | None:
@@ -96,8 +111,16 @@ def note_tensor(machine: Interpreter, made: Atom, qname: str, call: Call) -> Non
     known = [_volume(each) for each in numbers if each is not None]
     if known and len(known) == len(numbers):
         made.facts["tensor size"] = math.prod(known)
-    elif qname == "torch.tensor" and call.args and isinstance(call.args[0], Const):
-        made.facts["tensor size"] = 1
+    elif qname == "torch.tensor" and call.args:
+        _note_written(machine, made, call.args[0])
+
+
+def _note_written(machine: Interpreter, made: Atom, value: Value) -> None:
+    """Of a tensor of numbers that the source lists."""
+    held = machine.listing(value)
+    parts = [value] if isinstance(value, Const) else [part for _, part in held.items]
+    if all(isinstance(part, Const) for part in parts) and (isinstance(value, Const) or held.exact):
+        made.facts["tensor size"] = len(parts)
 
 
 def number(machine: Interpreter, value: Value) -> Number | None:
