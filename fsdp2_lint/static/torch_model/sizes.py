@@ -78,7 +78,15 @@ _LAYERS: dict[str, tuple[tuple[str, ...], Callable[..., int]]] = {
     "TransformerDecoderLayer": (("d_model", "nhead", "dim_feedforward"), _transformer_layer(2)),
     "Transformer": (("d_model", "nhead", "num_encoder_layers", "num_decoder_layers", "dim_feedforward"), _transformer),
 }
-_BY_SHAPE = ("torch.Tensor", "torch.FloatTensor", "torch.empty", "torch.ones", "torch.rand", "torch.randn", "torch.zeros")
+_BY_SHAPE = (
+    "torch.Tensor",
+    "torch.FloatTensor",
+    "torch.empty",
+    "torch.ones",
+    "torch.rand",
+    "torch.randn",
+    "torch.zeros",
+)
 
 
 def layer_size(machine: Interpreter, name: str, call: Call) -> int | None:
