@@ -10,7 +10,7 @@ from astroid import nodes
 
 from ..budget import BUDGET
 from ..formulas import is_fork
-from ..guards import Guard
+from ..guards import TOP, Guard
 from ..store import Items
 from ..values import BELOW_ANYHOW, Atom, Const, ListV, Obj, TupleV, Value, unknown
 from .machine import BREAK, CONTINUE, FALL, RAISE, RETURN, Rounds
@@ -38,16 +38,20 @@ class Loops(Patterns):
         self.loops += 1
         start = self.guard
         ways = 0
+        known, ended = self.all_known(iterable), False
         for guard, element in self.elements(iterable, node.iter):
             if not self.guard.compatible(guard):
                 continue
             flow = self.visit_if(guard, node, element)
             ways |= flow
-            self.leave_loop(start, ended=CONTINUE)
+            self.leave_loop(start, ended=CONTINUE, passed=known and not ways & (BREAK | CONTINUE))
             if not flow & (FALL | CONTINUE):
+                ended = known and guard is TOP and not ways & BREAK
                 break
         self.loops -= 1
-        self.leave_loop(start)
+        self.leave_loop(start, passed=known and not ways & (BREAK | CONTINUE))
+        if ended:
+            return ways & (RETURN | RAISE)
         if node.orelse:
             ways |= self.exec_block(node.orelse)
         return (ways & (RETURN | RAISE)) | FALL
@@ -87,8 +91,19 @@ class Loops(Patterns):
         """Is a list filled by a round that stands for others? Then it gets more than is seen."""
         return any(now.many and held.id < now.made for now in self.rounds)
 
-    def leave_loop(self: Interpreter, start: Guard, ended: int = BREAK | CONTINUE) -> None:
-        """Behind a loop only returns out of it stay exclusive; its breaks were its own."""
+    def all_known(self: Interpreter, iterable: Value) -> bool:
+        """Is each round of a loop over this run on its own, so that what holds behind one holds from then on?"""
+        options = [leaf for _, leaf in self.alternatives(iterable)]
+        held = [self.listing(leaf) if isinstance(leaf, (TupleV, ListV)) else None for leaf in options]
+        return all(each is not None and each.exact and not each.open_why for each in held)
+
+    def leave_loop(self: Interpreter, start: Guard, ended: int = BREAK | CONTINUE, *, passed: bool = False) -> None:
+        """Behind a loop only returns out of it stay exclusive; its breaks were its own.
+
+        ``passed``: each round was run to its end, so that what the others left by holds not.
+        """
+        if passed:
+            return
         kept = start
         for formula, truth in self.relative(self.guard, start).literals:
             if is_fork(formula) and not self.fork_kinds.get(formula[1][1], 0) & ended:
