@@ -289,5 +289,7 @@ class Targets(Havoc):
             if known and isinstance(key, Const) and -len(items) <= key.value < len(items):
                 del items[key.value]
             self.store.put(leaf.id, replace(held, items=tuple(items), exact=known))
+        elif isinstance(leaf, StateDict):
+            gathering.item_taken(self, leaf, key)
         elif isinstance(leaf, Obj):
             self.escape(Call(self, node, [leaf]), "del")

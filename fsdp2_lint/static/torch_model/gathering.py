@@ -8,15 +8,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..choices import choose
+from ..choices import choose, options
 from ..guards import TOP, Guard
-from ..values import DictV, Obj, StateDict, StateTensor, Value, unknown
+from ..values import DictV, Obj, StateDict, StateTensor, TupleV, Value, unknown
 
 if TYPE_CHECKING:
     from ..interp.call import Call
     from ..interp.interpreter import Interpreter
 
 _EACH_OF = "each key of"
+_EMPTY = TupleV(())
 
 
 def each_key(state: StateDict) -> Obj:
@@ -38,19 +39,42 @@ def each_tensor(machine: Interpreter, state: StateDict) -> Value:
     if state.full is True:
         return unknown("a full tensor")
     replaced: Value | None = machine.store.get(state)
+    if replaced == _EMPTY:
+        return unknown("a tensor of a dict that was emptied")
     return StateTensor(state) if replaced is None else replaced
 
 
 def replaced(machine: Interpreter, state: StateDict) -> Value | None:
     """The tensors that were put in the place of its own; None where it holds what it was read with."""
     found: Value | None = machine.store.get(state)
-    return found
+    same = found is not None and all(leaf == StateTensor(state) for _, leaf in options(found))
+    return None if same else found
 
 
 def item_put(machine: Interpreter, state: StateDict, key: Value, value: Value, path: Guard) -> None:
     """``state[key] = value``, where a loop that is never left early goes through all its keys."""
-    if _is_key_of(state, key) and any(_visited(machine, key, now.visits) for now in machine.rounds):
+    if _goes_through(machine, state, key):
         _put(machine, state, value, path)
+    elif (old := machine.store.get(state)) is not None:
+        _add(machine, state, old, value)
+
+
+def item_taken(machine: Interpreter, state: StateDict, key: Value) -> None:
+    """``state.pop(key)`` in such a loop leaves none of its own tensors; those under new names come back in."""
+    if state.full is not True and _goes_through(machine, state, key):
+        machine.store.put(state, _EMPTY)
+
+
+def _add(machine: Interpreter, state: StateDict, old: Value, value: Value) -> None:
+    """It holds the one and the other, under keys of their own."""
+    number = machine.fresh()
+    arms = [TOP.add(("is", ("alt", number), arm)) or TOP for arm in range(2)]
+    both = value if old in (_EMPTY, value) else choose([(arms[0], old), (arms[1], value)])
+    machine.store.put(state, both)
+
+
+def _goes_through(machine: Interpreter, state: StateDict, key: Value) -> bool:
+    return _is_key_of(state, key) and any(_visited(machine, key, now.visits) for now in machine.rounds)
 
 
 def updated(machine: Interpreter, state: StateDict, call: Call) -> None:

@@ -56,6 +56,7 @@ from . import (  # noqa: F401 (they register)
     parameters,
     pipelines,
     precision,
+    pytrees,
     rank,
     reflection,
     scalers,

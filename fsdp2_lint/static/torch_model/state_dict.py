@@ -144,21 +144,6 @@ def load(machine: Interpreter, call: Call) -> Value:
     return Loaded(machine.now, machine.per_rank(path))
 
 
-@external("torch.utils._pytree.tree_map", "torch.utils._pytree.tree_map_only")
-def tree_map(machine: Interpreter, call: Call) -> Value:
-    """A state dict whose tensors stay shards is still one; what gathers them makes it something else."""
-    *_, function, tree = call.args if len(call.args) > 1 else (NONE, NONE)
-
-    def mapped(leaf: Value) -> Value:
-        if not isinstance(leaf, StateDict) or leaf.full is True:
-            return leaf
-        tensor = machine.call(function, type(call)(machine, call.node, [StateTensor(leaf)]))
-        kept = all(isinstance(made, StateTensor) for _, made in machine.alternatives(tensor))
-        return leaf if kept else unknown("a mapped state dict")
-
-    return machine.over(tree, mapped)
-
-
 @method("load_state_dict")
 def load_state_dict(machine: Interpreter, obj: Obj, call: Call) -> Value:
     payload, assign = call.arg(0, "state_dict") or NONE, call.arg(2, "assign")
@@ -201,6 +186,8 @@ def state_dict_method(machine: Interpreter, leaf: StateDict, name: str, call: Ca
         return machine.new_list([tensor], exact=False)
     if name == "keys":
         return machine.new_list([key], exact=False)
+    if name == "pop" and call.args:
+        gathering.item_taken(machine, leaf, call.args[0])
     if name in ("get", "pop"):
         return tensor
     if name == "update":
