@@ -12,13 +12,16 @@ from ..relations import Relation
 from ..torch_model.attempts import is_dtensor
 from ..torch_model.gathering import replaced
 from ..torch_model.key_prefixes import PREFIX
+from ..torch_model.module_tree import PARAMETRIC
 from ..trace import Step
-from ..values import Ext, Loaded, Obj, ParamV, StateDict, StateTensor, Value
+from ..values import BELOW, BELOW_ANYHOW, PICK, Ext, Loaded, Obj, ParamV, StateDict, StateTensor, Value
 from .doubts import on_path
 from .program import RELATED, Program
 from .rank_paths import by_one_rank
+from .units import speaks_of
 
 _DDP = Ext("torch.nn.parallel.DistributedDataParallel")
+_LAYERS = frozenset(Ext(f"torch.nn.{name}") for name in PARAMETRIC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +51,9 @@ class StaticPayload:
                 why = why or f"which tensors are written is decided by {who}, which was not followed"
                 continue
             if isinstance(leaf, ParamV):
+                if gathered := self._gathered(leaf):
+                    why = why or gathered
+                    continue
                 words = self._of(StateDict("model", leaf.model, leaf.read), guard).replace(
                     "the state dict", "parameters"
                 )
@@ -61,11 +67,8 @@ class StaticPayload:
             elif (
                 isinstance(leaf, Obj) and leaf.atom.facts.get("module") and leaf not in self.program.machine.optimizers
             ):
-                words = (
-                    f"the sharded module {self.program.label(leaf)} itself"
-                    if self._sharded(leaf, self.step.index, guard)
-                    else ""
-                )
+                words, open_why = self._of_module(leaf, guard)
+                why = why or open_why
             else:
                 continue
             if words and (doubt := on_path(self.program, guard, self.step.index)):
@@ -110,6 +113,47 @@ class StaticPayload:
             and guard.undriven.compatible(step.guard.undriven)
             for step, part in self.program.units(obj, Relation.SAME, Relation.CONTAINS, Relation.INSIDE)
             if self._understood(obj, step)
+        )
+
+    def _of_module(self, leaf: Obj, guard: Guard) -> tuple[str, str]:
+        """In words, what of a sharded model this is, and why that is not known: a setting of it holds no shards."""
+        if not self._sharded(leaf, self.step.index, guard):
+            return "", ""
+        if _made_as_module(leaf) or self._holds_groups(leaf):
+            return f"the sharded module {self.program.label(leaf)} itself", ""
+        layer = _layer_with(leaf)
+        if layer is not None and not any(speaks_of(formula, leaf) for formula, _ in guard.literals):
+            return f"a parameter of {self.program.label(layer)}", ""
+        return "", f"what {self.program.label(leaf)} is was not seen"
+
+    def _holds_groups(self, leaf: Obj) -> bool:
+        return any(True for _ in self.program.units(leaf, Relation.SAME, Relation.CONTAINS))
+
+    def _gathered(self, leaf: ParamV) -> str:
+        """Why a parameter may have been whole when it was read: ``state_dict()`` frees it first, this does not."""
+        for _, model in self.program.machine.alternatives(leaf.model):
+            for step in self.program.trace.of("unshard"):
+                if (
+                    step.index < leaf.read
+                    and isinstance(model, Obj)
+                    and self._unshards(step, model)
+                    and not self._freed(step, leaf.read)
+                ):
+                    return f"{step.when.at} gathers the parameters"
+        return ""
+
+    def _unshards(self, step: Step, model: Obj) -> bool:
+        """Does it gather more of the model than the group of the model itself, where there are others?"""
+        found = self.program.relation(step.subject, model) if step.subject is not None else Relation.NONE
+        alone = not any(True for _ in self.program.units(model, Relation.CONTAINS))
+        return found is not Relation.NONE and (found is not Relation.SAME or alone)
+
+    def _freed(self, gathered: Step, read: int) -> bool:
+        return any(
+            gathered.index < step.index < read
+            and step.subject is gathered.subject
+            and gathered.guard.implies(step.guard)
+            for step in self.program.trace.of("reshard")
         )
 
     def _understood(self, obj: Obj, sharding: Step) -> bool:
@@ -182,6 +226,20 @@ class StaticKeys:
         if wrapped:
             return yes(Place(wrapped[0], repr(PREFIX)))
         return self.program.nowhere("wrapped")
+
+
+def _made_as_module(leaf: Obj) -> bool:
+    """Is it what a constructor made, one of several that it made, or a module as ``modules()`` gives them?"""
+    while leaf.parent is not None and isinstance(leaf.item, tuple) and leaf.item[0] == PICK:
+        leaf = leaf.parent
+    return leaf.parent is None or leaf.item in (BELOW, BELOW_ANYHOW)
+
+
+def _layer_with(leaf: Obj) -> Obj | None:
+    """The layer of torch, seen where it was made, whose ``weight`` or ``bias`` this is."""
+    layer = leaf.parent if leaf.item in ("weight", "bias") else None
+    made = layer.atom.cls if layer is not None and layer.parent is None else None
+    return layer if made in _LAYERS else None
 
 
 def asked_of_unseen(guard: Guard, leaf: StateTensor | ParamV) -> str:
