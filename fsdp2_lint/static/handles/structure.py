@@ -6,15 +6,9 @@ from typing import Any
 
 from ..budget import BUDGET
 from ..interp.interpreter import Interpreter
-from ..packages import builds_models, is_class, is_of_python
+from ..packages import builds_models
 from ..torch_model.module_tree import CONTAINERS, FREE, PARAMETRIC, contents, layer_base
 from ..values import SOME, ClassV, Ext, Obj, is_each
-
-_ANY_OBJECT = frozenset({"load", "compile"})  # of torch and numpy: what they return may be a model
-_OF_TORCH = frozenset({"torch.amp.autocast", "torch.cuda.Event", "torch.cuda.Stream", "torch.profiler.record_function"})
-_OF_PYTHON = frozenset(
-    "itertools.count logging.getLogger re.compile time.monotonic time.perf_counter time.time uuid.uuid4".split()
-)
 
 
 def stack_of_blocks(machine: Interpreter, obj: Obj, depth: int = 0) -> str:
@@ -62,23 +56,12 @@ def size(machine: Interpreter, obj: Obj, depth: int = 0, repeats: int = 0) -> in
     total = int(own)
     for child, (holder, where) in machine.parents.items():
         if holder is obj and not _takes_place(obj, child, where):
-            part = 0 if has_none(child) else size(machine, child, depth + 1, repeats)
+            part = size(machine, child, depth + 1, repeats)
             times = (child.atom.facts.get("times") or repeats) if is_each(where) else 1
             if part is None or not times:
                 return None
             total += part * times
     return total
-
-
-def has_none(obj: Obj) -> bool:
-    """Is it surely neither a module nor a parameter: a plain tensor, an array, an object of Python's own classes?"""
-    qname = obj.atom.origin
-    if obj.parent is not None or obj.atom.kind != "unknown":
-        return False
-    if is_of_python(qname):
-        return is_class(qname) or qname in _OF_PYTHON
-    holder, _, name = qname.rpartition(".")
-    return holder in ("torch", "numpy", "numpy.random") and name not in _ANY_OBJECT or qname in _OF_TORCH
 
 
 def sized_inside(machine: Interpreter, obj: Obj) -> bool:

@@ -35,15 +35,21 @@ _WRAPPERS = (
     "torch.nn.DataParallel", "torch.nn.parallel.DataParallel", "fairscale.nn.FullyShardedDataParallel",
 )  # fmt: skip
 _OF_PYTHON = tuple(map(Ext, ("builtins.object", "abc.ABC", "typing.Generic")))
-_PLAIN = frozenset(f"torch.{name}" for name in "Generator Size device cuda.Stream cuda.Event".split())
-_MAKERS = frozenset({"logging.getLogger"})  # functions of Python, and not classes
+_ANY_OBJECT = frozenset({"load", "compile"})  # of torch and numpy: what they return may be a model
+_OF_TORCH = frozenset(
+    f"torch.{name}" for name in "amp.autocast cuda.Event cuda.Stream profiler.record_function".split()
+)
+_MAKERS = frozenset({"itertools.count", "logging.getLogger", "re.compile", "uuid.uuid4"})  # functions, and not classes
 _CONTAINERS = frozenset(f"builtins.{name}" for name in ("list", "tuple", "dict", "set", "frozenset", "str"))
 _MODULE_NAMES = frozenset({"training", "parameters", "modules", "state_dict", "forward", "to", "device", "config"})
 
 
 def _has_no_parameters(made_by: str) -> bool:
-    """Does this make an object of a class that is no module: one of Python's own, or one of torch's few others?"""
-    return is_of_python(made_by) and (is_class(made_by) or made_by in _MAKERS) or made_by in _PLAIN
+    """Does this make a plain tensor, an array, or an object of a class of Python's or torch's that is no module?"""
+    holder, _, name = made_by.rpartition(".")
+    if is_of_python(made_by):
+        return is_class(made_by) or made_by in _MAKERS or holder in ("math", "random", "time")
+    return holder in ("torch", "numpy", "numpy.random") and name not in _ANY_OBJECT or made_by in _OF_TORCH
 
 
 class Membership(Machine):
