@@ -48,7 +48,7 @@ def _has_no_parameters(made_by: str) -> bool:
     """Does this make a plain tensor, an array, or an object of a class of Python's or torch's that is no module?"""
     holder, _, name = made_by.rpartition(".")
     if is_of_python(made_by):
-        return is_class(made_by) or made_by in _MAKERS or holder in ("math", "random", "time")
+        return is_class(made_by) or made_by in _MAKERS or holder in ("math", "time")
     return holder in ("torch", "numpy", "numpy.random") and name not in _ANY_OBJECT or made_by in _OF_TORCH
 
 
