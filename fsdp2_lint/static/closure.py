@@ -14,51 +14,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..vocab.answers import Closed, No, Unknown, no, unknown
-from .trace import Step, Trace
+from .events import Counted
+from .trace import AnyStep, Trace
 from .values import Atom
 
 if TYPE_CHECKING:
     from .interp.interpreter import Interpreter
 
-# What steps of a kind are called. A closure that names a kind says: all of them were looked at.
-KINDS = {
-    "async_save": "save in the background",
-    "attached": "attached module",
-    "autocast": "autocast",
-    "backward": "backward pass",
-    "called": "call of a module",
-    "cast": "change of dtype",
-    "clipped": "clipping of gradients",
-    "collective": "collective",
-    "consumed": "reading of a generator",
-    "dcp_load": "load of a checkpoint",
-    "device_set": "selection of a device",
-    "device_touch": "use of the current device",
-    "emptied": "to_empty call",
-    "frozen": "freezing of parameters",
-    "loaded": "load of weights",
-    "mesh": "mesh",
-    "moved": "move to a device",
-    "optimizer": "optimizer",
-    "param_hook": "hook on a parameter",
-    "param_marked": "attribute of a parameter",
-    "process_group": "process group",
-    "reshard": "reshard call",
-    "saved": "save",
-    "seeded": "setting of a seed",
-    "sharded": "sharding call",
-    "state_helper": "state-dict helper",
-    "stepped": "optimizer step",
-    "sync": "switch of gradient synchronisation",
-    "tied": "tie of weights",
-    "unshard": "unshard call",
-    "wrapped": "wrapper",
-    "written": "write to parameters",
-}  # fmt: skip
 
-
-def followed(trace: Trace, *kinds: str) -> Closed:
-    return Closed(tuple((KINDS[kind], trace.count(kind)) for kind in kinds))
+def followed(trace: Trace, *kinds: type[Counted]) -> Closed:
+    return Closed(tuple((kind.words, trace.count(kind)) for kind in kinds))
 
 
 def excluded(fact: str) -> No:
@@ -66,7 +31,7 @@ def excluded(fact: str) -> No:
     return no(Closed(fact=fact))
 
 
-def closed(trace: Trace, why: str, *kinds: str) -> No | Unknown:
+def closed(trace: Trace, why: str, *kinds: type[Counted]) -> No | Unknown:
     """No, unless something that was not seen may have done it: then ``why``."""
     return unknown(why) if why else no(followed(trace, *kinds))
 
@@ -82,6 +47,6 @@ def origin_unseen(machine: Interpreter, atom: Atom, label: str) -> str:
     return ""
 
 
-def between(step: Step, after: Step | None, before: Step | None) -> bool:
+def between(step: AnyStep, after: AnyStep | None, before: AnyStep | None) -> bool:
     """May ``step`` have happened in this stretch of the program?"""
     return not (after is not None and step.index < after.index or before is not None and before.driven_before(step))

@@ -18,10 +18,11 @@ from typing import Any
 from astroid import nodes
 
 from ..vocab.finding import Moment, Site
+from .events import AsksRanks, InLoops
 from .formulas import LARGE, Interned
 from .guards import Guard
 from .project import Module
-from .trace import Step, Trace
+from .trace import AnyStep, Step, Trace
 from .values import Atom, Const, Obj
 
 _LONG, _LONGEST = "expr", 160  # what is longer has a number
@@ -47,23 +48,26 @@ def dump(trace: Trace) -> Iterator[str]:
             yield from writer.finished(line)
 
 
-def fields_of(step: Step) -> list[tuple[str, Any]]:
+def fields_of(step: AnyStep) -> list[tuple[str, Any]]:
     """What a step tells beyond what happens when and to whom, by name; what holds nothing is left out."""
-    return sorted((name, value) for name, value in step.detail.items() if not _is_nothing(value))
+    told = {each.name: getattr(step.what, each.name) for each in fields(step.what)}
+    told |= {"asked": step.kept_asked} if isinstance(step.what, AsksRanks) else {}
+    told |= {"loops": step.kept_loops} if isinstance(step.what, InLoops) else {}
+    return sorted((name, value) for name, value in told.items() if not _is_nothing(value))
 
 
 def _is_nothing(value: object) -> bool:
     return value is None or value is False or isinstance(value, (str, tuple, list, dict, frozenset, set)) and not value
 
 
-def _lines(step: Step, writer: Writer) -> Iterator[str]:
+def _lines(step: AnyStep, writer: Writer) -> Iterator[str]:
     about = f" {writer.text(step.subject)}" if step.subject else ""
     frames = " < ".join(_mark("frame", frame) for frame in reversed(step.frames))
     callback = f", {_mark('callback', step.context)}" if step.context else ""
     where = f"{writer.text(step.when)} [{writer.text(step.guard)}]"
-    yield f"{step.index:5} {step.kind}{about} at {where} {frames}{callback}"
+    yield f"{step.index:5} {step.what.kind}{about} at {where} {frames}{callback}"
     for name, value in fields_of(step):
-        yield f"      | {name}: {writer.field(step.kind, name, value)}"
+        yield f"      | {name}: {writer.field(step.what.kind, name, value)}"
 
 
 class Writer:
@@ -154,7 +158,7 @@ class Writer:
         return " < ".join(map(self.text, reversed(value.chain)))
 
     @text.register
-    def _(self, value: Step) -> str:
+    def _(self, value: Step) -> str:  # type: ignore[type-arg]  # dispatched by the class alone
         return f"step {value.index}"
 
     @text.register

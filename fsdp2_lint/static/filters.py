@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from . import events
 from .formulas import LARGE, Formula, intern, is_fork
 from .handles import Program
 from .trace import Step
@@ -15,22 +16,24 @@ from .trace import Step
 
 def blur_filtered(program: Program) -> None:
     """What one call of ``fully_shard`` gets on conditions that differ from part to part is not surely sharded."""
-    calls: dict[int, list[Step]] = {}
-    for step in program.trace.of("sharded"):
+    calls: dict[int, list[Step[events.Sharded]]] = {}
+    for step in program.trace.of(events.Sharded):
         calls.setdefault(step.place, []).append(step)
     for steps in calls.values():
         for step in [each for each in steps if any(_sets_apart(program, each, other) for other in steps)]:
             formula: Formula = intern(("truth", (LARGE, "a filter", step.index)))
             path = step.guard.add(formula) or step.guard
-            program.trace.put(replace(step, guard=path, detail={**step.detail, "filtered": True}))
+            program.trace.put(replace(step, guard=path, what=replace(step.what, filtered=True)))
 
 
-def _sets_apart(program: Program, step: Step, other: Step) -> bool:
+def _sets_apart(program: Program, step: Step[events.Sharded], other: Step[events.Sharded]) -> bool:
     """Is something asked of one part that is not asked of the other? Else they are what one name may stand for."""
-    if step.guard is other.guard or step["group"] == other["group"]:
+    if step.guard is other.guard or step.what.group == other.what.group:
         return False
     if all(is_fork(part[0]) or part in other.guard.literal_set for part in step.guard.literals):
         return False
     return step.guard.compatible(other.guard) or any(
-        program.address(mine)[0] is program.address(theirs)[0] for mine in step["group"] for theirs in other["group"]
+        program.address(mine)[0] is program.address(theirs)[0]
+        for mine in step.what.group
+        for theirs in other.what.group
     )

@@ -8,6 +8,7 @@ from collections.abc import Collection, Sequence
 from ..vocab.answers import CannotTell
 from ..vocab.finding import Site
 from ..vocab.rule import Court, ModelKey, Rule, Verdict
+from . import events
 from .budget import BUDGET
 from .guards import Pool
 from .handles import Program
@@ -50,7 +51,7 @@ def hear(program: Program, court: Court, clock: Clock) -> str:
 def cut(court: Court, program: Program, rules: Sequence[Rule], why: str) -> None:
     """Not all of the program was seen or judged: what is not violated by now is unknown, for all of its models."""
     models = [subject for _, subject in court.verdicts if isinstance(subject, ModelKey)]
-    models += (program.key(part) for step in program.trace.of("sharded") for part in step["group"])
+    models += (program.key(part) for step in program.trace.of(events.Sharded) for part in step.what.group)
     for model in dict.fromkeys(models):
         for rule in rules:
             court.verdicts.setdefault((rule.code, model), Verdict(rule.code, model))

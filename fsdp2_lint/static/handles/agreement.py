@@ -7,8 +7,9 @@ from dataclasses import replace
 from astroid import nodes
 
 from ...vocab.finding import Site
+from .. import events
 from ..project import Module
-from ..trace import Step
+from ..trace import AnyStep, Step
 from .carrying import BINDS, Carried, given, parameters, parts_of, place_of, scope_at
 from .mentions import callables, said
 from .program import Program
@@ -16,7 +17,7 @@ from .program import Program
 Parts = list[nodes.NodeNG]
 
 
-def agreed_later(program: Program, reading: Step) -> str:
+def agreed_later(program: Program, reading: AnyStep) -> str:
     """Which collective is given what was made of a value that ``reading`` read, by the names that carry it."""
     later, kept = exchanges(program, reading), Carried()
     for site in reversed(reading.when.chain if later else ()):
@@ -34,19 +35,21 @@ def agreed_later(program: Program, reading: Step) -> str:
     return _elsewhere(program, later, kept)
 
 
-def exchanges(program: Program, step: Step) -> list[Step]:
+def exchanges(program: Program, step: AnyStep) -> list[Step[events.Collective]]:
     """The collectives behind a step that are handed values; clipping and saving bring nothing together."""
-    later = (each for each in program.trace.of("collective") if each.index > step.index and "given" in each.detail)
+    later = (
+        each for each in program.trace.of(events.Collective) if each.index > step.index and each.what.given is not None
+    )
     return list({each.place: each for each in later}.values())
 
 
-def brought_together(program: Program, later: list[Step], parts: Parts, carried: Carried) -> str:
+def brought_together(program: Program, later: list[Step[events.Collective]], parts: Parts, carried: Carried) -> str:
     """Which of these exchanges is given some of it, here or in a function that is called here."""
     for step in later:
         for depth, site in enumerate(step.when.chain):
             call = _call_at(parts, site)
             if call is not None and _comes_to(program, step, depth, call, carried):
-                return f"{step['name']} ({step.when.at}) may bring together what the ranks have"
+                return f"{step.what.name} ({step.when.at}) may bring together what the ranks have"
     return ""
 
 
@@ -66,7 +69,7 @@ def with_methods(program: Program, parts: Parts, carried: Carried) -> Carried:
     return carried.through(parts)
 
 
-def _comes_to(program: Program, step: Step, depth: int, call: nodes.Call, carried: Carried) -> bool:
+def _comes_to(program: Program, step: AnyStep, depth: int, call: nodes.Call, carried: Carried) -> bool:
     """Does a call on the way to an exchange hand on what the exchange is given?"""
     if depth + 1 == len(step.when.chain):
         return any(map(carried.by, given(call)))
@@ -80,7 +83,7 @@ def _comes_to(program: Program, step: Step, depth: int, call: nodes.Call, carrie
     return inner is not None and _comes_to(program, step, depth + 1, inner, inside.through(parts))
 
 
-def _elsewhere(program: Program, later: list[Step], kept: Carried) -> str:
+def _elsewhere(program: Program, later: list[Step[events.Collective]], kept: Carried) -> str:
     """Which exchange is given what attributes keep, in whichever function."""
     scopes = dict.fromkeys(
         scope_at(program.machine.project, site) for step in later for site in step.when.chain if kept.names

@@ -12,6 +12,7 @@ from astroid import nodes
 from ...vocab.answers import Answer, unknown, yes
 from ...vocab.finding import Moment, Place
 from ...vocab.target import Version, in_words
+from .. import events
 from ..budget import BUDGET
 from ..closure import excluded
 from ..project import Module, Project
@@ -51,10 +52,10 @@ class StaticUse:
     """A keyword that is passed, or a method of a sharded module that is called."""
 
     program: Program
-    step: Step
+    step: Step[events.ApiUsed]
 
     def absent(self, version: Version) -> Answer[Place]:
-        words = absent(self.step["history"], version)
+        words = absent(self.step.what.history, version)
         if not words:
             return _known(version)
         if _is_newer(self.program.machine.project.oldest_torch(self.step.when.at.path), version):
@@ -63,9 +64,9 @@ class StaticUse:
             sharded = StaticConverted(self.program, self.step.subject, self.step).sharded_by(Relation.SAME)
             if not sharded.surely:
                 return sharded
-        paths = (self.step.guard, *self.step["paths"])
+        paths = (self.step.guard, *self.step.what.paths)
         asked = any(_ASKS.search(repr(formula)) for path in paths for formula, _ in path.literals)
-        project, written = self.program.machine.project, self.step["written"]
+        project, written = self.program.machine.project, self.step.what.written
         if asked or any(path.blurred for path in paths) or any(_stands_gated(project, *each) for each in written):
             return unknown(_GATED)
         return yes(Place(self.step.when, words))

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from ...vocab.answers import Answer, unknown, yes
 from ...vocab.finding import Place
-from ..trace import Step
+from .. import events
+from ..trace import AnyStep
 from ..values import Obj
 from .program import RELATED, Program
 
@@ -18,7 +19,7 @@ class StaticBeginning:
 
     program: Program
     obj: Obj
-    step: Step
+    step: AnyStep
 
     def before_training(self) -> Answer[Place]:
         earlier = [call for call in self._trained() if call.index < self.step.index]
@@ -31,9 +32,9 @@ class StaticBeginning:
             return unknown("no forward outside inference mode was seen to come after it")
         return yes(Place(later.when, "a forward that trains it"))
 
-    def _trained(self) -> Iterator[Step]:
+    def _trained(self) -> Iterator[AnyStep]:
         """Its forwards outside inference mode."""
-        for call in self.program.trace.of("called"):
-            if call["hooked"] and call["inference"] is None and call.subject is not None:
+        for call in self.program.trace.of(events.Called):
+            if call.what.hooked and call.what.inference is None and call.subject is not None:
                 if self.program.relation(self.obj, call.subject) in RELATED:
                     yield call

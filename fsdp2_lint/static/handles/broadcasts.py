@@ -8,6 +8,7 @@ from astroid import nodes
 
 from ...vocab.answers import Answer, unknown, yes
 from ...vocab.finding import Moment, Place
+from .. import events
 from ..relevance import names_in
 from ..trace import Step
 from ..values import Loaded
@@ -21,20 +22,20 @@ _SAME_ORDER = frozenset({"list", "tuple", "enumerate", "iter", "reversed", "tqdm
 @dataclass(frozen=True, slots=True)
 class StaticNames:
     program: Program
-    step: Step
+    step: Step[events.Broadcast]
 
     def differ(self) -> Answer[Place]:
         loop = next(reversed(list(loops_around(self.program.machine.project, self.step))), None)
         if loop is None or not isinstance(loop.node, nodes.For):
             return self.program.excluded("no loop is around it")
         here = Moment(loop.site, loop.calls)
-        for uneven in self.program.trace.of("uneven"):
+        for uneven in self.program.trace.of(events.Uneven):
             row = uneven.when.at.row
             if uneven.when.stack == loop.calls and loop.node.fromlineno <= row < loop.node.body[0].fromlineno:
                 return yes(Place(here, "only some ranks have what this loop goes through"))
         if _unordered(loop.node.iter, loop):
             return yes(Place(here, "this loop goes through a set of strings, whose order differs by process"))
-        tensors = [leaf for _, leaf in self.program.machine.alternatives(self.step["tensor"])]
+        tensors = [leaf for _, leaf in self.program.machine.alternatives(self.step.what.tensor)]
         if any(isinstance(leaf, Loaded) and leaf.per_rank for leaf in tensors):
             return unknown("each rank reads the names from a file of its own")
         return self.program.excluded("what the loop goes through has one order on every rank")

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from ...vocab.answers import Answer, unknown, yes
 from ...vocab.finding import Moment, Place
+from .. import events
 from ..formulas import Formula, atoms
 from ..guards import TOP
 from ..relations import Relation
@@ -26,7 +27,7 @@ class StaticChoice(Handle):
 
     program: Program
     obj: Obj
-    step: Step
+    step: Step[events.Called]
     literal: tuple[Formula, bool]
     asked: Moment
     source: Obj | None
@@ -44,8 +45,8 @@ class StaticChoice(Handle):
     def _runs_anyway(self) -> bool:
         """Is the module also called where the condition is answered the other way?"""
         formula, truth = self.literal
-        for other in self.program.trace.of("called"):
-            if other is self.step or not other["hooked"] or other.subject is None:
+        for other in self.program.trace.of(events.Called):
+            if other is self.step or not other.what.hooked or other.subject is None:
                 continue
             if self.program.relation(other.subject, self.obj) in (Relation.SAME, Relation.MAY):
                 if other.guard.decide(formula) is (not truth):
@@ -53,9 +54,9 @@ class StaticChoice(Handle):
         return False
 
     def _drawn(self, generator: str) -> Answer[Place]:
-        seeds = [step for step in self.program.trace.of("seeded") if generator in step["generators"]]
+        seeds = [step for step in self.program.trace.of(events.Seeded) if generator in step.what.generators]
         before = [step for step in seeds if step.index < self.step.index]
-        if before and before[-1]["differs"] and before[-1].precedes(self.step):
+        if before and before[-1].what.differs and before[-1].precedes(self.step):
             return yes(Place(self.asked, "a random number, of a generator that each rank seeds differently"))
         if before or seeds or generator == "torch":  # torch starts from the same seed in every process
             return unknown("whether the ranks draw the same random numbers is not known")
@@ -65,8 +66,8 @@ class StaticChoice(Handle):
 
     def _read(self) -> Answer[Place]:
         assert self.source is not None
-        for step in self.program.trace.of("collective"):
-            for value in step.detail.get("given", ()):
+        for step in self.program.trace.of(events.Collective):
+            for value in step.what.given or ():
                 if step.index < self.step.index and any(
                     isinstance(leaf, Obj) and leaf.atom is self.source.atom
                     for _, leaf in self.program.machine.leaves(value)
@@ -77,7 +78,7 @@ class StaticChoice(Handle):
         return yes(Place(self.asked, "the contents of this rank's batch"))
 
 
-def choices(program: Program, step: Step) -> Iterator[StaticChoice]:
+def choices(program: Program, step: Step[events.Called]) -> Iterator[StaticChoice]:
     """The conditions of this call that ranks may answer differently, and that were not asked before a forward began.
 
     What is checked and else refused by ``raise`` is none: a rank that answers otherwise ends the job.
@@ -90,8 +91,8 @@ def choices(program: Program, step: Step) -> Iterator[StaticChoice]:
         if (formula, truth) in known or path[: position + 1] in program.machine.refused:
             continue
         for atom in atoms(formula):
-            if _is_rank(formula) and outer is not None and atom in step["asked"]:
-                yield StaticChoice(program, step.subject, step, (formula, truth), step["asked"][atom], None)
+            if _is_rank(formula) and outer is not None and atom in step.asked:
+                yield StaticChoice(program, step.subject, step, (formula, truth), step.asked[atom], None)
             for obj in objects_in(atom):
                 if _is_draw(atom, obj) or _is_content(obj):
                     asked = Moment(obj.atom.site) if generator_of(obj) and obj.atom.site else step.when
@@ -105,11 +106,13 @@ def _is_rank(formula: Formula) -> bool:
     return formula[0] == "is" and isinstance(formula[1], Rank) and formula[1].kind in ("global", "local")
 
 
-def _entered(program: Program, step: Step) -> Step | None:
+def _entered(program: Program, step: Step[events.Called]) -> Step[events.Called] | None:
     """The call of the outermost module whose forward runs."""
-    if not step["inside"]:
+    if not step.what.inside:
         return None
-    entries = [each for each in program.trace.of("called") if each.subject is step["inside"][0] and not each["inside"]]
+    entries = [
+        each for each in program.trace.of(events.Called) if each.subject is step.what.inside[0] and not each.what.inside
+    ]
     return next((each for each in reversed(entries) if each.index < step.index), None)
 
 

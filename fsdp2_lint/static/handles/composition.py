@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 from ...vocab.answers import Answer, unknown, yes
 from ...vocab.finding import Place
+from .. import events
 from ..relations import Relation
-from ..trace import Step
+from ..trace import AnyStep
 from ..values import Obj
 from .program import Handle, Program
 
@@ -17,7 +18,7 @@ _LEFT_ALONE = "_ddp_params_and_buffers_to_ignore"
 @dataclass(frozen=True, slots=True)
 class StaticComposition(Handle):
     program: Program
-    step: Step
+    step: AnyStep
     obj: Obj
     around: tuple[Relation, ...] = (Relation.SAME, Relation.CONTAINS)  # how it stands to what is sharded
     read: int | None = None  # since when the parameters are held
@@ -25,17 +26,19 @@ class StaticComposition(Handle):
     def sharded_before(self) -> Answer[Place]:
         if self.obj in self.program.machine.store.fields and _LEFT_ALONE in self.program.machine.store.fields[self.obj]:
             return unknown(f"{_LEFT_ALONE} leaves some parameters of {self.label} alone")
-        if (same := self.step.detail.get("filtered_as")) is not None:
-            return yes(Place(same.when))  # the filter lets through just what this call was given
-        if self.step.detail.get("splits", True) is False:
+        what = self.step.what
+        if isinstance(what, events.Checkpointed) and what.filtered_as is not None:
+            return yes(Place(what.filtered_as.when))  # the filter lets through just what this call was given
+        splits = what.splits if isinstance(what, events.Parallelised) else True
+        if splits is False:
             return self.program.excluded("the plan prepares inputs and outputs, and leaves the parameters alone")
         may = ""
         for earlier, part in self.program.units(self.obj, *self.around, Relation.MAY):
             if not earlier.precedes(self.step) or self.read is not None and self.read <= earlier.index:
                 continue
-            if self.step.detail.get("splits", True) is None:
+            if splits is None:
                 may = "whether the plan splits parameters is not known"
-            elif self.read is not None and "ignored_params" in earlier["options"]:
+            elif self.read is not None and "ignored_params" in earlier.what.options:
                 may = "some parameters are ignored"
             elif (
                 self.program.relation(self.obj, part) is Relation.MAY or earlier.guard.blurred - self.step.guard.blurred
@@ -43,7 +46,7 @@ class StaticComposition(Handle):
                 may = f"whether {self.label} is sharded by {earlier.when.at} is not known"
             else:
                 return yes(Place(earlier.when))
-        return unknown(may) if may else self.program.nothing(self.obj, "sharded", before=self.step)
+        return unknown(may) if may else self.program.nothing(self.obj, events.Sharded, before=self.step)
 
     def outermost(self) -> Answer[Place]:
         """Of what is sharded: whoever holds it, a trainer or a module of a framework, gathers nothing."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from ...vocab.answers import Answer, unknown, yes
 from ...vocab.finding import Place
 from ...vocab.meshes import says_replicas
+from .. import events
 from ..guards import Guard
 from ..relations import Relation
 from ..torch_model.meshes import dimensions, wanted_names
@@ -26,10 +27,10 @@ _HARMLESS = ("get_local_rank", "get_rank", "size", "get_coordinate")  # these as
 @dataclass(frozen=True, slots=True)
 class StaticPolicy(Handle):
     program: Program
-    step: Step
+    step: Step[events.Sharded]
     obj: Obj
     root: Obj
-    steps: tuple[Step, ...]  # all calls on the model
+    steps: tuple[Step[events.Sharded], ...]  # all calls on the model
 
     def other_precision(self) -> Answer[Place]:
         return clash(self.program, self.step, self.steps)
@@ -38,7 +39,7 @@ class StaticPolicy(Handle):
 
     def other_offloading(self) -> Answer[Place]:
         for block in self._blocks():
-            if block["options_open"] or self.step["options_open"]:
+            if block.what.options_open or self.step.what.options_open:
                 return unknown("which keywords fully_shard gets is not known")
             if self._gets_the_same(block, "offload_policy"):
                 continue
@@ -49,14 +50,14 @@ class StaticPolicy(Handle):
                         return self._told(block, "offloads" if left else "does not offload")
         return self._all_calls()
 
-    def _blocks(self) -> Iterator[Step]:
+    def _blocks(self) -> Iterator[Step[events.Sharded]]:
         """Calls on the blocks, for the root: towers, heads and experts may be treated in a way of their own."""
         if self.program.relation(self.root, self.obj) is Relation.SAME:
-            yield from (step for step in self.steps if any(self._is_block(part) for part in step["group"]))
+            yield from (step for step in self.steps if any(self._is_block(part) for part in step.what.group))
 
-    def _gets_the_same(self, other: Step, keyword: str) -> bool:
+    def _gets_the_same(self, other: Step[events.Sharded], keyword: str) -> bool:
         """One value, whatever it depends on: then no condition needs to be weighed."""
-        return bool(self.step["options"].get(keyword) == other["options"].get(keyword))
+        return bool(self.step.what.options.get(keyword) == other.what.options.get(keyword))
 
     def _meet(self, there: Guard, here: Guard) -> bool:
         return there.compatible(here) and not (there.blurred or here.blurred)
@@ -65,7 +66,7 @@ class StaticPolicy(Handle):
 
     def other_mesh(self) -> Answer[Place]:
         for block in self._blocks():
-            if block["options_open"] or self.step["options_open"]:
+            if block.what.options_open or self.step.what.options_open:
                 return unknown("which keywords fully_shard gets is not known")
             if self._gets_the_same(block, "mesh"):
                 continue
@@ -76,7 +77,7 @@ class StaticPolicy(Handle):
         return self._all_calls()
 
     def _all_calls(self) -> Answer[Place]:
-        return self.program.nothing(self.root, "sharded")
+        return self.program.nothing(self.root, events.Sharded)
 
     def _is_block(self, part: Obj) -> bool:
         """One of a stack of blocks; experts are in a stack of their own, further down, and have their own mesh."""
@@ -84,9 +85,9 @@ class StaticPolicy(Handle):
         indices = [item for item in path if isinstance(item, str) and item.startswith("[")]
         return len(indices) == 1 and is_each(path[-1])
 
-    def _told(self, block: Step, words: str = "") -> Answer[Place]:
+    def _told(self, block: Step[events.Sharded], words: str = "") -> Answer[Place]:
         """A block that is treated otherwise. What calls itself experts may be meant so."""
-        if any(perhaps_experts(self.program.address(part)[1]) for part in block["group"]):
+        if any(perhaps_experts(self.program.address(part)[1]) for part in block.what.group):
             return unknown(f"whether {block.when.at} shards experts, which have a plan of their own, is not known")
         return yes(Place(block.when, words))
 
@@ -98,7 +99,7 @@ class StaticPolicy(Handle):
             name = self._forgotten(value) if isinstance(value, Obj) else ""
             if name and isinstance(value, Obj):
                 return yes(Place(StaticOptions(self.program, self.step, self.obj).made(value), repr(name)))
-        return self.program.nothing(self.root, "sharded", "mesh")
+        return self.program.nothing(self.root, events.Sharded, events.Mesh)
 
     def _forgotten(self, value: Obj) -> str:
         """The name of a dimension of replicas that the mesh has and this slice of it leaves out."""
@@ -115,7 +116,7 @@ class StaticPolicy(Handle):
 
     def _used(self, mesh: Obj, name: str, mine: Obj) -> bool:
         """Does anything else take that dimension into account?"""
-        for step in self.program.trace.of("sharded"):
+        for step in self.program.trace.of(events.Sharded):
             for _, value in given(step, "mesh"):
                 if isinstance(value, Obj) and value.atom is mesh.atom and value is not mine:
                     return True

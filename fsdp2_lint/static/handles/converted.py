@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ...vocab.answers import Answer, Truth, unknown, yes
 from ...vocab.finding import Place
+from .. import events
 from ..formulas import Formula, atoms, is_fork
 from ..guards import Guard
 from ..packages import builds_models
 from ..relations import Relation, covers
 from ..sides import merged
-from ..trace import Step
+from ..trace import AnyStep, Step
 from ..values import BELOW, ClassV, Ext, Obj
 from .program import RELATED, Handle, Program
 from .units import speaks_of
@@ -22,7 +23,7 @@ from .units import speaks_of
 class StaticConverted(Handle):
     program: Program
     obj: Obj
-    step: Step
+    step: AnyStep
 
     def converted(self) -> Answer[Place]:
         return self.sharded_by(Relation.SAME)
@@ -39,11 +40,11 @@ class StaticConverted(Handle):
             return unknown(f"whether {self.label} is sharded is not known")
         return answer
 
-    def among(self, calls: list[tuple[Step, Obj]]) -> Answer[Place]:
+    def among(self, calls: Sequence[tuple[AnyStep, Obj]]) -> Answer[Place]:
         """Does one of these surely come before: can no run that has the one lack the other?"""
         before = [(call, part) for call, part in calls if call.driven_before(self.step)]
         if not before:
-            return self.program.nothing(self.obj, "sharded", before=self.step)
+            return self.program.nothing(self.obj, events.Sharded, before=self.step)
         own_paths = {call.guard: self._without(call, part) for call, part in before}
         why = ""
         for path in merged(list(own_paths.values())):
@@ -53,12 +54,12 @@ class StaticConverted(Handle):
                 return yes(Place(there[0].when, "the module is sharded here"))
         return unknown(why)
 
-    def _without(self, call: Step, part: Obj) -> Guard:
+    def _without(self, call: AnyStep, part: Obj) -> Guard:
         """The path of a sharding call, without what it asks of the very module: a filter chooses no strategy."""
         asked = [each for each in call.guard.literals if speaks_of(each[0], part)]
         return call.guard.without_literals(frozenset(asked)) if asked else call.guard
 
-    def _apart(self, path: Guard, calls: list[Step]) -> str:
+    def _apart(self, path: Guard, calls: list[AnyStep]) -> str:
         """Why no run may have both, although nothing that was seen excludes it. ``calls``: that take the path."""
         if self.step.guard.blurred - path.blurred:
             return "a condition was too large to be followed"
@@ -69,7 +70,7 @@ class StaticConverted(Handle):
             return f"whether the same runs shard {self.label} depends on settings"
         return ""
 
-    def _holds_at(self, calls: list[Step], formula: Formula) -> bool:
+    def _holds_at(self, calls: list[AnyStep], formula: Formula) -> bool:
         """Was it asked before all of these as well, with the same answer?"""
         answer = self.step.guard.decide(formula)
         return all(call.guard.decide(formula) is answer for call in calls)
@@ -114,13 +115,14 @@ class ModuleOfFsdp2(StaticConverted):
         return any(isinstance(name, str) and name.isidentifier() and name != "module" for name in names)
 
 
+@dataclass(frozen=True, slots=True)
 class RenamedClass(StaticConverted):
     """At a comparison of ``type(m)`` with classes, some of which may have been sharded."""
 
-    __slots__ = ()
+    step: Step[events.ClassCompared]
 
     def converted(self) -> Answer[Place]:
-        names = self.step["names"]
+        names = self.step.what.names
         model = self._below()
         if model is None:
             if self._class_of(self.obj) in names:
@@ -144,7 +146,7 @@ def _lacks_module(qname: str) -> bool:
     return builds_models(qname) or qname.startswith("torch.nn.")
 
 
-def _filtered(call: Step, part: Obj) -> Iterator[str]:
+def _filtered(call: AnyStep, part: Obj) -> Iterator[str]:
     """Names of the classes by which a filter over ``modules()`` chose what is sharded."""
     for formula, truth in call.guard.literals:
         for leaf in atoms(formula) if truth else ():
@@ -159,17 +161,19 @@ class StaticGathering(StaticConverted):
 
     def used_too_early(self) -> Answer[Place]:
         for step in self._following():
-            if step.kind != "called" or step["hooked"]:
+            if not isinstance(step.what, events.Called) or step.what.hooked:
                 return self.program.excluded(f"{step.when.at} comes first, which waits")
-            if step["method"] == "forward":
+            if step.what.method == "forward":
                 return yes(Place(step.when, "forward runs on shards here: called directly, it waits for nothing"))
-        return self.program.nothing(self.obj, "called", after=self.step)
+        return self.program.nothing(self.obj, events.Called, after=self.step)
 
-    def _following(self) -> list[Step]:
+    def _following(self) -> list[AnyStep]:
         """What is done with the module from here on, in order."""
         later = [
             step
-            for step in self.program.trace.of("called", "unshard", "unshard_waited", "reshard", after=self.step)
+            for step in self.program.trace.of(
+                events.Called, events.Unshard, events.UnshardWaited, events.Reshard, after=self.step
+            )
             if step.subject is not None and self.program.relation(self.obj, step.subject) in RELATED
         ]
         return sorted(later, key=lambda step: step.index)

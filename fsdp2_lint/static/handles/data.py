@@ -8,37 +8,38 @@ from typing import Any
 
 from ...vocab.answers import Answer, unknown, yes
 from ...vocab.finding import Place
+from .. import events
 from ..relevance import names_in
-from ..trace import Step
+from ..trace import AnyStep, Step
 from ..values import NONE, Const, Obj, Rank, Text, TupleV
 from .loops import loops_around
 from .program import Program
 from .sources import code_varies, origin_known, seeded_alike
 
 
-def trained_on(program: Program, call: Step) -> Step | None:
+def trained_on(program: Program, call: AnyStep) -> AnyStep | None:
     """The backward that this call of a root is the last one before, in the same round of the same loops."""
     backward = followed_by(program, call)
-    for other in program.trace.of("called", after=call) if backward is not None else ():
-        if backward is not None and other.index < backward.index and not other["inside"]:
+    for other in program.trace.of(events.Called, after=call) if backward is not None else ():
+        if backward is not None and other.index < backward.index and not other.what.inside:
             if other.subject is not None and program.concerned(other.subject):
                 return None
     return backward
 
 
-def followed_by(program: Program, call: Step) -> Step | None:
+def followed_by(program: Program, call: AnyStep) -> AnyStep | None:
     """A backward after this call, in the same round of the same loops."""
     project = program.machine.project
     around = set(loops_around(project, call))
-    for backward in program.trace.of("backward", after=call):
+    for backward in program.trace.of(events.Backward, after=call):
         if around <= set(loops_around(project, backward)):
             return backward
     return None
 
 
-def inputs(program: Program, call: Step) -> Iterator[Obj]:
+def inputs(program: Program, call: Step[events.Called]) -> Iterator[Obj]:
     """Where the arguments of a call come from."""
-    for value in call.detail.get("args", ()):
+    for value in call.what.args:
         for _, leaf in program.machine.leaves(value):
             while isinstance(leaf, Obj):
                 yield leaf
@@ -50,7 +51,7 @@ class StaticEpochs:
     """A loader as one loop reads it."""
 
     program: Program
-    step: Step
+    step: AnyStep
 
     def same_order(self) -> Answer[Place]:
         sampler = self._sampler()
@@ -63,7 +64,7 @@ class StaticEpochs:
             return unknown("whether the sampler shuffles is decided elsewhere")
         if why := self.program.managed_by or self.program.open_why:
             return unknown(why)
-        told = [step.subject for step in self.program.trace.of("epoch_set")]
+        told = [step.subject for step in self.program.trace.of(events.EpochSet)]
         if sampler in told or self.step.subject in told:
             return self.program.excluded("set_epoch is called on its sampler")
         if any(obj is not None and "sampler" not in obj.atom.facts for obj in told) or self._mentioned():
@@ -80,22 +81,22 @@ class StaticEpochs:
     def _trained(self) -> bool:
         """Is a model trained on what the loader yields?"""
         own = self.step.subject
-        for call in self.program.trace.of("called"):
-            if call["inside"] or call.subject is None or not self.program.concerned(call.subject):
+        for call in self.program.trace.of(events.Called):
+            if call.what.inside or call.subject is None or not self.program.concerned(call.subject):
                 continue
             fed = any(obj.atom.root is own for obj in inputs(self.program, call))
             if (fed or self._headed(call) or self._alone(call)) and followed_by(self.program, call) is not None:
                 return True
         return False
 
-    def _alone(self, call: Step) -> bool:
+    def _alone(self, call: AnyStep) -> bool:
         """Is there no other loader, and is the call behind this reading in the same loops?"""
-        if any(step.subject is not self.step.subject for step in self.program.trace.of("loader_read")):
+        if any(step.subject is not self.step.subject for step in self.program.trace.of(events.LoaderRead)):
             return False
         project = self.program.machine.project
         return set(loops_around(project, self.step)) <= set(loops_around(project, call)) and self.step.precedes(call)
 
-    def _headed(self, call: Step) -> bool:
+    def _headed(self, call: AnyStep) -> bool:
         """Is the call in the loop that begins with this reading?"""
         here = self.step.when.at
         return any(
@@ -103,7 +104,7 @@ class StaticEpochs:
             for loop in loops_around(self.program.machine.project, call)
         )
 
-    def _several_rounds(self, made: Step) -> bool:
+    def _several_rounds(self, made: AnyStep) -> bool:
         project = self.program.machine.project
         around = set(loops_around(project, made))
         rounds = [loop for loop in loops_around(project, self.step) if loop not in around]
@@ -114,7 +115,7 @@ class StaticEpochs:
         project = self.program.machine.project
         paths = {site.path for step in (self.step,) for site in step.when.chain}
         trees = [module.tree for path in paths if (module := project.module(path)) is not None]
-        return not any(True for _ in self.program.trace.of("epoch_set")) and any(
+        return not any(True for _ in self.program.trace.of(events.EpochSet)) and any(
             "set_epoch" in names_in(tree) for tree in trees
         )
 
@@ -124,7 +125,7 @@ class StaticBatch:
     """What one call of a root is given."""
 
     program: Program
-    step: Step
+    step: Step[events.Called]
 
     def same_on_every_rank(self) -> Answer[Place]:
         if why := self._not_followed():
@@ -151,14 +152,14 @@ class StaticBatch:
             return "the script that trains was not seen"
         if why := program.managed_by or program.open_why:
             return why
-        for mesh in program.trace.of("mesh"):
-            shape = mesh["shape"]
+        for mesh in program.trace.of(events.Mesh):
+            shape = mesh.what.shape
             if not isinstance(shape, TupleV) or len(shape.items) != 1:
                 return "ranks of this mesh may need the same batch"
         return ""
 
     def _site(self, obj: Obj) -> Any:
-        return next((step.when for step in self.program.trace.of("loader") if step.subject is obj), self.step.when)
+        return next((step.when for step in self.program.trace.of(events.Loader) if step.subject is obj), self.step.when)
 
     def _loader(self, loader: Obj) -> Answer[Place]:
         facts = loader.atom.facts

@@ -6,8 +6,11 @@ a question stays open, what happens behind it may never happen to a sharded mode
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ...vocab.events.base import Event
 from ...vocab.events.process import CollectiveIssued
+from .. import events
 from ..formulas import Interned, atoms
 from ..guards import Guard
 from ..trace import Step
@@ -22,14 +25,14 @@ _RANKS = (CollectiveIssued,)  # what keeps ranks apart hangs whatever is sharded
 def doubtful(program: Program, event: Event) -> str:
     """Why a finding about this event would be no proof; empty where nothing speaks against it."""
     step = program.judged
-    if step is None or step.kind == "sharded" or isinstance(event, _RANKS):
+    if step is None or isinstance(step.what, events.Sharded) or isinstance(event, _RANKS):
         return ""  # what shards needs nothing to be sharded before
     return on_path(program, step.guard, step.index)
 
 
 def on_path(program: Program, path: Guard, before: int) -> str:
     """The same of one path, such as that on which a variable has one of its values."""
-    sharded = [each for each in program.trace.of("sharded") if each.index < before]
+    sharded = [each for each in program.trace.of(events.Sharded) if each.index < before]
     meshes = _meshes(sharded)
     for formula, _ in path.literals if sharded else ():
         if all(each.guard.decide(formula) is None for each in sharded):
@@ -67,7 +70,7 @@ def _is_type(obj: Obj) -> bool:
     return "type of" in obj.atom.facts
 
 
-def _meshes(sharded: list[Step]) -> set[Atom]:
+def _meshes(sharded: Sequence[Step[events.Sharded]]) -> set[Atom]:
     """The meshes that models are sharded on, with all that is read off them."""
-    given = (each["options"].get("mesh") for each in sharded)
+    given = (each.what.options.get("mesh") for each in sharded)
     return {obj.atom for value in given for obj in objects_in(value)}

@@ -9,6 +9,7 @@ from itertools import islice
 
 from ...vocab.answers import Answer, unknown, yes
 from ...vocab.finding import Place
+from .. import events
 from ..budget import BUDGET
 from ..guards import Guard
 from ..interp.syntax import class_body
@@ -56,27 +57,27 @@ class Made:
     """A tensor's dtype, the group that it comes from, and the module that returned it."""
 
     dtype: str
-    group: Step
+    group: Step[events.Sharded]
     by: Obj
     path: Guard
 
 
-def clash(program: Program, step: Step, steps: tuple[Step, ...]) -> Answer[Place]:
+def clash(program: Program, step: Step[events.Sharded], steps: tuple[Step[events.Sharded], ...]) -> Answer[Place]:
     if steps not in program.dtypes:
         program.dtypes[steps] = {each.dtype for other in steps for each in _precisions(other)}
     if len(program.dtypes[steps]) < 2:
         return _all_calls(program, step)
-    if any(True for _ in program.trace.of("autocast")):
+    if any(True for _ in program.trace.of(events.Autocast)):
         return unknown("autocast may bring the dtypes together")
-    for call in program.trace.of("called", after=step):
+    for call in program.trace.of(events.Called, after=step):
         layer = call.subject
-        if layer is None or _kind(layer) not in _STRICT or not call.detail.get("args"):
+        if layer is None or _kind(layer) not in _STRICT or not call.what.args:
             continue
         if group_of(program, layer) is not step:
             continue
         for mine in _precisions(step):
             own = mine.dtype or StaticGrouping(program, step, layer).dtype(layer)
-            for made in _made(program, call["args"][0]) if own is not None else ():
+            for made in _made(program, call.what.args[0]) if own is not None else ():
                 if made.group is step or made.dtype == own or mine.casts and not _inside(program, made.by, step):
                     continue
                 if made.path.compatible(mine.path) and made.path.compatible(call.guard):
@@ -85,15 +86,15 @@ def clash(program: Program, step: Step, steps: tuple[Step, ...]) -> Answer[Place
     return _all_calls(program, step, parts=True)
 
 
-def _all_calls(program: Program, step: Step, *, parts: bool = False) -> Answer[Place]:
-    if step["options_open"]:
+def _all_calls(program: Program, step: Step[events.Sharded], *, parts: bool = False) -> Answer[Place]:
+    if step.what.options_open:
         return unknown("which keywords fully_shard gets is not known")
-    return program.nothing(step["group"][0], "sharded", parts=parts)
+    return program.nothing(step.what.group[0], events.Sharded, parts=parts)
 
 
-def _precisions(step: Step) -> Iterator[Precision]:
+def _precisions(step: Step[events.Sharded]) -> Iterator[Precision]:
     """Without a policy, or without ``param_dtype``, a group computes in the dtype of its parameters: None."""
-    if step["options_open"] and "mp_policy" not in step["options"]:
+    if step.what.options_open and "mp_policy" not in step.what.options:
         return
     for path, value in given(step, "mp_policy"):
         if value is None:
@@ -121,8 +122,8 @@ def _kind(layer: Obj) -> str:
     return cls.qname.rsplit(".", 1)[-1] if known and isinstance(cls, Ext) else ""
 
 
-def _inside(program: Program, module: Obj, step: Step) -> bool:
-    return any(program.relation(module, part) is Relation.INSIDE for part in step["group"])
+def _inside(program: Program, module: Obj, step: Step[events.Sharded]) -> bool:
+    return any(program.relation(module, part) is Relation.INSIDE for part in step.what.group)
 
 
 def _made(program: Program, value: Value, depth: int = 0) -> Iterator[Made]:
@@ -159,7 +160,7 @@ def _made(program: Program, value: Value, depth: int = 0) -> Iterator[Made]:
 def _returned(program: Program, module: Obj) -> Iterator[Made]:
     """By a block that is a group of its own, or by a layer."""
     group = group_of(program, module)
-    own = group is not None and any(program.relation(module, part) is Relation.SAME for part in group["group"])
+    own = group is not None and any(program.relation(module, part) is Relation.SAME for part in group.what.group)
     if group is None or not own and not _kind(module):
         return
     for each in _precisions(group):

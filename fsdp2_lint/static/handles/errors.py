@@ -10,11 +10,12 @@ from astroid import nodes
 
 from ...vocab.answers import Answer, unknown, yes
 from ...vocab.finding import Moment, Place, Site
+from .. import events
 from ..interp.interpreter import Interpreter
 from ..interp.machine import CONTINUE, FALL, RETURN
 from ..project import Project
 from ..relevance import names_in
-from ..trace import Step
+from ..trace import AnyStep, Step
 from ..values import NONE, ClassV, Ext, TupleV, Value
 from .loops import enclosing, loops_around
 from .notes import note_heeded
@@ -40,7 +41,7 @@ class Caught:
     handler: nodes.ExceptHandler
 
 
-def handlers_around(project: Project, step: Step) -> Iterator[Caught]:
+def handlers_around(project: Project, step: AnyStep) -> Iterator[Caught]:
     for depth, site in enumerate(step.when.chain):
         module = project.module(site.path)
         if module is None:
@@ -53,7 +54,7 @@ def handlers_around(project: Project, step: Step) -> Iterator[Caught]:
 @dataclass(frozen=True, slots=True)
 class StaticHandler:
     program: Program
-    step: Step
+    step: Step[events.Called | events.Backward]
     caught: Caught
 
     @property
@@ -88,7 +89,7 @@ class StaticHandler:
         goes_on = goes_on & broad
         if not handled.ways & (CONTINUE | FALL):
             goes_on = goes_on & self._caller_goes_on()
-        what = "backward" if self.step.kind == "backward" else "forward"
+        what = "backward" if isinstance(self.step.what, events.Backward) else "forward"
         if goes_on.surely:
             return yes(Place(self.step.when, f"this {what} fails on one rank, and the others wait for it"))
         return goes_on.denied()

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
 from ...vocab.answers import Answer, unknown, yes
 from ...vocab.finding import Moment
+from .. import events
 from ..relations import Relation, covers
 from ..sides import merged
-from ..trace import Step
+from ..trace import AnyStep, Step
 from ..values import Const, Obj
 from .models import StaticModel
 from .program import Handle, Program
@@ -23,7 +26,7 @@ class Group:
     """What one call of ``fully_shard`` made of one module."""
 
     program: Program
-    sharding: Step
+    sharding: Step[events.Sharded]
     module: Obj
 
     def is_made_of(self, obj: Obj) -> bool:
@@ -39,9 +42,9 @@ class Group:
 
     def stays_gathered(self) -> bool | None:
         """Does it keep its parameters after a forward? None: perhaps."""
-        if self.sharding["options_open"] or any(True for _ in self.program.trace.of("resharding_switched")):
+        if self.sharding.what.options_open or any(True for _ in self.program.trace.of(events.ReshardingSwitched)):
             return None
-        option = self.sharding["options"].get("reshard_after_forward", Const(None))
+        option = self.sharding.what.options.get("reshard_after_forward", Const(None))
         if not isinstance(option, Const):
             return None
         if option.value is None:
@@ -49,16 +52,16 @@ class Group:
         return not option.value
 
 
-def group_of(program: Program, obj: Obj, step: Step) -> Group | str | None:
+def group_of(program: Program, obj: Obj, step: AnyStep) -> Group | str | None:
     """The group that a module's own parameters belong to at ``step``; a text says why that is not known."""
     for at in program.ancestors(obj):
         for sharding, part, relation in program.touching(at):
             if is_sharded_as(program, at, part) and sharding.precedes(step):
                 if sharding.guard.blurred - step.guard.blurred:
                     return f"which modules pass the filter at {sharding.when.at} is not known"
-                if "ignored_params" in sharding["options"] or sharding["options_open"]:
+                if "ignored_params" in sharding.what.options or sharding.what.options_open:
                     return f"which parameters {sharding.when.at} leaves out is not known"
-                if sharding["listed"]:
+                if sharding.what.listed:
                     return f"{sharding.when.at} gathers several modules together"
                 if StaticUnit(program, sharding, part).container_without_forward().surely:
                     return f"{program.label(part)} is never called"
@@ -74,10 +77,10 @@ def is_sharded_as(program: Program, obj: Obj, part: Obj) -> bool:
     return relation is Relation.SAME or covers(program.address(part), program.address(obj))
 
 
-def gathered(group: Group, step: Step) -> Answer[object]:
+def gathered(group: Group, step: AnyStep) -> Answer[object]:
     """May the parameters of the group be gathered at ``step``? A yes where nothing proves that they are not."""
     program, module = group.program, group.module
-    for running in step["inside"]:
+    for running in step.what.inside if isinstance(step.what, events.Use) else ():
         relation = program.relation(running, module)
         if relation is Relation.SAME:
             return yes(True)
@@ -90,32 +93,33 @@ def gathered(group: Group, step: Step) -> Answer[object]:
     left = _left_by(group, step)
     if left is not None:
         return unknown(f"{left.when.at} may have left it gathered")
-    return program.nothing(module, "unshard", "called", before=step)
+    return program.nothing(module, events.Unshard, events.Called, before=step)
 
 
-def _left_by(group: Group, step: Step) -> Step | None:
+def _left_by(group: Group, step: AnyStep) -> AnyStep | None:
     """A forward or ``unshard`` before ``step`` after which nothing surely resharded the group."""
     program, module = group.program, group.module
-    kept = any(True for _ in program.trace.of("resharding_switched"))
-    paths: dict[int, list[Step]] = {}  # one call, for each value that it may be made on
-    for each in program.trace.of("backward", "reshard", before=step):
-        if not kept if each.kind == "backward" else concerns(program, each, module):
-            paths.setdefault(each.place, []).append(each)
+    kept = any(True for _ in program.trace.of(events.ReshardingSwitched))
+    paths: dict[int, list[AnyStep]] = {}  # one call, for each value that it may be made on
+    for freeing in program.trace.of(events.Backward, events.Reshard, before=step):
+        if not kept if isinstance(freeing.what, events.Backward) else concerns(program, freeing, module):
+            paths.setdefault(freeing.place, []).append(freeing)
     sure = [
-        each[-1].index
-        for each in paths.values()
-        if any(step.guard.implies(guard) for guard in merged([one.guard for one in each]))
+        same[-1].index
+        for same in paths.values()
+        if any(step.guard.implies(guard) for guard in merged([one.guard for one in same]))
     ]
     last = max(sure, default=-1)
-    for kind in ("called", "unshard") if group.stays_gathered() is not False else ("unshard",):
-        for each in program.trace.of(kind):
-            if last < each.index < step.index and each.together(step) and (kind == "unshard" or each["hooked"]):
-                if concerns(program, each, module):
-                    return each
+    forwards = program.trace.of(events.Called) if group.stays_gathered() is not False else ()
+    hooked = (each for each in forwards if each.what.hooked)
+    gathering: Iterable[AnyStep] = itertools.chain(hooked, program.trace.of(events.Unshard))
+    for each in gathering:
+        if last < each.index < step.index and each.together(step) and concerns(program, each, module):
+            return each
     return None
 
 
-def concerns(program: Program, step: Step, module: Obj) -> bool:
+def concerns(program: Program, step: AnyStep, module: Obj) -> bool:
     """Does a step concern a module that is this one or holds it?"""
     relation = program.relation(step.subject, module) if step.subject else Relation.NONE
     return relation in AROUND or relation is Relation.MAY
@@ -131,14 +135,14 @@ class Culprit:
     name: str
 
 
-def culprit(program: Program, step: Step) -> Culprit | None:
+def culprit(program: Program, step: Step[events.Use]) -> Culprit | None:
     """The outermost method on the way to ``step`` that runs past the hooks of what it belongs to, or the use itself.
 
     None: a method that no code of the program calls.
     """
     assert step.subject is not None
-    inside = step["inside"]
-    for receiver, name, depth in step["methods"]:
+    inside = step.what.inside
+    for receiver, name, depth in step.what.methods:
         entered = receiver in inside
         if entered and name != "forward":
             continue
@@ -170,7 +174,7 @@ class StaticWeight(Handle):
 
     program: Program
     obj: Obj
-    step: Step
+    step: AnyStep
     group: Group
     name: str
 
@@ -195,9 +199,9 @@ class PastHooks(StaticModel):
 
     def hooks_bypassed(self, method: str) -> Answer[object]:
         assert self.group is not None and self.step is not None
-        for registered in self.program.trace.of("registered"):
+        for registered in self.program.trace.of(events.Registered):
             about = self.program.relation(registered.subject, self.obj) if registered.subject else Relation.NONE
-            if about is not Relation.NONE and registered["method"] in (method, None):
+            if about is not Relation.NONE and registered.what.method in (method, None):
                 return self.program.excluded(f"it is registered at {registered.when.at}")
         held = gathered(self.group, self.step)
         if not held.possibly:

@@ -9,17 +9,18 @@ from typing import Any
 
 from ...vocab.answers import Answer, Many, No, Unknown, many, unknown, yes
 from ...vocab.finding import Moment, Place
+from .. import events
 from ..budget import BUDGET
 from ..formulas import Formula, atoms, both, negate
 from ..guards import Guard
 from ..relations import Relation
 from ..torch_model.blank import of_buffers
-from ..trace import Step
+from ..trace import AnyStep
 from ..values import Const, Obj, Rank
 from .program import Handle, Program
 from .structure import has_parameters, parts_unseen
 
-WRITES = ("written", "loaded")
+WRITES = (events.Written, events.Loaded)
 # Functions, and methods of paths, that ask what files there are.
 _ASKS_FOR_FILES = frozenset(
     """os.path.exists os.path.isfile os.path.isdir os.path.islink os.path.lexists os.listdir os.scandir os.access
@@ -33,9 +34,9 @@ class StaticFresh(Handle):
 
     program: Program
     obj: Obj
-    begin: Step
-    call: Step
-    end: Step
+    begin: AnyStep
+    call: AnyStep
+    end: AnyStep
 
     def uninitialised(self) -> Answer[tuple[Moment, list[str]]]:
         if not self._owns_parameters():
@@ -51,7 +52,9 @@ class StaticFresh(Handle):
         if vague is not None:
             return unknown(f"whether {vague.when.at} writes the parameters of {self.label} is not known")
         # a load brings all of them; what goes through the parts writes those that have a method for it
-        if all(step.kind == "written" for step in self.writes) and (why := self.program.parts_unseen(self.obj)):
+        if all(isinstance(step.what, events.Written) for step in self.writes) and (
+            why := self.program.parts_unseen(self.obj)
+        ):
             return unknown(f"{why}, and so whether all of it is written")
         return self.program.nothing(self.obj, *WRITES, after=self.begin, before=self.call)
 
@@ -69,7 +72,7 @@ class StaticFresh(Handle):
     def unrestored_buffers(self) -> Answer[tuple[Moment, list[str]]]:
         names = [name for name, buffer in self._buffers() if not self._restored(buffer)]
         if not names:
-            return self.program.nothing(self.obj, "written", after=self.begin, before=self.call, parts=True)
+            return self.program.nothing(self.obj, events.Written, after=self.begin, before=self.call, parts=True)
         why = self.not_followed()
         return unknown(why) if why else yes((self.begin.when, names))
 
@@ -86,14 +89,14 @@ class StaticFresh(Handle):
     def _restored(self, buffer: Obj) -> bool:
         """Does anything touch it after it lost its value? Loads do not: they do not know it."""
         return any(
-            step["buffers"]
+            step.what.buffers
             and (step.subject is None or self.program.relation(buffer, step.subject) is not Relation.NONE)
-            for step in self.program.trace.of("written")
+            for step in self.program.trace.of(events.Written)
             if step.index > self.begin.index or step.context
         )
 
     @cached_property
-    def writes(self) -> list[Step]:
+    def writes(self) -> list[AnyStep]:
         """What may give it values between its begin and its training."""
         return [
             step
@@ -101,13 +104,13 @@ class StaticFresh(Handle):
             if (self.begin.index < step.index < self.call.index or step.context) and self._may_write(step)
         ]
 
-    def _may_write(self, step: Step) -> bool:
+    def _may_write(self, step: AnyStep) -> bool:
         """Where nobody knows what is written, it may be this."""
         if step.subject is None:
             return True
         return not of_buffers(step.subject) and self.program.relation(self.obj, step.subject) is not Relation.NONE
 
-    def without(self, writes: list[Step]) -> Guard | None:
+    def without(self, writes: list[AnyStep]) -> Guard | None:
         """The path of a run that comes to the training by none of these; None where no such run is known."""
         path = self.begin.guard.join(self.call.guard)
         path = path.join(self.end.guard) if path is not None else None
@@ -120,7 +123,7 @@ class StaticFresh(Handle):
             return None
         return _avoiding(path, sorted(conditions, key=len))
 
-    def _condition(self, step: Step) -> Formula:
+    def _condition(self, step: AnyStep) -> Formula:
         """What a run chooses when it comes to ``step``; what it asks about the model itself is no choice."""
         kept = [
             formula if truth else negate(formula)
@@ -153,9 +156,9 @@ class StaticFresh(Handle):
     def _kept_by(self) -> str:
         """Who got hold of it before, and may fill it when it is called again; a function that ended does not."""
         for step, part in self.program.escaped_parts.get(self.program.address(self.obj)[0], ()):
-            if step.index < self.begin.index and not step["who"].startswith("a recursive call of"):
+            if step.index < self.begin.index and not step.what.who.startswith("a recursive call of"):
                 if self.program.relation(self.obj, part) is not Relation.NONE and step.together(self.begin):
-                    return f"{self.label} is handed to {step['who']} ({step.when.at}), which was not followed"
+                    return f"{self.label} is handed to {step.what.who} ({step.when.at}), which was not followed"
         return ""
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from ...vocab.answers import Answer, unknown, yes
 from ...vocab.finding import Place
+from .. import events
 from ..formulas import Formula, negate
 from ..packages import builds_models
 from ..relations import Relation
@@ -18,7 +19,7 @@ from .program import Handle, Program
 @dataclass(frozen=True, slots=True)
 class StaticAsked(Handle):
     program: Program
-    step: Step
+    step: Step[events.Fsdp1Method]
     obj: Obj
 
     def lacks_it(self) -> Answer[Place]:
@@ -40,11 +41,11 @@ class StaticAsked(Handle):
                 return unknown(f"the program asks first what {self.label} is")
             why = self.program.managed(self.obj) or self._may_define()
             return unknown(why) if why else yes(Place(sharding.when, f"{self.label} is sharded by FSDP2 here"))
-        return unknown(may) if may else self.program.nothing(self.obj, "sharded", before=self.step)
+        return unknown(may) if may else self.program.nothing(self.obj, events.Sharded, before=self.step)
 
     def _may_define(self) -> str:
         """Why the class of the model may have the method all the same; empty if it cannot."""
-        machine, name = self.program.machine, self.step["name"]
+        machine, name = self.program.machine, self.step.what.name
         cls = machine.class_of(self.obj)
         bases = machine.mro(cls) if cls is not None else [self.obj.atom.cls] if self.obj.parent is None else []
         for base in bases:
@@ -57,9 +58,9 @@ class StaticAsked(Handle):
         return ""
 
     def goes_on(self) -> Answer[Place]:
-        if not self.step["goes_on"]:
+        if not self.step.what.goes_on:
             return self.program.excluded("the program does not ask whether there is one")
-        for switched in self.program.trace.of("sync"):
+        for switched in self.program.trace.of(events.Sync):
             if switched.subject and self.program.relation(self.obj, switched.subject) is not Relation.NONE:
                 return unknown(f"gradient synchronisation is switched at {switched.when.at}")
         return yes(Place(self.step.when, "the program asks whether there is one"))

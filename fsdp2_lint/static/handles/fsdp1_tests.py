@@ -9,11 +9,13 @@ from astroid import nodes
 
 from ...vocab.answers import Answer, unknown, yes
 from ...vocab.finding import Moment, Place, Site
+from .. import events
 from ..budget import BUDGET
 from ..fsdp1 import asks_for_fsdp2, files_around, wraps_with_fsdp1
 from ..origins import full_name
 from ..relations import Relation
 from ..torch_model.migration import FSDP1
+from ..trace import Step
 from .converted import StaticConverted
 from .program import RELATED
 
@@ -33,6 +35,8 @@ Statements = Sequence[nodes.NodeNG]
 class StaticTested(StaticConverted):
     """At ``isinstance(model, FullyShardedDataParallel)``."""
 
+    step: Step[events.Fsdp1Asked]
+
     def converted(self) -> Answer[Place]:
         model = self._below()
         if model is None:
@@ -47,9 +51,9 @@ class StaticTested(StaticConverted):
             return unknown("the program also wraps models with FSDP1, for which the test may be meant")
         if asks_for_fsdp2(project, files):
             return unknown("the program also tests for FSDP2")
-        asked = self.step["written"]
+        asked = self.step.what.written
         model = asked.args[0].as_string()
-        for node, holds, module_path in _decided(asked, list(self.step["calls"]), self.step.when):
+        for node, holds, module_path in _decided(asked, list(self.step.what.calls), self.step.when):
             words = _neglected(node, holds, model)
             if words:
                 return yes(Place(_moment(node, module_path), words))

@@ -9,6 +9,7 @@ from astroid import nodes
 from ...vocab.answers import Answer, yes
 from ...vocab.events.generators import Spent
 from ...vocab.finding import Edit, Fix, Moment, Site
+from .. import events
 from ..relations import Relation
 from ..trace import Step
 from .loops import Loop, loops_around
@@ -22,17 +23,17 @@ class StaticGenerator:
     """As of ``step``, which reads it."""
 
     program: Program
-    step: Step
+    step: Step[events.Consumed]
 
     def spent(self) -> Answer[Spent]:
-        for earlier in self.program.trace.of("consumed", before=self.step):
-            if not earlier["whole"] or earlier.same_call(self.step):
+        for earlier in self.program.trace.of(events.Consumed, before=self.step):
+            if not earlier.what.whole or earlier.same_call(self.step):
                 continue
-            if earlier["generator"] == self.step["generator"]:
-                return self._spent(earlier.when, f"{earlier['by']} reads it to its end")
+            if earlier.what.generator == self.step.what.generator:
+                return self._spent(earlier.when, f"{earlier.what.by} reads it to its end")
         made = self._made()
         if made is None or not self._again(made):
-            return self.program.nowhere("consumed")
+            return self.program.nowhere(events.Consumed)
         return self._spent(made.when, "it is made once, before the loop, and empty from the second round on")
 
     def _spent(self, when: Moment, words: str) -> Answer[Spent]:
@@ -46,33 +47,33 @@ class StaticGenerator:
         bound = {name.name for name in loop.node.target.nodes_of_class(nodes.AssignName)}
         return any(name.name in bound and name.lineno == here.row for name in loop.node.nodes_of_class(nodes.Name))
 
-    def _made(self) -> Step | None:
-        kind, key = self.step["generator"]
+    def _made(self) -> Step[events.Generator] | None:
+        kind, key = self.step.what.generator
         if kind == "step":
-            return self.program.trace.steps[key] if key >= 0 else None
-        return next((made for made in self.program.trace.of("generator") if made.detail.get("made") == key), None)
+            return next((made for made in self.program.trace.of(events.Generator) if made.index == key), None)
+        return next((made for made in self.program.trace.of(events.Generator) if made.what.made == key), None)
 
-    def _again(self, made: Step) -> bool:
+    def _again(self, made: Step[events.Generator]) -> bool:
         """Does a loop come back here without making another one?"""
         project = self.program.machine.project
         around = set(loops_around(project, made))
         rounds = [loop for loop in loops_around(project, self.step) if loop not in around and not self._yields(loop)]
         if not rounds or any(loop.once for loop in rounds):
             return False
-        read = {step["generator"] for step in self.program.trace.of("consumed")}
+        read = {step.what.generator for step in self.program.trace.of(events.Consumed)}
         kept = [  # read in a later round, it may be, under the name of this one
             other
-            for other in self.program.trace.of("generator")
+            for other in self.program.trace.of(events.Generator)
             if other.subject is made.subject and other.index > made.index and _key(other) not in read
         ]
         return not any(set(loops_around(project, other)) - around for other in kept)
 
 
-def _key(made: Step) -> tuple[str, int]:
-    return ("list", made["made"]) if "made" in made.detail else ("step", made.index)
+def _key(made: Step[events.Generator]) -> tuple[str, int]:
+    return ("list", made.what.made) if made.what.made is not None else ("step", made.index)
 
 
-def _kept_in_list(program: Program, made: Step | None) -> Fix | None:
+def _kept_in_list(program: Program, made: Step[events.Generator] | None) -> Fix | None:
     """``list(...)`` around what is read twice, where nothing shards its model any more.
 
     A list that is made earlier holds what fully_shard replaces (FSDP601). It is not safe: what the second reader has to
@@ -81,7 +82,7 @@ def _kept_in_list(program: Program, made: Step | None) -> Fix | None:
     if made is None:
         return None
     site = made.when.at
-    alike = [step for step in program.trace.of("generator") if step.when.at == site]
+    alike = [step for step in program.trace.of(events.Generator) if step.when.at == site]
     if not all(_sharded_by_then(program, step) for step in alike):
         return None
     value = value_at(program, site, nodes.Assign, nodes.Return)
@@ -98,7 +99,7 @@ def _kept_in_list(program: Program, made: Step | None) -> Fix | None:
     return Fix((Edit(start, "list("), Edit(end, ")")), safe=False)
 
 
-def _sharded_by_then(program: Program, made: Step) -> bool:
+def _sharded_by_then(program: Program, made: Step[events.Generator]) -> bool:
     """Has all happened, when a generator is made, that shards anything of its model?"""
     assert made.subject is not None
     related = (relation for relation in Relation if relation is not Relation.NONE)

@@ -9,10 +9,11 @@ from functools import cached_property
 
 from ...vocab.answers import Answer, Many, many, unknown, yes
 from ...vocab.finding import Moment, Place
+from .. import events
 from ..formulas import Interned, atoms
 from ..relations import Relation
 from ..torch_model.module_tree import lacks_reset, layer_base
-from ..trace import Step
+from ..trace import AnyStep, Step
 from ..values import SOME, ClassV, Ext, Obj
 from .fresh import StaticFresh
 from .program import Handle, Program
@@ -41,19 +42,22 @@ class StaticHollow(StaticFresh):
         return many((Place(step.when, words) for step in self.writes), self._followed())
 
     def _followed(self) -> Answer[Place]:
-        return self.program.among("sharded", "emptied", "written", "loaded")
+        return self.program.among(events.Sharded, events.Emptied, events.Written, events.Loaded)
 
     @cached_property
-    def writes(self) -> list[Step]:
+    def writes(self) -> list[AnyStep]:
         """What gives it memory. An initialiser on meta draws nothing, and a load without ``assign`` copies nothing."""
         filled = [
             step
             for step in super().writes
-            if step.kind == "written" and not step["in_place"] or step.kind == "loaded" and step["assign"]
+            if isinstance(step.what, events.Written)
+            and not step.what.in_place
+            or isinstance(step.what, events.Loaded)
+            and step.what.assign
         ]
         emptied = [
             step
-            for step in self.program.trace.of("emptied")
+            for step in self.program.trace.of(events.Emptied)
             if (step.index < self.call.index or step.context) and self._may_write(step)
         ]
         return [*emptied, *filled]
@@ -64,13 +68,13 @@ class StaticInitialised(Handle):
     """The object whose ``reset_parameters`` ``step`` calls; the program does not define that method for it."""
 
     program: Program
-    step: Step
+    step: Step[events.Reset]
     obj: Obj
 
     def without_reset_parameters(self) -> Answer[Place]:
         machine, cls = self.program.machine, self.obj.atom.cls
         asked = any(_NAME in str(leaf) or _is_property(leaf) for leaf in self._asked())
-        if self.step["caught"] or asked or self.step.guard.blurred or machine.store.get((self.obj, SOME)) is not None:
+        if self.step.what.caught or asked or self.step.guard.blurred or machine.store.get((self.obj, SOME)) is not None:
             return unknown("whether the call is meant to fail is not known")
         if any(_PUT_IN.search(machine.project.data(path)) for path in machine.project.files):
             return unknown("the program puts a method of this name into some class")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ...vocab.answers import Answer, unknown, yes
+from .. import events
 from ..trace import Step
 from .program import Program
 from .state_helpers import without_state
@@ -13,16 +14,16 @@ from .state_helpers import without_state
 @dataclass(frozen=True, slots=True)
 class StaticLoadTarget:
     program: Program
-    step: Step
+    step: Step[events.DcpLoad]
 
     def receives_nothing(self) -> Answer[str]:
-        if self.step["planned"]:
+        if self.step.what.planned:
             return unknown("a planner of its own may put in what is missing")
-        for path, words in self.step["nothing"]:
+        for path, words in self.step.what.nothing:
             if self.step.guard.compatible(path):
                 return yes(words)
         why = ""
-        for path, optimizer, name in self.step["optimizers"]:
+        for path, optimizer, name in self.step.what.optimizers:
             if not self.step.guard.compatible(path):
                 continue
             cold = without_state(self.program, optimizer, self.step)

@@ -10,7 +10,7 @@ from astroid import nodes
 
 from ...vocab.finding import Site
 from ..project import Project
-from ..trace import Step
+from ..trace import AnyStep
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class Loop:
         return isinstance(test, nodes.Call) and test.as_string() in ("range(1)", "range(0, 1)")
 
 
-def loops_around(project: Project, step: Step) -> Iterator[Loop]:
+def loops_around(project: Project, step: AnyStep) -> Iterator[Loop]:
     """Outermost first."""
     for depth, site in enumerate(step.when.chain):
         module = project.module(site.path)

@@ -7,35 +7,40 @@ from typing import Any
 
 from ...vocab.answers import Answer, unknown, yes
 from ...vocab.finding import Place
-from ..trace import Step
-from ..values import Obj
+from .. import events
+from ..trace import AnyStep, Step
+from ..values import NONE, Obj
 from .program import Program
 
 
 @dataclass(frozen=True, slots=True)
 class StaticReduction:
     program: Program
-    step: Step
+    step: Step[events.Reduced]
 
     def differentiated(self) -> Answer[Place]:
-        tensors = [leaf for _, leaf in self.program.machine.alternatives(self.step["tensor"]) if isinstance(leaf, Obj)]
-        for backward in self.program.trace.of("backward", after=self.step):
+        tensors = [
+            leaf
+            for _, leaf in self.program.machine.alternatives(self.step.what.tensor or NONE)
+            if isinstance(leaf, Obj)
+        ]
+        for backward in self.program.trace.of(events.Backward, after=self.step):
             if backward.subject is None or not any(made_of(backward.subject, tensor) for tensor in tensors):
                 continue
             if any(call.index < backward.index for call in self._calls(after=self.step)):
                 continue  # what is known by the same name is another round's loss by then
             if not any(True for _ in self._calls(before=backward)):
                 continue
-            if self.step["group"] is not None:
+            if self.step.what.group is not None:
                 return unknown("the loss is reduced over a group of its own")
             return yes(Place(backward.when, "the gradients are computed from the reduced tensor here"))
-        return self.program.nowhere("backward")
+        return self.program.nowhere(events.Backward)
 
-    def _calls(self, **when: Step) -> list[Step]:
+    def _calls(self, **when: AnyStep) -> list[Step[events.Called]]:
         """Calls of models that are sharded."""
         return [
             call
-            for call in self.program.trace.of("called", **when)
+            for call in self.program.trace.of(events.Called, **when)
             if call.subject is not None and self.program.concerned(call.subject)
         ]
 

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 
 from ...vocab.answers import Answer, Many, many, unknown, yes
 from ...vocab.finding import Moment
+from .. import events
 from ..formulas import Formula, atoms
 from ..guards import TOP, Guard
 from ..relations import Relation
-from ..trace import Step
+from ..trace import AnyStep, Step
 from ..values import BELOW, SLICE, Obj, is_each
 from .program import RELATED, Handle, Program
 from .structure import (
@@ -30,18 +31,18 @@ class StaticModel(Handle):
 
     program: Program
     obj: Obj
-    step: Step | None = None
+    step: AnyStep | None = None
     path: Guard = TOP
 
     def units(self) -> Many[Moment]:
-        return many(self._calls(Relation.SAME, Relation.CONTAINS), self.program.nothing(self.obj, "sharded"))
+        return many(self._calls(Relation.SAME, Relation.CONTAINS), self.program.nothing(self.obj, events.Sharded))
 
     def touched(self) -> Many[Moment]:
         if self._asked_too_much():
             why = f"whether {self.label} is sharded here depends on a condition that is too large to compare"
             return many([], unknown(why))
         why = f"whether {self.label} is sharded is not known" if self._calls(Relation.MAY) else ""
-        return many(self._calls(*RELATED), unknown(why) if why else self.program.nothing(self.obj, "sharded"))
+        return many(self._calls(*RELATED), unknown(why) if why else self.program.nothing(self.obj, events.Sharded))
 
     def _asked_too_much(self) -> bool:
         """Does this moment stand under a condition that was given up, and that no sharding stands under?"""
@@ -68,45 +69,45 @@ class StaticModel(Handle):
         whole = next((step for step, _ in self.program.units(self.obj, Relation.SAME)), None)
         # who gets the model once it is sharded as a whole comes too late to shard its parts first
         why = self.program.escaped(self.obj, before=whole) or self._parts_unknown(before=whole)
-        return many(dict.fromkeys(found), unknown(why) if why else self.program.among("sharded"))
+        return many(dict.fromkeys(found), unknown(why) if why else self.program.among(events.Sharded))
 
-    def _parts_unknown(self, before: Step | None = None) -> str:
+    def _parts_unknown(self, before: AnyStep | None = None) -> str:
         """Shardings of objects of unknown origin might be of parts of this model."""
         own = list(dict.fromkeys(step.guard for step, _ in self.program.units(self.obj, *RELATED, Relation.MAY)))
         apart: dict[Guard, bool] = {}  # many steps share their path
-        for step in self.program.trace.of("sharded"):
+        for step in self.program.trace.of(events.Sharded):
             if step.guard not in apart:
                 apart[step.guard] = bool(own) and not any(step.guard.compatible(mine) for mine in own)
             if apart[step.guard]:
                 continue
             if before is not None and before.precedes(step):
                 continue
-            if step["open_why"]:
-                return str(step["open_why"])
-            for part in step["group"]:
+            if step.what.open_why:
+                return str(step.what.open_why)
+            for part in step.what.group:
                 if self.program.relation(self.obj, part) is Relation.NONE and not stands_alone(part):
                     return f"{step.when.at} shards an object of unknown origin"
         return ""
 
-    def _one_list(self, step: Step) -> bool:
+    def _one_list(self, step: Step[events.Sharded]) -> bool:
         """All blocks in one call: one group, gathered at once."""
-        paths = [self.program.address(part)[1] for part in step["group"]]
-        return bool(step["listed"]) and any(path and is_each(path[-1]) and SLICE not in path for path in paths)
+        paths = [self.program.address(part)[1] for part in step.what.group]
+        return bool(step.what.listed) and any(path and is_each(path[-1]) and SLICE not in path for path in paths)
 
     def sharded(self) -> Answer[Moment]:
         may = ""
         for step, part in self.program.units(self.obj, Relation.SAME, Relation.MAY):
             if self.step is not None and not step.driven_before(self.step) or not step.guard.compatible(self.path):
                 continue
-            if self.program.relation(self.obj, part) is Relation.SAME and not step["filtered"]:
+            if self.program.relation(self.obj, part) is Relation.SAME and not step.what.filtered:
                 return yes(step.when)
             may = f"whether {self.label} is the module that {step.when.at} shards is not known"
-        return unknown(may) if may else self.program.among("sharded")
+        return unknown(may) if may else self.program.among(events.Sharded)
 
     def one_group(self) -> Answer[Moment]:
         """The sharding of the whole model in one group, if nothing shards its parts."""
-        listed = [step for step, _ in self.program.units(self.obj, Relation.CONTAINS) if step["listed"]]
-        if any(step["looped"] for step in listed):
+        listed = [step for step, _ in self.program.units(self.obj, Relation.CONTAINS) if step.what.listed]
+        if any(step.what.looped for step in listed):
             return unknown("which modules each round of a loop puts into one group is not known")
         if listed and all(map(self._one_list, listed)):
             return yes(listed[0].when)
@@ -120,28 +121,28 @@ class StaticModel(Handle):
         step = self._trained_at()
         return yes(step.when) if step is not None else unknown(f"no step was seen that trains {self.label}")
 
-    def _trained_at(self) -> Step | None:
+    def _trained_at(self) -> AnyStep | None:
         """The first backward pass through it: what is sharded later comes too late for that one."""
         called = [
             step
-            for step in self.program.trace.of("called")
+            for step in self.program.trace.of(events.Called)
             if step.subject and self.program.relation(self.obj, step.subject) in RELATED
         ]
-        backward = self.program.trace.of("backward")
+        backward = self.program.trace.of(events.Backward)
         return next((step for step in backward if any(call.precedes(step) for call in called)), None)
 
     def frozen(self) -> Answer[object]:
         if not self._optimizer():
-            for step in self.program.trace.of("frozen", "evaluated"):
+            for step in self.program.trace.of(events.Frozen, events.Evaluated):
                 relation = self.program.relation(self.obj, step.subject) if step.subject else Relation.NONE
                 if relation in (Relation.SAME, Relation.INSIDE):
                     return yes(step.when)
-        return self.program.among("frozen")
+        return self.program.among(events.Frozen)
 
-    def _optimizer(self) -> Step | None:
+    def _optimizer(self) -> AnyStep | None:
         """One that holds parameters of it."""
-        for step in self.program.trace.of("optimizer"):
-            if any(self.program.relation(self.obj, held.model) in RELATED for held in step["held"]):
+        for step in self.program.trace.of(events.Optimizer):
+            if any(self.program.relation(self.obj, held.model) in RELATED for held in step.what.held):
                 return step
         return None
 
@@ -152,7 +153,7 @@ class StaticModel(Handle):
         if self._of_a_library():
             return yes("its transformer layers")
         if self.obj.parent is None and self.obj.atom.kind in ("instance", "external"):
-            return self.program.nothing(self.obj, "sharded", parts=True)
+            return self.program.nothing(self.obj, events.Sharded, parts=True)
         return unknown(f"what {self.label} is made of is not known")
 
     def parameter_count(self) -> Answer[int]:
@@ -178,7 +179,7 @@ class StaticModel(Handle):
             return self.program.excluded(f"all parameters of {self.label} are in a group")
         if why := self._changed_hands():
             return unknown(why)
-        frozen = [step.subject for step in self.program.trace.of("frozen") if step.subject is not None]
+        frozen = [step.subject for step in self.program.trace.of(events.Frozen) if step.subject is not None]
         live = [
             (name, leaf)
             for name, leaf in left
@@ -199,7 +200,7 @@ class StaticModel(Handle):
 
     def _hooked(self) -> str:
         """Who may reduce gradients that no group reduces."""
-        for step in self.program.trace.of("param_hook"):
+        for step in self.program.trace.of(events.ParamHook):
             if step.subject is not None and self.program.relation(self.obj, step.subject) is not Relation.NONE:
                 return f"a hook on its parameters ({step.when.at}) may reduce their gradients"
         return ""
@@ -214,7 +215,7 @@ class StaticModel(Handle):
             return unknown(f"what {self.label} is made of is not known")
         frozen = any(
             step.subject and self.program.relation(self.obj, step.subject) is not Relation.NONE
-            for step in self.program.trace.of("frozen")
+            for step in self.program.trace.of(events.Frozen)
         )
         why = self._changed_hands()
         if why or frozen:
@@ -223,10 +224,10 @@ class StaticModel(Handle):
 
     def _held(self, live: list[tuple[str, Obj]]) -> Answer[list[str]]:
         """Those that an optimizer trains; all of them where none is known."""
-        optimizers = list(self.program.trace.of("optimizer"))
-        if not all(step["complete"] for step in optimizers) and not any(step["held"] for step in optimizers):
+        optimizers = list(self.program.trace.of(events.Optimizer))
+        if not all(step.what.complete for step in optimizers) and not any(step.what.held for step in optimizers):
             return yes([name for name, _ in live])
-        held = [one.model for step in optimizers for one in step["held"]]
+        held = [one.model for step in optimizers for one in step.what.held]
         named = [
             name
             for name, leaf in live
@@ -237,20 +238,20 @@ class StaticModel(Handle):
         return unknown("which parameters the optimizer holds is not known")
 
     def _filters(self) -> str:
-        for step in self.program.trace.of("sharded"):
-            for part in step["group"]:
+        for step in self.program.trace.of(events.Sharded):
+            for part in step.what.group:
                 if str(part.item).startswith(BELOW) and self.program.relation(self.obj, part) is not Relation.NONE:
                     return "which modules the filter over modules() matches is not known"
         return ""
 
     def _covered(self, part: Obj, *, perhaps: bool = False) -> bool:
         units = self.program.units(part, Relation.SAME, Relation.INSIDE, *[Relation.MAY] * perhaps)
-        return any(step.guard.compatible(self.path) and (perhaps or not step["filtered"]) for step, _ in units)
+        return any(step.guard.compatible(self.path) and (perhaps or not step.what.filtered) for step, _ in units)
 
     def added_late(self) -> Many[tuple[Moment, str, Moment]]:
         found = []
-        for attached in self.program.trace.of("attached"):
-            owner, part = attached.subject, attached["value"]
+        for attached in self.program.trace.of(events.Attached):
+            owner, part = attached.subject, attached.what.value
             if owner is None or self.program.top(owner) is not self.obj:
                 continue
             before = [
@@ -258,7 +259,7 @@ class StaticModel(Handle):
             ]
             after = [
                 step
-                for step in self.program.trace.of("sharded")
+                for step in self.program.trace.of(events.Sharded)
                 if step.index > attached.index and self._touches(step, owner, part)
             ]
             if (
@@ -268,12 +269,12 @@ class StaticModel(Handle):
                 and self._new(part)
                 and self._trains(part, attached)
             ):
-                found.append((attached.when, str(attached["name"]), before[0].when))
-        return many(found, self.program.nothing(self.obj, "attached", parts=True))
+                found.append((attached.when, str(attached.what.name), before[0].when))
+        return many(found, self.program.nothing(self.obj, events.Attached, parts=True))
 
-    def _touches(self, step: Step, owner: Obj, part: Obj) -> bool:
+    def _touches(self, step: Step[events.Sharded], owner: Obj, part: Obj) -> bool:
         return any(
-            self.program.relation(at, other) is not Relation.NONE for at in step["group"] for other in (owner, part)
+            self.program.relation(at, other) is not Relation.NONE for at in step.what.group for other in (owner, part)
         )
 
     def _new(self, part: Obj) -> bool:
@@ -282,25 +283,26 @@ class StaticModel(Handle):
             return False
         return not any(True for _ in self.program.units(part, Relation.SAME, Relation.CONTAINS, Relation.MAY))
 
-    def _trains(self, part: Obj, attached: Step) -> bool:
+    def _trains(self, part: Obj, attached: AnyStep) -> bool:
         return not any(
             step.subject and step.index > attached.index and self.program.relation(step.subject, part) in RELATED
-            for step in self.program.trace.of("frozen")
+            for step in self.program.trace.of(events.Frozen)
         )
 
     def hooks_bypassed(self, method: str) -> Answer[object]:
         assert self.step is not None
         trace = self.program.trace
-        if self.obj in self.step["inside"]:  # its own forward runs already, behind its hooks
+        what = self.step.what
+        if isinstance(what, events.Use) and self.obj in what.inside:  # its own forward runs already, behind its hooks
             return self.program.excluded("it runs inside its own forward, behind its hooks")
-        for registered in trace.of("registered"):
+        for registered in trace.of(events.Registered):
             if (
                 registered.subject
-                and registered["method"] in (method, None)
+                and registered.what.method in (method, None)
                 and self.program.relation(registered.subject, self.obj) is not Relation.NONE
             ):
                 return self.program.excluded(f"{method} is registered at {registered.when.at}")
-        for gathered in trace.of("unshard", before=self.step):
+        for gathered in trace.of(events.Unshard, before=self.step):
             relation = self.program.relation(gathered.subject, self.obj) if gathered.subject else Relation.NONE
             if relation is Relation.MAY or relation is not Relation.NONE and self.step.guard.implies(gathered.guard):
                 return self.program.excluded(f"it is gathered at {gathered.when.at}")
@@ -311,13 +313,13 @@ class StaticModel(Handle):
         """Is an FSDP1 wrapper somewhere around or inside it, or did the program ask whether there is one?"""
         if self.step is not None and any(_asks_for_fsdp1(formula) for formula, _ in self.step.guard.literals):
             return yes(self.step.when)
-        for step in self.program.trace.of("wrapped"):
+        for step in self.program.trace.of(events.Wrapped):
             if self.step is not None and not step.together(self.step):
                 continue
-            if step["by"].endswith("FullyShardedDataParallel") and step.subject:
-                if any(self.program.relation(self.obj, at) in RELATED for at in (step.subject, step["outer"])):
+            if step.what.by.endswith("FullyShardedDataParallel") and step.subject:
+                if any(self.program.relation(self.obj, at) in RELATED for at in (step.subject, step.what.outer)):
                     return yes(step.when)
-        return self.program.among("wrapped")
+        return self.program.among(events.Wrapped)
 
 
 def _asks_for_fsdp1(formula: Formula) -> bool:

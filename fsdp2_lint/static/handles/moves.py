@@ -9,7 +9,8 @@ from astroid import nodes
 
 from ...files.source import Sources
 from ...vocab.finding import Edit, Fix, Site
-from ..trace import Step
+from .. import events
+from ..trace import AnyStep, Step
 from . import mentions
 from .mentions import with_callees
 from .program import Program
@@ -21,7 +22,7 @@ _AROUND = (*_PLAIN, nodes.For, nodes.While, nodes.If, nodes.With, nodes.Try)  # 
 _LEAVES = (nodes.Return, nodes.Break, nodes.Continue, nodes.Yield, nodes.YieldFrom)
 
 
-def moved_behind(program: Program, early: Step, late: Sequence[Step]) -> Fix | None:
+def moved_behind(program: Program, early: Step[events.Optimizer], late: Sequence[AnyStep]) -> Fix | None:
     """The statement that led to ``early`` behind the last of those that led to ``late``.
 
     It is a statement of the function in which all of them part. None where anything in between, or ``late`` itself, may
@@ -47,7 +48,7 @@ def moved_behind(program: Program, early: Step, late: Sequence[Step]) -> Fix | N
     return _Lines(site.path, program.machine.project.data(site.path)).moved(statement, block[last], before)
 
 
-def _parting(early: Step, late: Sequence[Step]) -> int | None:
+def _parting(early: AnyStep, late: Sequence[AnyStep]) -> int | None:
     """How deep in the calls that led to them all part from ``early``; None if they do so at several places."""
     depths = set()
     for step in late:
@@ -63,7 +64,7 @@ def _of_block(statement: nodes.NodeNG | None, block: list[nodes.NodeNG]) -> node
     return statement if isinstance(statement, _AROUND) else None
 
 
-def _inside(program: Program, created: Step, depth: int, statement: nodes.NodeNG) -> bool:
+def _inside(program: Program, created: Step[events.Optimizer], depth: int, statement: nodes.NodeNG) -> bool:
     """Are the parameters read by this statement? A list that was filled before it would hold the same once it moved."""
     rows = range(statement.lineno, statement.end_lineno + 1)
     chain = created.when.chain
@@ -73,7 +74,7 @@ def _inside(program: Program, created: Step, depth: int, statement: nodes.NodeNG
         at = mine[depth] if mine[:depth] == chain[:depth] and len(mine) > depth else None
         if at is None or at.path != chain[depth].path or at.row not in rows:
             begun = step.index + 1
-    return all(held.read > begun for held in created["held"])
+    return all(held.read > begun for held in created.what.held)
 
 
 def _independent(

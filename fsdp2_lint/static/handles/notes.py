@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from astroid import nodes
 
 from ...vocab.finding import Site
-from ..trace import Step
+from ..trace import AnyStep
 from .agreement import brought_together, exchanges, returned, with_methods
 from .carrying import Carried, noted, parts_of, scope_at
 from .loops import enclosing
@@ -55,7 +55,7 @@ class Round:
         )
 
 
-def note_heeded(program: Program, step: Step, depth: int, handler: nodes.ExceptHandler, *, behind: bool) -> str:
+def note_heeded(program: Program, step: AnyStep, depth: int, handler: nodes.ExceptHandler, *, behind: bool) -> str:
     """What may come of the note that a handler keeps: empty where nothing asks for it in this round or the next one.
 
     ``behind``: the code behind the ``try`` runs after the handler, and not only that of the next round.
@@ -65,7 +65,7 @@ def note_heeded(program: Program, step: Step, depth: int, handler: nodes.ExceptH
     return _followed(program, step, depth, round, note, behind=behind) if round is not None and note.names else ""
 
 
-def _followed(program: Program, step: Step, depth: int, round: Round, note: Carried, *, behind: bool) -> str:
+def _followed(program: Program, step: AnyStep, depth: int, round: Round, note: Carried, *, behind: bool) -> str:
     """As ``note_heeded``, here and then in the callers, as far as the loop around."""
     note = with_methods(program, round.parts(behind=behind), note)
     if (why := _heeded(program, step, round, note, behind=behind)) or round.looped or not depth:
@@ -93,7 +93,7 @@ def _kept_in(handler: nodes.ExceptHandler, round: Round) -> Carried:
     return noted(node for node in inside if not isinstance(node, nodes.AugAssign) or node.as_string() not in usual)
 
 
-def _heeded(program: Program, step: Step, round: Round, note: Carried, *, behind: bool) -> str:
+def _heeded(program: Program, step: AnyStep, round: Round, note: Carried, *, behind: bool) -> str:
     tests = round.tests(note, behind=behind)
     if any(map(round.leaves, tests)):
         return "the code behind may stop for what the handler keeps"

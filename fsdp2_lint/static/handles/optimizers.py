@@ -9,9 +9,9 @@ from ...vocab.answers import Answer, Many, many, unknown, yes
 from ...vocab.finding import Place
 from ...vocab.handles import Stale
 from ...vocab.optimizers import on_shards
+from .. import events
 from ..relations import Relation
-from ..torch_model.optim import Held
-from ..trace import Step
+from ..trace import AnyStep, Step
 from ..values import Const, Ext, Obj
 from .moves import moved_behind
 from .program import RELATED, Program
@@ -29,10 +29,10 @@ class StaticOptimizer:
     def label(self) -> str:
         return self.program.label(self.obj)
 
-    def creations(self) -> Iterator[tuple[Step, Held]]:
-        for step in self.program.trace.of("optimizer"):
+    def creations(self) -> Iterator[tuple[Step[events.Optimizer], events.Held]]:
+        for step in self.program.trace.of(events.Optimizer):
             if step.subject is self.obj:
-                for held in step["held"]:
+                for held in step.what.held:
                     if self.program.top(held.model) is self.model and step.guard.compatible(held.guard):
                         yield step, held
 
@@ -50,17 +50,17 @@ class StaticOptimizer:
     def _safe(self) -> Answer[Place]:
         cls = self.obj.atom.cls
         if isinstance(cls, Ext) and cls.qname.startswith("torch.optim."):
-            return self.program.nothing(self.obj, "optimizer")
+            return self.program.nothing(self.obj, events.Optimizer)
         return unknown(f"how {self.label} updates shards is not known")
 
-    def _one_of_several(self, created: Step) -> bool:
+    def _one_of_several(self, created: Step[events.Optimizer]) -> bool:
         """Does the same call make optimizers of other classes, as a configuration says?"""
-        others = (step.subject for step in self.program.trace.of("optimizer") if step.place == created.place)
+        others = (step.subject for step in self.program.trace.of(events.Optimizer) if step.place == created.place)
         return any(other is not None and other.atom.cls != self.obj.atom.cls for other in others)
 
     def replaced(self) -> Many[Stale]:
-        found: dict[Step, Stale] = {}
-        replacing: dict[Step, list[Step]] = {}
+        found: dict[Step[events.Optimizer], Stale] = {}
+        replacing: dict[Step[events.Optimizer], list[Step[events.Sharded]]] = {}
         why, may = self._followed(), ""
         for created, held in self.creations():
             for sharding, part in self.program.units(held.model, *RELATED, Relation.MAY):
@@ -82,74 +82,79 @@ class StaticOptimizer:
                         "which is meant is the caller's choice"
                     )
                     continue
-                stale = Stale(
-                    created.when, sharding.when, self.program.label(held.model), created.detail.get("given", False)
-                )
+                stale = Stale(created.when, sharding.when, self.program.label(held.model), created.what.given)
                 found[created] = found[created] if stale.given and created in found else stale
                 replacing.setdefault(created, []).append(sharding)
         if why:
             return many((), unknown(why))
-        end = unknown(may) if may else self.program.nothing(self.obj, "sharded", "optimizer")
+        end = unknown(may) if may else self.program.nothing(self.obj, events.Sharded, events.Optimizer)
         return many([self._with_fix(stale, created, replacing[created]) for created, stale in found.items()], end)
 
-    def _with_fix(self, stale: Stale, created: Step, replacing: list[Step]) -> Stale:
+    def _with_fix(self, stale: Stale, created: Step[events.Optimizer], replacing: list[Step[events.Sharded]]) -> Stale:
         return stale if stale.given else replace(stale, fix=moved_behind(self.program, created, replacing))
 
     def _followed(self) -> str:
-        for step in self.program.trace.of("optimizer"):
-            if step.subject is self.obj and not step["complete"]:
+        for step in self.program.trace.of(events.Optimizer):
+            if step.subject is self.obj and not step.what.complete:
                 return (
-                    f"which parameters {self.label} holds was not followed ({step.when.at})" if not step["held"] else ""
+                    f"which parameters {self.label} holds was not followed ({step.when.at})"
+                    if not step.what.held
+                    else ""
                 )
         return ""
 
-    def _changed_hands(self, created: Step, before: Step | None = None) -> str:
+    def _changed_hands(self, created: Step[events.Optimizer], before: AnyStep | None = None) -> str:
         """Why its parameters may be others by now, or when it steps ``before``."""
-        for step in self.program.trace.of("remapped"):
+        for step in self.program.trace.of(events.Remapped):
             if step.subject is self.obj:
                 return f"its parameters are exchanged ({step.when.at})"
         return self.program.escaped(self.obj, after=created, before=before)
 
-    def _stepped(self, sharding: Step) -> Step | None:
+    def _stepped(self, sharding: Step[events.Sharded]) -> AnyStep | None:
         """The first time that it steps when ``sharding`` has happened: what comes later cannot mend that."""
-        steps = (step for step in self.program.trace.of("stepped") if step.subject is self.obj)
+        steps = (step for step in self.program.trace.of(events.Stepped) if step.subject is self.obj)
         # an optimizer that a driven method made steps in others only once that method is through
         return next((step for step in steps if sharding.driven_before(step)), None)
 
     def _steps(self) -> bool:
-        return any(step.subject is self.obj for step in self.program.trace.of("stepped"))
+        return any(step.subject is self.obj for step in self.program.trace.of(events.Stepped))
 
-    def _used(self, created: Step, sharding: Step) -> bool:
+    def _used(self, created: Step[events.Optimizer], sharding: Step[events.Sharded]) -> bool:
         """Is this optimizer used after the sharding, or is there no other that could be?"""
         if self._stepped(sharding) is not None:
             return True
-        rivals = [step for step in self.program.trace.of("optimizer", after=sharding) if step.subject is not self.obj]
+        rivals = [
+            step for step in self.program.trace.of(events.Optimizer, after=sharding) if step.subject is not self.obj
+        ]
         rebuilt = any(
             self.program.relation(held.model, self.model) in (*RELATED, Relation.MAY)
             for step in rivals
-            for held in step["held"]
+            for held in step.what.held
         )
         return (
-            created["proven"] and not rebuilt and not any(not step["complete"] for step in rivals) and not self._steps()
+            created.what.proven
+            and not rebuilt
+            and not any(not step.what.complete for step in rivals)
+            and not self._steps()
         )
 
-    def _both_orders(self, created: Step, sharding: Step) -> bool:
+    def _both_orders(self, created: Step[events.Optimizer], sharding: Step[events.Sharded]) -> bool:
         """Is the right order written out next to this one, as an alternative?"""
         here, there = created.when.at, sharding.when.at
         if here.path != there.path:
             return False
-        others = [step.when.at for step in self.program.trace.of("optimizer") if step.subject is not self.obj]
+        others = [step.when.at for step in self.program.trace.of(events.Optimizer) if step.subject is not self.obj]
         return any(other.path == here.path and here.row < there.row < other.row for other in others)
 
     def temporary(self) -> Many[Stale]:
-        found: dict[Step, Stale] = {}
+        found: dict[Step[events.Optimizer], Stale] = {}
         why = self._followed()
         for created, held in self.creations():
-            if not created["proven"] and not self._steps():
+            if not created.what.proven and not self._steps():
                 why = why or f"whether {created.when.at} builds an optimizer is not known"
                 continue
-            for call in self.program.trace.of("called", before=created):
-                if not call["hooked"] or call.index >= held.read or call.subject is None:
+            for call in self.program.trace.of(events.Called, before=created):
+                if not call.what.hooked or call.index >= held.read or call.subject is None:
                     continue
                 root = self._unsharded_root(call, held)
                 if root is None or self._resharded(call, created, root):
@@ -161,9 +166,9 @@ class StaticOptimizer:
                 found[created] = Stale(created.when, call.when, self.program.label(root[1]))
         if why:
             return many((), unknown(why))
-        return many(found.values(), self.program.nothing(self.obj, "called", "optimizer"))
+        return many(found.values(), self.program.nothing(self.obj, events.Called, events.Optimizer))
 
-    def _unsharded_root(self, call: Step, held: Held) -> tuple[Step, Obj] | None:
+    def _unsharded_root(self, call: Step[events.Called], held: events.Held) -> tuple[Step[events.Sharded], Obj] | None:
         """The outermost sharded module that this call gathers and leaves gathered."""
         assert call.subject is not None
         if self.program.relation(call.subject, held.model) not in RELATED:
@@ -175,21 +180,25 @@ class StaticOptimizer:
                 return sharding, part
         return None
 
-    def _resharded(self, call: Step, created: Step, root: tuple[Step, Obj]) -> bool:
+    def _resharded(
+        self, call: Step[events.Called], created: Step[events.Optimizer], root: tuple[Step[events.Sharded], Obj]
+    ) -> bool:
         between = [
-            step for step in self.program.trace.of("backward", "reshard") if call.index < step.index < created.index
+            step
+            for step in self.program.trace.of(events.Backward, events.Reshard)
+            if call.index < step.index < created.index
         ]
         return any(
-            step.kind == "backward"
+            isinstance(step.what, events.Backward)
             or step.subject
             and self.program.relation(step.subject, root[1]) is not Relation.NONE
             for step in between
         )
 
-    def _reshards(self, root: tuple[Step, Obj]) -> str | None:
+    def _reshards(self, root: tuple[Step[events.Sharded], Obj]) -> str | None:
         """Why the root may be resharded after forward; None: it surely is not."""
         sharding = root[0]
-        given = sharding["options"].get("reshard_after_forward")
+        given = sharding.what.options.get("reshard_after_forward")
         if given in (None, Const(None), Const(False)):
-            return sharding["options_open"] or None
+            return sharding.what.options_open or None
         return f"whether the root is resharded after forward is decided elsewhere ({sharding.when.at})"

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from ...vocab.answers import Answer, unknown, yes
 from ...vocab.finding import Moment, Place
 from ...vocab.meshes import says_replicas, says_shards
+from .. import events
 from ..torch_model.meshes import Mesh, dimensions, possible
 from ..trace import Step
 from ..values import Const, Obj, Value
@@ -17,11 +18,11 @@ from .program import Handle, Program
 @dataclass(frozen=True, slots=True)
 class StaticOptions(Handle):
     program: Program
-    step: Step
+    step: Step[events.Sharded]
     obj: Obj
 
     def refused(self) -> Answer[Place]:
-        if "dp_mesh_dims" in self.step["options"] or self.step["options_open"]:
+        if "dp_mesh_dims" in self.step.what.options or self.step.what.options_open:
             return unknown("which dimensions the mesh has for fully_shard is not known")
         if wrong := self._why_refused():
             if any(each._why_refused() for each in self._earlier()):
@@ -37,7 +38,7 @@ class StaticOptions(Handle):
 
     def _earlier(self) -> Iterator[StaticOptions]:
         """The calls before this one: where one of them is refused, this one is never reached."""
-        for step in self.program.trace.of("sharded", before=self.step):
+        for step in self.program.trace.of(events.Sharded, before=self.step):
             yield StaticOptions(self.program, step, self.obj)
 
     def swapped(self) -> Answer[Place]:
@@ -53,23 +54,23 @@ class StaticOptions(Handle):
         return self.program.excluded("the mesh of this call is known") if self._all_known() else unknown(why)
 
     def _meshes(self) -> Iterator[tuple[Value, Mesh]]:
-        for value in possible(self.step["options"].get("mesh"), self.step.guard):
+        for value in possible(self.step.what.options.get("mesh"), self.step.guard):
             mesh = dimensions(value)
             if mesh is not None:
                 yield value, mesh
 
     def _all_known(self) -> bool:
-        given = possible(self.step["options"].get("mesh"), self.step.guard)
+        given = possible(self.step.what.options.get("mesh"), self.step.guard)
         return all(dimensions(value) is not None or value == Const(None) for value in given)
 
     def made(self, value: Value) -> Moment:
-        made = self.program.trace.of("mesh")
+        made = self.program.trace.of(events.Mesh)
         root = value.atom.root if isinstance(value, Obj) else None
         return next((step.when for step in made if step.subject is root), self.step.when)
 
     def _wrong_number(self) -> Place | None:
         """A number of ranks to reshard to that cannot be one."""
-        for value in possible(self.step["options"].get("reshard_after_forward"), self.step.guard):
+        for value in possible(self.step.what.options.get("reshard_after_forward"), self.step.guard):
             if not isinstance(value, Const) or type(value.value) is not int:
                 continue
             if value.value < 1:

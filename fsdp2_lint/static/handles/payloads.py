@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from ...vocab.answers import Answer, Many, many, unknown, yes
 from ...vocab.finding import Place
+from .. import events
 from ..formulas import LARGE, atoms
 from ..guards import Guard
 from ..relations import Relation
@@ -13,8 +14,8 @@ from ..torch_model.attempts import is_dtensor
 from ..torch_model.gathering import replaced
 from ..torch_model.key_prefixes import PREFIX
 from ..torch_model.module_tree import PARAMETRIC
-from ..trace import Step
-from ..values import BELOW, BELOW_ANYHOW, PICK, Ext, Loaded, Obj, ParamV, StateDict, StateTensor, Value
+from ..trace import AnyStep, Step
+from ..values import BELOW, BELOW_ANYHOW, NONE, PICK, Ext, Loaded, Obj, ParamV, StateDict, StateTensor, Value
 from .doubts import on_path
 from .program import RELATED, Program
 from .rank_paths import by_one_rank
@@ -27,13 +28,13 @@ _LAYERS = frozenset(Ext(f"torch.nn.{name}") for name in PARAMETRIC)
 @dataclass(frozen=True, slots=True)
 class StaticPayload:
     program: Program
-    step: Step
+    step: Step[events.Saved | events.Loaded]
 
     def leaves(self) -> list[tuple[Guard, Value]]:
         machine = self.program.machine
         before, machine.guard = machine.guard, self.step.guard
         try:
-            return list(machine.leaves(self.step["payload"]))
+            return list(machine.leaves(self.step.what.payload))
         finally:
             machine.guard = before
 
@@ -89,7 +90,7 @@ class StaticPayload:
     def _of(self, state: StateDict, guard: Guard) -> str:
         if any(
             0 < state.read - step.index <= 2 and guard.compatible(step.guard)
-            for step in self.program.trace.of("fsdp1_context")
+            for step in self.program.trace.of(events.Fsdp1Context)
         ):
             return ""  # read under a context of FSDP1, which is FSDP903's to say
         machine = self.program.machine
@@ -132,7 +133,7 @@ class StaticPayload:
     def _gathered(self, leaf: ParamV) -> str:
         """Why a parameter may have been whole when it was read: ``state_dict()`` frees it first, this does not."""
         for _, model in self.program.machine.alternatives(leaf.model):
-            for step in self.program.trace.of("unshard"):
+            for step in self.program.trace.of(events.Unshard):
                 if (
                     step.index < leaf.read
                     and isinstance(model, Obj)
@@ -142,28 +143,28 @@ class StaticPayload:
                     return f"{step.when.at} gathers the parameters"
         return ""
 
-    def _unshards(self, step: Step, model: Obj) -> bool:
+    def _unshards(self, step: AnyStep, model: Obj) -> bool:
         """Does it gather more of the model than the group of the model itself, where there are others?"""
         found = self.program.relation(step.subject, model) if step.subject is not None else Relation.NONE
         alone = not any(True for _ in self.program.units(model, Relation.CONTAINS))
         return found is not Relation.NONE and (found is not Relation.SAME or alone)
 
-    def _freed(self, gathered: Step, read: int) -> bool:
+    def _freed(self, gathered: AnyStep, read: int) -> bool:
         return any(
             gathered.index < step.index < read
             and step.subject is gathered.subject
             and gathered.guard.implies(step.guard)
-            for step in self.program.trace.of("reshard")
+            for step in self.program.trace.of(events.Reshard)
         )
 
-    def _understood(self, obj: Obj, sharding: Step) -> bool:
+    def _understood(self, obj: Obj, sharding: AnyStep) -> bool:
         """A method of another library may have gathered the dict behind our back."""
         return not obj.atom.facts.get("wrapper") or obj.atom.cls == _DDP
 
     def _optimizer_of_sharded(self, optimizer: Obj, guard: Guard) -> bool:
-        for created in self.program.trace.of("optimizer"):
+        for created in self.program.trace.of(events.Optimizer):
             if created.subject is optimizer:
-                for held in created["held"]:
+                for held in created.what.held:
                     path = guard.join(held.guard)
                     if path is not None and self._sharded(held.model, held.read, path):
                         return True
@@ -172,7 +173,8 @@ class StaticPayload:
     def path_per_rank(self) -> Answer[object]:
         if by_one_rank(self.step.guard):
             return self.program.excluded("only one rank writes it")
-        verdict = self.program.machine.per_rank(self.step["path"])
+        path = self.step.what.path if isinstance(self.step.what, events.Saved) else NONE
+        verdict = self.program.machine.per_rank(path)
         if verdict is None:
             return unknown("whether each rank writes a file of its own is not known")
         return yes(True) if verdict else self.program.excluded("the path is the same on every rank")
@@ -219,13 +221,13 @@ class StaticPayload:
 @dataclass(frozen=True, slots=True)
 class StaticKeys:
     program: Program
-    step: Step
+    step: Step[events.KeysWritten]
 
     def prefixed(self) -> Answer[Place]:
-        wrapped = self.step["wrapped"]
+        wrapped = self.step.what.wrapped
         if wrapped:
             return yes(Place(wrapped[0], repr(PREFIX)))
-        return self.program.nowhere("wrapped")
+        return self.program.nowhere(events.Wrapped)
 
 
 def _made_as_module(leaf: Obj) -> bool:

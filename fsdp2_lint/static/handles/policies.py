@@ -8,6 +8,7 @@ from typing import Any
 
 from ...vocab.answers import Answer, Many, many, unknown
 from ...vocab.finding import Place, Site
+from .. import events
 from ..choices import options
 from ..guards import Guard
 from ..torch_model.precision import ALL_POLICIES, LOW, POLICIES, dtype_name
@@ -22,19 +23,19 @@ _INSTANCE = "an instance"  # of the right class, or of one that may be derived f
 @dataclass(frozen=True, slots=True)
 class StaticPolicies(Handle):
     program: Program
-    step: Step
+    step: Step[events.Sharded]
     obj: Obj
 
     def _given(self, keyword: str) -> Iterator[tuple[Guard, Value]]:
         """What the keyword may be, on paths on which the call is made."""
-        value = self.step["options"].get(keyword)
+        value = self.step.what.options.get(keyword)
         for guard, leaf in options(value) if value is not None else ():
             if (path := self.step.guard.join(guard)) is not None:
                 yield path, leaf
 
     def wrong_policies(self) -> Many[tuple[str, str, Site | None]]:
         found: dict[tuple[str, str, Site | None], None] = {}
-        why = str(self.step["options_open"])
+        why = str(self.step.what.options_open)
         for keyword, classes in POLICIES.items():
             for path, leaf in self._given(keyword):
                 words = _in_words(leaf, classes)
@@ -50,7 +51,7 @@ class StaticPolicies(Handle):
 
     def reduced_low(self) -> Many[Place]:
         found: dict[Place, None] = {}
-        why = str(self.step["options_open"])
+        why = str(self.step.what.options_open)
         if StaticModel(self.program, self.obj).frozen():
             return many((), self.program.excluded(f"{self.label} is frozen, so nothing is reduced"))
         for path, leaf in self._given("mp_policy"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -10,11 +10,12 @@ from ...vocab.answers import No, Unknown
 from ...vocab.events.base import Event
 from ...vocab.finding import Site
 from ...vocab.rule import ModelKey, Rule
+from .. import events
 from ..closure import between, closed, excluded, origin_unseen
 from ..interp.interpreter import Interpreter
 from ..relations import Address, Relation, relation
 from ..torch_model.escapes import describe
-from ..trace import Step, Trace
+from ..trace import AnyStep, E, Step, Trace
 from ..values import EACH, Atom, ClassV, Ext, Obj, is_each
 from .structure import parts_unseen
 
@@ -50,10 +51,12 @@ class Program:
     addresses: dict[Obj, Address] = field(default_factory=dict)
     relations: dict[tuple[Obj, Obj], Relation] = field(default_factory=dict)
     keys: dict[Obj, ModelKey] = field(default_factory=dict)
-    touched: dict[Obj, list[tuple[Step, Obj, Relation]]] = field(default_factory=dict)
-    dtypes: dict[tuple[Step, ...], set[str | None]] = field(default_factory=dict)  # that the calls on a model ask for
+    touched: dict[Obj, list[tuple[Step[events.Sharded], Obj, Relation]]] = field(default_factory=dict)
+    dtypes: dict[tuple[Step[events.Sharded], ...], set[str | None]] = field(
+        default_factory=dict
+    )  # that the calls on a model ask for
     incompletes: dict[Obj, str] = field(default_factory=dict)
-    judged: Step | None = None  # whose events the rules are judging
+    judged: AnyStep | None = None  # whose events the rules are judging
 
     @property
     def trace(self) -> Trace:
@@ -85,15 +88,15 @@ class Program:
             self.addresses[obj] = self.machine.address(obj)
         return self.addresses[obj]
 
-    def units(self, obj: Obj, *relations: Relation) -> Iterator[tuple[Step, Obj]]:
+    def units(self, obj: Obj, *relations: Relation) -> Iterator[tuple[Step[events.Sharded], Obj]]:
         """Calls of ``fully_shard`` on something that stands in one of ``relations`` to ``obj``."""
-        last: Step | None = None
+        last: Step[events.Sharded] | None = None
         for step, part, found in self.touching(obj):
             if step is not last and found in relations:
                 yield step, part
                 last = step
 
-    def touching(self, obj: Obj) -> list[tuple[Step, Obj, Relation]]:
+    def touching(self, obj: Obj) -> list[tuple[Step[events.Sharded], Obj, Relation]]:
         """All that is sharded and may have to do with ``obj``, and how ``obj`` stands to it."""
         self.trace.look(len(self.touched.get(obj, ())))
         if obj not in self.touched:
@@ -105,16 +108,16 @@ class Program:
         return self.touched[obj]
 
     @cached_property
-    def sharded_parts(self) -> dict[Atom, list[tuple[Step, Obj]]]:
+    def sharded_parts(self) -> dict[Atom, list[tuple[Step[events.Sharded], Obj]]]:
         """What is sharded, by its outermost holder: only what has the same one can be related."""
-        return self._by_holder("sharded", "group")
+        return self._by_holder((step, part) for step in self.trace.of(events.Sharded) for part in step.what.group)
 
     @cached_property
     def held_by(self) -> dict[Obj | None, list[Obj]]:
         """The models whose parameters each optimizer was made with."""
         found: dict[Obj | None, list[Obj]] = {}
-        for made in self.trace.of("optimizer"):
-            found.setdefault(made.subject, []).extend(one.model for one in made["held"])
+        for made in self.trace.of(events.Optimizer):
+            found.setdefault(made.subject, []).extend(one.model for one in made.what.held)
         return found
 
     @cached_property
@@ -124,22 +127,21 @@ class Program:
         return {holder for child, (holder, _) in parents if child.atom.facts.get("parameter") is not None}
 
     @cached_property
-    def escaped_parts(self) -> dict[Atom, list[tuple[Step, Obj]]]:
+    def escaped_parts(self) -> dict[Atom, list[tuple[Step[events.Escaped], Obj]]]:
         """What code that was not followed got hold of, likewise."""
-        return self._by_holder("escaped", "objects")
+        return self._by_holder((step, obj) for step in self.trace.of(events.Escaped) for obj in step.what.objects)
 
-    def _by_holder(self, kind: str, name: str) -> dict[Atom, list[tuple[Step, Obj]]]:
-        found: dict[Atom, list[tuple[Step, Obj]]] = {}
-        for step in self.trace.of(kind):
-            for part in step[name]:
-                found.setdefault(self.address(part)[0], []).append((step, part))
+    def _by_holder(self, met: Iterable[tuple[Step[E], Obj]]) -> dict[Atom, list[tuple[Step[E], Obj]]]:
+        found: dict[Atom, list[tuple[Step[E], Obj]]] = {}
+        for step, obj in met:
+            found.setdefault(self.address(obj)[0], []).append((step, obj))
         return found
 
     def concerned(self, obj: Obj) -> bool:
         """May any call of ``fully_shard`` have to do with ``obj``?"""
         return any(True for _ in self.units(obj, *RELATED, Relation.MAY))
 
-    def was_part(self, obj: Obj, outer: Obj, step: Step) -> bool:
+    def was_part(self, obj: Obj, outer: Obj, step: AnyStep) -> bool:
         """Was ``obj`` in its place inside ``outer`` already when ``step`` happened?"""
         chain = self.ancestors(obj)
         links = chain[: chain.index(outer)] if outer in chain else chain
@@ -188,8 +190,8 @@ class Program:
     def _first_sites(self) -> dict[Obj, Site]:
         """Where something of each model is sharded first."""
         found: dict[Obj, Site] = {}
-        for step in self.trace.of("sharded"):
-            for part in step["group"]:
+        for step in self.trace.of(events.Sharded):
+            for part in step.what.group:
                 found.setdefault(self.top(part), step.when.at)
         return found
 
@@ -210,19 +212,24 @@ class Program:
         self.open_at = self.open_at if self.open_why else len(self.trace)
         self.open_why = why
 
-    def escaped(self, obj: Obj, *, after: Step | None = None, before: Step | None = None) -> str:
+    def escaped(self, obj: Obj, *, after: AnyStep | None = None, before: AnyStep | None = None) -> str:
         """Why something that was not understood may have changed ``obj``; empty if nothing may."""
         for step, part in self.escaped_parts.get(self.address(obj)[0], ()):
             if not between(step, after, before):
                 continue
             if self.relation(obj, part) is not Relation.NONE and not self._apart(obj, step):
-                return f"{self.label(obj)} is handed to {step['who']} ({step.when.at}), which was not followed"
+                return f"{self.label(obj)} is handed to {step.what.who} ({step.when.at}), which was not followed"
         return self.open_why if before is None or before.index >= self.open_at else ""
 
     # -- what closes the world --------------------------------------------------------
 
     def nothing(
-        self, obj: Obj, *kinds: str, after: Step | None = None, before: Step | None = None, parts: bool = False
+        self,
+        obj: Obj,
+        *kinds: type[events.Counted],
+        after: AnyStep | None = None,
+        before: AnyStep | None = None,
+        parts: bool = False,
     ) -> No | Unknown:
         """No such step concerns ``obj`` between two others; unknown where one may not have been seen.
 
@@ -231,11 +238,11 @@ class Program:
         why = self.unseen(obj, after=after, before=before)
         return closed(self.trace, why or (self.parts_unseen(obj) if parts else ""), *kinds)
 
-    def nowhere(self, *kinds: str) -> No | Unknown:
+    def nowhere(self, *kinds: type[events.Counted]) -> No | Unknown:
         """No such step is in the program, whatever it is about; unknown where the program was cut off."""
         return closed(self.trace, self.open_why, *kinds)
 
-    def among(self, *kinds: str) -> No | Unknown:
+    def among(self, *kinds: type[events.Counted]) -> No | Unknown:
         """No step of those that were followed. For questions whose callers ask apart who else may have done it."""
         return closed(self.trace, "", *kinds)
 
@@ -243,7 +250,7 @@ class Program:
         """No: what was seen says otherwise."""
         return excluded(fact)
 
-    def unseen(self, obj: Obj, *, after: Step | None = None, before: Step | None = None) -> str:
+    def unseen(self, obj: Obj, *, after: AnyStep | None = None, before: AnyStep | None = None) -> str:
         """Why something that was not seen may have been done to ``obj``: before it came here, or in that stretch."""
         atoms = dict.fromkeys([obj.atom, self.address(obj)[0]])
         origin = (origin_unseen(self.machine, atom, self.label(obj)) for atom in atoms)
@@ -264,7 +271,7 @@ class Program:
 
     def _model_unseen(self, model: Obj) -> str:
         if model not in self.incompletes:
-            optimizers = (step.subject for step in self.trace.of("optimizer") if self._holds(step, model))
+            optimizers = (step.subject for step in self.trace.of(events.Optimizer) if self._holds(step, model))
             held = dict.fromkeys(
                 [model, *self._parts.get(model, ()), *(each for each in optimizers if each is not None)]
             )
@@ -279,23 +286,23 @@ class Program:
             found.setdefault(self.top(part), []).append(part)
         return found
 
-    def _holds(self, optimizer: Step, model: Obj) -> bool:
-        return any(self.top(held.model) is model for held in optimizer["held"])
+    def _holds(self, optimizer: Step[events.Optimizer], model: Obj) -> bool:
+        return any(self.top(held.model) is model for held in optimizer.what.held)
 
     def managed(self, obj: Obj) -> str:
         """Why a framework may have put its own hooks around ``obj``; empty if none got hold of it."""
-        for step in self.trace.of("managed"):
-            if any(self.relation(obj, other) is not Relation.NONE for other in step.detail.get("objects", ())):
+        for step in self.trace.of(events.Managed):
+            if any(self.relation(obj, other) is not Relation.NONE for other in step.what.objects):
                 if not self._apart(obj, step):
-                    return f"{step['who']} is in charge ({step.when.at})"
+                    return f"{step.what.who} is in charge ({step.when.at})"
         return ""
 
-    def _apart(self, obj: Obj, step: Step) -> bool:
+    def _apart(self, obj: Obj, step: AnyStep) -> bool:
         """Is ``obj`` sharded only on paths that exclude ``step``, such as another backend's?"""
         own = self.touching(obj)
         return bool(own) and not any(sharding.guard.compatible(step.guard) for sharding, _, _ in own)
 
     @cached_property
     def managed_by(self) -> str:
-        step = next(self.trace.of("managed"), None)
-        return f"{step['who']} is in charge ({step.when.at})" if step is not None else ""
+        step = next(self.trace.of(events.Managed), None)
+        return f"{step.what.who} is in charge ({step.when.at})" if step is not None else ""

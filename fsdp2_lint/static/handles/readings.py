@@ -7,6 +7,7 @@ from typing import Any
 
 from ...vocab.answers import Answer, No, Unknown, unknown, yes
 from ...vocab.finding import Place, Site
+from .. import events
 from ..formulas import atoms
 from ..relations import Relation
 from ..torch_model.attempts import is_dtensor
@@ -21,14 +22,14 @@ from .program import RELATED, Program
 @dataclass(frozen=True, slots=True)
 class StaticReading:
     program: Program
-    step: Step
+    step: Step[events.ValueRead]
 
     @property
     def name(self) -> str:
-        return str(self.step["by"])
+        return str(self.step.what.by)
 
     def partial(self) -> Answer[tuple[str, Site | None]]:
-        value: Computed = self.step["value"]
+        value: Computed = self.step.what.value
         sharded = self._sharding()
         if sharded is None:
             return self._may()
@@ -54,11 +55,11 @@ class StaticReading:
         return yes(Place(step.when, "its parameters become DTensors here"))
 
     def _is_clip(self) -> bool:
-        return bool(self.step["value"].how == "clip")
+        return bool(self.step.what.value.how == "clip")
 
-    def _sharding(self) -> Step | None:
+    def _sharding(self) -> Step[events.Sharded] | None:
         """The call that sharded the model before the parameter was read."""
-        value: Computed = self.step["value"]
+        value: Computed = self.step.what.value
         assert self.step.subject is not None
         for step, _ in self.program.units(self.step.subject, *RELATED):
             if step.index < value.of.read and step.precedes(self.step):
@@ -70,7 +71,7 @@ class StaticReading:
         may = any(True for _ in self.program.units(self.step.subject, Relation.MAY))
         if may:
             return unknown("whether the model is sharded is not known")
-        return self.program.nothing(self.step.subject, "sharded", before=self.step)
+        return self.program.nothing(self.step.subject, events.Sharded, before=self.step)
 
     def _checked(self, value: Computed) -> str:
         """Does the code ask whether this is a DTensor, or gather the parameters first?"""
@@ -79,7 +80,7 @@ class StaticReading:
         for formula, _ in self.step.guard.literals:
             if any(_about(atom[1], value) for atom in atoms(formula)):
                 return "the code asks what kind of tensor it has"
-        for step in self.program.trace.of("unshard", before=self.step):
+        for step in self.program.trace.of(events.Unshard, before=self.step):
             if not self.step.guard.implies(step.guard):
                 continue
             if step.subject and self.step.subject and self.program.relation(step.subject, self.step.subject) in RELATED:

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from ...vocab.answers import Answer, unknown, yes
 from ...vocab.finding import Place
-from ..trace import Step
+from .. import events
+from ..trace import AnyStep, Step
 from ..values import Obj
 from .program import RELATED, Handle, Program
 
@@ -14,58 +15,58 @@ from .program import RELATED, Handle, Program
 @dataclass(frozen=True, slots=True)
 class StaticReplacement(Handle):
     program: Program
-    step: Step
+    step: Step[events.Sharded]
     obj: Obj
 
     def hooks_lost(self) -> Answer[Place]:
-        hooks = [step for step in self.program.trace.of("param_hook") if self._concerns(step)]
+        hooks = [step for step in self.program.trace.of(events.ParamHook) if self._concerns(step)]
         early = next((step for step in hooks if self._is_first_after(step)), None)
         if early is None:
-            return self.program.nothing(self.obj, "param_hook", before=self.step)
+            return self.program.nothing(self.obj, events.ParamHook, before=self.step)
         if any(step.index > self.step.index for step in hooks):
             return unknown("hooks are registered after sharding too")
-        if not any(True for _ in self.program.trace.of("backward", after=self.step)):
+        if not any(True for _ in self.program.trace.of(events.Backward, after=self.step)):
             return unknown(f"no backward pass through {self.label} was seen")
-        return yes(Place(early.when, f"{early['name']}()"))
+        return yes(Place(early.when, f"{early.what.name}()"))
 
     def attributes_lost(self) -> Answer[Place]:
-        marks = [step for step in self.program.trace.of("param_marked") if self._concerns(step)]
+        marks = [step for step in self.program.trace.of(events.ParamMarked) if self._concerns(step)]
         for mark in marks:
             if not self._is_first_after(mark):
                 continue
-            again = [each for each in marks if each["name"] == mark["name"] and each.index > self.step.index]
-            for asked in self.program.trace.of("param_asked", after=self.step):
-                if asked["name"] == mark["name"] and asked["read"] > self.step.index and self._concerns(asked):
+            again = [each for each in marks if each.what.name == mark.what.name and each.index > self.step.index]
+            for asked in self.program.trace.of(events.ParamAsked, after=self.step):
+                if asked.what.name == mark.what.name and asked.what.read > self.step.index and self._concerns(asked):
                     if again:
-                        return unknown(f"{mark['name']} is set again after sharding")
-                    return yes(Place(asked.when, repr(mark["name"])))
-        if any(step.guard.compatible(self.step.guard) for step in self.program.trace.of("quantized")):
+                        return unknown(f"{mark.what.name} is set again after sharding")
+                    return yes(Place(asked.when, repr(mark.what.name)))
+        if any(step.guard.compatible(self.step.guard) for step in self.program.trace.of(events.Quantized)):
             return unknown("weights may be loaded quantized, and what their library keeps on them was not followed")
-        return self.program.nothing(self.obj, "param_marked")
+        return self.program.nothing(self.obj, events.ParamMarked)
 
     def aliases_used(self) -> Answer[Place]:
-        for used in self.program.trace.of("clipped", after=self.step):
-            for held in used["held"]:
+        for used in self.program.trace.of(events.Clipped, after=self.step):
+            for held in used.what.held:
                 concerned = self.program.relation(held.model, self.obj) in RELATED
                 if held.read < self.step.index and concerned and self._is_first(used, held.read):
                     return yes(Place(used.when, "gradient clipping"))
-        return self.program.nothing(self.obj, "clipped", after=self.step)
+        return self.program.nothing(self.obj, events.Clipped, after=self.step)
 
-    def _concerns(self, step: Step) -> bool:
+    def _concerns(self, step: AnyStep) -> bool:
         return step.subject is not None and self.program.relation(step.subject, self.obj) in RELATED
 
-    def _is_first_after(self, step: Step) -> bool:
-        return step.precedes(self.step) and step["read"] <= self.step.index and self._is_first(step, step.index)
+    def _is_first_after(self, step: Step[events.ParamHook | events.ParamMarked]) -> bool:
+        return step.precedes(self.step) and step.what.read <= self.step.index and self._is_first(step, step.index)
 
-    def _is_first(self, since: Step, position: int) -> bool:
+    def _is_first(self, since: AnyStep, position: int) -> bool:
         """Is this the first call that replaced any of them since then? One mistake is told once."""
         if self.step.guard.blurred:
             return False
         return not any(
             position <= earlier.index < self.step.index and self._touches(earlier, since)
-            for earlier in self.program.trace.of("sharded")
+            for earlier in self.program.trace.of(events.Sharded)
         )
 
-    def _touches(self, sharding: Step, step: Step) -> bool:
+    def _touches(self, sharding: Step[events.Sharded], step: AnyStep) -> bool:
         assert step.subject is not None
-        return any(self.program.relation(step.subject, part) in RELATED for part in sharding["group"])
+        return any(self.program.relation(step.subject, part) in RELATED for part in sharding.what.group)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from ...vocab.answers import Answer, unknown, yes
 from ...vocab.finding import Place
+from .. import events
 from ..formulas import negate
 from ..guards import TOP, Guard
 from ..relations import Relation
@@ -14,9 +15,9 @@ from ..values import Choice, Cond, Const, Obj, Value
 from .program import Handle, Program
 
 
-def given(step: Step, keyword: str) -> list[tuple[Guard, Value | None]]:
+def given(step: Step[events.Sharded], keyword: str) -> list[tuple[Guard, Value | None]]:
     """What a call is given for a keyword, each on its own path; None where it is left out."""
-    value: Value | None = step["options"].get(keyword)
+    value: Value | None = step.what.options.get(keyword)
     if not isinstance(value, Choice):
         return [(step.guard, value)]
     found: list[tuple[Guard, Value | None]] = []
@@ -35,17 +36,17 @@ def given(step: Step, keyword: str) -> list[tuple[Guard, Value | None]]:
 class StaticResharding(Handle):
     program: Program
     obj: Obj
-    steps: tuple[Step, ...]  # all calls on the model and its parts
+    steps: tuple[Step[events.Sharded], ...]  # all calls on the model and its parts
 
     def never(self) -> Answer[Place]:
         inner = [step for step in self.steps if not self._is_whole(step)]
         if not inner or len(inner) == len(self.steps):
             # one group alone keeps its parameters anyway, and a model without a root has other faults
-            return self.program.nothing(self.obj, "sharded")
+            return self.program.nothing(self.obj, events.Sharded)
         may = ""
         for step in self.steps:
             said = [value for _, value in given(step, "reshard_after_forward")]
-            if any(value is None for value in said) and step["options_open"]:
+            if any(value is None for value in said) and step.what.options_open:
                 return unknown(f"whether {step.when.at} says reshard_after_forward is not known")
             kept = [value == Const(False) or value is None and self._is_whole(step) for value in said]
             if not all(kept) and any(isinstance(value, (Obj, Cond)) for value in said):
@@ -58,17 +59,17 @@ class StaticResharding(Handle):
             return unknown(why)
         return yes(Place(inner[0].when))
 
-    def _is_whole(self, step: Step) -> bool:
-        return any(self.program.relation(self.obj, part) is Relation.SAME for part in step["group"])
+    def _is_whole(self, step: Step[events.Sharded]) -> bool:
+        return any(self.program.relation(self.obj, part) is Relation.SAME for part in step.what.group)
 
     def _freed(self) -> str:
         """Why the parameters may be freed all the same, or kept with good reason."""
-        for step in self.program.trace.of("pipelined"):
-            if step.subject is not None and self.program.relation(self.obj, step.subject) is not Relation.NONE:
-                return f"a pipeline runs several micro-batches through it before each is freed ({step.when.at})"
-        for step in self.program.trace.of("reshard", "resharding_switched"):
+        for stage in self.program.trace.of(events.Pipelined):
+            if stage.subject is not None and self.program.relation(self.obj, stage.subject) is not Relation.NONE:
+                return f"a pipeline runs several micro-batches through it before each is freed ({stage.when.at})"
+        for step in self.program.trace.of(events.Reshard, events.ReshardingSwitched):
             if step.subject is None or self.program.relation(self.obj, step.subject) is Relation.NONE:
                 continue
-            if not any(each.frames == step.frames for each in self.program.trace.of("unshard", before=step)):
+            if not any(each.frames == step.frames for each in self.program.trace.of(events.Unshard, before=step)):
                 return f"{step.when.at} changes when it is resharded"  # else it undoes what was gathered for a look
         return ""

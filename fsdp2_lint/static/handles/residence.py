@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from ...vocab.answers import Answer, unknown, yes
 from ...vocab.finding import Place
+from .. import events
 from ..guards import Guard
 from ..relations import Relation
 from ..trace import Step
@@ -25,12 +26,12 @@ class StaticOffload:
 
     program: Program
     path: Guard
-    step: Step
+    step: Step[events.Sharded]
 
     def without_cpu_backend(self) -> Answer[Place]:
         made = [
             step
-            for step in self.program.trace.of("process_group")
+            for step in self.program.trace.of(events.ProcessGroup)
             if step.precedes(self.step) and step.guard.compatible(self.path)
         ]
         if not made:
@@ -51,25 +52,25 @@ class StaticOffload:
             clip.guard.compatible(self.path)
             and any(
                 self.program.relation(held.model, part) in RELATED
-                for held in clip["held"]
-                for part in self.step["group"]
+                for held in clip.what.held
+                for part in self.step.what.group
             )
-            for clip in self.program.trace.of("clipped")
+            for clip in self.program.trace.of(events.Clipped)
         )
 
-    def _backends(self, step: Step) -> list[object]:
+    def _backends(self, step: Step[events.ProcessGroup]) -> list[object]:
         machine = self.program.machine
         before, machine.guard = machine.guard, self.path
         try:
-            given = step["backend"] if step["backend"] is not None else Const(None)
+            given = step.what.backend if step.what.backend is not None else Const(None)
             return [leaf for _, leaf in machine.alternatives(given)]
         finally:
             machine.guard = before
 
 
-def offloaded(program: Program, step: Step) -> Guard | None:
+def offloaded(program: Program, step: Step[events.Sharded]) -> Guard | None:
     """The path on which this call gets ``CPUOffloadPolicy``."""
-    policy = step["options"].get("offload_policy")
+    policy = step.what.options.get("offload_policy")
     machine = program.machine
     before, machine.guard = machine.guard, step.guard
     try:
@@ -90,33 +91,33 @@ class StaticResident(Handle):
     """A model just before ``step`` shards it, or the first part of it."""
 
     program: Program
-    step: Step
+    step: Step[events.Sharded]
     obj: Obj
 
     def moved_whole(self) -> Answer[Place]:
-        groups = [step for step in self.program.trace.of("process_group") if step.precedes(self.step)]
-        if groups and all(step["world_size"] == Const(1) for step in groups):
+        groups = [step for step in self.program.trace.of(events.ProcessGroup) if step.precedes(self.step)]
+        if groups and all(step.what.world_size == Const(1) for step in groups):
             return self.program.excluded("the process group has one process, which keeps all of it")
-        if self.step["looped"] and not stands_alone(self.obj):
+        if self.step.what.looped and not stands_alone(self.obj):
             return unknown(f"whether {self.label} is a model or one of its blocks is not known")
-        for moved in self.program.trace.of("moved", before=self.step):
+        for moved in self.program.trace.of(events.Moved, before=self.step):
             same = moved.subject is not None and self.program.relation(moved.subject, self.obj) is Relation.SAME
-            if same and moved["to"] == "cuda" and not self._moved_back(moved):
+            if same and moved.what.to == "cuda" and not self._moved_back(moved):
                 if any(self.program.relation(self.obj, hollow) is not Relation.NONE for hollow in self._on_meta()):
                     return unknown(f"whether {self.label} has memory at all is not known")
                 return yes(Place(moved.when, "all of it is moved to the GPU here"))
-        return self.program.nothing(self.obj, "moved", before=self.step)
+        return self.program.nothing(self.obj, events.Moved, before=self.step)
 
     def _on_meta(self) -> list[Obj]:
-        steps = self.program.trace.of("meta", "emptied")
+        steps = self.program.trace.of(events.Meta, events.Emptied)
         return [step.subject for step in steps if step.subject is not None and step.index < self.step.index]
 
-    def _moved_back(self, moved: Step) -> bool:
+    def _moved_back(self, moved: Step[events.Moved]) -> bool:
         return any(
-            step["to"] != "cuda"
+            step.what.to != "cuda"
             and step.subject is not None
             and self.program.relation(step.subject, self.obj) is not Relation.NONE
-            for step in self.program.trace.of("moved", before=self.step, after=moved)
+            for step in self.program.trace.of(events.Moved, before=self.step, after=moved)
         )
 
     def known_small(self) -> Answer[object]:

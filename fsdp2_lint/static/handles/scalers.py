@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from ...vocab.answers import Answer, unknown, yes
 from ...vocab.finding import Moment, Place
+from .. import events
 from ..choices import options
 from ..guards import Guard
 from ..torch_model.precision import dtype_name
@@ -21,17 +22,17 @@ class StaticScaler(Handle):
     """``obj`` is a model that the scaler's optimizer trains, in runs that take ``path``."""
 
     program: Program
-    step: Step
+    step: Step[events.Scaled]
     obj: Obj
     path: Guard
 
     def of_fsdp1(self) -> Answer[Place]:
-        if self.step["scaler"].cls != Ext(FSDP1) or self.step["scaler"].facts["off"]:
+        if self.step.what.scaler.cls != Ext(FSDP1) or self.step.what.scaler.facts["off"]:
             return self.program.excluded("it is no scaler of FSDP1, or is switched off")
-        if not self.step["scaler"].facts["on"]:
+        if not self.step.what.scaler.facts["on"]:
             return unknown("whether this scaler is enabled is a setting")
-        for wrapped in self.program.trace.of("wrapped"):
-            if wrapped["by"].endswith("FullyShardedDataParallel") and wrapped.together(self.step):
+        for wrapped in self.program.trace.of(events.Wrapped):
+            if wrapped.what.by.endswith("FullyShardedDataParallel") and wrapped.together(self.step):
                 return self.program.excluded(f"FSDP1 wraps the model at {wrapped.when.at}")
         shardings = self._shardings()
         if not shardings:
@@ -39,7 +40,7 @@ class StaticScaler(Handle):
         why = self.program.managed(self.obj)
         return unknown(why) if why else yes(Place(shardings[-1].when, "the weights are sharded by FSDP2 here"))
 
-    def _shardings(self) -> list[Step]:
+    def _shardings(self) -> list[Step[events.Sharded]]:
         """Those that each run that comes here has made."""
         return [
             step
@@ -48,7 +49,7 @@ class StaticScaler(Handle):
         ]
 
     def for_bfloat16(self) -> Answer[Place]:
-        if not self.step["scaler"].facts["on"] or self.step["scaler"].cls == Ext(FSDP1):
+        if not self.step.what.scaler.facts["on"] or self.step.what.scaler.cls == Ext(FSDP1):
             return self.program.excluded("it is switched off, or a scaler of FSDP1")
         shardings = self._shardings()
         chosen = [*(choice for each in shardings for choice in self._policy(each)), *self._autocasts()]
@@ -61,11 +62,11 @@ class StaticScaler(Handle):
         place = next(when for dtype, when in chosen if dtype == "bfloat16")
         return unknown(why) if why else yes(Place(place, "bf16 is chosen here"))
 
-    def _policy(self, sharding: Step) -> Iterator[tuple[str, Moment]]:
+    def _policy(self, sharding: Step[events.Sharded]) -> Iterator[tuple[str, Moment]]:
         """The dtype in which a group computes, where its policy sets one; empty where that is not known."""
-        if sharding["options_open"]:
+        if sharding.what.options_open:
             yield "", sharding.when
-        for guard, policy in options(sharding["options"].get("mp_policy", NONE)):
+        for guard, policy in options(sharding.what.options.get("mp_policy", NONE)):
             path = self.path.join(guard)
             if path is None or policy == NONE:
                 continue
@@ -78,6 +79,6 @@ class StaticScaler(Handle):
                     yield dtype_name(dtype), facts["made at"]
 
     def _autocasts(self) -> Iterator[tuple[str, Moment]]:
-        for each in self.program.trace.of("autocast"):
+        for each in self.program.trace.of(events.Autocast):
             if each.together(self.step):
-                yield each["dtype"], each.when
+                yield each.what.dtype, each.when

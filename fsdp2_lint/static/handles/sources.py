@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from astroid import nodes
 
+from .. import events
 from ..packages import ALONE, ANYTHING, effect_of
 from ..project import Module
 from ..relevance import names_in, qualified
@@ -55,10 +56,10 @@ def origin_known(program: Program, value: Value) -> str:
 
 def seeded_alike(program: Program, by: int) -> str:
     """Why the ranks' random states may differ at this position of the trace."""
-    seeds = [step for step in program.trace.of("seeded") if step["generators"] != ("random",)]
-    if any(step["differs"] is not False for step in seeds):
+    seeds = [step for step in program.trace.of(events.Seeded) if step.what.generators != ("random",)]
+    if any(step.what.differs is not False for step in seeds):
         return "each rank may have a seed of its own"
-    if any(step.index < by and "torch" in step["generators"] for step in seeds):
+    if any(step.index < by and "torch" in step.what.generators for step in seeds):
         return ""
     return "without a seed each rank draws by chance"
 

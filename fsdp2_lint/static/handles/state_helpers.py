@@ -10,12 +10,13 @@ from astroid import nodes
 from ...vocab.answers import Answer, Many, many, unknown, yes
 from ...vocab.events.state_dicts import StrangeKeyword
 from ...vocab.finding import Fix, Moment, Place, Site
+from .. import events
 from ..formulas import atoms, is_fork
 from ..guards import Guard
 from ..interp.conditions import mentions_rank
 from ..torch_model.device import device_kind
 from ..torch_model.state_helpers import KEYWORDS, option
-from ..trace import Step
+from ..trace import AnyStep, Step
 from ..values import Const, Ext, Obj, Value, is_each
 from .loops import loops_around
 from .program import RELATED, Program
@@ -34,22 +35,22 @@ SMALL = 2**28  # parameters: one GiB in 32 bits
 @dataclass(frozen=True, slots=True)
 class StaticHelper:
     program: Program
-    step: Step
+    step: Step[events.StateHelper]
 
     @property
     def name(self) -> str:
-        return str(self.step["helper"])
+        return str(self.step.what.helper)
 
     def strange_keywords(self) -> Many[StrangeKeyword]:
-        why = "the call is an attempt, and its error is caught" if self.step["tried"] else self.step["open_why"]
+        why = "the call is an attempt, and its error is caught" if self.step.what.tried else self.step.what.open_why
         known = KEYWORDS[self.name]
         when = self.step.when
         found = [
             StrangeKeyword(Moment(_place(when, node), when.stack), keyword, self._right_name(keyword, node))
-            for keyword, node in self.step["keywords"].items()
+            for keyword, node in self.step.what.keywords.items()
             if keyword not in known
         ]
-        return many(() if self.step["tried"] else found, self._all_keywords(str(why or "")))
+        return many(() if self.step.what.tried else found, self._all_keywords(str(why or "")))
 
     def _all_keywords(self, why: str) -> Answer[Place]:
         return unknown(why) if why else self.program.excluded("all keywords of this call were seen")
@@ -83,14 +84,14 @@ class StaticHelper:
     def _on_cpu(self) -> bool:
         """Does the job run on CPUs, where there is no other memory to keep the tensors in?"""
         machine, trace = self.program.machine, self.program.trace
-        backends = [step["backend"] for step in trace.of("process_group")]
-        devices = [step["device"] for step in trace.of("mesh")]
+        backends = [step.what.backend for step in trace.of(events.ProcessGroup)]
+        devices = [step.what.device for step in trace.of(events.Mesh)]
         return Const("gloo") in backends or any(device_kind(machine, device) == "other" for device in devices)
 
     def _chosen(self, wanted: dict[str, bool], model: Obj | None = None) -> Answer[Place]:
         """Are the options set like this, on a path on which the model is sharded? yes: Place where they are made."""
         why = ""
-        for path, leaf in self.step["options"]:
+        for path, leaf in self.step.what.options:
             said = [option(leaf, name) for name in wanted]
             if any(each is not None and each is not want for each, want in zip(said, wanted.values())):
                 continue
@@ -98,7 +99,7 @@ class StaticHelper:
                 why = why or "which options it is given is not known"
             elif model is None or self._sharded(model, path):
                 return yes(Place(_made(leaf) or self.step.when))
-        if not why and not self.step["options"]:
+        if not why and not self.step.what.options:
             why = "which options it is given is not known"
         return unknown(why) if why else self.program.excluded("the options of this call were followed")
 
@@ -109,7 +110,7 @@ class StaticHelper:
         )
 
     def cold_with_gradients(self) -> Answer[Place]:
-        answers = [self._cold_with_gradients(each) for each in self.step["optimizers"]]
+        answers = [self._cold_with_gradients(each) for each in self.step.what.optimizers]
         if self.step.subject is None or not answers:
             return unknown("which optimizer is read is not known")
         return next(
@@ -125,18 +126,18 @@ class StaticHelper:
             return (backward if not backward.surely else cold).denied()
         return yes(Place(backward.what.when, self.program.label(optimizer)))
 
-    def _live_backward(self, optimizer: Obj) -> Answer[Step]:
+    def _live_backward(self, optimizer: Obj) -> Answer[Step[events.Backward]]:
         """A backward through the model whose gradients nothing has cleared. yes: Step."""
         model = self.step.subject
         assert model is not None
-        backward = next(iter([*self.program.trace.of("backward", before=self.step)][::-1]), None)
+        backward = next(iter([*self.program.trace.of(events.Backward, before=self.step)][::-1]), None)
         if backward is None:
-            return self.program.nothing(model, "backward", before=self.step)
-        calls = [step.subject for step in self.program.trace.of("called", before=backward) if not step["inside"]]
+            return self.program.nothing(model, events.Backward, before=self.step)
+        calls = [step.subject for step in self.program.trace.of(events.Called, before=backward) if not step.what.inside]
         models = [each for each in calls if each is not None and not _is_loss(each)]
         if not models or any(self.program.relation(each, model) not in RELATED for each in models):
             return unknown("through which model the gradients flow is not known")
-        for step in self.program.trace.of("zeroed", "stepped"):
+        for step in self.program.trace.of(events.Zeroed, events.Stepped):
             if backward.index < step.index < self.step.index and step.guard.compatible(self.step.guard):
                 if step.subject is None:
                     return unknown("whether the gradients are cleared is not known")
@@ -148,7 +149,7 @@ class StaticHelper:
 
     def empty_here(self) -> Answer[Place]:
         """A full dict that some ranks have nothing in, without the option that sends it to them."""
-        for path, of_rank0 in self.step["missing_on"]:
+        for path, of_rank0 in self.step.what.missing_on:
             if not of_rank0 and not _of_ranks(path):
                 continue
             if _of_ranks(self.step.guard):
@@ -181,10 +182,10 @@ def _made(leaf: Value) -> Moment | None:
     return leaf.atom.facts.get("made") if isinstance(leaf, Obj) else None
 
 
-def without_state(program: Program, optimizer: Obj, at: Step) -> Answer[Moment]:
+def without_state(program: Program, optimizer: Obj, at: Step[events.StateHelper | events.DcpLoad]) -> Answer[Moment]:
     """Has this optimizer, at this moment, surely no state? yes: Moment at which it is made."""
-    made = next((step for step in program.trace.of("optimizer") if step.subject is optimizer), None)
-    if made is None or not made["proven"] or "stateless" not in optimizer.atom.facts:
+    made = next((step for step in program.trace.of(events.Optimizer) if step.subject is optimizer), None)
+    if made is None or not made.what.proven or "stateless" not in optimizer.atom.facts:
         return unknown("where the optimizer comes from is not known")
     stateless = optimizer.atom.facts["stateless"]
     if stateless or not made.driven_before(at):
@@ -203,24 +204,24 @@ def without_state(program: Program, optimizer: Obj, at: Step) -> Answer[Moment]:
     return unknown(why) if why else yes(made.when)
 
 
-def _avoided(step: Step, at: Step) -> bool:
+def _avoided(step: AnyStep, at: AnyStep) -> bool:
     """May a run come to ``at`` without it? A step of training is made again and again, so it says nothing."""
-    if step.kind == "stepped" or step.guard.blurred:
+    if isinstance(step.what, events.Stepped) or step.guard.blurred:
         return False
     extra = [formula for formula, truth in step.guard.literals if at.guard.decide(formula) is not truth]
     return any(not is_fork(formula) for formula in extra)
 
 
-def _fills_next_round(program: Program, at: Step, step: Step) -> bool:
+def _fills_next_round(program: Program, at: Step[events.StateHelper | events.DcpLoad], step: AnyStep) -> bool:
     """May ``step``, which comes later, come before the first round of a loop that has ``at``?"""
-    if not at["loops"] or not _comes_and_goes(at, step):
+    if not at.what.loops or not _comes_and_goes(at, step):
         return False
     project = program.machine.project
     around = list(loops_around(project, step))
     return program.partial or any(loop in around for loop in loops_around(project, at))
 
 
-def _comes_and_goes(at: Step, step: Step) -> bool:
+def _comes_and_goes(at: AnyStep, step: AnyStep) -> bool:
     """Is ``at`` left out in some of the rounds that have ``step``? What a setting decides is the same in all."""
     extra = [formula for formula, truth in at.guard.literals if step.guard.decide(formula) is not truth]
     return not all(_is_setting(part) for formula in extra if not is_fork(formula) for part in atoms(formula))
@@ -240,9 +241,9 @@ def _is_loss(obj: Obj) -> bool:
     )
 
 
-def _filling(program: Program, optimizer: Obj) -> Iterator[Step]:
+def _filling(program: Program, optimizer: Obj) -> Iterator[AnyStep]:
     """What gives an optimizer its state."""
-    yield from (step for step in program.trace.of("stepped", "optimizer_loaded") if step.subject is optimizer)
-    for step in program.trace.of("state_helper"):
-        if optimizer in step["optimizers"]:
+    yield from (step for step in program.trace.of(events.Stepped, events.OptimizerLoaded) if step.subject is optimizer)
+    for step in program.trace.of(events.StateHelper):
+        if optimizer in step.what.optimizers:
             yield step

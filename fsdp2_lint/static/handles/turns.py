@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from ...vocab.answers import Answer, Many, many, unknown, yes
 from ...vocab.finding import Place
 from ...vocab.live import Leftover
+from .. import events
 from ..relations import Relation
-from ..trace import Step
+from ..trace import AnyStep, Step
 from ..values import Obj, is_each
 from .forward import Group, concerns, group_of
 from .program import Handle, Program
@@ -22,30 +23,30 @@ class StaticPart(Handle):
 
     program: Program
     obj: Obj
-    step: Step
+    step: AnyStep
     around: tuple[Obj, ...]
 
     def ran_first(self) -> Answer[Place]:
         for outer in self.around:
             if why := self.program.managed(outer) or self.program.escaped(outer, before=self.step):
                 return unknown(why)
-        later: Step | None = None
-        for called in self.program.trace.of("called"):
+        later: AnyStep | None = None
+        for called in self.program.trace.of(events.Called):
             relations = [self.program.relation(outer, called.subject) for outer in self.around if called.subject]
             if called.index < self.step.index and called.together(self.step):
                 if any(found in (Relation.SAME, Relation.INSIDE, Relation.MAY) for found in relations):
                     return self.program.excluded(f"its root is called before, at {called.when.at}")
-            elif Relation.SAME in relations and called["hooked"]:
+            elif Relation.SAME in relations and called.what.hooked:
                 if self.step.precedes(called):
                     later = later or called
         return (
             yes(Place(later.when, "its root is called here, later"))
             if later is not None
-            else self.program.nothing(self.obj, "called")
+            else self.program.nothing(self.obj, events.Called)
         )
 
 
-def around(program: Program, step: Step) -> tuple[Obj, ...]:
+def around(program: Program, step: Step[events.Use]) -> tuple[Obj, ...]:
     """The sharded modules that contain the one which ``step`` calls; none where one of them runs."""
     assert step.subject is not None
     found: dict[Obj, None] = {}
@@ -53,10 +54,10 @@ def around(program: Program, step: Step) -> tuple[Obj, ...]:
         if relation is Relation.INSIDE and sharding.precedes(step):
             found[outer] = None
     for outer in found:
-        running = [*step["inside"], *(receiver for receiver, name, _ in step["methods"] if name == "forward")]
+        running = [*step.what.inside, *(receiver for receiver, name, _ in step.what.methods if name == "forward")]
         if any(program.relation(each, outer) in (Relation.SAME, Relation.MAY) for each in running):
             return ()
-        if any(program.relation(receiver, outer) is Relation.SAME for receiver, _, depth in step["methods"]
+        if any(program.relation(receiver, outer) is Relation.SAME for receiver, _, depth in step.what.methods
                if depth >= len(step.when.stack)):  # fmt: skip
             return ()  # nobody was seen who calls this method
     return tuple(found)
@@ -69,13 +70,13 @@ class StaticKeeper(Handle):
     program: Program
     obj: Obj
     group: Group
-    forward: Step
-    stepped: Step
+    forward: AnyStep
+    stepped: AnyStep
 
     def stale(self) -> Many[Leftover]:
         program, module = self.program, self.group.module
         stays = self.group.stays_gathered()
-        if stays is False or any(concerns(program, each, module) for each in self._between("reshard")):
+        if stays is False or any(concerns(program, each, module) for each in self._between(events.Reshard)):
             return many((), self.program.excluded(f"{self.label} is resharded"))
         if why := program.managed(module) or program.escaped(module):
             return many((), unknown(why))
@@ -85,7 +86,7 @@ class StaticKeeper(Handle):
         if not own and not self._has_embeddings():
             return many((), unknown(f"which parameters {self.label} holds itself is not known"))
         left = Leftover(self.label, self.forward.when, self.stepped.when)
-        return many([left], self.program.nothing(module, "called", "reshard"))
+        return many([left], self.program.nothing(module, events.Called, events.Reshard))
 
     def _has_embeddings(self) -> bool:
         """A transformer of a library, of which only blocks are groups of their own."""
@@ -96,37 +97,37 @@ class StaticKeeper(Handle):
         group = group_of(self.program, leaf, self.forward)
         return isinstance(group, Group) and group.module is self.group.module
 
-    def _between(self, kind: str) -> Iterator[Step]:
+    def _between(self, kind: type[events.Event]) -> Iterator[AnyStep]:
         for step in self.program.trace.of(kind):
             if self.forward.index < step.index < self.stepped.index and step.together(self.forward):
                 yield step
 
 
-def pending(program: Program, forward: Step, group: Group) -> tuple[Step, Step] | None:
+def pending(program: Program, forward: AnyStep, group: Group) -> tuple[AnyStep, AnyStep] | None:
     """The earlier forward that was trained, and the step to come, where ``forward`` lies between backward and step."""
     trace, module = program.trace, group.module
-    steps = [step for step in trace.of("stepped") if _holds(program, step, module)]
+    steps = [step for step in trace.of(events.Stepped) if _holds(program, step, module)]
     coming = next((step for step in steps if forward.precedes(step)), None)
-    backward = [step for step in trace.of("backward") if step.precedes(forward)]
+    backward = [step for step in trace.of(events.Backward) if step.precedes(forward)]
     if coming is None or not backward:
         return None
     last = backward[-1]
     if any(last.index < step.index < forward.index and step.together(forward) for step in steps):
         return None
-    if any(forward.index < step.index < coming.index and step.together(forward) for step in trace.of("backward")):
+    if any(forward.index < step.index < coming.index and step.together(forward) for step in trace.of(events.Backward)):
         return None
     trained = next(
         (
             step
-            for step in trace.of("called", before=last)
-            if step["hooked"] and step["looped"] and concerns(program, step, module)
+            for step in trace.of(events.Called, before=last)
+            if step.what.hooked and step.what.looped and concerns(program, step, module)
         ),
         None,
     )
     return (trained, coming) if trained is not None else None
 
 
-def _holds(program: Program, stepped: Step, module: Obj) -> bool:
+def _holds(program: Program, stepped: AnyStep, module: Obj) -> bool:
     """Does the optimizer that steps hold the parameters of the whole module?"""
     held = program.held_by.get(stepped.subject, ())
     return any(program.relation(model, module) in (Relation.SAME, Relation.CONTAINS) for model in held)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from ...vocab.answers import Answer, unknown, yes
 from ...vocab.finding import Moment
+from .. import events
 from ..formulas import atoms, is_dropped
 from ..relations import Relation, covers
 from ..trace import Step
@@ -21,7 +22,7 @@ _CONTAINERS = ("torch.nn.ModuleList", "torch.nn.ModuleDict")  # without a forwar
 @dataclass(frozen=True, slots=True)
 class StaticUnit(Handle):
     program: Program
-    step: Step
+    step: Step[events.Sharded]
     obj: Obj
 
     def inside(self) -> Answer[Moment]:
@@ -42,9 +43,9 @@ class StaticUnit(Handle):
                 may = f"whether {self.label} is part of what {earlier.when.at} shards is not known"
         if self.obj.item == BELOW:
             return self._each_below()
-        return unknown(may) if may else self.program.nothing(self.obj, "sharded")
+        return unknown(may) if may else self.program.nothing(self.obj, events.Sharded)
 
-    def _asks_whether_sharded(self, outer: Obj, earlier: Step) -> bool:
+    def _asks_whether_sharded(self, outer: Obj, earlier: Step[events.Sharded]) -> bool:
         """Does the path depend on it in a way that is not known? Then perhaps it is that of the first time."""
         more = [atom for formula in self.step.guard.blurred - earlier.guard.blurred for atom in atoms(formula)]
         asked = [atom[1] for formula, _ in self.step.guard.literals for atom in atoms(formula)]
@@ -52,7 +53,7 @@ class StaticUnit(Handle):
         same = any(self.program.relation(obj, outer) is not Relation.NONE for obj in about)
         return same or any(map(is_dropped, more))
 
-    def _from_one_call(self, earlier: Step) -> bool:
+    def _from_one_call(self, earlier: Step[events.Sharded]) -> bool:
         return earlier.place == self.step.place or earlier.same_call(self.step)
 
     def _each_below(self) -> Answer[Moment]:
@@ -78,17 +79,17 @@ class StaticUnit(Handle):
                 return yes(earlier.when)
             if relation in (Relation.MAY, Relation.SAME):
                 may = f"whether {self.label} is the module that {earlier.when.at} shards is not known"
-        return unknown(may) if may else self.program.nothing(self.obj, "sharded")
+        return unknown(may) if may else self.program.nothing(self.obj, events.Sharded)
 
-    def _depends_on_more(self, earlier: Step) -> Step | None:
+    def _depends_on_more(self, earlier: Step[events.Sharded]) -> Step[events.Sharded] | None:
         """One of the two steps, if a filter or a condition too large to be known decides on it and not on the other."""
         mine, before = self.step.guard.blurred, earlier.guard.blurred
-        if self.step["filtered"] or mine - before:  # that the module is not sharded yet, perhaps
+        if self.step.what.filtered or mine - before:  # that the module is not sharded yet, perhaps
             return self.step
         return earlier if before - mine else None
 
     def container_without_forward(self) -> Answer[str]:
-        if self.step["listed"]:
+        if self.step.what.listed:
             return self.program.excluded("it is given a list of modules")
         if self.step.guard.blurred:
             return unknown("which modules pass the filter is not known")
@@ -133,7 +134,7 @@ def _of_a_name(formula: object) -> bool:
     return isinstance(formula, Text) or isinstance(formula, tuple) and any(map(_of_a_name, formula))
 
 
-def _mentions(step: Step, obj: Obj) -> bool:
+def _mentions(step: Step[events.Sharded], obj: Obj) -> bool:
     """Is it asked before whether the object is sharded already, in whatever words?"""
     return any(speaks_of(formula, obj) and not _only_traits(formula, obj) for formula, _ in step.guard.literals)
 

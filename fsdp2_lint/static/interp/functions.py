@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from astroid import nodes
 
-from .. import relevance
+from .. import events, relevance
 from ..budget import BUDGET
 from ..choices import choose, options, unmarked
 from ..formulas import Formula
@@ -126,7 +126,7 @@ class Functions(Bounds):
         if near and not lengthy(func.node) or is_predicate(func.node):
             return False
         if near or self.project.relevance.comes_to_torch(func.module, func.node):
-            used = next(self.trace.of("device_set", "device_touch"), None) is not None
+            used = next(self.trace.of(events.DeviceSet, events.DeviceTouch), None) is not None
             if self.project.relevance.level(func.module, func.node) > (relevance.DEVICE if used else relevance.NONE):
                 return False
         handed = [*args, *kwargs.values(), *([receiver] if receiver is not None else [])]

@@ -12,11 +12,12 @@ from ...vocab.answers import CannotTell
 from ...vocab.finding import Moment, Site
 from ..budget import BUDGET
 from ..choices import choose, options
+from ..events import AsksRanks, InLoops
 from ..formulas import Formula, atoms
 from ..guards import TOP, Guard, Pool
 from ..store import Entries, Items, Store
 from ..torch_model import gathering
-from ..trace import Step, Trace
+from ..trace import E, Step, Trace
 from ..values import Atom, Choice, DictV, ListV, Obj, StateDict, TupleV, Value, unknown
 from .syntax import loops_around
 
@@ -162,14 +163,18 @@ class Machine:
     def moment(self: Interpreter, node: nodes.NodeNG) -> Moment:
         return Moment(self.site(node), tuple(self.site(call, module) for module, call in self.calls))
 
-    def emit(self: Interpreter, kind: str, node: nodes.NodeNG, subject: Obj | None = None, **detail: Any) -> Step:
-        if kind in ("collective", "called", "backward", "loaded"):
-            detail["asked"] = self.asked()
-        if kind in ("sync", "backward", "stepped", "clipped"):
-            detail["loops"] = loops_around([*(call for _, call in self.calls), node])
-        # Code at the top of another file runs where it is asked for, and is called from nowhere.
-        frames = tuple(frame.id for frame in self.frames[-len(self.calls) - 1 :])
-        return self.trace.add(kind, self.moment(node), self.guard, subject, detail, frames=frames, context=self.context)
+    def emit(self: Interpreter, what: E, node: nodes.NodeNG, subject: Obj | None = None) -> Step[E]:
+        return self.trace.add(
+            what,
+            self.moment(node),
+            self.guard,
+            subject,
+            # Code at the top of another file runs where it is asked for, and is called from nowhere.
+            frames=tuple(frame.id for frame in self.frames[-len(self.calls) - 1 :]),
+            context=self.context,
+            asked=self.asked() if isinstance(what, AsksRanks) else {},
+            loops=loops_around([*(call for _, call in self.calls), node]) if isinstance(what, InLoops) else (),
+        )
 
     def asked(self: Interpreter) -> dict[Formula, Moment]:
         """Where the conditions on ranks that hold here were last asked."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from astroid import nodes
 
+from .. import events
 from ..choices import choose
 from ..guards import TOP
 from ..store import Entries, Items
@@ -66,7 +67,7 @@ class Targets(Havoc):
                     self.frozen(leaf, value, target)
                 elif isinstance(leaf, ParamV) and target.attrname == "grad":
                     for _, model in self.alternatives(leaf.model):
-                        self.emit("zeroed", target, model if isinstance(model, Obj) else None)
+                        self.emit(events.Zeroed(), target, model if isinstance(model, Obj) else None)
                 elif isinstance(leaf, ParamV):
                     self.overwritten(leaf, target, target.attrname)
                 else:

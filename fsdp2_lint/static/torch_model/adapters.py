@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from .. import events
 from ..values import NONE, Atom, Const, Ext, Obj, Value, unknown
 from .modules import freeze
 from .tables import external, method
@@ -64,7 +65,7 @@ def attach(machine: Interpreter, model: Value, call: Call, name: str, *, frozen:
             if machine.any_sharded and machine.in_sharded(leaf):
                 part = Atom("external", cls=Ext("torch.nn.Linear"), origin="an adapter", site=machine.site(call.node))
                 part.facts["module"] = True
-                machine.emit("attached", call.node, leaf, name=name, value=part.root)
+                machine.emit(events.Attached(name=name, value=part.root), call.node, leaf)
 
 
 def _around(machine: Interpreter, inner: Value, name: str, qname: str, call: Call) -> Obj:

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from .. import events
 from ..torch_api import history_of_keyword, history_of_method, varying_keywords, varying_methods
 from ..values import Choice, Obj
 from .sharding import keyword_sites
 from .tables import observer
 
 if TYPE_CHECKING:
+    from astroid import nodes
+
     from ..interp.call import Call
     from ..interp.interpreter import Interpreter
+    from ..project import Module
 
 
 @observer
@@ -20,12 +24,13 @@ def called(machine: Interpreter, qname: str, call: Call) -> None:
     for keyword in varying_keywords().get(qname, frozenset()) & call.kwargs.keys():
         value = call.kwargs[keyword]
         machine.emit(
-            "api_used",
+            events.ApiUsed(
+                name=f"{qname.rsplit('.', 1)[-1]}({keyword}=)",
+                history=history_of_keyword(qname, keyword),
+                written=_written(machine, call),
+                paths=tuple(path for path, _ in value.options) if isinstance(value, Choice) else (),
+            ),
             keyword_sites(machine, call)[keyword],
-            name=f"{qname.rsplit('.', 1)[-1]}({keyword}=)",
-            history=history_of_keyword(qname, keyword),
-            written=_written(machine, call),
-            paths=tuple(path for path, _ in value.options) if isinstance(value, Choice) else (),
         )
 
 
@@ -33,16 +38,14 @@ def method_called(machine: Interpreter, obj: Obj, name: str, call: Call) -> None
     """A method of a module that FSDP2 may have sharded."""
     if machine.any_sharded and name in varying_methods() and machine.in_sharded(obj):
         machine.emit(
-            "api_used",
+            events.ApiUsed(
+                name=f"FSDPModule.{name}()", history=history_of_method(name), written=_written(machine, call), paths=()
+            ),
             call.node,
             obj,
-            name=f"FSDPModule.{name}()",
-            history=history_of_method(name),
-            written=_written(machine, call),
-            paths=(),
         )
 
 
-def _written(machine: Interpreter, call: Call) -> tuple[object, ...]:
+def _written(machine: Interpreter, call: Call) -> tuple[tuple[Module, nodes.NodeNG], ...]:
     """The call and those that led to it, each with its file: a test of the version may stand around any."""
     return ((machine.frame.module, call.node), *machine.calls)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from astroid import nodes
 
+from .. import events
 from ..values import NONE, Atom, Value
 
 if TYPE_CHECKING:
@@ -21,12 +22,10 @@ _WAITS = ("result", "exception", "wait", "upload_completion")
 def note_async_save(machine: Interpreter, call: Call) -> Value:
     atom = Atom("unknown", origin="dcp.async_save()", site=machine.site(call.node))
     machine.emit(
-        "async_save",
+        events.AsyncSave(
+            fate=_fate(machine, call.node), group=call.arg(None, "process_group") or NONE, loops=machine.loops
+        ),
         call.node,
-        None,
-        fate=_fate(machine, call.node),
-        group=call.arg(None, "process_group") or NONE,
-        loops=machine.loops,
     )
     return atom.root
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from astroid import nodes
 
+from .. import events
 from ..guards import Guard
 from ..packages import ALONE, builds_models, effect_of
 from ..values import (
@@ -101,7 +102,7 @@ def made(machine: Interpreter, obj: Obj, node: nodes.NodeNG) -> None:
         active = {frame.id for frame in (*machine.frames, *machine.suspended)}
         for guard, frame in machine.blank.meta[-1:]:
             if frame in active:  # else that call was cut off inside its context
-                _begin(machine, "meta", obj, node, guard)
+                _begin(machine, obj, node, guard)
 
 
 def made_by_library(machine: Interpreter, obj: Obj, qname: str, node: nodes.NodeNG) -> None:
@@ -110,13 +111,13 @@ def made_by_library(machine: Interpreter, obj: Obj, qname: str, node: nodes.Node
         made(machine, obj, node)
 
 
-def _begin(machine: Interpreter, kind: str, obj: Obj, node: nodes.NodeNG, guard: Guard) -> None:
+def _begin(machine: Interpreter, obj: Obj, node: nodes.NodeNG, guard: Guard) -> None:
     path = machine.guard.join(guard)
     if path is None:
         return
     before, machine.guard = machine.guard, path
     machine.blank.atoms.add(machine.address(obj)[0])
-    machine.emit(kind, node, obj)
+    machine.emit(events.Meta(), node, obj)
     machine.guard = before
 
 
@@ -128,7 +129,7 @@ def to_empty(machine: Interpreter, obj: Obj, call: Call) -> Value:
     touch(machine, call.node, device)
     if device != Const("meta"):
         machine.blank.atoms.add(machine.address(obj)[0])
-        machine.emit("emptied", call.node, obj)
+        machine.emit(events.Emptied(), call.node, obj)
     return obj
 
 
@@ -180,7 +181,7 @@ def written(
     """These may be written here. ``in_place``: the tensors stay, on whatever device they are."""
     if machine.blank.atoms:
         for obj in dict.fromkeys(owners(machine, values)):
-            machine.emit("written", node, obj, in_place=in_place, buffers=buffers)
+            machine.emit(events.Written(in_place=in_place, buffers=buffers), node, obj)
 
 
 def overwritten(machine: Interpreter, obj: Obj, node: nodes.NodeNG, value: Value | None = None) -> None:
@@ -194,7 +195,7 @@ def overwritten(machine: Interpreter, obj: Obj, node: nodes.NodeNG, value: Value
             obj = obj.parent
         if obj.parent is not None and obj.parent.item in ("_buffers", "_parameters", "_modules"):
             obj = obj.parent.parent or obj
-        machine.emit("written", node, obj, in_place=False, buffers=True)
+        machine.emit(events.Written(in_place=False, buffers=True), node, obj)
 
 
 @observer
@@ -224,7 +225,7 @@ def filled_somewhere(machine: Interpreter, values: list[Value], node: nodes.Node
     for value in values:
         for _, leaf in machine.alternatives(value):
             if isinstance(leaf, Obj) and _may_be_a_part(leaf) and not in_blank(machine, leaf):
-                machine.emit("written", node, None, in_place=True, buffers=True)
+                machine.emit(events.Written(in_place=True, buffers=True), node)
 
 
 def _may_be_a_part(obj: Obj) -> bool:
@@ -237,7 +238,7 @@ def _may_be_a_part(obj: Obj) -> bool:
 def method_called(machine: Interpreter, obj: Obj, name: str, call: Call) -> None:
     """A method that is not followed; those of layers of torch write the layer's own parameters."""
     if name == "reset_parameters" and (machine.in_sharded(obj) or in_blank(machine, obj)):
-        machine.emit("reset", call.node, obj, caught=_caught(machine, call.node))
+        machine.emit(events.Reset(caught=_caught(machine, call.node)), call.node, obj)
     reader = obj.parent is None and obj.atom.origin.startswith(_READERS)  # such as a logger
     if not machine.blank.atoms or reader and not in_blank(machine, obj):
         return

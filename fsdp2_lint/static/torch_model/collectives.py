@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from astroid import nodes
 
+from .. import events
 from ..store import Items
 from ..values import NONE, ListV, Obj, Params, ParamV, Value, unknown
 from . import dtensors, generators
@@ -31,13 +32,13 @@ def collective(machine: Interpreter, call: Call) -> Value:
         group = next((value for value in call.args[1:] if _is_group(value)), None)
     group = call.args[0] if group is None and machine.called_name.endswith("barrier") and call.args else group
     name = machine.called_name.rsplit(".", 1)[-1]
-    machine.emit("collective", call.node, None, name=f"{name}()", group=part_of_job(group), sure=True, given=call.all)
+    machine.emit(events.Collective(name=f"{name}()", group=part_of_job(group), sure=True, given=call.all), call.node)
     if name == "all_reduce" and machine.any_sharded and _in_place(call):
-        machine.emit("reduced", call.node, None, tensor=call.arg(0, "tensor"), group=part_of_job(group))
+        machine.emit(events.Reduced(tensor=call.arg(0, "tensor"), group=part_of_job(group)), call.node)
     if name in ("broadcast", "all_reduce"):
         exchanged(machine, call)
     if name == "broadcast" and machine.loops and call.args:
-        machine.emit("broadcast", call.node, None, tensor=call.args[0])
+        machine.emit(events.Broadcast(tensor=call.args[0]), call.node)
     if name in ("broadcast_object_list", "scatter_object_list") and call.args:
         received: dict[int, Value] = {}  # filled in place: what a rank put there itself is gone
         for _, leaf in machine.alternatives(call.args[0]):
@@ -66,7 +67,7 @@ def _in_place(call: Call) -> bool:
 )
 def synchronised(machine: Interpreter, call: Call) -> Value:
     """What DDP does before it begins."""
-    machine.emit("collective", call.node, None, name="broadcast()", group=None, sure=True)
+    machine.emit(events.Collective(name="broadcast()", group=None, sure=True), call.node)
     return NONE
 
 
@@ -92,7 +93,7 @@ def clip(machine: Interpreter, call: Call) -> Value:
             for _, model in machine.alternatives(leaf.model):
                 if isinstance(model, Obj):
                     name = machine.called_name.rsplit(".", 1)[-1]
-                    machine.emit("collective", call.node, model, name=f"{name}()", group=None, sure=True)
+                    machine.emit(events.Collective(name=f"{name}()", group=None, sure=True), call.node, model)
             break
     return (
         dtensors.clipped(machine, given, machine.site(call.node))
@@ -105,11 +106,11 @@ def clip(machine: Interpreter, call: Call) -> Value:
 def backward(machine: Interpreter, obj: Obj, call: Call) -> Value:
     """Gradients of every model called so far may be reduced here."""
     if machine.any_sharded:
-        machine.emit("backward", call.node, obj, name="backward()")
+        machine.emit(events.Backward(), call.node, obj)
     return NONE
 
 
 @external("torch.autograd.backward")
 def autograd_backward(machine: Interpreter, call: Call) -> Value:
-    machine.emit("backward", call.node, None, name="backward()")
+    machine.emit(events.Backward(), call.node)
     return NONE

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from astroid import nodes
 
+from .. import events
 from ..formulas import Formula, atoms, intern
 from ..guards import TOP, Guard
 from ..values import NONE, Const, DictV, Obj, ParamV, Value
@@ -24,17 +25,17 @@ _LEAVE_ALONE = {_TP + name for name in ("PrepareModuleInput", "PrepareModuleOutp
 _CHECKPOINT = "torch.distributed.algorithms._checkpoint.checkpoint_wrapper."
 
 
-def _emit(machine: Interpreter, kind: str, call: Call, target: Value | None, **detail: object) -> None:
+def _emit(machine: Interpreter, what: events.Event, call: Call, target: Value | None) -> None:
     if machine.any_sharded:
         for _, leaf in machine.alternatives(target or NONE):
             if isinstance(leaf, Obj):
-                machine.emit(kind, call.node, leaf, **detail)
+                machine.emit(what, call.node, leaf)
 
 
 @external("torch.distributed.tensor.parallel.parallelize_module")
 def parallelize(machine: Interpreter, call: Call) -> Value:
     plan = call.arg(2, "parallelize_plan") or NONE
-    _emit(machine, "parallelised", call, call.arg(0, "module"), splits=_splits_parameters(machine, plan))
+    _emit(machine, events.Parallelised(splits=_splits_parameters(machine, plan)), call, call.arg(0, "module"))
     return wrapped(machine, call)
 
 
@@ -54,7 +55,7 @@ def _splits_parameters(machine: Interpreter, plan: Value) -> bool | None:
 
 @external(_CHECKPOINT + "checkpoint_wrapper", "torch.distributed._composable.checkpoint")
 def checkpoint(machine: Interpreter, call: Call) -> Value:
-    _emit(machine, "checkpointed", call, call.arg(0, "module"))
+    _emit(machine, events.Checkpointed(), call, call.arg(0, "module"))
     return wrapped(machine, call)
 
 
@@ -64,7 +65,7 @@ def checkpoint_parts(machine: Interpreter, call: Call) -> Value:
     check = call.arg(2, "check_fn")
     if call.arg(3, "auto_wrap_policy") not in (None, NONE) or call.open_why:
         return NONE
-    done = [(step, part) for step in machine.trace.of("sharded") for part in step["group"]]
+    done = [(step, part) for step in machine.trace.of(events.Sharded) for part in step.what.group]
     before = machine.guard
     for step, part in done:
         if (path := before.join(step.guard)) is None:
@@ -73,7 +74,7 @@ def checkpoint_parts(machine: Interpreter, call: Call) -> Value:
         passed = machine.call(check, type(call)(machine, call.node, [part])) if check is not None else Const(True)
         asked = machine.truth(passed)
         if path.decide(asked) is True and before.implies(_but_for(step.guard, asked)):
-            machine.emit("checkpointed", call.node, part, filtered_as=step)
+            machine.emit(events.Checkpointed(filtered_as=step), call.node, part)
     machine.guard = before
     return NONE
 
@@ -87,7 +88,7 @@ def _but_for(path: Guard, asked: Formula) -> Guard:
 def _compiled(machine: Interpreter, call: Call, target: Value | None) -> None:
     if b"skip_fsdp_hooks" in machine.project.data(machine.frame.module.path):
         return  # an experiment with a compiler that traces the hooks
-    _emit(machine, "compiled", call, target, whole_graph=call.arg(None, "fullgraph") == Const(True))
+    _emit(machine, events.Compiled(whole_graph=call.arg(None, "fullgraph") == Const(True)), call, target)
 
 
 @external("torch.compile")
@@ -115,7 +116,7 @@ def exchanged(machine: Interpreter, call: Call) -> None:
             name = machine.called_name.rsplit(".", 1)[-1]
             for _, model in machine.alternatives(leaf.model):
                 if isinstance(model, Obj):
-                    machine.emit("exchanged", call.node, model, name=f"{name}()", read=leaf.read)
+                    machine.emit(events.Exchanged(name=f"{name}()", read=leaf.read), call.node, model)
 
 
 def _is_chosen(node: nodes.NodeNG) -> bool:

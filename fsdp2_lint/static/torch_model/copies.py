@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from .. import events
 from ..values import Atom, Obj, Value, unknown
 from .tables import external
 
@@ -50,5 +51,5 @@ def copied(machine: Interpreter, call: Call, by: str) -> None:
     for path, leaf in machine.leaves(value):
         if isinstance(leaf, Obj) and machine.find_attr(leaf, "__deepcopy__") is None:
             machine.guard = path
-            machine.emit("copied", call.node, leaf, by=by)
+            machine.emit(events.Copied(by=by), call.node, leaf)
     machine.guard = start

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from .. import events
 from ..values import NONE, Const, Obj, Value
 from .tables import external, method
 
@@ -21,7 +22,7 @@ def sampler(machine: Interpreter, call: Call) -> Value:
     made = machine.call_other(machine.called_name, call)
     if isinstance(made, Obj):
         made.atom.facts["sampler"] = call.arg(3, "shuffle") or Const(not call.open_why or None)
-        made.atom.facts["made"] = machine.emit("sampler", call.node, made)
+        made.atom.facts["made"] = machine.emit(events.Sampler(), call.node, made)
     return made
 
 
@@ -37,7 +38,7 @@ def loader(machine: Interpreter, call: Call) -> Value:
         made.atom.facts["collate_fn"] = call.arg(6, "collate_fn") or NONE
         made.atom.facts["generator"] = call.kwargs.get("generator", NONE)
         made.atom.facts["open"] = call.open_why
-        made.atom.facts["loader"] = machine.emit("loader", call.node, made)
+        made.atom.facts["loader"] = machine.emit(events.Loader(), call.node, made)
     return made
 
 
@@ -70,12 +71,12 @@ def read(machine: Interpreter, value: Value, node: nodes.NodeNG) -> None:
     """A loop goes through a loader."""
     for _, leaf in machine.alternatives(unwrapped(value)):
         if isinstance(leaf, Obj) and leaf.parent is None and leaf.atom.facts.get("loader"):
-            machine.emit("loader_read", node, leaf)
+            machine.emit(events.LoaderRead(), node, leaf)
 
 
 @method("set_epoch")
 def set_epoch(machine: Interpreter, obj: Obj, call: Call) -> Value:
-    machine.emit("epoch_set", call.node, obj)
+    machine.emit(events.EpochSet(), call.node, obj)
     return NONE
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from astroid import nodes
 
+from .. import events
 from ..values import NONE, Atom, Choice, Const, Ext, Obj, Rank, Text, Value, unknown
 from .tables import external
 
@@ -26,7 +27,7 @@ MANAGERS = ("torch.accelerator.device_index", *(f"torch.{name}.device" for name 
 def set_device(machine: Interpreter, call: Call) -> Value:
     name, value = machine.called_name, call.arg(0, "device")
     told = isinstance(value, Obj) and "device" in value.atom.facts  # its index was seen where it was made
-    machine.emit("device_set", call.node, None, name=name, index=device_index(machine, value), scoped=False, told=told)
+    machine.emit(events.DeviceSet(name=name, index=device_index(machine, value), scoped=False, told=told), call.node)
     return NONE
 
 
@@ -113,7 +114,7 @@ def touch(machine: Interpreter, node: nodes.NodeNG, device: Value | None) -> Non
         before, machine.guard = machine.guard, machine.guard.join(guard) or machine.guard
         index = device_index(machine, leaf)
         if index is None:
-            machine.emit("device_touch", node, None, how='"cuda" without an index')
+            machine.emit(events.DeviceTouch(how='"cuda" without an index'), node)
         elif not isinstance(leaf, Obj):
             note_index(machine, node, index)
         machine.guard = before
@@ -121,7 +122,7 @@ def touch(machine: Interpreter, node: nodes.NodeNG, device: Value | None) -> Non
 
 def note_index(machine: Interpreter, node: nodes.NodeNG, index: Value | None) -> None:
     if index is not None:
-        machine.emit("device_index", node, None, index=index)
+        machine.emit(events.DeviceIndex(index=index), node)
 
 
 def discarded(machine: Interpreter, node: nodes.Expr, value: Value) -> None:
@@ -132,4 +133,4 @@ def discarded(machine: Interpreter, node: nodes.Expr, value: Value) -> None:
         and "device_manager" in value.atom.facts
         and isinstance(node.value, nodes.Call)
     ):
-        machine.emit("device_discarded", node.value, None, name=value.atom.origin)
+        machine.emit(events.DeviceDiscarded(name=value.atom.origin), node.value)

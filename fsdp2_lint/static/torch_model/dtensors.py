@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...vocab.finding import Site
+from .. import events
 from ..values import Computed, Const, ListV, Obj, Params, ParamV, TupleV, Value, unknown
 from . import calculation
 from .tables import external
@@ -44,7 +45,7 @@ def tensor_method(machine: Interpreter, leaf: ParamV | Computed, name: str, call
         return calculation.some_number("a number")
     if isinstance(leaf, Computed) and name in ("full_tensor", "redistribute"):
         subject = next((model for _, model in machine.alternatives(of.model) if isinstance(model, Obj)), None)
-        machine.emit("collective", call.node, subject, name=f"{name}()", group=None, sure=True)
+        machine.emit(events.Collective(name=f"{name}()", group=None, sure=True), call.node, subject)
         return unknown("a full tensor")
     if how.startswith(_STACKED):
         kept = how.removeprefix(_STACKED)
@@ -164,4 +165,4 @@ def value_read(machine: Interpreter, leaf: Value, node: nodes.NodeNG, by: str) -
         return
     for _, model in machine.alternatives(leaf.of.model):
         if isinstance(model, Obj):
-            machine.emit("value_read", node, model, value=leaf, by=by)
+            machine.emit(events.ValueRead(value=leaf, by=by), node, model)

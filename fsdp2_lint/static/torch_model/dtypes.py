@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from .. import events
 from ..values import NONE, Atom, Const, Obj, ParamV, Value, unknown
 from .device import device_kind
 from .precision import DTYPES, dtype_name
@@ -28,16 +29,16 @@ def converted(machine: Interpreter, obj: Obj, name: str, call: Call) -> None:
         return
     if (dtype := _BY_NAME.get(name, "")) or name not in ("to", "type"):
         if dtype:
-            machine.emit("cast", call.node, obj, dtype=dtype)
+            machine.emit(events.Cast(dtype=dtype), call.node, obj)
         return
     for value in call.all:
         for guard, leaf in machine.alternatives(value):
             if (dtype := dtype_name(leaf)) and (path := machine.guard.join(guard)) is not None:
                 before, machine.guard = machine.guard, path
-                machine.emit("cast", call.node, obj, dtype=dtype)
+                machine.emit(events.Cast(dtype=dtype), call.node, obj)
                 machine.guard = before
     if _perhaps_dtype(machine, call):
-        machine.emit("cast", call.node, obj, dtype=SOME_DTYPE)
+        machine.emit(events.Cast(dtype=SOME_DTYPE), call.node, obj)
 
 
 def _perhaps_dtype(machine: Interpreter, call: Call) -> bool:
@@ -87,7 +88,7 @@ def parameter_converted(machine: Interpreter, leaf: ParamV, node: nodes.NodeNG) 
     """One parameter, or a copy of it, gets a dtype: which ones do is not followed."""
     for _, model in machine.alternatives(leaf.model):
         if isinstance(model, Obj):
-            machine.emit("cast", node, model, dtype=SOME_DTYPE)
+            machine.emit(events.Cast(dtype=SOME_DTYPE), node, model)
 
 
 def loaded_in(machine: Interpreter, atom: Atom, call: Call) -> None:
@@ -108,23 +109,23 @@ def literal_dtype(value: Value) -> str:
 
 @external("torch.set_default_dtype", "torch.set_default_tensor_type")
 def set_default(machine: Interpreter, call: Call) -> Value:
-    machine.emit("default_dtype", call.node, None, dtype=dtype_name(call.arg(0, "d")) or SOME_DTYPE)
+    machine.emit(events.DefaultDtype(dtype=dtype_name(call.arg(0, "d")) or SOME_DTYPE), call.node)
     return NONE
 
 
 def built(machine: Interpreter, obj: Obj, node: nodes.NodeNG) -> None:
     """A module of the project is made while another dtype than float32 is the default."""
     default = None
-    for step in machine.trace.of("default_dtype"):
+    for step in machine.trace.of(events.DefaultDtype):
         if step.guard.compatible(machine.guard):
-            default = step["dtype"] if machine.guard.implies(step.guard) else SOME_DTYPE
+            default = step.what.dtype if machine.guard.implies(step.guard) else SOME_DTYPE
     if default is not None and default != "float32" and obj.atom.facts.get("module"):
-        machine.emit("cast", node, obj, dtype=default)
+        machine.emit(events.Cast(dtype=default), node, obj)
 
 
 @external("diffusers.training_utils.cast_training_params")
 def cast_training_params(machine: Interpreter, call: Call) -> Value:
     for _, leaf in machine.leaves(call.arg(0, "model") or NONE):
         if isinstance(leaf, Obj):
-            machine.emit("cast", call.node, leaf, dtype=SOME_DTYPE)
+            machine.emit(events.Cast(dtype=SOME_DTYPE), call.node, leaf)
     return unknown("cast_training_params()")

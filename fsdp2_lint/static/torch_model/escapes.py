@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from astroid import nodes
 
+from .. import events
 from ..budget import BUDGET
 from ..guards import TOP
 from ..interp.call import Call
@@ -49,7 +50,7 @@ class Escapes(Membership):
         if self.rank_sites and self.guard not in self.ranked:
             self.ranked[self.guard] = bool(self.asked())
         if self.ranked.get(self.guard):
-            self.emit("unseen", node, None, who=who)
+            self.emit(events.Unseen(who=who), node)
 
     def keep(self: Interpreter, who: str, value: Value, node: nodes.NodeNG) -> None:
         """Code that is not seen keeps a value: it may change it now, and whenever such code runs again."""
@@ -88,7 +89,7 @@ class Escapes(Membership):
     ) -> tuple[Obj, ...]:
         escaped = self.changeable([*call.all, *([receiver] if receiver is not None else []), *self.kept], names)
         if escaped:
-            self.emit("escaped", call.node, escaped[0], objects=escaped, who=who)
+            self.emit(events.Escaped(objects=escaped, who=who), call.node, escaped[0])
         return escaped
 
     def changeable(self: Interpreter, values: Iterable[Value], names: Names | None = None) -> tuple[Obj, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from .. import events
 from ..values import NONE, Atom, Cond, Ext, Obj, TupleV, Value, unknown
 from .rank import GLOBAL, LOCAL
 from .tables import FRAMEWORKS
@@ -40,7 +41,7 @@ def call_framework(machine: Interpreter, qname: str, call: Call) -> Value:
 
 def managed(machine: Interpreter, who: str, call: Call) -> None:
     """A framework got its hands on these objects; what it does to them is its own affair."""
-    machine.emit("managed", call.node, None, who=who, objects=machine.escape(call, who))
+    machine.emit(events.Managed(who=who, objects=machine.escape(call, who)), call.node)
 
 
 def _inherits(machine: Interpreter, obj: Obj) -> bool:
@@ -63,9 +64,9 @@ def framework_method(machine: Interpreter, obj: Obj, name: str, call: Call) -> V
     if name in ("prepare", "setup", "setup_module", "setup_optimizers", "prepare_model", "unwrap_model") and call.args:
         return call.args[0] if len(call.args) == 1 else TupleV(tuple(call.args))
     if name == "backward":
-        machine.emit("backward", call.node, None, name="backward()")
+        machine.emit(events.Backward(), call.node)
         return NONE
     if name in ("wait_for_everyone", "barrier"):
-        machine.emit("collective", call.node, None, name=f"{name}()", group=None, sure=True)
+        machine.emit(events.Collective(name=f"{name}()", group=None, sure=True), call.node)
         return NONE
     return unknown(f"{name}()")

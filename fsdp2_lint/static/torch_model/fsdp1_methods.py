@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from astroid import nodes
 
+from .. import events
 from ..choices import choose
 from ..guards import TOP
 from ..values import NONE, Obj, Value, unknown
@@ -23,7 +24,7 @@ _CATCHING = frozenset({"AttributeError", "Exception", "BaseException"})
 def asked(machine: Interpreter, obj: Obj, name: str, node: nodes.NodeNG, *, goes_on: bool = False) -> None:
     """A model is asked for one of these. ``goes_on``: an answer of no is provided for."""
     if machine.any_sharded:
-        machine.emit("fsdp1_method", node, obj, name=name, goes_on=goes_on or _caught(node))
+        machine.emit(events.Fsdp1Method(name=name, goes_on=goes_on or _caught(node)), node, obj)
 
 
 def _caught(node: nodes.NodeNG) -> bool:

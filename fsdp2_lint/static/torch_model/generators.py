@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from .. import events
 from ..guards import TOP, Guard
 from ..values import Const, DictV, ListV, Obj, Params, ParamV, TupleV, Value
 
@@ -17,7 +18,7 @@ def expression_made(machine: Interpreter, made: ListV, node: nodes.NodeNG) -> No
     """``(p for p in model.parameters() if …)``."""
     model = _model(machine, made)
     if model is not None:
-        machine.emit("generator", node, model, made=made.id)
+        machine.emit(events.Generator(made=made.id), node, model)
 
 
 def consumed(
@@ -31,7 +32,7 @@ def consumed(
     joined = machine.guard.join(path)
     if key is not None and joined is not None:
         before, machine.guard = machine.guard, joined
-        machine.emit("consumed", node, model, generator=key, by=by, whole=whole)
+        machine.emit(events.Consumed(generator=key, by=by, whole=whole), node, model)
         machine.guard = before
 
 

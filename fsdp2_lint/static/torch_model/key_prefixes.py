@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from astroid import nodes
 
 from ...vocab.finding import Moment
+from .. import events
 from ..guards import TOP
 from ..relations import Relation, relation
 from ..values import DictV, Obj, StateDict, Value
@@ -32,7 +33,7 @@ def note_compiled(machine: Interpreter, call: Call, value: Value) -> None:
     if child or key is not None:
         for guard, leaf in machine.alternatives(value):
             if isinstance(leaf, Obj) and (guard is TOP or machine.guard.compatible(guard)):
-                machine.emit("prefixed", call.node, leaf, key=key)
+                machine.emit(events.Prefixed(key=key), call.node, leaf)
 
 
 def _becomes_a_part(machine: Interpreter, node: nodes.NodeNG) -> bool:
@@ -91,15 +92,15 @@ def _bound_again(statement: nodes.Assign, name: str) -> bool:
 def prefixed(machine: Interpreter, obj: Obj, call: Call) -> Moment | None:
     """Where the wrapper is put on whose name is in the keys of this ``state_dict()``."""
     asked = None
-    for step in machine.trace.of("prefixed"):
+    for step in machine.trace.of(events.Prefixed):
         if step.subject is None or not machine.guard.compatible(step.guard):
             continue
-        if step["key"] is None:
+        if step.what.key is None:
             if relation(machine.address(obj), machine.address(step.subject)) is Relation.CONTAINS:
                 return step.when
         elif step.subject is obj:
             asked = asked or _asked_of(machine, call.node)
-            if asked == step["key"]:
+            if asked == step.what.key:
                 return step.when
     return None
 
@@ -134,7 +135,7 @@ def _argument(scope: nodes.NodeNG, name: str, call: nodes.NodeNG) -> nodes.NodeN
 
 def note_keys(machine: Interpreter, call: Call, payload: Value, by: str) -> None:
     """What is written: state dicts as they are, and dicts that were filled under the keys of one."""
-    if next(machine.trace.of("prefixed"), None) is None:
+    if next(machine.trace.of(events.Prefixed), None) is None:
         return
     found: list[Moment] = []
     for _, leaf in machine.leaves(payload):
@@ -144,4 +145,4 @@ def note_keys(machine: Interpreter, call: Call, payload: Value, by: str) -> None
             for key, _, _ in machine.entries(leaf).entries:
                 if isinstance(key, Obj) and key.parent is None and "prefixed" in key.atom.facts:
                     found.append(key.atom.facts["prefixed"])
-    machine.emit("keys_written", call.node, None, wrapped=tuple(found), by=by)
+    machine.emit(events.KeysWritten(wrapped=tuple(found), by=by), call.node)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from astroid import nodes
 
+from .. import events
 from ..guards import Guard
 from ..values import NONE, Const, DictV, Obj, StateDict, Value
 
@@ -21,13 +22,13 @@ def note_load(machine: Interpreter, call: Call, states: Iterable[Value]) -> None
     if target is None:
         return
     machine.emit(
-        "dcp_load",
+        events.DcpLoad(
+            nothing=tuple(_nothing(machine, target, call.node)),
+            optimizers=tuple(each for value in (target, *states) for each in _optimizers(machine, value)),
+            planned=call.arg(None, "planner") not in (None, NONE),
+            loops=machine.loops,
+        ),
         call.node,
-        None,
-        nothing=tuple(_nothing(machine, target, call.node)),
-        optimizers=tuple(each for value in (target, *states) for each in _optimizers(machine, value)),
-        planned=call.arg(None, "planner") not in (None, NONE),
-        loops=machine.loops,
     )
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from astroid import nodes
 
 from ...vocab.finding import Moment
+from .. import events
 from ..formulas import LARGE, Formula, either, is_large
 from ..guards import TOP, Guard
 from ..interp.machine import Machine
@@ -134,7 +135,7 @@ class Membership(Machine):
                     and leaf.parent is None
                     and (leaf.atom.facts.get("module") or leaf.atom.facts.get("parameter"))
                 ):
-                    self.emit("attached", node, owner, name=name, value=leaf)
+                    self.emit(events.Attached(name=name, value=leaf), node, owner)
 
     def parameter_marked(self: Interpreter, leaf: Value, name: str, node: nodes.NodeNG) -> None:
         parameters.attribute_set(self, leaf, name, node)
@@ -173,7 +174,7 @@ class Membership(Machine):
             who = next(
                 framework_of(base.qname) for base in self.mro(cls) if isinstance(base, Ext) and framework_of(base.qname)
             )
-            self.emit("managed", call.node, obj, who=who)
+            self.emit(events.Managed(who=who), call.node, obj)
 
     def annotated_external(self: Interpreter, obj: Obj, module: Module, annotation: nodes.NodeNG) -> None:
         """A parameter that is annotated as an optimizer was built by a caller that is not seen."""
@@ -201,8 +202,8 @@ class Membership(Machine):
         for obj in handed:
             if obj.atom.facts.get("given optimizer") and obj not in self.optimizers:
                 self.optimizers.add(obj)
-                held = tuple(optim.Held(other, self.now, TOP) for other in handed if other is not obj)
-                self.emit("optimizer", func.node, obj, held=held, complete=True, proven=True, given=True)
+                held = tuple(events.Held(other, self.now, TOP) for other in handed if other is not obj)
+                self.emit(events.Optimizer(held=held, complete=True, proven=True, given=True), func.node, obj)
 
     def surely_lacks(self: Interpreter, obj: Obj, name: str) -> bool:
         if obj.parent is not None or hasattr_of_module(name, obj) or obj.atom.facts.get("filled before"):
@@ -239,8 +240,8 @@ class Membership(Machine):
         perhaps = False
         paths: list[Guard] = []
         whole = self.address(obj)[0]
-        for step in self.trace.of("sharded"):
-            found = [self.relation(part, obj) for part in step["group"] if self.address(part)[0] is whole]
+        for step in self.trace.of(events.Sharded):
+            found = [self.relation(part, obj) for part in step.what.group if self.address(part)[0] is whole]
             if Relation.SAME in found and self.guard.implies(step.guard):
                 return True
             if Relation.SAME in found:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from astroid import nodes
 
+from .. import events
 from ..values import ClassV, Const, Ext, ListV, Obj, TupleV, Value
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ _LITERALS = (nodes.Name, nodes.Attribute, nodes.Const, nodes.Tuple, nodes.List, 
 def module_read(machine: Interpreter, obj: Obj, node: nodes.NodeNG) -> None:
     """``model.module``; not ``getattr(model, "module", model)``, which allows for its absence."""
     if isinstance(node, nodes.Attribute) and not _allows_for_failure(node):
-        machine.emit("module_read", node, obj, written=node)
+        machine.emit(events.ModuleRead(written=node), node, obj)
 
 
 def _allows_for_failure(node: nodes.NodeNG) -> bool:
@@ -43,7 +44,7 @@ def class_named(machine: Interpreter, obj: Obj, node: nodes.NodeNG) -> None:
         return
     names = frozenset(_class_names(machine, machine.eval(other)))
     if names:
-        machine.emit("class_compared", node, obj, names=names)
+        machine.emit(events.ClassCompared(names=names), node, obj)
 
 
 def _compared_with(node: nodes.NodeNG) -> nodes.NodeNG | None:
@@ -83,16 +84,18 @@ def fsdp1_asked(machine: Interpreter, obj: Obj, classes: Sequence[Value], call: 
     if len(written) != 2:
         return  # ``isinstance(*pair)``: what is asked stands somewhere else
     if list(classes) == [FSDP1] and machine.any_sharded and machine.in_sharded(obj):
-        machine.emit("fsdp1_asked", call.node, obj, written=call.node, calls=tuple(node for _, node in machine.calls))
+        machine.emit(
+            events.Fsdp1Asked(written=call.node, calls=tuple(node for _, node in machine.calls)), call.node, obj
+        )
 
 
 def entered(machine: Interpreter, value: Obj, node: nodes.NodeNG) -> None:
     """``with`` on what ``unshard()`` returned: None, or a handle that is no context manager."""
     if value.parent is None and "gathers" in value.atom.facts:
-        machine.emit("unshard_entered", node, value.atom.facts["gathers"])
+        machine.emit(events.UnshardEntered(), node, value.atom.facts["gathers"])
 
 
 def dropped(machine: Interpreter, node: nodes.Expr, value: Value) -> None:
     """A handle that nobody keeps."""
     if isinstance(value, Obj) and value.parent is None and value.atom.facts.get("left open"):
-        machine.emit("unshard_dropped", node.value, value.atom.facts["gathers"])
+        machine.emit(events.UnshardDropped(), node.value, value.atom.facts["gathers"])

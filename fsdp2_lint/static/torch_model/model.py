@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from .. import events
 from ..packages import is_listed, is_of_python, is_optimizer
 from ..values import (
     NONE,
@@ -169,7 +170,9 @@ class TorchModel(Objects):
             module or forward is not None or self.in_sharded(obj) or obj.atom.facts.get("wrapper")
         ):
             circumstances = uses.circumstances(self)
-            self.emit("called", call.node, obj, method="__call__", hooked=True, args=tuple(call.all), **circumstances)
+            self.emit(
+                events.Called(method="__call__", hooked=True, args=tuple(call.all), **circumstances), call.node, obj
+            )
         if forward is not None:
             made = self.behind_hooks(obj, lambda: self.call_declared(obj, "forward", forward, call))
             dtypes.returned(self, obj, made)
@@ -248,7 +251,7 @@ class TorchModel(Objects):
         elif name not in TENSOR_METHODS and (not self.harmless_object(obj) or self.has_effects(obj, call)):
             self.opened(f"{describe(obj)}.{name}()", handed, receiver=obj)
         if name == "set_device":
-            self.emit("device_set", call.node, None, name=name, index=call.arg(0, "device"), scoped=False)
+            self.emit(events.DeviceSet(name=name, index=call.arg(0, "device"), scoped=False), call.node)
         if optim.owners(self, TupleV(tuple(call.all))) and name not in IN_PLACE:
             return self.made_by(obj, f"{describe(obj)}.{name}()", call)
         return self.answered(obj.child(("()", name, tuple(call.args) if len(call.args) < 3 else len(call.args))))
@@ -284,7 +287,7 @@ class TorchModel(Objects):
             self.entered(obj, name, call)
             return obj.child(("()", name, len(call.args)))
         if name == "wait" and "gathers" in atom.facts and obj.parent is None:
-            self.emit("unshard_waited", call.node, atom.facts["gathers"])
+            self.emit(events.UnshardWaited(), call.node, atom.facts["gathers"])
             return NONE
         if name == "module" and self.in_sharded(obj):
             migration.module_read(self, obj, call.node.func)

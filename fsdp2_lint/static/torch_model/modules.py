@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from .. import events
 from ..guards import TOP
 from ..store import Items
 from ..values import (
@@ -64,7 +65,7 @@ def parameters(machine: Interpreter, obj: Obj, call: Call) -> Value:
     name = machine.called_name
     if name.endswith("buffers"):
         return obj.child(("()", name, ())) if blank.in_blank(machine, obj) else unknown("buffers")
-    made = machine.emit("generator", call.node, obj)
+    made = machine.emit(events.Generator(), call.node, obj)
     return Params(obj, named=name.startswith("named"), made=made.index)
 
 
@@ -119,7 +120,7 @@ def moved(machine: Interpreter, obj: Obj, call: Call) -> Value:
     dtypes.converted(machine, obj, name, call)
     if name == "cuda":
         if not call.args and "device" not in call.kwargs:
-            machine.emit("device_touch", call.node, None, how=".cuda() without an index")
+            machine.emit(events.DeviceTouch(how=".cuda() without an index"), call.node)
         placed(machine, obj, Const("cuda"), call.node)
     elif name == "cpu":
         placed(machine, obj, Const("cpu"), call.node)
@@ -127,7 +128,7 @@ def moved(machine: Interpreter, obj: Obj, call: Call) -> Value:
         touch(machine, call.node, call.arg(0, "device"))
         placed(machine, obj, call.arg(0, "device"), call.node)
     elif name == "eval":
-        machine.emit("evaluated", call.node, obj)
+        machine.emit(events.Evaluated(), call.node, obj)
     elif name == "requires_grad_":
         freeze(machine, obj, call.arg(0, "requires_grad") or Const(True), call.node)
     return obj
@@ -141,7 +142,7 @@ def placed(machine: Interpreter, obj: Obj, device: Value | None, node: nodes.Nod
         path, kind = machine.guard.join(guard), device_kind(machine, leaf)
         if kind and path is not None:
             before, machine.guard = machine.guard, path
-            machine.emit("moved", node, obj, to=kind)
+            machine.emit(events.Moved(to=kind), node, obj)
             machine.guard = before
 
 
@@ -153,7 +154,7 @@ def _is_returned(obj: Obj) -> bool:
 def freeze(machine: Interpreter, obj: Obj, switch: Value, node: nodes.NodeNG) -> None:
     """``requires_grad`` is set; anything but a literal True may freeze."""
     if switch != Const(True):
-        machine.emit("frozen", node, obj)
+        machine.emit(events.Frozen(), node, obj)
 
 
 @method(
@@ -178,7 +179,7 @@ def switched(machine: Interpreter, obj: Obj, call: Call) -> Value:
     """Switches of FSDP2 and of Hugging Face's models: no parameter is sharded, moved or exchanged."""
     as_ever = machine.called_name == "set_reshard_after_backward" and call.arg(0, "reshard_after_backward")
     if machine.called_name in ("set_reshard_after_forward", "set_reshard_after_backward") and as_ever != Const(True):
-        machine.emit("resharding_switched", call.node, obj)
+        machine.emit(events.ReshardingSwitched(), call.node, obj)
     return NONE
 
 
@@ -235,12 +236,10 @@ def save_pretrained(machine: Interpreter, obj: Obj, call: Call) -> Value:
     """Writes the given state dict through safetensors."""
     if "state_dict" in call.kwargs:
         machine.emit(
-            "saved",
+            events.Saved(
+                payload=call.kwargs["state_dict"], path=call.arg(0, "save_directory") or NONE, by="save_pretrained"
+            ),
             call.node,
-            None,
-            payload=call.kwargs["state_dict"],
-            path=call.arg(0, "save_directory") or NONE,
-            by="save_pretrained",
         )
     return NONE
 
@@ -293,5 +292,5 @@ def wrapper(machine: Interpreter, call: Call) -> Value:
         machine.store.put((atom.root, "module"), inner)
         for _, leaf in machine.alternatives(inner):
             if isinstance(leaf, Obj):
-                machine.emit("wrapped", call.node, leaf, by=name, outer=atom.root)
+                machine.emit(events.Wrapped(by=name, outer=atom.root), call.node, leaf)
     return atom.root

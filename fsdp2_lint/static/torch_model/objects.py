@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from astroid import nodes
 
+from .. import events
 from ..guards import TOP, Guard
 from ..interp.call import Call
 from ..interp.conditions import mentions_rank
@@ -176,15 +177,15 @@ class Objects(Escapes):
         patched = self.store.get((obj, name)) is not None
         if not self.any_sharded or patched and (name != "forward" or obj in self.inside):
             return False
-        if any(step["method"] == name and step.subject is obj for step in self.trace.of("registered")):
-            self.emit("called", call.node, obj, method=name, hooked=True, **uses.circumstances(self))
+        if any(step.what.method == name and step.subject is obj for step in self.trace.of(events.Registered)):
+            self.emit(events.Called(method=name, hooked=True, **uses.circumstances(self)), call.node, obj)
             return True
         if name == "forward" and not any(
             frame.func is not None and frame.func.name == "forward" and frame.receiver is obj
             for frame in self.frames  # forward that calls itself: how the first call came in was said there
         ):
             found = uses.circumstances(self)
-            self.emit("called", call.node, obj, method=name, hooked=False, written=call.node, **found)
+            self.emit(events.Called(method=name, hooked=False, written=call.node, **found), call.node, obj)
         return False
 
     def met(self: Interpreter, node: nodes.NodeNG, op: str, left: Value, right: Value) -> None:
@@ -220,12 +221,8 @@ class Objects(Escapes):
         if isinstance(value, Obj):
             if value.parent is None and "device_manager" in value.atom.facts:
                 self.emit(
-                    "device_set",
+                    events.DeviceSet(name=value.atom.origin, index=value.atom.facts["device_manager"], scoped=True),
                     node,
-                    None,
-                    name=value.atom.origin,
-                    index=value.atom.facts["device_manager"],
-                    scoped=True,
                 )
             elif value.parent is None and "device" in value.atom.facts:
                 device.touch(self, node, value)
@@ -258,7 +255,7 @@ class Objects(Escapes):
         """Some elements may be there on some ranks only, with nothing in their place on the others."""
         ranked = [guard for guard, _ in found if any(mentions_rank(formula) for formula, _ in guard.literals)]
         if any(all(guard.compatible(other) for other, _ in found) for guard in ranked):
-            self.emit("uneven", node, None)
+            self.emit(events.Uneven(), node)
 
     def tested(self: Interpreter, value: Value, node: nodes.NodeNG) -> None:
         def one(leaf: Value) -> Value:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ..guards import Guard
+from .. import events
 from ..values import NONE, Atom, Const, Ext, Obj, Params, ParamV, Value, unknown
 from . import generators, scalers
 from .tables import method
@@ -15,15 +14,6 @@ if TYPE_CHECKING:
 
     from ..interp.call import Call
     from ..interp.interpreter import Interpreter
-
-
-@dataclass(frozen=True, slots=True)
-class Held:
-    """Parameters of ``model``, read at position ``read`` of the trace, on one path."""
-
-    model: Obj
-    read: int
-    guard: Guard
 
 
 def make_optimizer(machine: Interpreter, qname: str, call: Call) -> Value:
@@ -51,12 +41,12 @@ def created(machine: Interpreter, obj: Obj, call: Call, *, proven: bool = True) 
         complete = False
     obj.atom.facts["optimizer"] = proven
     machine.optimizers.add(obj)
-    machine.emit("optimizer", call.node, obj, held=held, complete=complete and not call.open_why, proven=proven)
+    machine.emit(events.Optimizer(held=held, complete=complete and not call.open_why, proven=proven), call.node, obj)
 
 
-def holdings(machine: Interpreter, values: list[Value]) -> tuple[tuple[Held, ...], bool]:
+def holdings(machine: Interpreter, values: list[Value]) -> tuple[tuple[events.Held, ...], bool]:
     """The parameters inside (nested) arguments, and whether all of it was understood."""
-    held: list[Held] = []
+    held: list[events.Held] = []
     complete = True
     for value in values:
         for guard, leaf in machine.leaves(value):
@@ -66,7 +56,7 @@ def holdings(machine: Interpreter, values: list[Value]) -> tuple[tuple[Held, ...
                 for path, model in machine.alternatives(leaf.model):
                     joined = relative.join(path)
                     if isinstance(model, Obj) and joined is not None:
-                        held.append(Held(model, read, joined))
+                        held.append(events.Held(model, read, joined))
                     else:
                         complete = False
             elif isinstance(leaf, Obj) and leaf.atom.kind not in ("configuration",):
@@ -82,11 +72,11 @@ def owners(machine: Interpreter, value: Value) -> bool:
 @method("step")
 def step(machine: Interpreter, obj: Obj, call: Call) -> Value:
     if obj in machine.optimizers:
-        machine.emit("stepped", call.node, obj)
+        machine.emit(events.Stepped(), call.node, obj)
     elif obj.atom.facts.get("scaler"):
         for _, leaf in machine.alternatives(call.arg(0, "optimizer") or NONE):
             if isinstance(leaf, Obj) and leaf in machine.optimizers:
-                machine.emit("stepped", call.node, leaf)
+                machine.emit(events.Stepped(), call.node, leaf)
                 scalers.stepped(machine, obj, leaf, call)
     return unknown("step()")
 
@@ -94,7 +84,7 @@ def step(machine: Interpreter, obj: Obj, call: Call) -> Value:
 @method("zero_grad")
 def zero_grad(machine: Interpreter, obj: Obj, call: Call) -> Value:
     if obj in machine.optimizers or machine.any_sharded:
-        machine.emit("zeroed", call.node, obj)
+        machine.emit(events.Zeroed(), call.node, obj)
     return NONE
 
 
@@ -102,7 +92,7 @@ def zero_grad(machine: Interpreter, obj: Obj, call: Call) -> Value:
 def add_param_group(machine: Interpreter, obj: Obj, call: Call) -> Value:
     if obj in machine.optimizers:
         held, complete = holdings(machine, call.all)
-        machine.emit("optimizer", call.node, obj, held=held, complete=complete, proven=True)
+        machine.emit(events.Optimizer(held=held, complete=complete, proven=True), call.node, obj)
     return NONE
 
 
@@ -110,4 +100,4 @@ def regrouped(machine: Interpreter, at: Obj, node: nodes.NodeNG) -> None:
     """An optimizer's list of parameter groups, or what a group holds, is exchanged."""
     for owner in at.above:
         if owner in machine.optimizers:
-            machine.emit("remapped", node, owner)
+            machine.emit(events.Remapped(), node, owner)

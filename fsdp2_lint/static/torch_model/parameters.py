@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from .. import events
 from ..values import NONE, Const, Obj, ParamV, Value, unknown
 from .tables import method
 
@@ -29,7 +30,7 @@ def owners(machine: Interpreter, value: Value) -> list[tuple[Obj, int]]:
 
 def hooked(machine: Interpreter, value: Value, call: Call, name: str) -> None:
     for owner, read in owners(machine, value):
-        machine.emit("param_hook", call.node, owner, name=name, read=read)
+        machine.emit(events.ParamHook(name=name, read=read), call.node, owner)
 
 
 @method(*HOOKS)
@@ -44,17 +45,17 @@ def attribute_set(machine: Interpreter, value: Value, name: str, node: nodes.Nod
     if name not in _OF_TENSORS:
         for owner, read in owners(machine, value):
             machine.marked.add(name)
-            machine.emit("param_marked", node, owner, name=name, read=read)
+            machine.emit(events.ParamMarked(name=name, read=read), node, owner)
 
 
 def attribute_read(machine: Interpreter, value: Value, name: object, node: nodes.NodeNG) -> None:
     if machine.any_sharded and name in machine.marked:
         for owner, read in owners(machine, value):
-            machine.emit("param_asked", node, owner, name=name, read=read)
+            machine.emit(events.ParamAsked(name=name, read=read), node, owner)
 
 
 def quantized(machine: Interpreter, call: Call) -> None:
     """A library loads weights as a setting says: quantized ones carry what is needed to read them."""
     given = [call.kwargs[name] for name in _QUANTIZED if name in call.kwargs]
     if any(leaf not in (NONE, Const(False)) for value in given for _, leaf in machine.alternatives(value)):
-        machine.emit("quantized", call.node, None)
+        machine.emit(events.Quantized(), call.node)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from .. import events
 from ..values import NONE, Obj, Value
 from .tables import external
 
@@ -16,5 +17,5 @@ if TYPE_CHECKING:
 def pipeline_stage(machine: Interpreter, call: Call) -> Value:
     for _, leaf in machine.alternatives(call.arg(0, "submodule") or NONE):
         if isinstance(leaf, Obj):
-            machine.emit("pipelined", call.node, leaf)
+            machine.emit(events.Pipelined(), call.node, leaf)
     return machine.call_other(machine.called_name, call)

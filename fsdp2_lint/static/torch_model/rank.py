@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ...vocab.finding import Site
+from .. import events
 from ..values import NONE, Atom, Computed, Cond, Const, Ext, ParamV, Rank, StateTensor, Text, Value, unknown
 from . import dtensors
 from .calculation import some_number
@@ -84,13 +85,13 @@ def is_initialized(machine: Interpreter, call: Call) -> Value:
     if machine.called_name.endswith(("is_available", "is_torchelastic_launched")):
         return Const(True)
     made = (
-        next(machine.trace.of("process_group", "mesh", "sharded"), None)
+        next(machine.trace.of(events.ProcessGroup, events.Mesh, events.Sharded), None)
         if not machine.called_name.endswith("launched")
         else None
     )
     if made is not None:
         return Const(True)
-    alone = machine.whole and not machine.opaque and next(machine.trace.of("managed"), None) is None
+    alone = machine.whole and not machine.opaque and next(machine.trace.of(events.Managed), None) is None
     return Const(False) if alone and not machine.called_name.endswith("launched") else Cond(INITIALISED)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from .. import events
 from ..values import Atom, Const, Ext, Obj, Value, unknown
 from .precision import dtype_name
 from .tables import external
@@ -37,7 +38,7 @@ def make_scaler(machine: Interpreter, call: Call) -> Value:
 
 def stepped(machine: Interpreter, scaler: Obj, optimizer: Obj, call: Call) -> None:
     if "on" in scaler.atom.facts and machine.any_sharded:
-        machine.emit("scaled", call.node, optimizer, scaler=scaler.atom)
+        machine.emit(events.Scaled(scaler=scaler.atom), call.node, optimizer)
 
 
 @external("torch.autocast", "torch.amp.autocast", "torch.amp.autocast_mode.autocast", "torch.cuda.amp.autocast")
@@ -46,5 +47,5 @@ def autocast(machine: Interpreter, call: Call) -> Value:
     enabled = call.kwargs.get("enabled", Const(True))
     dtype = call.kwargs.get("dtype") or (call.args[1] if len(call.args) > 1 else None)
     if enabled != Const(False):
-        machine.emit("autocast", call.node, None, dtype=dtype_name(dtype) if enabled == Const(True) else "")
+        machine.emit(events.Autocast(dtype=dtype_name(dtype) if enabled == Const(True) else ""), call.node)
     return unknown("autocast")

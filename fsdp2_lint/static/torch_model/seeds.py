@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from astroid import nodes
 
+from .. import events
 from ..origins import full_name
 from ..values import NONE, Obj, Rank, Value
 from .tables import external
@@ -45,7 +46,7 @@ def seed(machine: Interpreter, call: Call) -> Value:
     by_rank = "torch" in generators and node is not None and _is_own(machine, node)
     machine.blank.seeded_by_rank = by_rank
     differing = True if value is None else differs(machine, value)
-    machine.emit("seeded", call.node, None, generators=generators, differs=differing, by_rank=by_rank)
+    machine.emit(events.Seeded(generators=generators, differs=differing, by_rank=by_rank), call.node)
     return NONE
 
 

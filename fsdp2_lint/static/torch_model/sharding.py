@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from astroid import nodes
 
+from .. import events
 from ..values import NONE, Atom, Const, Ext, ListV, Obj, TupleV, Value, unknown
 from . import meshes
 from .device import touch
@@ -45,17 +46,18 @@ def shard(machine: Interpreter, call: Call, group: tuple[Obj, ...], *, listed: b
         machine.sharded_atoms.add(machine.address(obj)[0])
     machine.any_sharded = True
     machine.emit(
-        "sharded",
+        events.Sharded(
+            group=group,
+            listed=listed,
+            looped=machine.loops > 0,
+            open_why=open_why,
+            options={name: value for name, value in call.kwargs.items() if name != "module"},
+            keywords=keyword_sites(machine, call),
+            options_open=call.open_why,
+            filtered=False,  # seen when all of them are (``static.filters``)
+        ),
         call.node,
         group[0] if group else None,
-        group=group,
-        listed=listed,
-        looped=machine.loops > 0,
-        open_why=open_why,
-        options={name: value for name, value in call.kwargs.items() if name != "module"},
-        keywords=keyword_sites(machine, call),
-        options_open=call.open_why,
-        filtered=False,  # seen when all of them are (``static.filters``)
     )
 
 
@@ -70,14 +72,14 @@ def register_forward(machine: Interpreter, call: Call) -> Value:
     name = call.arg(1, "method_name")
     for _, leaf in machine.alternatives(call.arg(0, "module") or NONE):
         if isinstance(leaf, Obj):
-            machine.emit("registered", call.node, leaf, method=name.value if isinstance(name, Const) else None)
+            machine.emit(events.Registered(method=name.value if isinstance(name, Const) else None), call.node, leaf)
     return NONE
 
 
 @method("unshard", "reshard")
 def gather(machine: Interpreter, obj: Obj, call: Call) -> Value:
     name = machine.called_name
-    machine.emit(name, call.node, obj)
+    machine.emit(events.Unshard() if name == "unshard" else events.Reshard(), call.node, obj)
     handle = unknown(name)
     if name == "unshard":
         handle.atom.facts.update({"gathers": obj, "left open": call.arg(0, "async_op") == Const(True)})
@@ -101,7 +103,7 @@ def fsdp1_context(machine: Interpreter, call: Call) -> Value:
     name = machine.called_name.rsplit(".", 1)[-1]
     for _, leaf in machine.alternatives(call.arg(0, "module") or call.arg(None, "model") or NONE):
         if isinstance(leaf, Obj):
-            machine.emit("fsdp1_context", call.node, leaf, name=name)
+            machine.emit(events.Fsdp1Context(name=name), call.node, leaf)
     return unknown(f"FSDP.{name}()")
 
 
@@ -115,19 +117,17 @@ def make_mesh(machine: Interpreter, call: Call) -> Value:
     )
     kind = call.arg(0, "device_type")
     atom.facts["mesh"] = meshes.written(machine, call)
-    machine.emit("mesh", call.node, atom.root, device=kind, shape=call.arg(1, "mesh_shape"))
+    machine.emit(events.Mesh(device=kind, shape=call.arg(1, "mesh_shape")), call.node, atom.root)
     return atom.root
 
 
 @external("torch.distributed.init_process_group")
 def init_process_group(machine: Interpreter, call: Call) -> Value:
     machine.emit(
-        "process_group",
+        events.ProcessGroup(
+            backend=call.arg(0, "backend"), device_id=call.arg(None, "device_id"), world_size=call.arg(3, "world_size")
+        ),
         call.node,
-        None,
-        backend=call.arg(0, "backend"),
-        device_id=call.arg(None, "device_id"),
-        world_size=call.arg(3, "world_size"),
     )
     device = call.arg(None, "device_id")
     if device is not None and device != NONE:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from astroid import nodes
 
+from .. import events
 from ..values import Const, Obj, ParamV, Value
 from .tables import method_observer, observer
 
@@ -79,7 +80,7 @@ def _lost(machine: Interpreter, written: Value, node: nodes.NodeNG, how: str) ->
         return
     for owner in owners:
         if machine.in_sharded(owner):
-            machine.emit("lost_write", node, owner, how=how, tensor=written)
+            machine.emit(events.LostWrite(how=how, tensor=written), node, owner)
 
 
 def _is_parameter(obj: Obj) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from .. import events
 from ..values import (
     NONE,
     Atom,
@@ -74,7 +75,7 @@ def get_state_dict(machine: Interpreter, call: Call) -> Value:
     first = _subject(machine, model)
     note_helper(machine, name, call, first)
     if full or full is None:
-        machine.emit("collective", call.node, first, name=f"{name}()", group=None, sure=full is True)
+        machine.emit(events.Collective(name=f"{name}()", group=None, sure=full is True), call.node, first)
     options = machine.alternatives(call.arg(None, "options") or NONE)
     rank0 = full is True and all(option(leaf, "cpu_offload") is True for _, leaf in options)
     of_model = StateDict("model", model, machine.now, full, rank0)
@@ -92,7 +93,7 @@ def _subject(machine: Interpreter, value: Value) -> Obj | None:
 def set_state_dict(machine: Interpreter, call: Call) -> Value:
     model = _subject(machine, call.arg(0, "model") or NONE)
     note_helper(machine, machine.called_name.rsplit(".", 1)[-1], call, model)
-    machine.emit("state_set", call.node, model)
+    machine.emit(events.StateSet(), call.node, model)
     return unknown("incompatible keys")
 
 
@@ -102,7 +103,7 @@ def dcp(machine: Interpreter, call: Call) -> Value:
     alone = call.arg(None, "no_dist")
     group = call.arg(None, "process_group")
     if alone is None or alone == Const(False):
-        machine.emit("collective", call.node, None, name=f"dcp.{name}()", group=part_of_job(group), sure=True)
+        machine.emit(events.Collective(name=f"dcp.{name}()", group=part_of_job(group), sure=True), call.node)
     states = [each for value in call.all for each in run_stateful(machine, value, "state_dict", call)]
     if "save" in name:
         note_keys(machine, call, call.arg(0, "state_dict") or NONE, f"dcp.{name}")
@@ -133,7 +134,7 @@ def save(machine: Interpreter, call: Call) -> Value:
         call.arg(0, "obj") or call.arg(None, "tensors") or call.arg(None, "model"),
         call.arg(1, "f") or call.arg(None, "filename"),
     )
-    machine.emit("saved", call.node, None, payload=payload or NONE, path=path or NONE, by=machine.called_name)
+    machine.emit(events.Saved(payload=payload or NONE, path=path or NONE, by=machine.called_name), call.node)
     note_keys(machine, call, payload or NONE, machine.called_name)
     return NONE
 
@@ -147,10 +148,10 @@ def load(machine: Interpreter, call: Call) -> Value:
 @method("load_state_dict")
 def load_state_dict(machine: Interpreter, obj: Obj, call: Call) -> Value:
     payload, assign = call.arg(0, "state_dict") or NONE, call.arg(2, "assign")
-    kind = "optimizer_loaded" if obj in machine.optimizers else "loaded"
-    if kind == "loaded" and machine.about_rank(machine.guard.formula):
+    kind = events.OptimizerLoaded if obj in machine.optimizers else events.Loaded
+    if kind is events.Loaded and machine.about_rank(machine.guard.formula):
         machine.blank.atoms.add(machine.address(obj)[0])  # what the other ranks get is of interest from here on
-    machine.emit(kind, call.node, obj, payload=payload, assign=assign not in (None, Const(False)))
+    machine.emit(kind(payload=payload, assign=assign not in (None, Const(False))), call.node, obj)
     return unknown("incompatible keys")
 
 
@@ -163,7 +164,7 @@ def tensor_method(machine: Interpreter, leaf: StateTensor | ParamV, name: str, c
     if name in ("full_tensor", "redistribute"):
         owner = leaf.of.owner if isinstance(leaf, StateTensor) else leaf.model
         sure = not isinstance(leaf, StateTensor) or leaf.of.full is False  # or it may be a gathered, plain tensor
-        machine.emit("collective", call.node, _subject(machine, owner), name=f"{name}()", group=None, sure=sure)
+        machine.emit(events.Collective(name=f"{name}()", group=None, sure=sure), call.node, _subject(machine, owner))
         return unknown("a full tensor") if name == "full_tensor" else leaf
     if name == "requires_grad_" and isinstance(leaf, ParamV) and call.arg(0, "requires_grad") == Const(False):
         machine.frozen(leaf, Const(False), call.node)

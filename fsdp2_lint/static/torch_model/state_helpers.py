@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from astroid import nodes
 
+from .. import events
 from ..guards import Guard
 from ..values import NONE, Atom, Const, DictV, Obj, StateDict, Value
 from .sharding import keyword_sites
@@ -59,17 +60,18 @@ def note_helper(machine: Interpreter, name: str, call: Call, model: Obj | None) 
     position, keyword = _STATES.get(name, (None, ""))
     states = [call.arg(position, keyword)] if keyword else [call.kwargs.get(key) for key in _state_keywords(name)]
     machine.emit(
-        "state_helper",
+        events.StateHelper(
+            helper=name,
+            optimizers=_optimizers(machine, call) if "optimizers" in KEYWORDS[name] else (),
+            options=tuple(machine.alternatives(call.arg(None, "options") or NONE)),
+            open_why=call.open_why,
+            keywords=keyword_sites(machine, call),
+            missing_on=tuple(path for state in states if state is not None for path in _empty(machine, state)),
+            tried=_tried(call.node),
+            loops=machine.loops,
+        ),
         call.node,
         model,
-        helper=name,
-        optimizers=_optimizers(machine, call) if "optimizers" in KEYWORDS[name] else (),
-        options=tuple(machine.alternatives(call.arg(None, "options") or NONE)),
-        open_why=call.open_why,
-        keywords=keyword_sites(machine, call),
-        missing_on=tuple(path for state in states if state is not None for path in _empty(machine, state)),
-        tried=_tried(call.node),
-        loops=machine.loops,
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from .. import events
 from ..values import NONE, Const, Ext, Obj, Value
 from . import optim
 from .tables import external, method
@@ -22,7 +23,7 @@ def switch_sync(machine: Interpreter, obj: Obj, call: Call) -> Value:
     """``off``: surely switched off here; else it is on, or depends on the micro-batch."""
     value = call.arg(0, "requires_gradient_sync")
     off = value is not None and all(leaf == Const(False) for _, leaf in machine.alternatives(value))
-    machine.emit("sync", call.node, obj, off=off)
+    machine.emit(events.Sync(off=off), call.node, obj)
     return NONE
 
 
@@ -34,7 +35,7 @@ def clipped(machine: Interpreter, call: Call) -> None:
     params = call.arg(0, "parameters")
     held, _ = optim.holdings(machine, [params] if params is not None else [])
     if held:
-        machine.emit("clipped", call.node, held[0].model, held=held)
+        machine.emit(events.Clipped(held=held), call.node, held[0].model)
 
 
 @external("torch.nn.utils.clip_grad_value_", "torch.nn.utils.clip_grads_with_norm_")

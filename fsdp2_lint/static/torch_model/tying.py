@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from .. import events
 from ..values import Obj, Value
 
 if TYPE_CHECKING:
@@ -16,4 +17,4 @@ def tied(machine: Interpreter, owner: Obj, value: Value, node: nodes.NodeNG) -> 
     """From here on the weights of two layers are one parameter."""
     for _, leaf in machine.alternatives(value):
         if isinstance(leaf, Obj) and leaf.item == "weight" and leaf.parent is not None and leaf.parent is not owner:
-            machine.emit("tied", node, owner, other=leaf.parent)
+            machine.emit(events.Tied(other=leaf.parent), node, owner)

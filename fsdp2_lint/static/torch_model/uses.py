@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from astroid import nodes
 
 from ...vocab.finding import Moment
+from .. import events
 from ..origins import full_name
 from ..values import Const, Obj, Value, unknown
 from .escapes import is_output
@@ -27,7 +28,7 @@ _VIEWS = frozenset("T mT data".split())
 _VIEW_METHODS = frozenset("t transpose permute contiguous detach clone float half bfloat16 view reshape".split())
 
 
-def circumstances(machine: Interpreter) -> dict[str, Any]:
+def circumstances(machine: Interpreter) -> events.Circumstances:
     """The modules whose forward runs behind their hooks, and the methods that run, outermost first.
 
     A method is (its object, its name, how many activations are open inside it).
@@ -116,7 +117,7 @@ def _mixed(machine: Interpreter, node: nodes.NodeNG, values: list[Value]) -> Non
         path = start.join(guard)
         if path is not None and owner not in machine.inside:
             machine.guard = path
-            machine.emit("weight_used", node, owner, name=name, **circumstances(machine))
+            machine.emit(events.WeightUsed(name=name, **circumstances(machine)), node, owner)
     machine.guard = start
 
 

@@ -42,7 +42,7 @@ def witness(program: Program) -> Iterator[Event]:
     """All events of a program: first as they happen, then what is only true at the end."""
     for step in program.trace.steps:
         program.judged = step
-        for producer in ON_STEP.get(step.kind, ()):
+        for producer in ON_STEP.get(type(step.what), ()):
             yield from producer(program, step)
     program.judged = None
     for ending in AT_END:

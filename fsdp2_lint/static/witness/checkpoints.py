@@ -6,42 +6,43 @@ from collections.abc import Iterator
 
 from ...vocab.events.base import Event
 from ...vocab.events.checkpoints import AsyncSaved, CheckpointLoaded, Fsdp1ContextUsed, KeysWritten, Loaded, Saved
+from .. import events
 from ..handles import Program, StaticAsyncSave, StaticKeys, StaticLoadTarget, StaticModel, StaticPayload
 from ..trace import Step
 from .producers import on
 
 
-@on("saved")
-def saved(program: Program, step: Step) -> Iterator[Event]:
-    yield Saved(when=step.when, payload=StaticPayload(program, step), by=step["by"])
+@on(events.Saved)
+def saved(program: Program, step: Step[events.Saved]) -> Iterator[Event]:
+    yield Saved(when=step.when, payload=StaticPayload(program, step), by=step.what.by)
 
 
-@on("loaded")
-def loaded(program: Program, step: Step) -> Iterator[Event]:
+@on(events.Loaded)
+def loaded(program: Program, step: Step[events.Loaded]) -> Iterator[Event]:
     if step.subject is not None and program.concerned(step.subject):
         model = StaticModel(program, step.subject, step)
         yield Loaded(when=step.when, model=model, payload=StaticPayload(program, step))
 
 
-@on("dcp_load")
-def checkpoint_loaded(program: Program, step: Step) -> Iterator[Event]:
+@on(events.DcpLoad)
+def checkpoint_loaded(program: Program, step: Step[events.DcpLoad]) -> Iterator[Event]:
     if program.machine.any_sharded:
         yield CheckpointLoaded(when=step.when, payload=StaticLoadTarget(program, step))
 
 
-@on("async_save")
-def async_saved(program: Program, step: Step) -> Iterator[Event]:
+@on(events.AsyncSave)
+def async_saved(program: Program, step: Step[events.AsyncSave]) -> Iterator[Event]:
     if program.machine.any_sharded:
         yield AsyncSaved(when=step.when, save=StaticAsyncSave(program, step))
 
 
-@on("keys_written")
-def keys_written(program: Program, step: Step) -> Iterator[Event]:
+@on(events.KeysWritten)
+def keys_written(program: Program, step: Step[events.KeysWritten]) -> Iterator[Event]:
     if program.machine.any_sharded:
-        yield KeysWritten(when=step.when, keys=StaticKeys(program, step), by=step["by"])
+        yield KeysWritten(when=step.when, keys=StaticKeys(program, step), by=step.what.by)
 
 
-@on("fsdp1_context")
-def fsdp1_context(program: Program, step: Step) -> Iterator[Event]:
+@on(events.Fsdp1Context)
+def fsdp1_context(program: Program, step: Step[events.Fsdp1Context]) -> Iterator[Event]:
     if step.subject is not None and program.concerned(step.subject):
-        yield Fsdp1ContextUsed(when=step.when, name=step["name"], model=StaticModel(program, step.subject, step))
+        yield Fsdp1ContextUsed(when=step.when, name=step.what.name, model=StaticModel(program, step.subject, step))

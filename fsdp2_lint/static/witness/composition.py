@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from ...vocab.events.base import Event
 from ...vocab.events.composition import Checkpointed, Compiled, ParametersExchanged, TensorParallelised, WrappedAgain
+from .. import events
 from ..handles import Program
 from ..handles.composition import StaticComposition
 from ..handles.program import RELATED
@@ -15,35 +16,35 @@ from .producers import on
 _WRAPPERS = ("DistributedDataParallel", "FullyShardedDataParallel")
 
 
-@on("wrapped")
-def wrapped(program: Program, step: Step) -> Iterator[Event]:
-    by = step["by"].rsplit(".", 1)[-1]
+@on(events.Wrapped)
+def wrapped(program: Program, step: Step[events.Wrapped]) -> Iterator[Event]:
+    by = step.what.by.rsplit(".", 1)[-1]
     if by in _WRAPPERS and step.subject is not None and program.concerned(step.subject):
         yield WrappedAgain(when=step.when, by=by, composition=StaticComposition(program, step, step.subject))
 
 
-@on("exchanged")
-def exchanged(program: Program, step: Step) -> Iterator[Event]:
+@on(events.Exchanged)
+def exchanged(program: Program, step: Step[events.Exchanged]) -> Iterator[Event]:
     if step.subject is not None and program.concerned(step.subject):
-        composition = StaticComposition(program, step, step.subject, tuple(RELATED), step["read"])
-        yield ParametersExchanged(when=step.when, name=step["name"], composition=composition)
+        composition = StaticComposition(program, step, step.subject, tuple(RELATED), step.what.read)
+        yield ParametersExchanged(when=step.when, name=step.what.name, composition=composition)
 
 
-@on("parallelised")
-def parallelised(program: Program, step: Step) -> Iterator[Event]:
+@on(events.Parallelised)
+def parallelised(program: Program, step: Step[events.Parallelised]) -> Iterator[Event]:
     if step.subject is not None and program.concerned(step.subject):
         composition = StaticComposition(program, step, step.subject, tuple(RELATED))
         yield TensorParallelised(when=step.when, composition=composition)
 
 
-@on("checkpointed")
-def checkpointed(program: Program, step: Step) -> Iterator[Event]:
+@on(events.Checkpointed)
+def checkpointed(program: Program, step: Step[events.Checkpointed]) -> Iterator[Event]:
     if step.subject is not None and program.concerned(step.subject):
         yield Checkpointed(when=step.when, composition=StaticComposition(program, step, step.subject))
 
 
-@on("compiled")
-def compiled(program: Program, step: Step) -> Iterator[Event]:
+@on(events.Compiled)
+def compiled(program: Program, step: Step[events.Compiled]) -> Iterator[Event]:
     if step.subject is not None and program.concerned(step.subject):
         composition = StaticComposition(program, step, step.subject)
-        yield Compiled(when=step.when, whole_graph=step["whole_graph"], composition=composition)
+        yield Compiled(when=step.when, whole_graph=step.what.whole_graph, composition=composition)

@@ -6,12 +6,13 @@ from collections.abc import Iterator
 
 from ...vocab.events.base import Event
 from ...vocab.events.copies import Copied
+from .. import events
 from ..handles import Program, StaticModel
 from ..trace import Step
 from .producers import on
 
 
-@on("copied")
-def copied(program: Program, step: Step) -> Iterator[Event]:
+@on(events.Copied)
+def copied(program: Program, step: Step[events.Copied]) -> Iterator[Event]:
     if step.subject is not None and program.concerned(step.subject):
-        yield Copied(when=step.when, by=step["by"], model=StaticModel(program, step.subject, step))
+        yield Copied(when=step.when, by=step.what.by, model=StaticModel(program, step.subject, step))

@@ -5,9 +5,10 @@ from __future__ import annotations
 from astroid import nodes
 
 from ...vocab.finding import Edit, Fix, Moment, Site
+from .. import events
 from ..handles import Program
 from ..handles.written import is_global, renamed, replaced, value_at
-from ..trace import Step
+from ..trace import AnyStep, Step
 from ..values import Obj
 
 _RENAMED = {"device_mesh": "mesh"}
@@ -21,15 +22,15 @@ _NOTHING: dict[str, object] = {
 _DEFAULTS = {"sharding_strategy": "ShardingStrategy.FULL_SHARD", "backward_prefetch": "BackwardPrefetch.BACKWARD_PRE"}
 
 
-def keyword_fix(program: Program, step: Step, keyword: str, when: Moment) -> Fix | None:
+def keyword_fix(program: Program, step: Step[events.Sharded], keyword: str, when: Moment) -> Fix | None:
     """Another name for a keyword that fully_shard has under that name, or none where it needs none."""
-    value = step["keywords"][keyword]
+    value = step.what.keywords[keyword]
     written = value.parent
     if not isinstance(written, nodes.Keyword) or not isinstance(written.parent, nodes.Call):
         return None  # it came in a dict
     path = when.at.path
     new = _RENAMED.get(keyword)
-    if new is not None and new not in step["keywords"]:
+    if new is not None and new not in step.what.keywords:
         edit = renamed(path, value, keyword, new)
         return Fix((edit,)) if edit is not None else None
     if keyword not in _DROPPED and not _asks_nothing(keyword, value):
@@ -60,16 +61,16 @@ def _comments(program: Program, path: str, rows: range) -> bool:
     return any(b"#" in line for line in lines[rows.start - 1 : rows.stop - 1])
 
 
-def called_itself(program: Program, step: Step) -> Fix | None:
+def called_itself(program: Program, step: Step[events.Called]) -> Fix | None:
     """``model(x)`` for ``model.forward(x)``: the hooks that are missing run, and then the same ``forward``."""
-    node, obj = step["written"], step.subject
+    node, obj = step.what.written, step.subject
     if not isinstance(node, nodes.Call) or not isinstance(node.func, nodes.Attribute) or obj is None:
         return None
-    if any(receiver is obj for receiver, _, _ in step["methods"]):
+    if any(receiver is obj for receiver, _, _ in step.what.methods):
         return None  # ``self.forward(x)`` in what ``self(x)`` may run: it would call itself without end
     if program.machine.find_attr(obj, "__call__") is not None:
         return None
-    others = [each.subject for each in program.trace.of("called") if each.when.at == step.when.at]
+    others = [each.subject for each in program.trace.of(events.Called) if each.when.at == step.when.at]
     if not all(other is not None and _is_module(program, other) for other in others):
         return None  # what is no module may have a forward and be nothing to call
     edit = replaced(program, step.when.at.path, node.func, "")
@@ -82,7 +83,7 @@ def _is_module(program: Program, obj: Obj) -> bool:
     return bool(obj.atom.facts.get("module")) or program.concerned(obj)
 
 
-def clipped_by_torch(program: Program, step: Step) -> Fix | None:
+def clipped_by_torch(program: Program, step: AnyStep) -> Fix | None:
     """``torch.nn.utils.clip_grad_norm_(model.parameters(), ...)``, where nobody uses the norm: it is a DTensor then."""
     site = step.when.at
     call = value_at(program, site, nodes.Expr)

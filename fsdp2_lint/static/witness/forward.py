@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from ...vocab.events.base import Event
 from ...vocab.events.forward import Called, CalledInInference, OldWeightsMet, PartCalled, RunsOnCondition, WeightUsed
+from .. import events
 from ..handles import Program, StaticModel
 from ..handles.beginnings import StaticBeginning
 from ..handles.choices import choices
@@ -13,7 +14,7 @@ from ..handles.forward import Group, PastHooks, StaticWeight, culprit, group_of
 from ..handles.structure import owns_parameters
 from ..handles.turns import StaticKeeper, StaticPart, around, pending
 from ..relations import Relation
-from ..trace import Step
+from ..trace import AnyStep, Step
 from ..values import Obj
 from .producers import at_end, on
 
@@ -22,20 +23,21 @@ from .producers import at_end, on
 def uses(program: Program) -> Iterator[Event]:
     """Operations on weights, and calls of layers that have one and are not sharded themselves."""
     told: set[tuple[Obj, str]] = set()  # one registration mends all calls of a method
-    for step in sorted(program.trace.of("weight_used", "called"), key=lambda step: step.index):
+    for step in sorted(program.trace.of(events.WeightUsed, events.Called), key=lambda step: step.index):
         owner = step.subject
-        if owner is None or step.kind == "called" and not _is_layer(program, step):
+        if owner is None or isinstance(step.what, events.Called) and not _is_layer(program, step):
             continue
         group = group_of(program, owner, step) if program.concerned(owner) else None
-        if not isinstance(group, Group) or group.module in step["inside"]:
+        if not isinstance(group, Group) or group.module in step.what.inside:
             continue
-        if step.kind == "called" and group.is_made_of(owner):
+        if isinstance(step.what, events.Called) and group.is_made_of(owner):
             continue  # its own hooks run
         at = culprit(program, step)
         if at is None:
             continue
         if at.kind == "part":
-            weight = StaticWeight(program, owner, step, group, step.detail.get("name", ""))
+            name = step.what.name if isinstance(step.what, events.WeightUsed) else ""
+            weight = StaticWeight(program, owner, step, group, name)
             yield WeightUsed(when=at.when, weight=weight)
         elif at.kind == "method" and (at.obj, at.name) not in told:
             model = PastHooks(program, at.obj, step, group=group)
@@ -44,18 +46,19 @@ def uses(program: Program) -> Iterator[Event]:
             yield Called(when=at.when, model=model, method=at.name)
 
 
-def _is_layer(program: Program, step: Step) -> bool:
+def _is_layer(program: Program, step: AnyStep) -> bool:
     owner = step.subject
-    return bool(step["hooked"]) and owner is not None and (owner in program.owners or owns_parameters(owner))
+    hooked = isinstance(step.what, events.Called) and step.what.hooked
+    return hooked and owner is not None and (owner in program.owners or owns_parameters(owner))
 
 
 @at_end
 def chosen(program: Program) -> Iterator[Event]:
     """Calls of sharded modules on which ranks may not agree: of each condition the first."""
     told: set[object] = set()
-    for step in program.trace.of("called"):
+    for step in program.trace.of(events.Called):
         owner = step.subject
-        if owner is None or not step["hooked"] or not step.guard.literals:
+        if owner is None or not step.what.hooked or not step.guard.literals:
             continue
         if not any(True for _ in program.units(owner, Relation.SAME, Relation.CONTAINS)):
             continue
@@ -66,16 +69,16 @@ def chosen(program: Program) -> Iterator[Event]:
                 yield RunsOnCondition(when=step.when, choice=choice)
 
 
-@on("called")
-def called(program: Program, step: Step) -> Iterator[Event]:
+@on(events.Called)
+def called(program: Program, step: Step[events.Called]) -> Iterator[Event]:
     """A sharded model, or a part of one, is called through its hooks."""
     owner = step.subject
-    if owner is None or not step["hooked"] or not program.concerned(owner):
+    if owner is None or not step.what.hooked or not program.concerned(owner):
         return
-    if step["inference"] is not None and not step["inside"]:
+    if step.what.inference is not None and not step.what.inside:
         model = StaticModel(program, owner, step)
         beginning = StaticBeginning(program, owner, step)
-        yield CalledInInference(when=step.when, model=model, entered=step["inference"], beginning=beginning)
+        yield CalledInInference(when=step.when, model=model, entered=step.what.inference, beginning=beginning)
     group = group_of(program, owner, step)
     if not isinstance(group, Group) or not group.is_made_of(owner):
         return

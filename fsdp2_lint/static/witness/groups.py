@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from ...vocab.events.base import Event
 from ...vocab.events.groups import GroupSettled
+from .. import events
 from ..handles import Program
 from ..handles.grouping import StaticGrouping
 from .producers import at_end
@@ -13,6 +14,6 @@ from .producers import at_end
 
 @at_end
 def settled(program: Program) -> Iterator[Event]:
-    for step in program.trace.of("sharded"):
-        if step["group"]:
-            yield GroupSettled(when=step.when, group=StaticGrouping(program, step, step["group"][0]))
+    for step in program.trace.of(events.Sharded):
+        if step.what.group:
+            yield GroupSettled(when=step.when, group=StaticGrouping(program, step, step.what.group[0]))

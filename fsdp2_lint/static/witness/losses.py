@@ -6,12 +6,13 @@ from collections.abc import Iterator
 
 from ...vocab.events.base import Event
 from ...vocab.events.losses import TensorReduced
+from .. import events
 from ..handles import Program
 from ..handles.losses import StaticReduction
 from ..trace import Step
 from .producers import on
 
 
-@on("reduced")
-def reduced(program: Program, step: Step) -> Iterator[Event]:
+@on(events.Reduced)
+def reduced(program: Program, step: Step[events.Reduced]) -> Iterator[Event]:
     yield TensorReduced(when=step.when, reduction=StaticReduction(program, step))

@@ -17,6 +17,7 @@ from ...vocab.events.migration import (
 )
 from ...vocab.finding import Edit, Fix, Site
 from ...vocab.words import listed
+from .. import events
 from ..handles import Program
 from ..handles.api import StaticUse
 from ..handles.converted import ModuleOfFsdp2, RenamedClass, StaticConverted, StaticGathering
@@ -26,57 +27,57 @@ from ..trace import Step
 from .producers import on
 
 
-@on("module_read")
-def module_read(program: Program, step: Step) -> Iterator[Event]:
+@on(events.ModuleRead)
+def module_read(program: Program, step: Step[events.ModuleRead]) -> Iterator[Event]:
     if step.subject is not None and program.concerned(step.subject):
         model = ModuleOfFsdp2(program, step.subject, step)
         yield ModuleAttributeRead(when=step.when, model=model, fix=_without_attribute(program, step))
 
 
-def _without_attribute(program: Program, step: Step) -> Fix | None:
+def _without_attribute(program: Program, step: Step[events.ModuleRead]) -> Fix | None:
     """Drop ``.module``, where it is written right behind its owner."""
-    edit = replaced(program, step.when.at.path, step["written"], "")
-    wrapped = any(True for _ in program.trace.of("wrapped"))  # then other runs may need it
+    edit = replaced(program, step.when.at.path, step.what.written, "")
+    wrapped = any(True for _ in program.trace.of(events.Wrapped))  # then other runs may need it
     return Fix((edit,), safe=not wrapped) if edit is not None else None
 
 
-@on("class_compared")
-def class_compared(program: Program, step: Step) -> Iterator[Event]:
+@on(events.ClassCompared)
+def class_compared(program: Program, step: Step[events.ClassCompared]) -> Iterator[Event]:
     if step.subject is not None:
         model = RenamedClass(program, step.subject, step)
-        yield ClassCompared(when=step.when, model=model, with_what=listed(sorted(step["names"])))
+        yield ClassCompared(when=step.when, model=model, with_what=listed(sorted(step.what.names)))
 
 
-@on("unshard_entered")
-def unshard_entered(program: Program, step: Step) -> Iterator[Event]:
+@on(events.UnshardEntered)
+def unshard_entered(program: Program, step: Step[events.UnshardEntered]) -> Iterator[Event]:
     if step.subject is not None and program.concerned(step.subject):
         yield UnshardEntered(when=step.when, model=StaticConverted(program, step.subject, step))
 
 
-@on("unshard_dropped")
-def unshard_dropped(program: Program, step: Step) -> Iterator[Event]:
+@on(events.UnshardDropped)
+def unshard_dropped(program: Program, step: Step[events.UnshardDropped]) -> Iterator[Event]:
     if step.subject is not None and program.concerned(step.subject):
         yield UnshardDropped(when=step.when, model=StaticGathering(program, step.subject, step))
 
 
-@on("api_used")
-def api_used(program: Program, step: Step) -> Iterator[Event]:
-    yield ApiUsed(when=step.when, name=step["name"], use=StaticUse(program, step))
+@on(events.ApiUsed)
+def api_used(program: Program, step: Step[events.ApiUsed]) -> Iterator[Event]:
+    yield ApiUsed(when=step.when, name=step.what.name, use=StaticUse(program, step))
 
 
-@on("fsdp1_asked")
-def fsdp1_asked(program: Program, step: Step) -> Iterator[Event]:
+@on(events.Fsdp1Asked)
+def fsdp1_asked(program: Program, step: Step[events.Fsdp1Asked]) -> Iterator[Event]:
     if step.subject is not None and program.concerned(step.subject):
         model = StaticTested(program, step.subject, step)
         yield Fsdp1Tested(when=step.when, model=model, fix=_other_class(program, step))
 
 
-def _other_class(program: Program, step: Step) -> Fix | None:
+def _other_class(program: Program, step: Step[events.Fsdp1Asked]) -> Fix | None:
     """Name FSDPModule instead, and import it where the file does not know it yet.
 
     What the test guards may be written for FSDP1, so somebody has to look at it.
     """
-    cls = step["written"].args[1]
+    cls = step.what.written.args[1]
     path = step.when.at.path
     module = program.machine.project.module(path)
     if module is None or cls.lineno != cls.end_lineno:

@@ -7,29 +7,35 @@ from collections.abc import Iterator
 from ...vocab.events.base import Event
 from ...vocab.events.process import CollectiveIssued, DeviceIndexDiscarded, DeviceSelected, ProgramEnded
 from ...vocab.finding import Moment, Site
+from .. import events
 from ..handles import Program, StaticCollection, StaticDevice, StaticProcess
+from ..handles.process import Gathering
 from ..trace import Step
 from .producers import at_end, on
 
 
-@on("collective", "backward")
-def collective(program: Program, step: Step) -> Iterator[Event]:
-    yield CollectiveIssued(when=step.when, collection=StaticCollection(program, step))
+def issued(program: Program, step: Gathering) -> CollectiveIssued:
+    return CollectiveIssued(when=step.when, collection=StaticCollection(program, step))
 
 
-@on("device_set", "device_index")
-def device_selected(program: Program, step: Step) -> Iterator[Event]:
+@on(events.Collective, events.Backward)
+def collective(program: Program, step: Step[events.Collective | events.Backward]) -> Iterator[Event]:
+    yield issued(program, step)
+
+
+@on(events.DeviceSet, events.DeviceIndex)
+def device_selected(program: Program, step: Step[events.DeviceSet | events.DeviceIndex]) -> Iterator[Event]:
     yield DeviceSelected(when=step.when, device=StaticDevice(program, step))
 
 
-@on("device_discarded")
-def device_discarded(program: Program, step: Step) -> Iterator[Event]:
-    yield DeviceIndexDiscarded(when=step.when, name=step["name"])
+@on(events.DeviceDiscarded)
+def device_discarded(program: Program, step: Step[events.DeviceDiscarded]) -> Iterator[Event]:
+    yield DeviceIndexDiscarded(when=step.when, name=step.what.name)
 
 
 @at_end
 def ended(program: Program) -> Iterator[Event]:
-    distributed = any(True for _ in program.trace.of("process_group", "mesh", "sharded"))
+    distributed = any(True for _ in program.trace.of(events.ProcessGroup, events.Mesh, events.Sharded))
     if distributed and not program.partial:
         yield ProgramEnded(when=_end(program), process=StaticProcess(program))
 

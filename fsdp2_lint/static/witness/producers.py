@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any, overload
 
 from ...vocab.events.base import Event
+from .. import events
 from ..handles import Program
 from ..project import Project
-from ..trace import Step
+from ..trace import E, F, Step
 
-OnStep = Callable[[Program, Step], Iterator[Event]]
+OnStep = Callable[[Program, Step[E]], Iterator[Event]]
 AtEnd = Callable[[Program], Iterator[Event]]
 InText = Callable[[Project, str], Iterator[Event]]
 
@@ -24,15 +26,19 @@ class Text:
     everywhere: bool
 
 
-ON_STEP: dict[str, list[OnStep]] = {}
+ON_STEP: dict[type[events.Event], list[OnStep[Any]]] = {}
 AT_END: list[AtEnd] = []
 IN_TEXT: list[Text] = []
 
 
-def on(*kinds: str) -> Callable[[OnStep], OnStep]:
+@overload
+def on(kind: type[E], /) -> Callable[[OnStep[E]], OnStep[E]]: ...
+@overload
+def on(one: type[E], other: type[F], /) -> Callable[[OnStep[E | F]], OnStep[E | F]]: ...
+def on(*kinds: type[events.Event]) -> Callable[[OnStep[Any]], OnStep[Any]]:
     """Called for each step of these kinds, in the order of the program."""
 
-    def register(producer: OnStep) -> OnStep:
+    def register(producer: OnStep[Any]) -> OnStep[Any]:
         for kind in kinds:
             ON_STEP.setdefault(kind, []).append(producer)
         return producer

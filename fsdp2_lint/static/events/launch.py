@@ -1,0 +1,61 @@
+"""The job is set up: its processes, their devices, and how those are arranged."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from ..values import Value
+from .base import Counted, Event
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProcessGroup(Counted):
+    """``init_process_group`` is called, with these arguments. None: not given."""
+
+    words: ClassVar[str] = "process group"
+    backend: Value | None
+    device_id: Value | None
+    world_size: Value | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mesh(Counted):
+    """The step's subject, a mesh of devices, is made. None: not given."""
+
+    words: ClassVar[str] = "mesh"
+    device: Value | None
+    shape: Value | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeviceSet(Counted):
+    """The process selects a device."""
+
+    words: ClassVar[str] = "selection of a device"
+    name: str  # of what selects it
+    index: Value | None  # None: not written in what is given
+    scoped: bool  # for the body of a ``with`` only
+    told: bool = False  # its index was seen already, where the device was made
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeviceIndex(Event):
+    """A device is named by its index."""
+
+    index: Value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeviceTouch(Counted):
+    """Something is put on whatever device is the current one."""
+
+    words: ClassVar[str] = "use of the current device"
+    how: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeviceDiscarded(Event):
+    """A context manager that would select a device stands alone as a statement."""
+
+    name: str

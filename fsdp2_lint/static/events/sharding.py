@@ -1,0 +1,131 @@
+"""The plan: what is sharded, what is put around modules besides, and what becomes of their parameters.
+
+The step's subject is the module, and where parameters are concerned the one that has them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from ..values import Obj, Value
+from .base import Counted, Event
+
+if TYPE_CHECKING:
+    from astroid import nodes
+
+    from ..trace import Step
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sharded(Counted):
+    """``fully_shard`` is called; the step's subject is the first of ``group``."""
+
+    words: ClassVar[str] = "sharding call"
+    group: tuple[Obj, ...]  # what was given, as far as it was followed
+    listed: bool  # it was given as a list
+    looped: bool  # the call stands in a loop, here or in a caller
+    open_why: str  # why more may be given than ``group`` tells; empty: nothing is
+    options: Mapping[str, Value]  # the keywords
+    keywords: Mapping[str, nodes.NodeNG]  # where each of them is written; the call, where it came in a dict
+    options_open: str  # why there may be more keywords; empty: there are none
+    filtered: bool = False  # a filter that is not known decides; seen when all calls are (see ``filters``)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wrapped(Counted):
+    """A module is put into a wrapper, such as DDP's."""
+
+    words: ClassVar[str] = "wrapper"
+    by: str  # the wrapper's class
+    outer: Obj  # the wrapper
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parallelised(Event):
+    """``parallelize_module`` is applied to a module."""
+
+    splits: bool | None  # whether its plan splits parameters. None: not known
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pipelined(Event):
+    """A module becomes a stage of a pipeline."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checkpointed(Event):
+    """Activation checkpointing is put around a module."""
+
+    filtered_as: Step[Sharded] | None = None  # the call whose modules its filter lets through. None: it has no filter
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compiled(Event):
+    """A module is compiled."""
+
+    whole_graph: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exchanged(Event):
+    """A collective fills or reduces parameters of a module in place."""
+
+    name: str  # of the collective
+    read: int  # the position in the trace at which the parameters were read
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tied(Counted):
+    """From here on the weights of two layers are one parameter."""
+
+    words: ClassVar[str] = "tie of weights"
+    other: Obj
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attached(Counted):
+    """A module or a parameter becomes a part of a module."""
+
+    words: ClassVar[str] = "attached module"
+    name: str  # of the attribute
+    value: Obj
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Frozen(Counted):
+    """Parameters of a module stop being trained, perhaps."""
+
+    words: ClassVar[str] = "freezing of parameters"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParamHook(Counted):
+    """A hook is registered on a parameter."""
+
+    words: ClassVar[str] = "hook on a parameter"
+    name: str  # of the method that registers it
+    read: int  # the position in the trace at which the parameter was read
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParamMarked(Counted):
+    """A parameter gets an attribute of the program's own."""
+
+    words: ClassVar[str] = "attribute of a parameter"
+    name: str
+    read: int  # the position in the trace at which the parameter was read
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParamAsked(Event):
+    """A parameter is asked for an attribute that some parameter was given."""
+
+    name: str
+    read: int  # the position in the trace at which the parameter was read
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quantized(Event):
+    """A library may load quantized weights: they carry attributes that it gave them itself."""

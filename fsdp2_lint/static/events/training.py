@@ -1,0 +1,111 @@
+"""A training step: gradients, optimizers, and what is read off parameters on the way."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from ..guards import Guard
+from ..values import Computed, Obj, Value
+from .base import AsksRanks, Counted, Event, InLoops
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """Parameters of ``model``, read at position ``read`` of the trace, on one path."""
+
+    model: Obj
+    read: int
+    guard: Guard
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Optimizer(Counted):
+    """An optimizer, the step's subject, is made, or gets more parameters."""
+
+    words: ClassVar[str] = "optimizer"
+    held: tuple[Held, ...]  # its parameters, as far as they were followed
+    complete: bool  # those are all
+    proven: bool  # what is made surely is an optimizer
+    given: bool = False  # it came from a caller that was not seen
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remapped(Event):
+    """The parameter groups of an optimizer, the step's subject, or what is in one, are exchanged."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stepped(Counted, InLoops):
+    """An optimizer, the step's subject, makes a step."""
+
+    words: ClassVar[str] = "optimizer step"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Zeroed(Event):
+    """Gradients are cleared: of an optimizer or a model, the step's subject. None: not known of which."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Backward(Counted, AsksRanks, InLoops):
+    """Gradients of every model called so far may be computed and reduced. The step's subject is the loss."""
+
+    words: ClassVar[str] = "backward pass"
+    name: str = "backward()"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Clipped(Counted, InLoops):
+    """Gradients are clipped; the step's subject is the first model that they belong to."""
+
+    words: ClassVar[str] = "clipping of gradients"
+    held: tuple[Held, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sync(Counted, InLoops):
+    """``set_requires_gradient_sync`` is called on a model, the step's subject."""
+
+    words: ClassVar[str] = "switch of gradient synchronisation"
+    off: bool  # surely off; else it is on, or depends on the micro-batch
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reduced(Event):
+    """Ranks reduce a tensor in place."""
+
+    tensor: Value | None
+    group: Value | None  # which ranks. None: all of the job
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Generator(Event):
+    """A generator of parameters of a model, the step's subject, is made."""
+
+    made: int | None = None  # the number of its values, where an expression of the program makes it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Consumed(Counted):
+    """A generator of parameters is read to its end; where not ``whole``, perhaps."""
+
+    words: ClassVar[str] = "reading of a generator"
+    generator: tuple[str, int]  # ("list", the number of its values), or ("step", the position at which it was made)
+    by: str
+    whole: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Copied(Event):
+    """A model, the step's subject, is copied with all that it holds."""
+
+    by: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ValueRead(Event):
+    """A number or a truth is made of what was computed from shards of the step's subject."""
+
+    value: Computed
+    by: str
