@@ -9,7 +9,7 @@ from typing import Any
 from .budget import BUDGET
 from .choices import choose, options
 from .guards import TOP, Guard
-from .values import NONE, Choice, Obj, Value
+from .values import NONE, Choice, Const, Obj, Value
 
 Key = Any  # (frame id, name), (Obj, attribute), (Module, name) or a heap id
 _ABSENT = object()
@@ -59,6 +59,12 @@ class Entries:
     def get(self, key: Value) -> Value | None:
         found = [(guard, value) for name, guard, value in self.entries if name == key]
         return choose(found) if found else None
+
+    def holds(self, value: Value, path: Guard) -> bool:
+        """Is it there under a key that is not known? Put in under another such key, it is no further element."""
+        return any(
+            each == value and there in (TOP, path) and not isinstance(key, Const) for key, there, each in self.entries
+        )
 
     def put(self, key: Value, value: Value) -> Entries:
         kept = tuple(entry for entry in self.entries if entry[0] != key)

@@ -13,6 +13,7 @@ from ...vocab.events.process import CollectiveIssued
 from .. import events
 from ..formulas import Interned, atoms
 from ..guards import Guard
+from ..torch_model.rank import alone
 from ..trace import Step
 from ..values import Atom, Obj
 from .asked import objects_in
@@ -25,6 +26,8 @@ _RANKS = (CollectiveIssued,)  # what keeps ranks apart hangs whatever is sharded
 def doubtful(program: Program, event: Event) -> str:
     """Why a finding about this event would be no proof; empty where nothing speaks against it."""
     step = program.judged
+    if step is not None and alone(program.machine, step.guard):
+        return "the job has one rank here"
     if step is None or isinstance(step.what, events.Sharded) or isinstance(event, _RANKS):
         return ""  # what shards needs nothing to be sharded before
     return on_path(program, step.guard, step.index)

@@ -24,9 +24,10 @@ class StaticLoadTarget:
                 return yes(words)
         why = ""
         for path, optimizer, name in self.step.what.optimizers:
-            if not self.step.guard.compatible(path):
+            with_it = self.step.guard.join(path)  # a run that loads, and has the optimizer in what it fills
+            if with_it is None:
                 continue
-            cold = without_state(self.program, optimizer, self.step)
+            cold = without_state(self.program, optimizer, self.step, with_it)
             if cold.surely:
                 return yes(f"{name}, the state of an optimizer that has not made a step")
             why = why or cold.why

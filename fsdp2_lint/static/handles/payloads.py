@@ -41,6 +41,8 @@ class StaticPayload:
     def shards(self) -> Many[str]:
         """In words, each part that holds only this rank's shard."""
         found: dict[str, None] = {}
+        if self._in_memory():
+            return many((), unknown("what becomes of the buffer in memory is not known"))
         why = self.program.open_why
         for guard, leaf in self.leaves():
             if isinstance(leaf, StateDict) and replaced(self.program.machine, leaf) is not None:
@@ -77,6 +79,12 @@ class StaticPayload:
             if words:
                 found[words] = None
         return many(found, unknown(why) if why else self._all_parts())
+
+    def _in_memory(self) -> bool:
+        """Is it written into an object of Python's, from which any rank may take it back?"""
+        path = self.step.what.path if isinstance(self.step.what, events.Saved) else NONE
+        leaves = [leaf for _, leaf in self.program.machine.leaves(path)]
+        return any(isinstance(leaf, Obj) and leaf.atom.origin == "io.BytesIO" for leaf in leaves)
 
     def _all_parts(self) -> Answer[Place]:
         """Are these all parts of what is saved?"""

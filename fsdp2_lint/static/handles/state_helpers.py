@@ -182,8 +182,10 @@ def _made(leaf: Value) -> Moment | None:
     return leaf.atom.facts.get("made") if isinstance(leaf, Obj) else None
 
 
-def without_state(program: Program, optimizer: Obj, at: Step[events.StateHelper | events.DcpLoad]) -> Answer[Moment]:
-    """Has this optimizer, at this moment, surely no state? yes: Moment at which it is made."""
+def without_state(
+    program: Program, optimizer: Obj, at: Step[events.StateHelper | events.DcpLoad], path: Guard | None = None
+) -> Answer[Moment]:
+    """Has this optimizer, at this moment of a run on ``path``, surely no state? yes: Moment at which it is made."""
     made = next((step for step in program.trace.of(events.Optimizer) if step.subject is optimizer), None)
     if made is None or not made.what.proven or "stateless" not in optimizer.atom.facts:
         return unknown("where the optimizer comes from is not known")
@@ -194,7 +196,9 @@ def without_state(program: Program, optimizer: Obj, at: Step[events.StateHelper 
         return unknown("whether the optimizer is made before that is not known")
     for step in _filling(program, optimizer):
         earlier = step.index < at.index
-        if step is not at and (not _avoided(step, at) if earlier else _fills_next_round(program, at, step)):
+        if step is not at and (
+            not _avoided(step, path or at.guard) if earlier else _fills_next_round(program, at, step)
+        ):
             if not step.together(at):
                 return unknown("whether the optimizer has made a step is not known")
             return program.excluded(f"the optimizer has a state since {step.when.at}")
@@ -204,11 +208,11 @@ def without_state(program: Program, optimizer: Obj, at: Step[events.StateHelper 
     return unknown(why) if why else yes(made.when)
 
 
-def _avoided(step: AnyStep, at: AnyStep) -> bool:
-    """May a run come to ``at`` without it? A step of training is made again and again, so it says nothing."""
+def _avoided(step: AnyStep, path: Guard) -> bool:
+    """May a run take the path without it? A step of training is made again and again, so it says nothing."""
     if isinstance(step.what, events.Stepped) or step.guard.blurred:
         return False
-    extra = [formula for formula, truth in step.guard.literals if at.guard.decide(formula) is not truth]
+    extra = [formula for formula, truth in step.guard.literals if path.decide(formula) is not truth]
     return any(not is_fork(formula) for formula in extra)
 
 

@@ -144,7 +144,7 @@ class Targets(Havoc):
                     old = entries.get(key)
                     new = value if guard is TOP or old is None else choose([(guard, value), *self.rest(guard, old)])
                     self.store.put(leaf.id, entries.put(key, new))
-                else:
+                elif not entries.holds(value, guard):
                     self.store.put(leaf.id, Entries((*entries.entries, (key, guard, value)), entries.open_why))
             elif isinstance(leaf, ListV):
                 held = self.items(leaf)

@@ -56,3 +56,17 @@ def test_a_mode_that_shards_nothing_may_use_any_gpu() -> None:
     body = MODES.format(otherwise="else:")
     assert "FSDP101" not in analyse(script(body)).codes
     assert "FSDP101" in analyse(script(body.replace("else:", "if True:"))).codes
+
+
+@pytest.mark.parametrize("asked", ["int(os.environ.get('WORLD_SIZE', '1')) != 1", "dist.get_world_size() > 1"])
+def test_what_refuses_several_processes_reads_whole_values(asked: str) -> None:
+    body = SHARDED + "import os\nif {}: raise RuntimeError('one process only')\n"
+    body += "for p in model.parameters(): print(p.norm().item())\n"
+    assert "FSDP603" not in analyse(main(body.format(asked))).codes
+    assert "FSDP603" in analyse(main(body.format("False"))).codes
+
+
+def test_what_is_saved_into_memory_is_no_file() -> None:
+    body = SHARDED + "import io\nbuffer = io.BytesIO()\ntorch.save(model.state_dict(), {})\n"
+    assert "FSDP701" not in analyse(main(body.format("buffer"))).codes
+    assert "FSDP701" in analyse(main(body.format("'model.pt'"))).codes
