@@ -238,6 +238,8 @@ class StaticCollection:
             return unknown("whether it gathers is decided elsewhere")
         if self.program.machine.unfinished.intersection(self._since_ranks_part()):
             return unknown("the code behind it was not followed to its end")
+        if self.program.machine.doomed.intersection(self._since_ranks_part()):
+            return unknown("the job ends with an error here, as each rank may find out by itself")
         mine, others = split_by_rank(self.step.guard)
         if why := self._unseen_elsewhere(mine, others):
             return unknown(why)

@@ -180,6 +180,8 @@ class Functions(Bounds):
             if flow & FALL:
                 frame.returns.append((self.guard, NONE))
             elif not flow & RETURN and flow & RAISE and not frame.returns:
+                if left == self.quiet_exits:
+                    self.doomed.add(frame.id)
                 raise Diverges
             if on_yield is None and checks(func.node):
                 common = self.checked(frame)

@@ -25,6 +25,7 @@ class Interpreter(TorchModel, Classes):
         self.memo: dict[Any, tuple[Value, bool, int, int]] = {}
         self.parameters: dict[Any, Value] = {}
         self.refused: set[tuple[tuple[Formula, bool], ...]] = set()  # paths that end in what a check has made sure of
+        self.doomed: set[int] = set()  # activations that end the job: with an error, whatever they do before
         self.quiet_exits = 0  # how often a process ended as if all were well
         self.finished: set[nodes.NodeNG] = set()  # functions that ran to their end
         self.whole = False  # is it a script, followed from its first line on?
