@@ -290,7 +290,8 @@ class Functions(Bounds):
         for _, leaf in self.alternatives(value):
             if isinstance(leaf, Obj) and leaf.atom.cls is None and leaf not in self.types:
                 found = self.annotated_class(module, annotation)
-                if found is not None:
+                strange = found is not None and builds_models(leaf.atom.origin) and self.is_module_class(found) is False
+                if found is not None and not strange:  # else it was meant for another method than this one
                     self.types[leaf] = found
                 elif leaf.atom.kind == "parameter" and leaf.parent is None:
                     self.annotated_external(leaf, module, annotation)

@@ -117,3 +117,26 @@ def test_each_of_many_models_can_save_itself(number: int) -> None:
 
     assert not reported("Small(config)")
     assert reported("Net()")
+
+
+TWO_MANAGERS = """
+class Scheduler:
+    pass
+
+class Plain:
+    def save(self, model): pass
+
+class Multi:
+    def save(self, scheduler: Scheduler): pass
+"""
+
+
+def test_a_model_keeps_its_name_where_another_method_is_called_with_it() -> None:
+    body = """
+    model = AutoModelForCausalLM.from_pretrained("some/model")
+    keeper = Plain() if len(sys.argv) > 3 else Multi()
+    keeper.save(model)
+    fully_shard(model)
+    """
+    (found,) = [each for each in analyse(main(body, TWO_MANAGERS)).result.findings if each.code == "FSDP301"]
+    assert "AutoModelForCausalLM" in found.message
