@@ -15,8 +15,8 @@ from fsdp2_lint.files import edits, notebooks, source
 from fsdp2_lint.findings import suppress
 from fsdp2_lint.output import concise
 from fsdp2_lint.static import check, driver, entries, hearing, project
+from fsdp2_lint.static.checks.migration import producers
 from fsdp2_lint.static.interp.interpreter import Interpreter
-from fsdp2_lint.static.witness import text
 
 FSDP2 = "from torch.distributed.fsdp import fully_shard"
 # One finding of the text, one of the program; both in each of two programs.
@@ -84,7 +84,7 @@ STAGES: dict[str, tuple[Any, str, Callable[..., bool], set[str]]] = {
     "parsing": (project, "parse", of_bad, {"FSDP601", "FSDP901"}),
     "rebuilding": (project, "rebuild", of_bad, {"FSDP601", "FSDP901"}),
     "planning": (entries, "definitions_in", of_bad, {"FSDP601"}),
-    "reading imports": (text, "imported_events", of_bad, {"FSDP901"}),
+    "reading imports": (producers, "imported_events", of_bad, {"FSDP901"}),
     "interpreting": (Interpreter, "run_module", lambda machine, module: of_bad(module), {"FSDP601"}),
     "judging": (hearing, "witness", of_bad, {"FSDP601"}),
     "filtering": (driver, "blur_filtered", of_bad, {"FSDP601"}),

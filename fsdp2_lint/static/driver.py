@@ -14,14 +14,15 @@ from ..vocab.events.base import Event
 from ..vocab.rule import Court, ProgramKey, Rule
 from ..vocab.words import listed
 from .budget import BUDGET, Budget
+from .checks import seen_in_text
+from .checks.shared.doubts import doubtful
+from .checks.shared.program import Program
 from .driving import drive
 from .dump import dump
 from .entries import Entry, Plan, find_entries
 from .filters import blur_filtered
 from .garbage import Garbage
 from .guards import forget
-from .handles import Program
-from .handles.doubts import doubtful
 from .hearing import Clock, TooBusy, add, cut, hear, silence
 from .interp.interpreter import Interpreter
 from .interp.machine import Diverges, OutOfBudget
@@ -29,7 +30,6 @@ from .project import Project
 from .seen import Extent, functions
 from .sides import forget_sides
 from .values import ClassV, Func
-from .witness import seen_in_text
 
 
 class Driver:

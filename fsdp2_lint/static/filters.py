@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from . import events
+from .checks.shared.program import Program
 from .formulas import LARGE, Formula, intern, is_fork
-from .handles import Program
 from .trace import Step
 
 

@@ -10,10 +10,10 @@ from ..vocab.finding import Site
 from ..vocab.rule import Court, ModelKey, Rule, Verdict
 from . import events
 from .budget import BUDGET
+from .checks import witness
+from .checks.shared.program import Program
 from .guards import Pool
-from .handles import Program
 from .interp.machine import LOOK
-from .witness import witness
 
 
 class TooBusy(Exception):

@@ -1,0 +1,5 @@
+"""Checkpoints: what is saved, loaded and gathered."""
+
+from . import producers
+
+__all__ = ["producers"]

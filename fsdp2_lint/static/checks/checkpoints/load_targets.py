@@ -1,0 +1,34 @@
+"""What ``dcp.load`` fills: is anything of it there, and used afterwards?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ....vocab.answers import Answer, unknown, yes
+from ... import events
+from ...trace import Step
+from ..shared.program import Program
+from .state_helpers import without_state
+
+
+@dataclass(frozen=True, slots=True)
+class StaticLoadTarget:
+    program: Program
+    step: Step[events.DcpLoad]
+
+    def receives_nothing(self) -> Answer[str]:
+        if self.step.what.planned:
+            return unknown("a planner of its own may put in what is missing")
+        for path, words in self.step.what.nothing:
+            if self.step.guard.compatible(path):
+                return yes(words)
+        why = ""
+        for path, optimizer, name in self.step.what.optimizers:
+            with_it = self.step.guard.join(path)  # a run that loads, and has the optimizer in what it fills
+            if with_it is None:
+                continue
+            cold = without_state(self.program, optimizer, self.step, with_it)
+            if cold.surely:
+                return yes(f"{name}, the state of an optimizer that has not made a step")
+            why = why or cold.why
+        return unknown(why) if why else self.program.excluded("what it fills was followed, and is there")

@@ -1,0 +1,268 @@
+"""What is saved and loaded: this rank's shard, or the whole?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ....vocab.answers import Answer, Many, many, unknown, yes
+from ....vocab.finding import Place
+from ... import events
+from ...formulas import LARGE, atoms
+from ...guards import Guard
+from ...relations import Relation
+from ...torch_model.attempts import is_dtensor
+from ...torch_model.gathering import replaced
+from ...torch_model.key_prefixes import PREFIX
+from ...torch_model.module_tree import PARAMETRIC
+from ...trace import AnyStep, Step
+from ...values import BELOW, BELOW_ANYHOW, NONE, PICK, Ext, Loaded, Obj, ParamV, StateDict, StateTensor, Value
+from ..ranks.rank_paths import by_one_rank
+from ..sharding.units import speaks_of
+from ..shared.doubts import on_path
+from ..shared.program import RELATED, Program
+
+_DDP = Ext("torch.nn.parallel.DistributedDataParallel")
+_LAYERS = frozenset(Ext(f"torch.nn.{name}") for name in PARAMETRIC)
+
+
+@dataclass(frozen=True, slots=True)
+class StaticPayload:
+    program: Program
+    step: Step[events.Saved | events.Loaded]
+
+    def leaves(self) -> list[tuple[Guard, Value]]:
+        machine = self.program.machine
+        before, machine.guard = machine.guard, self.step.guard
+        try:
+            return list(machine.leaves(self.step.what.payload))
+        finally:
+            machine.guard = before
+
+    def shards(self) -> Many[str]:
+        """In words, each part that holds only this rank's shard."""
+        found: dict[str, None] = {}
+        if self._in_memory():
+            return many((), unknown("what becomes of the buffer in memory is not known"))
+        why = self.program.open_why
+        for guard, leaf in self.leaves():
+            if isinstance(leaf, StateDict) and replaced(self.program.machine, leaf) is not None:
+                continue  # what it holds now comes next
+            tensor = StateTensor(leaf) if isinstance(leaf, StateDict) else leaf
+            if isinstance(tensor, (StateTensor, ParamV)) and guard.decide(is_dtensor(tensor)) is False:
+                continue  # the program asked, and keeps only what is no DTensor
+            if isinstance(tensor, (StateTensor, ParamV)) and (who := asked_of_unseen(guard, tensor)):
+                why = why or f"which tensors are written is decided by {who}, which was not followed"
+                continue
+            if isinstance(leaf, ParamV):
+                if gathered := self._gathered(leaf):
+                    why = why or gathered
+                    continue
+                words = self._of(StateDict("model", leaf.model, leaf.read), guard).replace(
+                    "the state dict", "parameters"
+                )
+            elif isinstance(leaf, (StateDict, StateTensor)):
+                state = leaf.of if isinstance(leaf, StateTensor) else leaf
+                words = self._of(state, guard)
+                if state.full is None:
+                    why, words = why or "whether the state dict is gathered is decided elsewhere", ""
+                elif state.full:
+                    words = ""
+            elif (
+                isinstance(leaf, Obj) and leaf.atom.facts.get("module") and leaf not in self.program.machine.optimizers
+            ):
+                words, open_why = self._of_module(leaf, guard)
+                why = why or open_why
+            else:
+                continue
+            if words and (doubt := on_path(self.program, guard, self.step.index)):
+                why, words = why or doubt, ""
+            if words:
+                found[words] = None
+        return many(found, unknown(why) if why else self._all_parts())
+
+    def _in_memory(self) -> bool:
+        """Is it written into an object of Python's, from which any rank may take it back?"""
+        path = self.step.what.path if isinstance(self.step.what, events.Saved) else NONE
+        leaves = [leaf for _, leaf in self.program.machine.leaves(path)]
+        return any(isinstance(leaf, Obj) and leaf.atom.origin == "io.BytesIO" for leaf in leaves)
+
+    def _all_parts(self) -> Answer[Place]:
+        """Are these all parts of what is saved?"""
+        for _, leaf in self.leaves():
+            if why := self.program.machine.more_inside(leaf):
+                return unknown(why)
+            if isinstance(leaf, Obj) and leaf.atom.kind in ("opaque", "parameter"):
+                return unknown(f"what {self.program.label(leaf)} holds is not known")
+        return self.program.excluded("all parts of what is saved were followed")
+
+    def _of(self, state: StateDict, guard: Guard) -> str:
+        if any(
+            0 < state.read - step.index <= 2 and guard.compatible(step.guard)
+            for step in self.program.trace.of(events.Fsdp1Context)
+        ):
+            return ""  # read under a context of FSDP1, which is FSDP903's to say
+        machine = self.program.machine
+        before, machine.guard = machine.guard, guard
+        try:
+            owners = [(path, leaf) for path, leaf in machine.leaves(state.owner) if isinstance(leaf, Obj)]
+        finally:
+            machine.guard = before
+        for path, owner in owners:
+            if state.what == "optimizer":
+                if self._optimizer_of_sharded(owner, path):
+                    return f"the state of {self.program.label(owner)}, which is sharded like its parameters"
+            elif self._sharded(owner, state.read, path):
+                return f"the state dict of {self.program.label(owner)}"
+        return ""
+
+    def _sharded(self, obj: Obj, read: int, guard: Guard) -> bool:
+        return any(
+            step.index < read
+            and step.context in (0, self.step.context)
+            and guard.undriven.compatible(step.guard.undriven)
+            for step, part in self.program.units(obj, Relation.SAME, Relation.CONTAINS, Relation.INSIDE)
+            if self._understood(obj, step)
+        )
+
+    def _of_module(self, leaf: Obj, guard: Guard) -> tuple[str, str]:
+        """In words, what of a sharded model this is, and why that is not known: a setting of it holds no shards."""
+        if not self._sharded(leaf, self.step.index, guard):
+            return "", ""
+        if _made_as_module(leaf) or self._holds_groups(leaf):
+            return f"the sharded module {self.program.label(leaf)} itself", ""
+        layer = _layer_with(leaf)
+        if layer is not None and not any(speaks_of(formula, leaf) for formula, _ in guard.literals):
+            return f"a parameter of {self.program.label(layer)}", ""
+        return "", f"what {self.program.label(leaf)} is was not seen"
+
+    def _holds_groups(self, leaf: Obj) -> bool:
+        return any(True for _ in self.program.units(leaf, Relation.SAME, Relation.CONTAINS))
+
+    def _gathered(self, leaf: ParamV) -> str:
+        """Why a parameter may have been whole when it was read: ``state_dict()`` frees it first, this does not."""
+        for _, model in self.program.machine.alternatives(leaf.model):
+            for step in self.program.trace.of(events.Unshard):
+                if (
+                    step.index < leaf.read
+                    and isinstance(model, Obj)
+                    and self._unshards(step, model)
+                    and not self._freed(step, leaf.read)
+                ):
+                    return f"{step.when.at} gathers the parameters"
+        return ""
+
+    def _unshards(self, step: AnyStep, model: Obj) -> bool:
+        """Does it gather more of the model than the group of the model itself, where there are others?"""
+        found = self.program.relation(step.subject, model) if step.subject is not None else Relation.NONE
+        alone = not any(True for _ in self.program.units(model, Relation.CONTAINS))
+        return found is not Relation.NONE and (found is not Relation.SAME or alone)
+
+    def _freed(self, gathered: AnyStep, read: int) -> bool:
+        return any(
+            gathered.index < step.index < read
+            and step.subject is gathered.subject
+            and gathered.guard.implies(step.guard)
+            for step in self.program.trace.of(events.Reshard)
+        )
+
+    def _understood(self, obj: Obj, sharding: AnyStep) -> bool:
+        """A method of another library may have gathered the dict behind our back."""
+        return not obj.atom.facts.get("wrapper") or obj.atom.cls == _DDP
+
+    def _optimizer_of_sharded(self, optimizer: Obj, guard: Guard) -> bool:
+        for created in self.program.trace.of(events.Optimizer):
+            if created.subject is optimizer:
+                for held in created.what.held:
+                    path = guard.join(held.guard)
+                    if path is not None and self._sharded(held.model, held.read, path):
+                        return True
+        return False
+
+    def path_per_rank(self) -> Answer[object]:
+        if by_one_rank(self.step.guard):
+            return self.program.excluded("only one rank writes it")
+        path = self.step.what.path if isinstance(self.step.what, events.Saved) else NONE
+        verdict = self.program.machine.per_rank(path)
+        if verdict is None:
+            return unknown("whether each rank writes a file of its own is not known")
+        return yes(True) if verdict else self.program.excluded("the path is the same on every rank")
+
+    def full_tensors(self) -> Answer[object]:
+        """Plain tensors, the same for all ranks: from a file, or gathered, or of an unsharded model."""
+        answers: list[Answer[object]] = []
+        for guard, leaf in self.leaves():
+            if isinstance(leaf, Obj):
+                return unknown("how each of its tensors is made is not known")  # most likely they are distributed
+            if isinstance(leaf, Loaded):
+                answers.append(
+                    yes(True)
+                    if leaf.per_rank is False
+                    else unknown("whether each rank reads a file of its own is not known")
+                )
+            elif isinstance(leaf, StateDict):
+                if replaced(self.program.machine, leaf) is not None:
+                    answers.append(unknown("what was put in the place of its tensors is not known"))
+                elif leaf.full is True:
+                    answers.append(yes(True))
+                elif leaf.full is None or self._of(leaf, guard):
+                    answers.append(self.program.excluded("the state dict holds shards"))
+                else:
+                    answers.append(
+                        yes(True)
+                        if self._known_plain(leaf)
+                        else unknown("where the state dict comes from is not known")
+                    )
+        if not answers:
+            return unknown("where the state dict comes from is not known")
+        return next((answer for answer in answers if answer.surely), answers[0])
+
+    def _known_plain(self, state: StateDict) -> bool:
+        """Is it of models that nothing shards, or that are sharded only later?"""
+        return all(
+            step.index >= state.read and step.context == 0 and step.guard.undriven is step.guard
+            for _, leaf in self.program.machine.leaves(state.owner)
+            if isinstance(leaf, Obj)
+            for step, _ in self.program.units(leaf, *RELATED, Relation.MAY)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class StaticKeys:
+    program: Program
+    step: Step[events.KeysWritten]
+
+    def prefixed(self) -> Answer[Place]:
+        wrapped = self.step.what.wrapped
+        if wrapped:
+            return yes(Place(wrapped[0], repr(PREFIX)))
+        return self.program.nowhere(events.Wrapped)
+
+
+def _made_as_module(leaf: Obj) -> bool:
+    """Is it what a constructor made, one of several that it made, or a module as ``modules()`` gives them?"""
+    while leaf.parent is not None and isinstance(leaf.item, tuple) and leaf.item[0] == PICK:
+        leaf = leaf.parent
+    return leaf.parent is None or leaf.item in (BELOW, BELOW_ANYHOW)
+
+
+def _layer_with(leaf: Obj) -> Obj | None:
+    """The layer of torch, seen where it was made, whose ``weight`` or ``bias`` this is."""
+    layer = leaf.parent if leaf.item in ("weight", "bias") else None
+    made = layer.atom.cls if layer is not None and layer.parent is None else None
+    return layer if made in _LAYERS else None
+
+
+def asked_of_unseen(guard: Guard, leaf: StateTensor | ParamV) -> str:
+    """Which code, that was not followed, was given this tensor and answered a condition of the path."""
+    for formula, _ in guard.literals:
+        for atom in atoms(formula):
+            asked = atom[1][1] if isinstance(atom[1], tuple) and atom[1][0] == LARGE else atom[1]
+            if isinstance(asked, Obj) and any(_same_tensor(leaf, kept) for kept in asked.atom.facts.get("keeps", ())):
+                return asked.atom.origin
+    return ""
+
+
+def _same_tensor(leaf: StateTensor | ParamV, kept: Value) -> bool:
+    if isinstance(leaf, ParamV) and isinstance(kept, ParamV):
+        return leaf.model == kept.model and leaf.read == kept.read
+    return leaf == kept

@@ -1,0 +1,71 @@
+"""When the rules of this topic are asked: steps, ends of programs and texts turned into the events that they judge."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ....vocab.events.base import Event
+from ....vocab.events.checkpoints import AsyncSaved, CheckpointLoaded, Fsdp1ContextUsed, KeysWritten, Loaded, Saved
+from ....vocab.events.state_dicts import HelperCalled, OptimizerStateRead, StateGathered, StateSet
+from ... import events
+from ...trace import Step
+from ..shared.models import StaticModel
+from ..shared.producers import on
+from ..shared.program import Program
+from .async_saves import StaticAsyncSave
+from .load_targets import StaticLoadTarget
+from .payloads import StaticKeys, StaticPayload
+from .state_helpers import StaticHelper
+
+# -- what is saved and loaded
+
+
+@on(events.Saved)
+def saved(program: Program, step: Step[events.Saved]) -> Iterator[Event]:
+    yield Saved(when=step.when, payload=StaticPayload(program, step), by=step.what.by)
+
+
+@on(events.Loaded)
+def loaded(program: Program, step: Step[events.Loaded]) -> Iterator[Event]:
+    if step.subject is not None and program.concerned(step.subject):
+        model = StaticModel(program, step.subject, step)
+        yield Loaded(when=step.when, model=model, payload=StaticPayload(program, step))
+
+
+@on(events.DcpLoad)
+def checkpoint_loaded(program: Program, step: Step[events.DcpLoad]) -> Iterator[Event]:
+    if program.machine.any_sharded:
+        yield CheckpointLoaded(when=step.when, payload=StaticLoadTarget(program, step))
+
+
+@on(events.AsyncSave)
+def async_saved(program: Program, step: Step[events.AsyncSave]) -> Iterator[Event]:
+    if program.machine.any_sharded:
+        yield AsyncSaved(when=step.when, save=StaticAsyncSave(program, step))
+
+
+@on(events.KeysWritten)
+def keys_written(program: Program, step: Step[events.KeysWritten]) -> Iterator[Event]:
+    if program.machine.any_sharded:
+        yield KeysWritten(when=step.when, keys=StaticKeys(program, step), by=step.what.by)
+
+
+@on(events.Fsdp1Context)
+def fsdp1_context(program: Program, step: Step[events.Fsdp1Context]) -> Iterator[Event]:
+    if step.subject is not None and program.concerned(step.subject):
+        yield Fsdp1ContextUsed(when=step.when, name=step.what.name, model=StaticModel(program, step.subject, step))
+
+
+# -- calls of the state-dict helpers of DCP
+
+
+@on(events.StateHelper)
+def state_helper(program: Program, step: Step[events.StateHelper]) -> Iterator[Event]:
+    helper = StaticHelper(program, step)
+    yield HelperCalled(when=step.when, helper=helper)
+    if helper.name.startswith("get") and step.subject is not None and program.concerned(step.subject):
+        yield StateGathered(when=step.when, gathering=helper, model=StaticModel(program, step.subject, step))
+        if step.what.optimizers:
+            yield OptimizerStateRead(when=step.when, reading=helper)
+    if helper.name.startswith("set"):
+        yield StateSet(when=step.when, setting=helper)

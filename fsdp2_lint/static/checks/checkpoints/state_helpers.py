@@ -1,0 +1,253 @@
+"""Calls of the state-dict helpers of DCP, and whether an optimizer has any state yet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from astroid import nodes
+
+from ....vocab.answers import Answer, Many, many, unknown, yes
+from ....vocab.events.state_dicts import StrangeKeyword
+from ....vocab.finding import Fix, Moment, Place, Site
+from ... import events
+from ...formulas import atoms, is_fork
+from ...guards import Guard
+from ...interp.conditions import mentions_rank
+from ...torch_model.device import device_kind
+from ...torch_model.state_helpers import KEYWORDS, option
+from ...trace import AnyStep, Step
+from ...values import Const, Ext, Obj, Value, is_each
+from ..shared.loops import loops_around
+from ..shared.program import RELATED, Program
+from ..shared.structure import size
+from ..shared.written import renamed
+
+# Names that are mixed up: what they can mean, and by which position that can be given as well.
+MISSPELT = {
+    "optimizer": {"optimizers": 1},
+    "optimizer_state_dict": {"optim_state_dict": 2},
+    "state_dict": {"model_state_dict": 1, "optim_state_dict": 2},
+}
+SMALL = 2**28  # parameters: one GiB in 32 bits
+
+
+@dataclass(frozen=True, slots=True)
+class StaticHelper:
+    program: Program
+    step: Step[events.StateHelper]
+
+    @property
+    def name(self) -> str:
+        return str(self.step.what.helper)
+
+    def strange_keywords(self) -> Many[StrangeKeyword]:
+        why = "the call is an attempt, and its error is caught" if self.step.what.tried else self.step.what.open_why
+        known = KEYWORDS[self.name]
+        when = self.step.when
+        found = [
+            StrangeKeyword(Moment(_place(when, node), when.stack), keyword, self._right_name(keyword, node))
+            for keyword, node in self.step.what.keywords.items()
+            if keyword not in known
+        ]
+        return many(() if self.step.what.tried else found, self._all_keywords(str(why or "")))
+
+    def _all_keywords(self, why: str) -> Answer[Place]:
+        return unknown(why) if why else self.program.excluded("all keywords of this call were seen")
+
+    def _right_name(self, keyword: str, value: nodes.NodeNG) -> Fix | None:
+        """The one parameter that it can mean, if nothing else is given for that."""
+        known = KEYWORDS[self.name]
+        meant = [(name, position) for name, position in MISSPELT.get(keyword, {}).items() if name in known]
+        call = value.parent.parent if isinstance(value.parent, nodes.Keyword) else None
+        if len(meant) != 1 or not isinstance(call, nodes.Call):
+            return None
+        ((name, position),) = meant
+        rivals = {name, *(other for other, names in MISSPELT.items() if name in names)} - {keyword}
+        given = {each.arg for each in call.keywords}
+        if None in given or rivals & given or len(call.args) > position or _starred(call):
+            return None
+        edit = renamed(self.step.when.at.path, value, keyword, name)
+        return Fix((edit,)) if edit is not None else None
+
+    def kept_on_gpu(self) -> Answer[Place]:
+        model = self.step.subject
+        if model is None:
+            return unknown("which model is gathered is not known")
+        if self._on_cpu():
+            return self.program.excluded("the job runs on CPUs")
+        total = size(self.program.machine, model)
+        if total is not None and total < SMALL:
+            return self.program.excluded("the model is small")
+        return self._chosen({"full_state_dict": True, "cpu_offload": False}, model)
+
+    def _on_cpu(self) -> bool:
+        """Does the job run on CPUs, where there is no other memory to keep the tensors in?"""
+        machine, trace = self.program.machine, self.program.trace
+        backends = [step.what.backend for step in trace.of(events.ProcessGroup)]
+        devices = [step.what.device for step in trace.of(events.Mesh)]
+        return Const("gloo") in backends or any(device_kind(machine, device) == "other" for device in devices)
+
+    def _chosen(self, wanted: dict[str, bool], model: Obj | None = None) -> Answer[Place]:
+        """Are the options set like this, on a path on which the model is sharded? yes: Place where they are made."""
+        why = ""
+        for path, leaf in self.step.what.options:
+            said = [option(leaf, name) for name in wanted]
+            if any(each is not None and each is not want for each, want in zip(said, wanted.values())):
+                continue
+            if None in said:
+                why = why or "which options it is given is not known"
+            elif model is None or self._sharded(model, path):
+                return yes(Place(_made(leaf) or self.step.when))
+        if not why and not self.step.what.options:
+            why = "which options it is given is not known"
+        return unknown(why) if why else self.program.excluded("the options of this call were followed")
+
+    def _sharded(self, model: Obj, path: Guard) -> bool:
+        return any(
+            step.driven_before(self.step) and step.guard.compatible(path)
+            for step, _ in self.program.units(model, *RELATED)
+        )
+
+    def cold_with_gradients(self) -> Answer[Place]:
+        answers = [self._cold_with_gradients(each) for each in self.step.what.optimizers]
+        if self.step.subject is None or not answers:
+            return unknown("which optimizer is read is not known")
+        return next(
+            (answer for answer in answers if answer.surely), next((a for a in answers if a.possibly), answers[0])
+        )
+
+    def _cold_with_gradients(self, optimizer: Obj) -> Answer[Place]:
+        cold = without_state(self.program, optimizer, self.step)
+        if not cold.possibly:
+            return cold.denied()
+        backward = self._live_backward(optimizer)
+        if not backward.surely or not cold.surely:
+            return (backward if not backward.surely else cold).denied()
+        return yes(Place(backward.what.when, self.program.label(optimizer)))
+
+    def _live_backward(self, optimizer: Obj) -> Answer[Step[events.Backward]]:
+        """A backward through the model whose gradients nothing has cleared. yes: Step."""
+        model = self.step.subject
+        assert model is not None
+        backward = next(iter([*self.program.trace.of(events.Backward, before=self.step)][::-1]), None)
+        if backward is None:
+            return self.program.nothing(model, events.Backward, before=self.step)
+        calls = [step.subject for step in self.program.trace.of(events.Called, before=backward) if not step.what.inside]
+        models = [each for each in calls if each is not None and not _is_loss(each)]
+        if not models or any(self.program.relation(each, model) not in RELATED for each in models):
+            return unknown("through which model the gradients flow is not known")
+        for step in self.program.trace.of(events.Zeroed, events.Stepped):
+            if backward.index < step.index < self.step.index and step.guard.compatible(self.step.guard):
+                if step.subject is None:
+                    return unknown("whether the gradients are cleared is not known")
+                return self.program.excluded(f"the gradients are cleared at {step.when.at}")
+        if not self.step.guard.implies(backward.guard) and not backward.guard.implies(self.step.guard):
+            return unknown("whether both happen in one run is not known")
+        why = self.program.escaped(model, after=backward, before=self.step)
+        return unknown(why) if why else yes(backward)
+
+    def empty_here(self) -> Answer[Place]:
+        """A full dict that some ranks have nothing in, without the option that sends it to them."""
+        for path, of_rank0 in self.step.what.missing_on:
+            if not of_rank0 and not _of_ranks(path):
+                continue
+            if _of_ranks(self.step.guard):
+                return unknown("the call itself depends on the rank")
+            return self._chosen({"full_state_dict": True, "broadcast_from_rank0": False})
+        return self.program.excluded("no part of the state dict is missing on some ranks, as far as it was followed")
+
+    def broadcasts_shards(self) -> Answer[Place]:
+        return self._chosen({"broadcast_from_rank0": True, "full_state_dict": False})
+
+
+def _starred(call: nodes.Call) -> bool:
+    return any(isinstance(arg, nodes.Starred) for arg in call.args)
+
+
+def _place(when: Moment, node: object) -> Site:
+    """A keyword's value; the whole call where the keyword came in a dict."""
+    row, column = getattr(node, "lineno", None), getattr(node, "col_offset", 0)
+    if row is None:
+        return when.at
+    return Site(when.at.path, row, column + 1, getattr(node, "end_lineno", row), getattr(node, "end_col_offset", 0) + 1)
+
+
+def _of_ranks(path: Guard) -> bool:
+    """Is it the path of some ranks only?"""
+    return any(mentions_rank(atom) for formula, _ in path.literals for atom in atoms(formula))
+
+
+def _made(leaf: Value) -> Moment | None:
+    return leaf.atom.facts.get("made") if isinstance(leaf, Obj) else None
+
+
+def without_state(
+    program: Program, optimizer: Obj, at: Step[events.StateHelper | events.DcpLoad], path: Guard | None = None
+) -> Answer[Moment]:
+    """Has this optimizer, at this moment of a run on ``path``, surely no state? yes: Moment at which it is made."""
+    made = next((step for step in program.trace.of(events.Optimizer) if step.subject is optimizer), None)
+    if made is None or not made.what.proven or "stateless" not in optimizer.atom.facts:
+        return unknown("where the optimizer comes from is not known")
+    stateless = optimizer.atom.facts["stateless"]
+    if stateless or not made.driven_before(at):
+        if stateless:
+            return program.excluded("this optimizer keeps no state")
+        return unknown("whether the optimizer is made before that is not known")
+    for step in _filling(program, optimizer):
+        earlier = step.index < at.index
+        if step is not at and (
+            not _avoided(step, path or at.guard) if earlier else _fills_next_round(program, at, step)
+        ):
+            if not step.together(at):
+                return unknown("whether the optimizer has made a step is not known")
+            return program.excluded(f"the optimizer has a state since {step.when.at}")
+    why = program.escaped(optimizer, after=made, before=at)
+    if not why and stateless is None:
+        why = "whether the optimizer keeps a state is not known"
+    return unknown(why) if why else yes(made.when)
+
+
+def _avoided(step: AnyStep, path: Guard) -> bool:
+    """May a run take the path without it? A step of training is made again and again, so it says nothing."""
+    if isinstance(step.what, events.Stepped) or step.guard.blurred:
+        return False
+    extra = [formula for formula, truth in step.guard.literals if path.decide(formula) is not truth]
+    return any(not is_fork(formula) for formula in extra)
+
+
+def _fills_next_round(program: Program, at: Step[events.StateHelper | events.DcpLoad], step: AnyStep) -> bool:
+    """May ``step``, which comes later, come before the first round of a loop that has ``at``?"""
+    if not at.what.loops or not _comes_and_goes(at, step):
+        return False
+    project = program.machine.project
+    around = list(loops_around(project, step))
+    return program.partial or any(loop in around for loop in loops_around(project, at))
+
+
+def _comes_and_goes(at: AnyStep, step: AnyStep) -> bool:
+    """Is ``at`` left out in some of the rounds that have ``step``? What a setting decides is the same in all."""
+    extra = [formula for formula, truth in at.guard.literals if step.guard.decide(formula) is not truth]
+    return not all(_is_setting(part) for formula in extra if not is_fork(formula) for part in atoms(formula))
+
+
+def _is_setting(atom: object) -> bool:
+    subject = atom[1] if isinstance(atom, tuple) and len(atom) > 1 else None
+    return isinstance(subject, Obj) and subject.atom.kind == "configuration" and not any(map(is_each, subject.path))
+
+
+def _is_loss(obj: Obj) -> bool:
+    """A module of torch without parameters."""
+    return (
+        isinstance(obj.atom.cls, Ext)
+        and obj.atom.cls.qname.startswith("torch.nn.")
+        and obj.atom.cls.qname.endswith("Loss")
+    )
+
+
+def _filling(program: Program, optimizer: Obj) -> Iterator[AnyStep]:
+    """What gives an optimizer its state."""
+    yield from (step for step in program.trace.of(events.Stepped, events.OptimizerLoaded) if step.subject is optimizer)
+    for step in program.trace.of(events.StateHelper):
+        if optimizer in step.what.optimizers:
+            yield step

@@ -1,0 +1,134 @@
+"""Conditions under which sharded modules run, and whether ranks answer them alike."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ....vocab.answers import Answer, unknown, yes
+from ....vocab.finding import Moment, Place
+from ... import events
+from ...formulas import Formula, atoms
+from ...guards import TOP
+from ...relations import Relation
+from ...torch_model.seeds import generator_of
+from ...trace import Step
+from ...values import Obj, Rank, is_each
+from ..shared.asked import objects_in
+from ..shared.program import Handle, Program
+
+_LOADER = "torch.utils.data.DataLoader"
+_CONTENT = frozenset("any all item sum max min mean tolist".split())  # what a tensor holds, rather than its shape
+
+
+@dataclass(frozen=True, slots=True)
+class StaticChoice(Handle):
+    """The call of a sharded module at ``step``, under a condition that was asked at ``asked``, on ``source``."""
+
+    program: Program
+    obj: Obj
+    step: Step[events.Called]
+    literal: tuple[Formula, bool]
+    asked: Moment
+    source: Obj | None
+
+    def differs(self) -> Answer[Place]:
+        if self.program.partial or self.program.open_why:
+            return unknown(self.program.open_why or "no script was seen that runs this")
+        if self._runs_anyway():
+            return self.program.excluded("it runs on the other side of the condition too")
+        if self.source is None:
+            return yes(Place(self.asked, "the rank"))
+        generator = generator_of(self.source)
+        return self._drawn(generator) if generator else self._read()
+
+    def _runs_anyway(self) -> bool:
+        """Is the module also called where the condition is answered the other way?"""
+        formula, truth = self.literal
+        for other in self.program.trace.of(events.Called):
+            if other is self.step or not other.what.hooked or other.subject is None:
+                continue
+            if self.program.relation(other.subject, self.obj) in (Relation.SAME, Relation.MAY):
+                if other.guard.decide(formula) is (not truth):
+                    return True
+        return False
+
+    def _drawn(self, generator: str) -> Answer[Place]:
+        seeds = [step for step in self.program.trace.of(events.Seeded) if generator in step.what.generators]
+        before = [step for step in seeds if step.index < self.step.index]
+        if before and before[-1].what.differs and before[-1].precedes(self.step):
+            return yes(Place(self.asked, "a random number, of a generator that each rank seeds differently"))
+        if before or seeds or generator == "torch":  # torch starts from the same seed in every process
+            return unknown("whether the ranks draw the same random numbers is not known")
+        if who := next(iter((*self.program.machine.opaque, self.program.managed_by)), ""):
+            return unknown(f"{who} may seed the random numbers")
+        return yes(Place(self.asked, "a random number, of a generator that nobody seeds"))
+
+    def _read(self) -> Answer[Place]:
+        assert self.source is not None
+        for step in self.program.trace.of(events.Collective):
+            for value in step.what.given or ():
+                if step.index < self.step.index and any(
+                    isinstance(leaf, Obj) and leaf.atom is self.source.atom
+                    for _, leaf in self.program.machine.leaves(value)
+                ):
+                    return unknown(f"{step.when.at} may have made the ranks agree")
+        if self.program.managed_by:
+            return unknown(self.program.managed_by)
+        return yes(Place(self.asked, "the contents of this rank's batch"))
+
+
+def choices(program: Program, step: Step[events.Called]) -> Iterator[StaticChoice]:
+    """The conditions of this call that ranks may answer differently, and that were not asked before a forward began.
+
+    What is checked and else refused by ``raise`` is none: a rank that answers otherwise ends the job.
+    """
+    assert step.subject is not None
+    outer = _entered(program, step)
+    known = outer.guard.literal_set if outer is not None else TOP.literal_set
+    path = step.guard.literals
+    for position, (formula, truth) in enumerate(path):
+        if (formula, truth) in known or path[: position + 1] in program.machine.refused:
+            continue
+        for atom in atoms(formula):
+            if _is_rank(formula) and outer is not None and atom in step.asked:
+                yield StaticChoice(program, step.subject, step, (formula, truth), step.asked[atom], None)
+            for obj in objects_in(atom):
+                if _is_draw(atom, obj) or _is_content(obj):
+                    asked = Moment(obj.atom.site) if generator_of(obj) and obj.atom.site else step.when
+                    yield StaticChoice(program, step.subject, step, (formula, truth), asked, obj)
+
+
+def _is_rank(formula: Formula) -> bool:
+    """Is all that is asked which rank this is? Ranks of a mesh's dimension may hold other parts of a model."""
+    if formula[0] == "not":
+        return _is_rank(formula[1])
+    return formula[0] == "is" and isinstance(formula[1], Rank) and formula[1].kind in ("global", "local")
+
+
+def _entered(program: Program, step: Step[events.Called]) -> Step[events.Called] | None:
+    """The call of the outermost module whose forward runs."""
+    if not step.what.inside:
+        return None
+    entries = [
+        each for each in program.trace.of(events.Called) if each.subject is step.what.inside[0] and not each.what.inside
+    ]
+    return next((each for each in reversed(entries) if each.index < step.index), None)
+
+
+def _is_draw(atom: Formula, obj: Obj) -> bool:
+    """A drawn number, compared with a number in the source that is not 0: a rate of 0 draws in vain."""
+    if not generator_of(obj):
+        return False
+    asked = atom[1]
+    if isinstance(asked, tuple) and asked[0] == "equal":
+        return True
+    if atom[0] == "compared":
+        return atom[3] not in (0, 1)
+    return atom[0] == "is" and isinstance(atom[2], (int, str)) and not isinstance(atom[2], bool)
+
+
+def _is_content(obj: Obj) -> bool:
+    """What tensors of a batch hold: ``batch["mask"].any()``, where the batch comes out of a DataLoader."""
+    called = [item[1] for item in obj.path if isinstance(item, tuple) and item[0] == "()"]
+    return obj.atom.origin.endswith(_LOADER) and any(map(is_each, obj.path)) and any(n in _CONTENT for n in called)

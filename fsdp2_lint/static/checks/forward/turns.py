@@ -1,0 +1,133 @@
+"""In which order a model and its parts run, and what of it is still gathered when an optimizer steps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ....vocab.answers import Answer, Many, many, unknown, yes
+from ....vocab.finding import Place
+from ....vocab.live import Leftover
+from ... import events
+from ...relations import Relation
+from ...trace import AnyStep, Step
+from ...values import Obj, is_each
+from ..shared.program import Handle, Program
+from ..shared.structure import from_a_library, leaves
+from .forward import Group, concerns, group_of
+
+
+@dataclass(frozen=True, slots=True)
+class StaticPart(Handle):
+    """A sharded module that is called at ``step``, and the sharded modules around it that do not run then."""
+
+    program: Program
+    obj: Obj
+    step: AnyStep
+    around: tuple[Obj, ...]
+
+    def ran_first(self) -> Answer[Place]:
+        for outer in self.around:
+            if why := self.program.managed(outer) or self.program.escaped(outer, before=self.step):
+                return unknown(why)
+        later: AnyStep | None = None
+        for called in self.program.trace.of(events.Called):
+            relations = [self.program.relation(outer, called.subject) for outer in self.around if called.subject]
+            if called.index < self.step.index and called.together(self.step):
+                if any(found in (Relation.SAME, Relation.INSIDE, Relation.MAY) for found in relations):
+                    return self.program.excluded(f"its root is called before, at {called.when.at}")
+            elif Relation.SAME in relations and called.what.hooked:
+                if self.step.precedes(called):
+                    later = later or called
+        return (
+            yes(Place(later.when, "its root is called here, later"))
+            if later is not None
+            else self.program.nothing(self.obj, events.Called)
+        )
+
+
+def around(program: Program, step: Step[events.Use]) -> tuple[Obj, ...]:
+    """The sharded modules that contain the one which ``step`` calls; none where one of them runs."""
+    assert step.subject is not None
+    found: dict[Obj, None] = {}
+    for sharding, outer, relation in program.touching(step.subject):
+        if relation is Relation.INSIDE and sharding.precedes(step):
+            found[outer] = None
+    for outer in found:
+        running = [*step.what.inside, *(receiver for receiver, name, _ in step.what.methods if name == "forward")]
+        if any(program.relation(each, outer) in (Relation.SAME, Relation.MAY) for each in running):
+            return ()
+        if any(program.relation(receiver, outer) is Relation.SAME for receiver, _, depth in step.what.methods
+               if depth >= len(step.when.stack)):  # fmt: skip
+            return ()  # nobody was seen who calls this method
+    return tuple(found)
+
+
+@dataclass(frozen=True, slots=True)
+class StaticKeeper(Handle):
+    """The root of ``group``, in a forward between a backward and the ``stepped`` that follows it."""
+
+    program: Program
+    obj: Obj
+    group: Group
+    forward: AnyStep
+    stepped: AnyStep
+
+    def stale(self) -> Many[Leftover]:
+        program, module = self.program, self.group.module
+        stays = self.group.stays_gathered()
+        if stays is False or any(concerns(program, each, module) for each in self._between(events.Reshard)):
+            return many((), self.program.excluded(f"{self.label} is resharded"))
+        if why := program.managed(module) or program.escaped(module):
+            return many((), unknown(why))
+        if stays is None:
+            return many((), unknown(f"whether {self.label} stays gathered is not known"))
+        own = [leaf for _, leaf in leaves(program.machine, module) if self._is_own(leaf)]
+        if not own and not self._has_embeddings():
+            return many((), unknown(f"which parameters {self.label} holds itself is not known"))
+        left = Leftover(self.label, self.forward.when, self.stepped.when)
+        return many([left], self.program.nothing(module, events.Called, events.Reshard))
+
+    def _has_embeddings(self) -> bool:
+        """A transformer of a library, of which only blocks are groups of their own."""
+        inner = [part for _, part in self.program.units(self.group.module, Relation.CONTAINS, Relation.MAY)]
+        return from_a_library(self.group.module) and all(is_each(part.item) for part in inner)
+
+    def _is_own(self, leaf: Obj) -> bool:
+        group = group_of(self.program, leaf, self.forward)
+        return isinstance(group, Group) and group.module is self.group.module
+
+    def _between(self, kind: type[events.Event]) -> Iterator[AnyStep]:
+        for step in self.program.trace.of(kind):
+            if self.forward.index < step.index < self.stepped.index and step.together(self.forward):
+                yield step
+
+
+def pending(program: Program, forward: AnyStep, group: Group) -> tuple[AnyStep, AnyStep] | None:
+    """The earlier forward that was trained, and the step to come, where ``forward`` lies between backward and step."""
+    trace, module = program.trace, group.module
+    steps = [step for step in trace.of(events.Stepped) if _holds(program, step, module)]
+    coming = next((step for step in steps if forward.precedes(step)), None)
+    backward = [step for step in trace.of(events.Backward) if step.precedes(forward)]
+    if coming is None or not backward:
+        return None
+    last = backward[-1]
+    if any(last.index < step.index < forward.index and step.together(forward) for step in steps):
+        return None
+    if any(forward.index < step.index < coming.index and step.together(forward) for step in trace.of(events.Backward)):
+        return None
+    trained = next(
+        (
+            step
+            for step in trace.of(events.Called, before=last)
+            if step.what.hooked and step.what.looped and concerns(program, step, module)
+        ),
+        None,
+    )
+    return (trained, coming) if trained is not None else None
+
+
+def _holds(program: Program, stepped: AnyStep, module: Obj) -> bool:
+    """Does the optimizer that steps hold the parameters of the whole module?"""
+    held = program.held_by.get(stepped.subject, ())
+    return any(program.relation(model, module) in (Relation.SAME, Relation.CONTAINS) for model in held)

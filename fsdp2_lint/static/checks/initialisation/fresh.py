@@ -1,0 +1,181 @@
+"""Models without values: does every run that trains them fill them before?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from ....vocab.answers import Answer, Many, No, Unknown, many, unknown, yes
+from ....vocab.finding import Moment, Place
+from ... import events
+from ...budget import BUDGET
+from ...formulas import Formula, atoms, both, negate
+from ...guards import Guard
+from ...relations import Relation
+from ...torch_model.blank import of_buffers
+from ...trace import AnyStep
+from ...values import Const, Obj, Rank
+from ..shared.program import Handle, Program
+from ..shared.structure import has_parameters, parts_unseen
+
+WRITES = (events.Written, events.Loaded)
+# Functions, and methods of paths, that ask what files there are.
+_ASKS_FOR_FILES = frozenset(
+    """os.path.exists os.path.isfile os.path.isdir os.path.islink os.path.lexists os.listdir os.scandir os.access
+    glob.glob glob.iglob exists() is_file() is_dir() glob() rglob() iterdir()""".split()
+)
+
+
+@dataclass(eq=False)
+class StaticFresh(Handle):
+    """A model as ``begin`` left it without values, in the runs in which ``call`` runs it, up to ``end``."""
+
+    program: Program
+    obj: Obj
+    begin: AnyStep
+    call: AnyStep
+    end: AnyStep
+
+    def uninitialised(self) -> Answer[tuple[Moment, list[str]]]:
+        if not self._owns_parameters():
+            return self.program.excluded(f"{self.label} has no parameters")
+        if self.without(self.writes) is None:
+            return self.written_for_sure()
+        why = self.not_followed()
+        return unknown(why) if why else yes((self.begin.when, [f"the parameters of {self.label}"]))
+
+    def written_for_sure(self) -> No | Unknown:
+        """No run was found that gets past all writes; those that may be none of this model do not count as proof."""
+        vague = next((step for step in self.writes if step.subject is None), None)
+        if vague is not None:
+            return unknown(f"whether {vague.when.at} writes the parameters of {self.label} is not known")
+        # a load brings all of them; what goes through the parts writes those that have a method for it
+        if all(isinstance(step.what, events.Written) for step in self.writes) and (
+            why := self.program.parts_unseen(self.obj)
+        ):
+            return unknown(f"{why}, and so whether all of it is written")
+        return self.program.nothing(self.obj, *WRITES, after=self.begin, before=self.call)
+
+    def _owns_parameters(self) -> bool:
+        """A module that was followed to all its parts, and has none, needs no values."""
+        machine = self.program.machine
+        if self.obj.atom.kind != "instance" or has_parameters(machine, self.obj):
+            return True
+        return bool(parts_unseen(machine, self.obj, self.label))
+
+    def written_in_other_runs(self) -> Many[Place]:
+        words = "this writes them, but not every run and every rank comes here"
+        return many((Place(step.when, words) for step in self.writes), self.program.among(*WRITES))
+
+    def unrestored_buffers(self) -> Answer[tuple[Moment, list[str]]]:
+        names = [name for name, buffer in self._buffers() if not self._restored(buffer)]
+        if not names:
+            return self.program.nothing(self.obj, events.Written, after=self.begin, before=self.call, parts=True)
+        why = self.not_followed()
+        return unknown(why) if why else yes((self.begin.when, names))
+
+    def _buffers(self) -> Iterator[tuple[str, Obj]]:
+        """Buffers that no state dict holds, of the model and of what it is made of."""
+        for module in [self.obj, *self.program.machine.parents]:
+            registered = module.atom.facts.get("buffers") if module.parent is None else None
+            if registered and self.program.relation(self.obj, module) in (Relation.SAME, Relation.CONTAINS):
+                address = [str(item) for item in self.program.address(module)[1] if not str(item).startswith("[")]
+                for name, guard in registered.items():
+                    if guard is not None and self.begin.guard.implies(guard):
+                        yield ".".join([*address, name]), module.child(name)
+
+    def _restored(self, buffer: Obj) -> bool:
+        """Does anything touch it after it lost its value? Loads do not: they do not know it."""
+        return any(
+            step.what.buffers
+            and (step.subject is None or self.program.relation(buffer, step.subject) is not Relation.NONE)
+            for step in self.program.trace.of(events.Written)
+            if step.index > self.begin.index or step.context
+        )
+
+    @cached_property
+    def writes(self) -> list[AnyStep]:
+        """What may give it values between its begin and its training."""
+        return [
+            step
+            for step in self.program.trace.of(*WRITES)
+            if (self.begin.index < step.index < self.call.index or step.context) and self._may_write(step)
+        ]
+
+    def _may_write(self, step: AnyStep) -> bool:
+        """Where nobody knows what is written, it may be this."""
+        if step.subject is None:
+            return True
+        return not of_buffers(step.subject) and self.program.relation(self.obj, step.subject) is not Relation.NONE
+
+    def without(self, writes: list[AnyStep]) -> Guard | None:
+        """The path of a run that comes to the training by none of these; None where no such run is known."""
+        path = self.begin.guard.join(self.call.guard)
+        path = path.join(self.end.guard) if path is not None else None
+        conditions = [[*_parts(formula)] for formula in dict.fromkeys(map(self._condition, writes))]
+        asked: dict[Any, set[Any]] = {}
+        for part in (part for parts in conditions for part in parts if part[0] == "is"):
+            asked.setdefault(part[1], set()).add(part[2])
+        # several values of one setting: they are all that there are, as far as anybody knows
+        if path is None or len(conditions) > BUDGET.choices or any(len(values) > 1 for values in asked.values()):
+            return None
+        return _avoiding(path, sorted(conditions, key=len))
+
+    def _condition(self, step: AnyStep) -> Formula:
+        """What a run chooses when it comes to ``step``; what it asks about the model itself is no choice."""
+        kept = [
+            formula if truth else negate(formula)
+            for formula, truth in step.guard.literals
+            if formula not in step.guard.blurred and all(self._is_choice(leaf[1]) for leaf in atoms(formula))
+        ]
+        return both(kept)
+
+    def _is_choice(self, asked: Any) -> bool:
+        """Is this a setting, a rank, or whether there is a checkpoint? All else may be a filter over parameters."""
+        if isinstance(asked, tuple):
+            return asked[0] in ("compare", "in") and all(map(self._is_choice, asked[1:]))
+        if isinstance(asked, Obj):
+            atom = asked.atom
+            if self.program.relation(self.obj, asked) is not Relation.NONE or atom.facts.get("module"):
+                return False
+            found = atom.kind == "unknown" and (atom.origin in _ASKS_FOR_FILES or atom.facts.get("apart"))
+            return found or atom.kind in ("configuration", "parameter", "instance")
+        return isinstance(asked, (Rank, Const, str))
+
+    def not_followed(self) -> str:
+        """Why more may have been written than was seen."""
+        return (
+            self.program.open_why
+            or self.program.escaped(self.obj, after=self.begin, before=self.call)
+            or self._kept_by()
+            or self.program.managed_by
+        )
+
+    def _kept_by(self) -> str:
+        """Who got hold of it before, and may fill it when it is called again; a function that ended does not."""
+        for step, part in self.program.escaped_parts.get(self.program.address(self.obj)[0], ()):
+            if step.index < self.begin.index and not step.what.who.startswith("a recursive call of"):
+                if self.program.relation(self.obj, part) is not Relation.NONE and step.together(self.begin):
+                    return f"{self.label} is handed to {step.what.who} ({step.when.at}), which was not followed"
+        return ""
+
+
+def _parts(formula: Formula) -> tuple[Formula, ...]:
+    """What a condition asks for; nothing where it always holds."""
+    if isinstance(formula, bool):
+        return ()
+    return tuple(formula[1]) if formula[0] == "and" else (formula,)
+
+
+def _avoiding(path: Guard, conditions: list[list[Formula]]) -> Guard | None:
+    """A path on which none of these conditions holds: a part of each does not."""
+    if not conditions:
+        return path
+    for part in conditions[0]:
+        narrowed = path.add(part, False)
+        found = _avoiding(narrowed, conditions[1:]) if narrowed is not None else None
+        if found is not None:
+            return found
+    return None

@@ -1,0 +1,104 @@
+"""When the rules of this topic are asked: steps, ends of programs and texts turned into the events that they judge."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ....vocab.events.base import Event
+from ....vocab.events.initialisation import (
+    ForwardSeen,
+    HollowCalled,
+    Materialised,
+    ParameterWritten,
+    ResetCalled,
+    StartingSeen,
+)
+from ... import events
+from ...relations import Relation
+from ...trace import AnyStep, Step
+from ...values import Obj
+from ..shared.producers import at_end, on
+from ..shared.program import RELATED, Program
+from ..shared.structure import stands_alone
+from .fresh import StaticFresh
+from .hollow import StaticHollow, StaticInitialised
+from .starting import StaticStarting
+from .writes import StaticWrite
+
+
+@at_end
+def materialised(program: Program) -> Iterator[Event]:
+    for emptied in program.trace.of(events.Emptied):
+        for fresh in trained_after(program, emptied):
+            yield Materialised(when=fresh.call.when, model=fresh)
+            yield ForwardSeen(when=fresh.call.when, model=fresh)
+
+
+def trained_after(program: Program, begin: AnyStep) -> Iterator[StaticFresh]:
+    """The first call and the backward behind it, of a sharded model that surely runs after ``begin``."""
+    obj = begin.subject
+    if obj is None or not _known_by_one_name(program, obj):
+        return
+    for call in program.trace.of(events.Called, after=begin):
+        if call.subject is not None and program.relation(obj, call.subject) in RELATED:
+            end = next(program.trace.of(events.Backward, after=call), None)
+            if end is not None:
+                yield StaticFresh(program, obj, begin, call, end)
+                return
+
+
+def _known_by_one_name(program: Program, obj: Obj) -> bool:
+    """A sharded model; else what fills it may know it by another name."""
+    if program.relation(obj, obj) is not Relation.SAME or not stands_alone(program.top(obj)):
+        return False
+    return any(True for _ in program.units(obj, *RELATED))
+
+
+@at_end
+def hollow(program: Program) -> Iterator[Event]:
+    """Of the modules made on meta, those that are not part of another one made there."""
+    made = {step.subject: step for step in program.trace.of(events.Meta)}
+    for obj, begin in made.items():
+        if obj is None or any(holder in made for holder in program.ancestors(obj)[1:]):
+            continue
+        if not _known_by_one_name(program, obj):
+            continue
+        sharded = [step for step, _ in program.units(obj, Relation.SAME)]
+        for call in program.trace.of(events.Called, after=begin):
+            if call.subject is None or program.relation(obj, call.subject) not in RELATED or call.context:
+                continue
+            if any(step.precedes(call) for step in sharded):
+                yield HollowCalled(when=call.when, model=StaticHollow(program, obj, begin, call, call))
+                break
+
+
+@on(events.Reset)
+def reset(program: Program, step: Step[events.Reset]) -> Iterator[Event]:
+    if step.subject is not None and any(True for _ in program.units(step.subject, *RELATED)):
+        yield ResetCalled(when=step.when, model=StaticInitialised(program, step, step.subject))
+
+
+@on(events.LostWrite)
+def written(program: Program, step: Step[events.LostWrite]) -> Iterator[Event]:
+    if step.subject is not None:
+        write = StaticWrite(program, step, step.subject)
+        yield ParameterWritten(when=step.when, write=write, exchanged=step.what.how == "data")
+
+
+@at_end
+def starting(program: Program) -> Iterator[Event]:
+    """Models of the project that are sharded as a whole, where some rank loads or seeds for itself."""
+    apart = any(step.what.by_rank for step in program.trace.of(events.Seeded))
+    if not apart and not any(step.asked for step in program.trace.of(events.Loaded)):
+        return
+    for step in program.trace.of(events.Sharded):
+        for obj in step.what.group if not step.what.listed else ():
+            if any(True for _ in program.units(obj, Relation.INSIDE, Relation.MAY)) or not stands_alone(obj):
+                continue
+            first = next((each for each, _ in program.units(obj, Relation.SAME, Relation.CONTAINS)), step)
+            calls = program.trace.of(events.Called, after=first)
+            call = next(
+                (each for each in calls if each.subject and program.relation(obj, each.subject) in RELATED), None
+            )
+            if call is not None and next(program.trace.of(events.Backward, after=call), None) is not None:
+                yield StartingSeen(when=first.when, model=StaticStarting(program, obj, first, call))

@@ -1,0 +1,129 @@
+"""Where the parameters of a model lie: moved to a GPU before sharding, or offloaded to the CPU after it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ....vocab.answers import Answer, unknown, yes
+from ....vocab.finding import Place
+from ... import events
+from ...guards import Guard
+from ...relations import Relation
+from ...trace import Step
+from ...values import Const, Ext, Obj
+from ..shared.program import RELATED, Handle, Program
+from ..shared.structure import size, sized_inside, stands_alone
+
+POLICY = "torch.distributed.fsdp.CPUOffloadPolicy"
+GIB = 2**30
+MOST_LAYERS = 1000  # more blocks has no model
+BYTES = 4  # of a parameter as modules are built
+
+
+@dataclass(frozen=True, slots=True)
+class StaticOffload:
+    """The policy of one group, on a path on which it is ``CPUOffloadPolicy``."""
+
+    program: Program
+    path: Guard
+    step: Step[events.Sharded]
+
+    def without_cpu_backend(self) -> Answer[Place]:
+        made = [
+            step
+            for step in self.program.trace.of(events.ProcessGroup)
+            if step.precedes(self.step) and step.guard.compatible(self.path)
+        ]
+        if not made:
+            return unknown("where the process group is made was not seen")
+        if not self._clipped():
+            return unknown("no clipping of gradients that lie on the CPU was seen")
+        for step in made:
+            for leaf in self._backends(step):
+                if not isinstance(leaf, Const) or leaf.value is not None and not isinstance(leaf.value, str):
+                    return unknown("the backend of the process group is a setting")
+                if leaf.value is None or set(leaf.value.lower().split(",")) - {"nccl", "cuda:nccl"}:
+                    return self.program.excluded("the process group has a backend for CPU tensors")
+        return yes(Place(made[0].when, "NCCL"))
+
+    def _clipped(self) -> bool:
+        """By torch, which reduces the norm where the gradients lie. Without that, programs find ways around it."""
+        return any(
+            clip.guard.compatible(self.path)
+            and any(
+                self.program.relation(held.model, part) in RELATED
+                for held in clip.what.held
+                for part in self.step.what.group
+            )
+            for clip in self.program.trace.of(events.Clipped)
+        )
+
+    def _backends(self, step: Step[events.ProcessGroup]) -> list[object]:
+        machine = self.program.machine
+        before, machine.guard = machine.guard, self.path
+        try:
+            given = step.what.backend if step.what.backend is not None else Const(None)
+            return [leaf for _, leaf in machine.alternatives(given)]
+        finally:
+            machine.guard = before
+
+
+def offloaded(program: Program, step: Step[events.Sharded]) -> Guard | None:
+    """The path on which this call gets ``CPUOffloadPolicy``."""
+    policy = step.what.options.get("offload_policy")
+    machine = program.machine
+    before, machine.guard = machine.guard, step.guard
+    try:
+        for guard, leaf in machine.alternatives(policy) if policy is not None else ():
+            if isinstance(leaf, Obj) and leaf.parent is None and POLICY in (leaf.atom.origin, _class_name(leaf)):
+                return step.guard.join(guard)
+        return None
+    finally:
+        machine.guard = before
+
+
+def _class_name(obj: Obj) -> str:
+    return obj.atom.cls.qname if isinstance(obj.atom.cls, Ext) else ""
+
+
+@dataclass(frozen=True, slots=True)
+class StaticResident(Handle):
+    """A model just before ``step`` shards it, or the first part of it."""
+
+    program: Program
+    step: Step[events.Sharded]
+    obj: Obj
+
+    def moved_whole(self) -> Answer[Place]:
+        groups = [step for step in self.program.trace.of(events.ProcessGroup) if step.precedes(self.step)]
+        if groups and all(step.what.world_size == Const(1) for step in groups):
+            return self.program.excluded("the process group has one process, which keeps all of it")
+        if self.step.what.looped and not stands_alone(self.obj):
+            return unknown(f"whether {self.label} is a model or one of its blocks is not known")
+        for moved in self.program.trace.of(events.Moved, before=self.step):
+            same = moved.subject is not None and self.program.relation(moved.subject, self.obj) is Relation.SAME
+            if same and moved.what.to == "cuda" and not self._moved_back(moved):
+                if any(self.program.relation(self.obj, hollow) is not Relation.NONE for hollow in self._on_meta()):
+                    return unknown(f"whether {self.label} has memory at all is not known")
+                return yes(Place(moved.when, "all of it is moved to the GPU here"))
+        return self.program.nothing(self.obj, events.Moved, before=self.step)
+
+    def _on_meta(self) -> list[Obj]:
+        steps = self.program.trace.of(events.Meta, events.Emptied)
+        return [step.subject for step in steps if step.subject is not None and step.index < self.step.index]
+
+    def _moved_back(self, moved: Step[events.Moved]) -> bool:
+        return any(
+            step.what.to != "cuda"
+            and step.subject is not None
+            and self.program.relation(step.subject, self.obj) is not Relation.NONE
+            for step in self.program.trace.of(events.Moved, before=self.step, after=moved)
+        )
+
+    def known_small(self) -> Answer[object]:
+        total = size(self.program.machine, self.obj, repeats=MOST_LAYERS)
+        if total is not None and total * BYTES < GIB:
+            return yes(f"its {total} parameters take less than a GiB")
+        if total is None and sized_inside(self.program.machine, self.obj):
+            return unknown(f"how large {self.label} is was not calculated")
+        return self.program.excluded("its size is not known to be small")

@@ -1,0 +1,258 @@
+"""The process: its device, and the collectives that only some ranks reach."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+
+from ....vocab.answers import Answer, unknown, yes
+from ....vocab.finding import Moment, Site
+from ... import events
+from ...formulas import Formula, atoms, intern, is_fork, negate
+from ...guards import Guard
+from ...interp.conditions import mentions_rank
+from ...relations import Relation
+from ...torch_model.device import device_kind
+from ...torch_model.rank import INITIALISED, alone
+from ...trace import AnyStep, Step
+from ...values import Const, Obj, Rank
+from ..ranks.rank_paths import rank_in_words, rank_literal, reduced, split_by_rank
+from ..shared.program import RELATED, Program
+
+
+@dataclass(frozen=True, slots=True)
+class StaticProcess:
+    program: Program
+
+    def device_selected(self) -> Answer[object]:
+        if (step := next(self.program.trace.of(events.DeviceSet), None)) is not None:
+            return yes(step.when)
+        if self.program.managed_by:
+            return yes(self.program.managed_by)
+        for who in self.program.machine.opaque:
+            return unknown(f"{who}, which was not followed, may select the device")
+        return self.program.nowhere(events.DeviceSet)
+
+    def current_device_used(self) -> Answer[tuple[Moment, str]]:
+        """In a run that shards, and only before a mesh: that selects LOCAL_RANK while CUDA is untouched."""
+        shardings = list(self.program.trace.of(events.Sharded))
+        touches = list(self.program.trace.of(events.DeviceTouch))
+        step = next((each for each in touches if any(each.together(sharding) for sharding in shardings)), None)
+        if touches and step is None:
+            return unknown("whether a run that uses the device shards anything is not known")
+        mesh = self.first_mesh(perhaps=True)
+        if step is None or mesh is not None and mesh.index < step.index:
+            return self.program.among(events.DeviceTouch, events.Mesh)
+        return yes((step.when, step.what.how))
+
+    def mesh_made(self) -> Answer[Moment]:
+        bound = any(
+            step.what.device_id not in (None, Const(None)) for step in self.program.trace.of(events.ProcessGroup)
+        )
+        mesh = self.first_mesh()
+        if bound:
+            return self.program.excluded("the process group is bound to a device")
+        return yes(mesh.when) if mesh is not None else self.program.among(events.Mesh)
+
+    def first_mesh(self, *, perhaps: bool = False) -> AnyStep | None:
+        """The first mesh of GPUs: made by name, or by the first ``fully_shard`` of an NCCL job.
+
+        ``perhaps``: also of one whose group was given no backend, which has NCCL where there are GPUs.
+        """
+        machine = self.program.machine
+        for step in self.program.trace.steps:
+            if isinstance(step.what, events.Mesh) and device_kind(machine, step.what.device) == "cuda":
+                return step
+            if isinstance(step.what, events.Sharded) and "mesh" not in step.what.options and self._nccl(perhaps):
+                return step
+        return None
+
+    def _nccl(self, perhaps: bool) -> bool:
+        backends = [step.what.backend or Const(None) for step in self.program.trace.of(events.ProcessGroup)]
+        names = [each.value for each in backends if isinstance(each, Const)]
+        return any(perhaps if name is None else "nccl" in str(name) for name in names)
+
+
+@dataclass(frozen=True, slots=True)
+class StaticDevice:
+    program: Program
+    step: Step[events.DeviceSet | events.DeviceIndex]
+
+    @property
+    def name(self) -> str:
+        return self.step.what.name if isinstance(self.step.what, events.DeviceSet) else "the device"
+
+    def from_global_rank(self) -> Answer[Site | None]:
+        index = self.step.what.index
+        if index is None or isinstance(self.step.what, events.DeviceSet) and self.step.what.told:
+            return self.program.excluded("the device is told in another way")
+        found = [leaf for guard, leaf in self.program.machine.alternatives(index) if self.step.guard.compatible(guard)]
+        ranks = [leaf for leaf in found if isinstance(leaf, Rank)]
+        if ranks and len(ranks) == len(found) and {leaf.kind for leaf in ranks} == {"global"}:
+            return yes(ranks[0].at)
+        if ranks or found and all(isinstance(leaf, Const) for leaf in found):
+            return self.program.excluded("the index is not the global rank")
+        return unknown("where the device index comes from is not known")
+
+    def touched_before(self) -> Answer[tuple[Moment, str]]:
+        if not isinstance(self.step.what, events.DeviceSet) or self.step.what.scoped:
+            return self.program.excluded("the device is selected for a block only")
+        mesh = StaticProcess(self.program).first_mesh(perhaps=True)
+        for touch in self.program.trace.of(events.DeviceTouch, before=self.step):
+            selected = any(
+                step.index < touch.index for step in self.program.trace.of(events.DeviceSet, before=self.step)
+            )
+            if selected or mesh is not None and mesh.index < touch.index:
+                return self.program.excluded("the device is selected by then")
+            if self.program.partial or self.program.open_why:
+                return unknown(self.program.open_why or "the code before was not seen")
+            if not any(step.together(touch) for step in self.program.trace.of(events.Sharded)):
+                return unknown("whether anything is sharded in this program is not known")
+            return yes((touch.when, touch.what.how))
+        if self.program.partial:
+            return unknown("the code before was not seen")
+        return self.program.nowhere(events.DeviceTouch)
+
+
+Gathering = Step[events.Collective | events.Called | events.Backward]
+
+
+def _name(step: Gathering) -> str | None:
+    """What it is called; None for a call of a model."""
+    return None if isinstance(step.what, events.Called) else step.what.name
+
+
+def excluded_ranks(program: Program, step: AnyStep) -> Answer[tuple[Moment | None, str]]:
+    """Do some ranks stay away from a step? Where they turn away, and in words, which ones come."""
+    if alone(program.machine, step.guard):
+        return program.excluded("the job has one rank here")
+    unsure = ""
+    path = step.guard.literals
+    for position, (formula, truth) in enumerate(path):
+        if path[: position + 1] in program.machine.refused:
+            continue  # a rank that turns away here ends the job
+        part = reduced(formula if truth else negate(formula), _without_errors(program, step, formula))
+        if not mentions_rank(part):
+            continue
+        found = rank_literal(part)
+        if found is not None:
+            return yes((_asked(step, formula), rank_in_words(*found)))
+        unsure = "the condition on the rank may hold for all ranks of the group"
+    return unknown(unsure) if unsure else program.excluded("no condition on the rank leads here")
+
+
+def _without_errors(program: Program, step: AnyStep, formula: Formula) -> Guard:
+    """The path of a step, in a run in which no ``try`` that the formula speaks of comes to a handler."""
+    path = step.guard
+    for atom in atoms(formula):
+        if is_fork(atom) and atom[1][1] in program.machine.tries:
+            path = path.add(("is", atom[1], 0)) or path
+    return path
+
+
+def _asked(step: AnyStep, formula: Formula) -> Moment | None:
+    sites = step.kept_asked
+    return next((sites[atom] for atom in atoms(formula) if atom in sites), None)
+
+
+@dataclass(frozen=True, slots=True)
+class StaticCollection:
+    program: Program
+    step: Gathering
+
+    @property
+    def name(self) -> str:
+        return _name(self.step) or "the model's call"
+
+    def needs_model(self) -> Answer[object]:
+        """Collectives on a model are some only once it is sharded."""
+        if isinstance(self.step.what, events.Collective) and self.step.subject is None:
+            return self._group_made()
+        subject = self._called_last() if isinstance(self.step.what, events.Backward) else self.step.subject
+        if subject is None:
+            return unknown("which model this is about is not known")
+        if subject in self.program.machine.optimizers:
+            return unknown("which model this is about is not known")
+        # what is called inside a group that is gathered already gathers nothing more
+        gathering = (Relation.SAME, Relation.CONTAINS) if isinstance(self.step.what, events.Called) else RELATED
+        for sharding, _part in self.program.units(subject, *gathering):
+            if sharding.driven_before(self.step):
+                return yes(True)
+        may = any(True for _ in self.program.units(subject, Relation.MAY))
+        return (
+            unknown("whether the model is sharded is not known")
+            if may
+            else self.program.nothing(subject, events.Sharded)
+        )
+
+    def _called_last(self) -> Obj | None:
+        """The model whose gradients a backward reduces: the last one that was called before it."""
+        called = [
+            step
+            for step in self.program.trace.of(events.Called, before=self.step)
+            if step.what.hooked and len(step.what.inside) == 0
+        ]
+        return called[-1].subject if called else None
+
+    def excluded_ranks(self) -> Answer[tuple[Moment | None, str]]:
+        return excluded_ranks(self.program, self.step)
+
+    def _group_made(self) -> Answer[object]:
+        """The code asks whether a process group exists: did this program make one by then?"""
+        question = intern(INITIALISED)
+        asked = any(question in atoms(formula) for formula, _ in self.step.guard.literals)
+        if not asked or self.program.partial:
+            return yes(True)
+        made = self.program.trace.of(events.ProcessGroup, events.Mesh, events.Sharded, before=self.step)
+        return yes(True) if any(True for _ in made) else unknown("whether a process group exists by then is not known")
+
+    def _unseen_elsewhere(self, mine: Guard | None, others: Guard) -> str:
+        """Which code on paths of other ranks alone was not seen; what these ranks run as well keeps nobody apart."""
+        here, there = set(), {}
+        for unseen in self.program.trace.of(events.Unseen) if mine else ():
+            theirs, rest = split_by_rank(unseen.guard)
+            if mine and theirs and others.compatible(rest):
+                if mine.compatible(theirs):
+                    here.add(unseen.place)
+                else:
+                    there[unseen.place] = unseen
+        found = next((unseen for place, unseen in there.items() if place not in here), None)
+        return f"{found.what.who} ({found.when.at}) was not followed" if found is not None else ""
+
+    def _since_ranks_part(self) -> tuple[int, ...]:
+        """The activations in which ranks may go two ways: where one was cut, the other way was perhaps not run."""
+        chain, frames = self.step.when.chain, self.step.frames
+        outermost = len(frames) - 2
+        for formula, _ in self.step.guard.literals:
+            asked = _asked(self.step, formula)
+            if asked is not None:
+                same = itertools.takewhile(lambda pair: pair[0] == pair[1], zip(chain, asked.chain))
+                outermost = min(outermost, sum(1 for _ in same))
+        return frames[max(outermost, 0) :]
+
+    def matched(self) -> Answer[Moment]:
+        what = self.step.what
+        if isinstance(what, events.Collective) and what.group is not None:
+            return unknown("it runs on a group of its own")
+        if isinstance(what, events.Collective) and not what.sure:
+            return unknown("whether it gathers is decided elsewhere")
+        if self.program.machine.unfinished.intersection(self._since_ranks_part()):
+            return unknown("the code behind it was not followed to its end")
+        if self.program.machine.doomed.intersection(self._since_ranks_part()):
+            return unknown("the job ends with an error here, as each rank may find out by itself")
+        mine, others = split_by_rank(self.step.guard)
+        if why := self._unseen_elsewhere(mine, others):
+            return unknown(why)
+        for other in self.program.trace.of(events.Collective, events.Called, events.Backward):
+            if other is self.step or _name(other) != _name(self.step):
+                continue
+            if isinstance(other.what, events.Called) and not other.what.hooked:
+                continue
+            theirs, rest = split_by_rank(other.guard)
+            if mine and theirs and other.place == self.step.place and not mine.compatible(theirs):
+                return yes(other.when)  # the same call, with what the other ranks have
+            if mine and theirs and others.compatible(rest):  # nothing but ranks may keep the two apart
+                here, there = others.join(mine), rest.join(theirs)
+                if here is None or there is None or not here.compatible(there):
+                    return yes(other.when)
+        return self.program.among(events.Collective, events.Called, events.Backward)

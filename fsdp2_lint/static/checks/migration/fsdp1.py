@@ -1,0 +1,163 @@
+"""FSDP1 in the syntax of a project: where its class is used, and whether the program knows FSDP2's too."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+
+from ....vocab.answers import Answer, Many, many, unknown, yes
+from ....vocab.events.migration import Fsdp1Wrapped
+from ....vocab.finding import Moment, Place, Site
+from ...closure import excluded
+from ...project import Project, Unreadable
+
+CLASS = "FullyShardedDataParallel"
+# What a program asks for that can tell a module of FSDP2 from others.
+_FSDP2_NAMES = frozenset({"FSDPModule", "unshard", "reshard", "set_requires_gradient_sync", "set_is_last_backward"})
+_ASKING = frozenset({"isinstance", "issubclass", "hasattr", "getattr"})
+
+
+_PARAMETERS = (
+    "module", "process_group", "sharding_strategy", "cpu_offload", "auto_wrap_policy", "backward_prefetch",
+    "mixed_precision", "ignored_modules", "param_init_fn", "device_id", "sync_module_states", "forward_prefetch",
+    "limit_all_gathers", "use_orig_params", "ignored_states", "device_mesh",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Fsdp1Call:
+    """One call of the class. ``fsdp2``: a file of the same program that speaks of FSDP2, or nothing."""
+
+    path: str
+    node: ast.Call
+    fsdp2: str
+
+    def alternative(self) -> Answer[Place]:
+        if self.fsdp2:
+            return yes(Place(Moment(Site(self.fsdp2, 1)), "FSDP2 is used here"))
+        return excluded("no file of the program speaks of FSDP2")
+
+    def arguments(self) -> Many[Place]:
+        given = [*zip(_PARAMETERS, self.node.args), *((each.arg, each.value) for each in self.node.keywords)]
+        whole = all(name for name, _ in given)
+        end = excluded("all its arguments are written here") if whole else unknown("**keywords that were not followed")
+        return many((self._argument(name, value) for name, value in given if name not in (None, "module")), end)
+
+    def _argument(self, name: str | None, value: ast.expr) -> Place:
+        literal = f"={value.attr}" if isinstance(value, ast.Attribute) else ""
+        return Place(Moment(site_of(self.path, value)), f"{name}{literal}")
+
+
+def site_of(path: str, node: ast.expr) -> Site:
+    end_row, end_column = node.end_lineno or node.lineno, node.end_col_offset or 0
+    return Site(path, node.lineno, node.col_offset + 1, end_row, end_column + 1)
+
+
+def wrapped_events(project: Project, path: str) -> Iterator[Fsdp1Wrapped]:
+    """Every call of the class in a file, by a name that it imports."""
+    for _, tree in _files(project, CLASS, [path]):
+        names = {CLASS, *_aliases(tree)}
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Call) and _name(node.func) in names:
+                call = Fsdp1Call(path, node, _speaks_of_fsdp2(project, path))
+                yield Fsdp1Wrapped(when=Moment(site_of(path, node)), wrapper=call)
+
+
+def _speaks_of_fsdp2(project: Project, path: str) -> str:
+    """The file itself, one that it reaches by imports, or one that imports it and reaches FSDP2 some other way."""
+    seen, queue = {path}, [path]
+    while queue:
+        at = queue.pop()
+        if at in project.relevant:
+            return at
+        more = [other for other in project.imported_by.get(at, ()) if other not in seen]
+        seen.update(more)
+        queue += more
+    return ""
+
+
+def wraps_with_fsdp1(project: Project, files: Collection[str]) -> bool:
+    """Does any of these files call the class, or hand it on to something that may?"""
+    trees = [tree for _, tree in _files(project, CLASS, files)]
+    names = {CLASS, *(alias for tree in trees for alias in _aliases(tree))}
+    others = [tree for name in names - {CLASS} for _, tree in _files(project, name, files)]
+    return any(_is_used(tree, names) for tree in (*trees, *others))
+
+
+def asks_for_fsdp2(project: Project, files: Collection[str]) -> bool:
+    """Does any of these files test for a module of FSDP2, by its class or by a method that only it has?"""
+    return any(
+        isinstance(node, ast.Call) and _name(node.func) in _ASKING and _FSDP2_NAMES & set(_mentioned(node))
+        for word in _FSDP2_NAMES
+        for _, tree in _files(project, word, files)
+        for node in ast.walk(tree)
+    )
+
+
+def files_around(project: Project, path: str) -> set[str]:
+    """The file, what imports it, directly or not, and all that those import: the programs that it is a part of."""
+    found, queue = {path}, [path]
+    while queue:
+        more = [each for each in project.imported_by.get(queue.pop(), ()) if each not in found]
+        found.update(more)
+        queue += more
+    imports: dict[str, list[str]] = {}
+    for target, importers in project.imported_by.items():
+        for importer in importers:
+            imports.setdefault(importer, []).append(target)
+    queue = list(found)
+    while queue:
+        more = [each for each in imports.get(queue.pop(), ()) if each not in found]
+        found.update(more)
+        queue += more
+    return found
+
+
+def _files(project: Project, word: str, among: Collection[str]) -> Iterator[tuple[str, ast.Module]]:
+    """Files that mention a word."""
+    for path in among:
+        try:
+            data = project.data(path)
+        except Unreadable:
+            continue
+        if word.encode() in data and (tree := project.ast(path)) is not None:
+            yield path, tree
+
+
+def _aliases(tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom):
+            yield from (alias.asname for alias in node.names if alias.name == CLASS and alias.asname)
+
+
+def _is_used(tree: ast.Module, names: set[str]) -> bool:
+    """As a value: not as the class of a test, the owner of a static method, or an annotation."""
+    idle: set[int] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute):
+            idle.add(id(node.value))
+        elif isinstance(node, ast.Call) and _name(node.func) in ("isinstance", "issubclass"):
+            idle.update(id(part) for given in node.args[1:] for part in ast.walk(given))
+        elif isinstance(node, (ast.arg, ast.AnnAssign)) and node.annotation is not None:
+            idle.update(id(part) for part in ast.walk(node.annotation))
+        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.returns is not None:
+            idle.update(id(part) for part in ast.walk(node.returns))
+    return any(
+        isinstance(node, (ast.Name, ast.Attribute))
+        and isinstance(node.ctx, ast.Load)
+        and _name(node) in names
+        and id(node) not in idle
+        for node in ast.walk(tree)
+    )
+
+
+def _mentioned(call: ast.Call) -> Iterator[str]:
+    """Names and texts in the arguments."""
+    for part in (part for given in call.args for part in ast.walk(given)):
+        yield part.value if isinstance(part, ast.Constant) and isinstance(part.value, str) else _name(part)
+
+
+def _name(node: ast.AST) -> str:
+    """The last part of a dotted name."""
+    return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")

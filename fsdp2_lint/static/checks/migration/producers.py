@@ -1,0 +1,131 @@
+"""When the rules of this topic are asked: steps, ends of programs and texts turned into the events that they judge."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from astroid import nodes
+
+from ....vocab.events.base import Event
+from ....vocab.events.migration import (
+    ApiUsed,
+    ClassCompared,
+    Fsdp1Tested,
+    Fsdp1Wrapped,
+    Imported,
+    ModuleAttributeRead,
+    UnshardDropped,
+    UnshardEntered,
+)
+from ....vocab.finding import Edit, Fix, Site
+from ....vocab.words import listed
+from ... import events
+from ...project import Project
+from ...trace import Step
+from ..shared.producers import in_text, on
+from ..shared.program import Program
+from ..shared.written import replaced
+from .api import StaticUse
+from .by_hand import entered_by_hand
+from .converted import ModuleOfFsdp2, RenamedClass, StaticConverted, StaticGathering
+from .fsdp1 import wrapped_events
+from .fsdp1_tests import StaticTested
+from .imports import imported_events, names_imported
+
+# -- what is left of FSDP1, DDP or an unsharded model at places that a module of FSDP2 comes to
+
+
+@on(events.ModuleRead)
+def module_read(program: Program, step: Step[events.ModuleRead]) -> Iterator[Event]:
+    if step.subject is not None and program.concerned(step.subject):
+        model = ModuleOfFsdp2(program, step.subject, step)
+        yield ModuleAttributeRead(when=step.when, model=model, fix=_without_attribute(program, step))
+
+
+def _without_attribute(program: Program, step: Step[events.ModuleRead]) -> Fix | None:
+    """Drop ``.module``, where it is written right behind its owner."""
+    edit = replaced(program, step.when.at.path, step.what.written, "")
+    wrapped = any(True for _ in program.trace.of(events.Wrapped))  # then other runs may need it
+    return Fix((edit,), safe=not wrapped) if edit is not None else None
+
+
+@on(events.ClassCompared)
+def class_compared(program: Program, step: Step[events.ClassCompared]) -> Iterator[Event]:
+    if step.subject is not None:
+        model = RenamedClass(program, step.subject, step)
+        yield ClassCompared(when=step.when, model=model, with_what=listed(sorted(step.what.names)))
+
+
+@on(events.UnshardEntered)
+def unshard_entered(program: Program, step: Step[events.UnshardEntered]) -> Iterator[Event]:
+    if step.subject is not None and program.concerned(step.subject):
+        yield UnshardEntered(when=step.when, model=StaticConverted(program, step.subject, step))
+
+
+@on(events.UnshardDropped)
+def unshard_dropped(program: Program, step: Step[events.UnshardDropped]) -> Iterator[Event]:
+    if step.subject is not None and program.concerned(step.subject):
+        yield UnshardDropped(when=step.when, model=StaticGathering(program, step.subject, step))
+
+
+@on(events.ApiUsed)
+def api_used(program: Program, step: Step[events.ApiUsed]) -> Iterator[Event]:
+    yield ApiUsed(when=step.when, name=step.what.name, use=StaticUse(program, step))
+
+
+@on(events.Fsdp1Asked)
+def fsdp1_asked(program: Program, step: Step[events.Fsdp1Asked]) -> Iterator[Event]:
+    if step.subject is not None and program.concerned(step.subject):
+        model = StaticTested(program, step.subject, step)
+        yield Fsdp1Tested(when=step.when, model=model, fix=_other_class(program, step))
+
+
+def _other_class(program: Program, step: Step[events.Fsdp1Asked]) -> Fix | None:
+    """Name FSDPModule instead, and import it where the file does not know it yet.
+
+    What the test guards may be written for FSDP1, so somebody has to look at it.
+    """
+    cls = step.what.written.args[1]
+    path = step.when.at.path
+    module = program.machine.project.module(path)
+    if module is None or cls.lineno != cls.end_lineno:
+        return None
+    if isinstance(cls, nodes.Attribute):
+        start = cls.expr.end_col_offset + 1
+        replaced = Edit(Site(path, cls.lineno, start + 1, cls.lineno, cls.end_col_offset + 1), "FSDPModule")
+        return Fix((replaced,), safe=False)
+    replaced = Edit(Site(path, cls.lineno, cls.col_offset + 1, cls.lineno, cls.end_col_offset + 1), "FSDPModule")
+    if "FSDPModule" in module.bindings:
+        return Fix((replaced,), safe=False)
+    imports = [node for node in module.bindings.get(cls.name, ()) if isinstance(node, nodes.ImportFrom)]
+    if len(imports) != 1 or not isinstance(imports[0].parent, nodes.Module):
+        return None
+    behind = imports[0].end_lineno + 1
+    text = "from torch.distributed.fsdp import FSDPModule\n"
+    return Fix((Edit(Site(path, behind, 1, behind, 1), text), replaced), safe=False)
+
+
+# -- what is seen in the text of files alone, whether or not a program comes there: the events that need no trace
+
+
+@in_text(Imported)
+def imported(project: Project, path: str) -> Iterator[Event]:
+    module = project.module(path)
+    yield from imported_events(module, project) if module is not None else ()
+
+
+@in_text(ApiUsed)
+def used(project: Project, path: str) -> Iterator[Event]:
+    module = project.module(path)
+    yield from names_imported(module, project) if module is not None else ()
+
+
+@in_text(UnshardEntered)
+def entered(project: Project, path: str) -> Iterator[Event]:
+    module = project.module(path)
+    yield from entered_by_hand(module) if module is not None else ()
+
+
+@in_text(Fsdp1Wrapped, everywhere=True)
+def wrapped(project: Project, path: str) -> Iterator[Event]:
+    yield from wrapped_events(project, path)

@@ -1,0 +1,187 @@
+"""Layers that get tensors of another dtype than their weights have, because two groups compute in two dtypes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+
+from ....vocab.answers import Answer, unknown, yes
+from ....vocab.finding import Place
+from ... import events
+from ...budget import BUDGET
+from ...guards import Guard
+from ...interp.syntax import class_body
+from ...relations import Relation
+from ...torch_model.module_tree import FREE
+from ...torch_model.precision import dtype_name
+from ...trace import Step
+from ...values import NONE, Choice, ClassV, Const, Ext, Obj, Value
+from ..sharding.grouping import StaticGrouping, group_of
+from ..sharding.resharding import given
+from ..shared.program import Program
+
+_STRICT = (
+    "Linear",
+    "Bilinear",
+    "MultiheadAttention",
+    "Conv1d",
+    "Conv2d",
+    "Conv3d",
+    "ConvTranspose1d",
+    "ConvTranspose2d",
+    "ConvTranspose3d",
+)
+_PASSING = FREE | {"LayerNorm", "RMSNorm", "GroupNorm"}  # they return what they get, whatever their weights are
+_CASTS = re.compile(r"\.(float|half|bfloat16|double|type)\(\)|\.to\(|autocast|\.type\(|float32|float16")
+_BACK = re.compile(r"type_as|\.dtype|to\(dtype|to\(input_dtype")
+_RESHAPED = frozenset(
+    """mean sum transpose view reshape permute flatten unflatten contiguous squeeze unsqueeze clone detach expand
+    relu chunk split""".split()
+)  # methods of tensors that return the dtype that they get
+
+
+@dataclass(frozen=True, slots=True)
+class Precision:
+    """In what a group computes on one path. ``casts``: are its inputs brought to that?"""
+
+    path: Guard
+    dtype: str | None
+    returns: str | None
+    casts: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A tensor's dtype, the group that it comes from, and the module that returned it."""
+
+    dtype: str
+    group: Step[events.Sharded]
+    by: Obj
+    path: Guard
+
+
+def clash(program: Program, step: Step[events.Sharded], steps: tuple[Step[events.Sharded], ...]) -> Answer[Place]:
+    if steps not in program.dtypes:
+        program.dtypes[steps] = {each.dtype for other in steps for each in _precisions(other)}
+    if len(program.dtypes[steps]) < 2:
+        return _all_calls(program, step)
+    if any(True for _ in program.trace.of(events.Autocast)):
+        return unknown("autocast may bring the dtypes together")
+    for call in program.trace.of(events.Called, after=step):
+        layer = call.subject
+        if layer is None or _kind(layer) not in _STRICT or not call.what.args:
+            continue
+        if group_of(program, layer) is not step:
+            continue
+        for mine in _precisions(step):
+            own = mine.dtype or StaticGrouping(program, step, layer).dtype(layer)
+            for made in _made(program, call.what.args[0]) if own is not None else ():
+                if made.group is step or made.dtype == own or mine.casts and not _inside(program, made.by, step):
+                    continue
+                if made.path.compatible(mine.path) and made.path.compatible(call.guard):
+                    name = program.machine.parents.get(layer, (layer, "a layer"))[1]
+                    return yes(Place(made.group.when, f"{name} gets {made.dtype} tensors and has {own} weights"))
+    return _all_calls(program, step, parts=True)
+
+
+def _all_calls(program: Program, step: Step[events.Sharded], *, parts: bool = False) -> Answer[Place]:
+    if step.what.options_open:
+        return unknown("which keywords fully_shard gets is not known")
+    return program.nothing(step.what.group[0], events.Sharded, parts=parts)
+
+
+def _precisions(step: Step[events.Sharded]) -> Iterator[Precision]:
+    """Without a policy, or without ``param_dtype``, a group computes in the dtype of its parameters: None."""
+    if step.what.options_open and "mp_policy" not in step.what.options:
+        return
+    for path, value in given(step, "mp_policy"):
+        if value is None:
+            yield Precision(path, None, None, False)
+        facts = value.atom.facts if isinstance(value, Obj) and value.parent is None else {}
+        fields = facts.get("policy")
+        if fields is None or facts["policy open"]:
+            continue
+        dtype, returns = (_said(fields.get(name)) for name in ("param_dtype", "output_dtype"))
+        if dtype != "" and returns != "":
+            casts = dtype is not None and fields.get("cast_forward_inputs") != Const(False)
+            yield Precision(path, dtype, returns, casts)
+
+
+def _said(value: Value | None) -> str | None:
+    """A dtype; None where none is asked for; empty where it is not known."""
+    if value is None or value == NONE:
+        return None
+    return dtype_name(value)
+
+
+def _kind(layer: Obj) -> str:
+    cls = layer.atom.cls
+    known = layer.parent is None and isinstance(cls, Ext) and cls.qname.startswith("torch.nn.")
+    return cls.qname.rsplit(".", 1)[-1] if known and isinstance(cls, Ext) else ""
+
+
+def _inside(program: Program, module: Obj, step: Step[events.Sharded]) -> bool:
+    return any(program.relation(module, part) is Relation.INSIDE for part in step.what.group)
+
+
+def _made(program: Program, value: Value, depth: int = 0) -> Iterator[Made]:
+    """What a tensor may be, as far as the modules that it went through are known."""
+    if depth > BUDGET.dtype_path:
+        return
+    if isinstance(value, Choice):
+        for path, leaf in value.options:
+            for made in _made(program, leaf, depth + 1):
+                joined = made.path.join(path)
+                if joined is not None:
+                    yield Made(made.dtype, made.group, made.by, joined)
+        return
+    if not isinstance(value, Obj) or value in program.machine.cast_tensors:
+        return
+    module = program.machine.outputs.get(value)
+    if module is not None:
+        if _keeps(program, module):
+            yield from _returned(program, module)
+        return
+    if value.parent is None or not isinstance(value.item, tuple) or value.item[0] != "()":
+        return
+    if value.item[1] in _RESHAPED:
+        yield from _made(program, value.parent, depth + 1)
+    layer = value.parent
+    if value.item[1]:
+        return
+    if _kind(layer) in (*_STRICT, "Embedding"):
+        yield from _returned(program, layer)
+    elif _kind(layer) in _PASSING and isinstance(value.item[2], tuple) and value.item[2]:
+        yield from _made(program, value.item[2][0], depth + 1)
+
+
+def _returned(program: Program, module: Obj) -> Iterator[Made]:
+    """By a block that is a group of its own, or by a layer."""
+    group = group_of(program, module)
+    own = group is not None and any(program.relation(module, part) is Relation.SAME for part in group.what.group)
+    if group is None or not own and not _kind(module):
+        return
+    for each in _precisions(group):
+        dtype = (each.returns if own else None) or each.dtype
+        if dtype is None and _kind(module):
+            dtype = StaticGrouping(program, group, module).dtype(module)
+        if dtype is not None:
+            yield Made(dtype, group, module, each.path)
+
+
+def _keeps(program: Program, module: Obj, depth: int = 0) -> bool:
+    """Does a module's forward, and that of its parts, return the dtype in which it computes?"""
+    cls = program.machine.class_of(module)
+    if not isinstance(cls, ClassV):
+        return depth > 0
+    if depth > BUDGET.dtype_parts:
+        return False
+    forward = class_body(cls.node).get("forward")
+    code = program.machine.project.relevance.code_of(cls.module, forward) if forward is not None else ()
+    text = "\n".join(part.as_string() for _, part in islice(code, BUDGET.name_parts))
+    if not text or _CASTS.search(text) and (depth == 0 or not _BACK.search(text)):
+        return False
+    parts = [child for child, (holder, _) in program.machine.parents.items() if holder is module]
+    return all(_keeps(program, part, depth + 1) for part in parts)

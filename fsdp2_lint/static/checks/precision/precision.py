@@ -1,0 +1,86 @@
+"""The dtype of the weights that an optimizer updates."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ....vocab.answers import Answer, unknown, yes
+from ....vocab.finding import Place
+from ... import events
+from ...choices import options
+from ...relations import Relation
+from ...torch_model.dtypes import SOME_DTYPE, literal_dtype
+from ...torch_model.escapes import is_output
+from ...torch_model.precision import LOW
+from ...trace import AnyStep
+from ...values import Ext, Obj
+from ..shared.program import RELATED, Handle, Program
+
+
+@dataclass(frozen=True, slots=True)
+class StaticMasters(Handle):
+    """An optimizer as it is made, and what it holds of one model."""
+
+    program: Program
+    step: AnyStep
+    obj: Obj
+    held: events.Held
+
+    def low_precision(self) -> Answer[Place]:
+        if not self._sharded():
+            return self.program.nothing(self.held.model, events.Sharded)
+        low = self._converted()
+        if not low.surely:
+            return low
+        own = self.obj.atom.cls
+        if not (isinstance(own, Ext) and own.qname.startswith("torch.optim.")):
+            return unknown(f"whether {self.label} keeps full precision elsewhere is not known")
+        for step in self.program.trace.of(events.Frozen):
+            relation = self.program.relation(self.held.model, step.subject) if step.subject else Relation.NONE
+            if relation not in (Relation.NONE, Relation.CONTAINS):
+                return unknown(f"which parameters are trained is not known ({step.when.at})")
+        why = self.program.managed(self.held.model) or self.program.escaped(self.held.model, before=self.step)
+        return unknown(why) if why else low
+
+    def _sharded(self) -> bool:
+        units = self.program.units(self.held.model, *RELATED)
+        return any(step.guard.compatible(self.step.guard) for step, _ in units)
+
+    def _converted(self) -> Answer[Place]:
+        """The last conversion on some path. One that only some later path makes leaves it open."""
+        casts = [
+            step
+            for step in self.program.trace.of(events.Cast)
+            if step.subject
+            and not is_output(step.subject)
+            and step.together(self.step)
+            and self.program.relation(self.held.model, step.subject) in (Relation.SAME, Relation.INSIDE, Relation.MAY)
+            and (step.index < self.step.index or step.what.dtype != SOME_DTYPE)
+        ]
+        if not casts:
+            return self._made()
+        last = casts[-1]
+        if last.what.dtype not in LOW:
+            some = any(step.what.dtype in LOW for step in casts)
+            if some:
+                return unknown(f"whether {last.when.at} converts all that is trained is not known")
+            return self.program.nothing(self.held.model, events.Cast, before=self.step)
+        assert last.subject is not None
+        if self.program.relation(self.held.model, last.subject) is Relation.MAY:
+            return unknown(f"what {last.when.at} converts is not known")
+        return yes(Place(last.when, last.what.dtype))
+
+    def _made(self) -> Answer[Place]:
+        facts = self.program.address(self.held.model)[0].facts
+        path = self.step.guard.join(self.held.guard)
+        names = [
+            literal_dtype(leaf)
+            for guard, leaf in options(facts["dtype"])
+            if path is not None and path.compatible(guard)
+        ] if "dtype" in facts else []  # fmt: skip
+        low = next((name for name in names if name in LOW), None)
+        if low is not None:
+            return yes(Place(facts["made at"], low))
+        if not all(names):
+            return unknown(f"the dtype of {self.label} is not known")
+        return self.program.nothing(self.held.model, events.Cast, before=self.step)

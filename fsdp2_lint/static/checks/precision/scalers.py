@@ -1,0 +1,84 @@
+"""A scaler of the loss, and what is computed in which dtype."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ....vocab.answers import Answer, unknown, yes
+from ....vocab.finding import Moment, Place
+from ... import events
+from ...choices import options
+from ...guards import Guard
+from ...torch_model.precision import dtype_name
+from ...torch_model.scalers import FSDP1
+from ...trace import Step
+from ...values import NONE, Ext, Obj
+from ..shared.program import RELATED, Handle, Program
+
+
+@dataclass(frozen=True, slots=True)
+class StaticScaler(Handle):
+    """``obj`` is a model that the scaler's optimizer trains, in runs that take ``path``."""
+
+    program: Program
+    step: Step[events.Scaled]
+    obj: Obj
+    path: Guard
+
+    def of_fsdp1(self) -> Answer[Place]:
+        if self.step.what.scaler.cls != Ext(FSDP1) or self.step.what.scaler.facts["off"]:
+            return self.program.excluded("it is no scaler of FSDP1, or is switched off")
+        if not self.step.what.scaler.facts["on"]:
+            return unknown("whether this scaler is enabled is a setting")
+        for wrapped in self.program.trace.of(events.Wrapped):
+            if wrapped.what.by.endswith("FullyShardedDataParallel") and wrapped.together(self.step):
+                return self.program.excluded(f"FSDP1 wraps the model at {wrapped.when.at}")
+        shardings = self._shardings()
+        if not shardings:
+            return unknown(f"whether {self.label} is sharded by FSDP2 whenever this scaler is used is not known")
+        why = self.program.managed(self.obj)
+        return unknown(why) if why else yes(Place(shardings[-1].when, "the weights are sharded by FSDP2 here"))
+
+    def _shardings(self) -> list[Step[events.Sharded]]:
+        """Those that each run that comes here has made."""
+        return [
+            step
+            for step, _ in self.program.units(self.obj, *RELATED)
+            if step.driven_before(self.step) and self.path.undriven.implies(step.guard.undriven)
+        ]
+
+    def for_bfloat16(self) -> Answer[Place]:
+        if not self.step.what.scaler.facts["on"] or self.step.what.scaler.cls == Ext(FSDP1):
+            return self.program.excluded("it is switched off, or a scaler of FSDP1")
+        shardings = self._shardings()
+        chosen = [*(choice for each in shardings for choice in self._policy(each)), *self._autocasts()]
+        dtypes = {dtype for dtype, _ in chosen}
+        if not shardings or "" in dtypes:
+            return unknown(f"in which dtype {self.label} computes is not known")
+        if dtypes - {"float32"} != {"bfloat16"}:
+            return self.program.excluded("the groups do not compute in bfloat16")
+        why = self.program.managed(self.obj)
+        place = next(when for dtype, when in chosen if dtype == "bfloat16")
+        return unknown(why) if why else yes(Place(place, "bf16 is chosen here"))
+
+    def _policy(self, sharding: Step[events.Sharded]) -> Iterator[tuple[str, Moment]]:
+        """The dtype in which a group computes, where its policy sets one; empty where that is not known."""
+        if sharding.what.options_open:
+            yield "", sharding.when
+        for guard, policy in options(sharding.what.options.get("mp_policy", NONE)):
+            path = self.path.join(guard)
+            if path is None or policy == NONE:
+                continue
+            facts = policy.atom.facts if isinstance(policy, Obj) else {}
+            if "policy" not in facts:
+                yield "", sharding.when
+                continue
+            for inner, dtype in options(facts["policy"].get("param_dtype", NONE)):
+                if dtype != NONE and path.compatible(inner):
+                    yield dtype_name(dtype), facts["made at"]
+
+    def _autocasts(self) -> Iterator[tuple[str, Moment]]:
+        for each in self.program.trace.of(events.Autocast):
+            if each.together(self.step):
+                yield each.what.dtype, each.when

@@ -1,0 +1,191 @@
+"""Batches: what is trained on, where it comes from, and whether the ranks share it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from ....vocab.answers import Answer, unknown, yes
+from ....vocab.finding import Place
+from ... import events
+from ...relevance import names_in
+from ...trace import AnyStep, Step
+from ...values import NONE, Const, Obj, Rank, Text, TupleV
+from ..shared.loops import loops_around
+from ..shared.program import Program
+from .sources import code_varies, origin_known, seeded_alike
+
+
+def trained_on(program: Program, call: AnyStep) -> AnyStep | None:
+    """The backward that this call of a root is the last one before, in the same round of the same loops."""
+    backward = followed_by(program, call)
+    for other in program.trace.of(events.Called, after=call) if backward is not None else ():
+        if backward is not None and other.index < backward.index and not other.what.inside:
+            if other.subject is not None and program.concerned(other.subject):
+                return None
+    return backward
+
+
+def followed_by(program: Program, call: AnyStep) -> AnyStep | None:
+    """A backward after this call, in the same round of the same loops."""
+    project = program.machine.project
+    around = set(loops_around(project, call))
+    for backward in program.trace.of(events.Backward, after=call):
+        if around <= set(loops_around(project, backward)):
+            return backward
+    return None
+
+
+def inputs(program: Program, call: Step[events.Called]) -> Iterator[Obj]:
+    """Where the arguments of a call come from."""
+    for value in call.what.args:
+        for _, leaf in program.machine.leaves(value):
+            while isinstance(leaf, Obj):
+                yield leaf
+                leaf = leaf.atom.facts.get("left of", ("", None))[1]
+
+
+@dataclass(frozen=True, slots=True)
+class StaticEpochs:
+    """A loader as one loop reads it."""
+
+    program: Program
+    step: AnyStep
+
+    def same_order(self) -> Answer[Place]:
+        sampler = self._sampler()
+        if sampler is None or not self._trained() or not self._several_rounds(sampler.atom.facts["made"]):
+            return self.program.excluded("no model is trained on it in several rounds, as far as it was followed")
+        shuffle = sampler.atom.facts["sampler"]
+        if shuffle != Const(True):
+            if shuffle == Const(False):
+                return self.program.excluded("the sampler does not shuffle")
+            return unknown("whether the sampler shuffles is decided elsewhere")
+        if why := self.program.managed_by or self.program.open_why:
+            return unknown(why)
+        told = [step.subject for step in self.program.trace.of(events.EpochSet)]
+        if sampler in told or self.step.subject in told:
+            return self.program.excluded("set_epoch is called on its sampler")
+        if any(obj is not None and "sampler" not in obj.atom.facts for obj in told) or self._mentioned():
+            return unknown("set_epoch() is called on something that was not followed")
+        return yes(Place(sampler.atom.facts["made"].when, "its sampler is made here and shuffles"))
+
+    def _sampler(self) -> Obj | None:
+        assert self.step.subject is not None
+        for path, leaf in self.program.machine.alternatives(self.step.subject.atom.facts["sampler"]):
+            if isinstance(leaf, Obj) and leaf.atom.facts.get("made") and self.step.guard.compatible(path):
+                return leaf
+        return None
+
+    def _trained(self) -> bool:
+        """Is a model trained on what the loader yields?"""
+        own = self.step.subject
+        for call in self.program.trace.of(events.Called):
+            if call.what.inside or call.subject is None or not self.program.concerned(call.subject):
+                continue
+            fed = any(obj.atom.root is own for obj in inputs(self.program, call))
+            if (fed or self._headed(call) or self._alone(call)) and followed_by(self.program, call) is not None:
+                return True
+        return False
+
+    def _alone(self, call: AnyStep) -> bool:
+        """Is there no other loader, and is the call behind this reading in the same loops?"""
+        if any(step.subject is not self.step.subject for step in self.program.trace.of(events.LoaderRead)):
+            return False
+        project = self.program.machine.project
+        return set(loops_around(project, self.step)) <= set(loops_around(project, call)) and self.step.precedes(call)
+
+    def _headed(self, call: AnyStep) -> bool:
+        """Is the call in the loop that begins with this reading?"""
+        here = self.step.when.at
+        return any(
+            loop.site.path == here.path and loop.site.row <= here.row < loop.node.body[0].fromlineno
+            for loop in loops_around(self.program.machine.project, call)
+        )
+
+    def _several_rounds(self, made: AnyStep) -> bool:
+        project = self.program.machine.project
+        around = set(loops_around(project, made))
+        rounds = [loop for loop in loops_around(project, self.step) if loop not in around]
+        return any(not loop.once for loop in rounds)
+
+    def _mentioned(self) -> bool:
+        """Is there a call of ``set_epoch`` in these files that the interpreter did not come to?"""
+        project = self.program.machine.project
+        paths = {site.path for step in (self.step,) for site in step.when.chain}
+        trees = [module.tree for path in paths if (module := project.module(path)) is not None]
+        return not any(True for _ in self.program.trace.of(events.EpochSet)) and any(
+            "set_epoch" in names_in(tree) for tree in trees
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class StaticBatch:
+    """What one call of a root is given."""
+
+    program: Program
+    step: Step[events.Called]
+
+    def same_on_every_rank(self) -> Answer[Place]:
+        if why := self._not_followed():
+            return unknown(why)
+        answer: Answer[Place] = unknown("where the batch comes from was not followed")
+        for obj in inputs(self.program, self.step):
+            if any(_of_rank(item) for item in obj.path):
+                return self.program.excluded("the rank picks its part of the batch")
+            facts = obj.atom.facts
+            if "loader" in facts:
+                answer = self._loader(obj.atom.root)
+            elif "drawn by" in facts and facts["drawn by"] != NONE:
+                why = origin_known(self.program, obj.atom.root)
+                answer = unknown(why) if why else yes(Place(self._site(obj), "drawn from a generator of the same seed"))
+            if answer.surely and self._picked():
+                return unknown("each rank may pick its part of the batch")
+            if not answer.possibly:
+                return answer
+        return answer
+
+    def _not_followed(self) -> str:
+        program = self.program
+        if program.partial:
+            return "the script that trains was not seen"
+        if why := program.managed_by or program.open_why:
+            return why
+        for mesh in program.trace.of(events.Mesh):
+            shape = mesh.what.shape
+            if not isinstance(shape, TupleV) or len(shape.items) != 1:
+                return "ranks of this mesh may need the same batch"
+        return ""
+
+    def _site(self, obj: Obj) -> Any:
+        return next((step.when for step in self.program.trace.of(events.Loader) if step.subject is obj), self.step.when)
+
+    def _loader(self, loader: Obj) -> Answer[Place]:
+        facts = loader.atom.facts
+        if facts["sampler"] != NONE or facts["batch_sampler"] != NONE or facts["open"]:
+            return unknown("the loader has a sampler of its own")
+        why = origin_known(self.program, facts["dataset"]) or code_varies(self.program, facts["collate_fn"])
+        if not why and facts["shuffle"] not in (NONE, Const(False)):
+            why = self._order(facts)
+        return unknown(why) if why else yes(Place(facts["loader"].when, "this loader knows nothing of ranks"))
+
+    def _order(self, facts: dict[str, Any]) -> str:
+        """Why ranks may shuffle differently."""
+        if facts["shuffle"] != Const(True):
+            return "whether the loader shuffles is decided elsewhere"
+        if facts["generator"] != NONE:
+            return origin_known(self.program, facts["generator"])
+        return seeded_alike(self.program, self.step.index)
+
+    def _picked(self) -> bool:
+        """Does the code around take a slice or chunk that a rank decides?"""
+        return any(site.path in self.program.machine.picks for site in self.step.when.chain)
+
+
+def _of_rank(item: Any) -> bool:
+    if isinstance(item, Text):
+        return item.per_rank is not False
+    if isinstance(item, TupleV):
+        return any(map(_of_rank, item.items))
+    return isinstance(item, Rank) or isinstance(item, tuple) and any(map(_of_rank, item))

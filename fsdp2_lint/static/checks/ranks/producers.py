@@ -1,0 +1,61 @@
+"""When the rules of this topic are asked: steps, ends of programs and texts turned into the events that they judge."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ....vocab.events.base import Event
+from ....vocab.events.broadcasts import BroadcastRepeated
+from ....vocab.events.data import BatchTrained, LoaderRead
+from ....vocab.events.errors import StepGuarded
+from ... import events
+from ...trace import Step
+from ..shared.models import StaticModel
+from ..shared.producers import on
+from ..shared.program import Program
+from .broadcasts import StaticNames
+from .data import StaticBatch, StaticEpochs, trained_on
+from .errors import StaticHandler, handlers_around
+
+# -- broadcasts in loops
+
+
+@on(events.Broadcast)
+def repeated(program: Program, step: Step[events.Broadcast]) -> Iterator[Event]:
+    if program.machine.any_sharded:
+        yield BroadcastRepeated(when=step.when, names=StaticNames(program, step))
+
+
+# -- batches, and the loaders that they come from
+
+
+@on(events.LoaderRead)
+def loader_read(program: Program, step: Step[events.LoaderRead]) -> Iterator[Event]:
+    if program.machine.any_sharded:
+        yield LoaderRead(when=step.when, epochs=StaticEpochs(program, step))
+
+
+@on(events.Called)
+def batch_trained(program: Program, step: Step[events.Called]) -> Iterator[Event]:
+    if step.subject is None or step.what.inside or not step.what.hooked or not program.concerned(step.subject):
+        return
+    if trained_on(program, step) is not None:
+        model = StaticModel(program, step.subject, step)
+        yield BatchTrained(when=step.when, batch=StaticBatch(program, step), model=model)
+
+
+# -- exceptions around a training step
+
+
+@on(events.Called, events.Backward)
+def guarded(program: Program, step: Step[events.Called | events.Backward]) -> Iterator[Event]:
+    """A root's call or a backward; what runs inside the call is behind it."""
+    if (
+        not program.machine.any_sharded
+        or isinstance(step.what, events.Called)
+        and (step.what.inside or not step.what.hooked)
+    ):
+        return
+    for caught in handlers_around(program.machine.project, step):
+        handler = StaticHandler(program, step, caught)
+        yield StepGuarded(when=handler.when, handler=handler)

@@ -1,0 +1,64 @@
+"""What a path says of ranks: which of them take it, and what else it asks."""
+
+from __future__ import annotations
+
+from ...formulas import Formula, both, either, is_fork, negate
+from ...guards import TOP, Guard
+from ...interp.conditions import mentions_rank
+from ...torch_model.rank import INITIALISED
+from ...values import Rank
+
+WORDS_OF_RANKS = {"global": "rank", "local": "local rank"}
+
+
+def reduced(formula: Formula, guard: Guard = TOP) -> Formula:
+    """A formula, given that the process group exists (nothing else makes sense here) and ``guard``."""
+    if isinstance(formula, bool):
+        return formula
+    if formula == INITIALISED:
+        return True
+    if formula[0] == "not":
+        return negate(reduced(formula[1], guard))
+    if formula[0] == "and":
+        return both([reduced(part, guard) for part in formula[1]])
+    if formula[0] == "or":
+        return either([reduced(part, guard) for part in formula[1]])
+    decided = None if mentions_rank(formula) else guard.decide(formula)
+    return formula if decided is None else decided
+
+
+def rank_literal(formula: Formula, truth: bool = True) -> tuple[Formula, bool] | None:
+    """The comparison of a rank with a number that surely holds or surely fails where this is so; None if none does."""
+    if isinstance(formula, bool):
+        return None
+    if formula[0] == "not":
+        return rank_literal(formula[1], not truth)
+    if formula[0] == ("and" if truth else "or"):
+        found = (rank_literal(part, truth) for part in formula[1])
+        return next((each for each in found if each is not None), None)
+    if formula[0] == "is" and isinstance(formula[1], Rank) and formula[1].kind in WORDS_OF_RANKS:
+        return (formula, truth) if isinstance(formula[2], int) else None  # another number each time, perhaps
+    return None
+
+
+def rank_in_words(leaf: Formula, truth: bool) -> str:
+    return f"{WORDS_OF_RANKS[leaf[1].kind]} {'==' if truth else '!='} {leaf[2]}"
+
+
+def split_by_rank(guard: Guard) -> tuple[Guard | None, Guard]:
+    """What a path says of ranks, and the rest of it."""
+    ranks: Guard | None = None
+    rest: Guard = TOP
+    for formula, truth in guard.literals:
+        part = reduced(formula if truth else negate(formula))
+        if mentions_rank(part):
+            ranks = (ranks or TOP).add(part) or ranks
+        elif not isinstance(part, bool) and not is_fork(formula):
+            rest = rest.add(formula, truth) or rest
+    return ranks, rest
+
+
+def by_one_rank(guard: Guard) -> bool:
+    """Does one rank of the whole job take this path, and no other?"""
+    found = (rank_literal(reduced(part if truth else negate(part))) for part, truth in guard.literals)
+    return any(each is not None and each[1] and each[0][1].kind == "global" for each in found)

@@ -1,0 +1,136 @@
+"""Data sets and random numbers: do all ranks get the same out of them?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from astroid import nodes
+
+from ... import events
+from ...packages import ALONE, ANYTHING, effect_of
+from ...project import Module
+from ...relevance import names_in, qualified
+from ...values import NONE, Bound, ClassV, Func, Obj, Rank, Text, Value
+from ..shared.program import Program
+
+# What brings a rank, a process or a moment into data, and what brings chance.
+_BY_RANK = (
+    "os.environ", "os.getenv", "os.getpid", "socket.", "platform.", "time.", "datetime.", "uuid.", "secrets.",
+    "tempfile.", "threading.", "multiprocessing.", "torch.distributed.", "torch.utils.data.get_worker_info",
+    "torch.cuda.current_device", "torch.accelerator.current_device",
+)  # fmt: skip
+_BY_CHANCE = (
+    "random.", "numpy.random.", "torch.rand", "torch.random.", "torch.bernoulli", "torch.normal", "torch.multinomial",
+    "torch.empty",
+)  # fmt: skip
+_MAPPING = frozenset("map filter with_format set_format remove_columns rename_column select_columns cast".split())
+_FROM_FILES = ("torchvision.datasets.", "datasets.load_dataset", "datasets.load_from_disk")
+
+
+def origin_known(program: Program, value: Value) -> str:
+    """Empty if each rank surely has the same; else why it may not."""
+    for path, leaf in program.machine.alternatives(value):
+        if path.literals:
+            return "which data set it is depends on a condition"
+        if not isinstance(leaf, Obj):
+            return "where the data comes from was not followed"
+        facts = leaf.atom.facts
+        if "drawn by" in facts and facts["drawn by"] == NONE:
+            why = seeded_alike(program, facts["drawn at"])
+        elif "drawn by" in facts:
+            why = origin_known(program, facts["drawn by"])
+        elif leaf.atom.origin == "torch.Generator":
+            why = _seeds(program, facts.get("seeds", ()))
+        elif "tensors" in facts:
+            why = next((why for tensor in facts["tensors"] if (why := origin_known(program, tensor))), "")
+        elif leaf.parent is None and isinstance(leaf.atom.cls, ClassV) and leaf.atom.kind == "instance":
+            why = _written(program, leaf)
+        elif leaf.atom.origin.startswith(_FROM_FILES) and _whole(leaf):
+            why = ""
+        else:
+            why = "where the data comes from was not followed"
+        if why:
+            return why
+    return ""
+
+
+def seeded_alike(program: Program, by: int) -> str:
+    """Why the ranks' random states may differ at this position of the trace."""
+    seeds = [step for step in program.trace.of(events.Seeded) if step.what.generators != ("random",)]
+    if any(step.what.differs is not False for step in seeds):
+        return "each rank may have a seed of its own"
+    if any(step.index < by and "torch" in step.what.generators for step in seeds):
+        return ""
+    return "without a seed each rank draws by chance"
+
+
+def _seeds(program: Program, seeds: tuple[Value, ...]) -> str:
+    if not seeds:
+        return "a generator without a seed differs by chance"
+    same = all(program.machine.per_rank(seed) is False for seed in seeds)
+    return "" if same else "each rank may have a seed of its own"
+
+
+def _whole(obj: Obj) -> bool:
+    """Was nothing done to a data set of a library that may have left a part of it, such as ``shard``?"""
+    return all(not isinstance(item, tuple) or item[:1] == ("()",) and item[1] in _MAPPING for item in obj.path)
+
+
+def _written(program: Program, obj: Obj) -> str:
+    """A data set of the project: its code names no rank and no chance, and it was given none."""
+    machine = program.machine
+    cls = machine.class_of(obj)
+    for base in machine.mro(cls) if cls is not None else ():
+        why = _code_differs(program, base.module, base.node, base.name) if isinstance(base, ClassV) else ""
+        if why:
+            return why
+    for name in machine.store.fields.get(obj, ()):
+        held = machine.store.get((obj, name))
+        for _, leaf in machine.leaves(held) if held is not None else ():
+            if not _same(program, leaf):
+                return f"{name} of the data set may depend on the rank"
+    return ""
+
+
+def code_varies(program: Program, function: Value) -> str:
+    """Why a function that a loader is handed may give each rank something else."""
+    for _, leaf in program.machine.alternatives(function):
+        if isinstance(leaf, Bound):
+            leaf = leaf.func
+        if not isinstance(leaf, Func):
+            return "" if leaf == NONE else "what puts the batches together was not followed"
+        if why := _code_differs(program, leaf.module, leaf.node, leaf.name):
+            return why
+    return ""
+
+
+def _code_differs(program: Program, module: Module, node: nodes.NodeNG, label: str) -> str:
+    """Why code, with all that it calls by name, may do something else on each rank."""
+    seeded = "manual_seed" in names_in(node)
+    for at, part in program.machine.project.relevance.code_of(module, node):
+        for qname in (*qualified(at, part), *_imported_inside(part)):
+            if qname.startswith(_BY_RANK):
+                return f"{label} may divide the data by rank ({qname})"
+            if qname.startswith(_BY_CHANCE) and not seeded:
+                return f"{label} may draw its data by chance ({qname})"
+            if effect_of(qname) == ANYTHING:
+                return f"{label} uses {qname}, which was not followed"
+    return ""
+
+
+def _imported_inside(part: nodes.NodeNG) -> Iterator[str]:
+    """What a function imports itself."""
+    for node in part.nodes_of_class((nodes.Import, nodes.ImportFrom)):
+        base = f"{node.modname}." if isinstance(node, nodes.ImportFrom) else ""
+        yield from (f"{base}{name}" for name, _ in node.names if not getattr(node, "level", 0))
+
+
+def _same(program: Program, value: Value) -> bool:
+    """Is what a data set holds surely the same on each rank?"""
+    if not isinstance(value, Obj):
+        return not isinstance(value, (Rank, Text)) or program.machine.per_rank(value) is False
+    origin = value.atom.origin
+    if program.machine.is_setting(value) or origin == "range" or not origin_known(program, value):
+        return True
+    known = value.atom.kind == "unknown" and effect_of(origin) == ALONE and not origin.startswith(_BY_RANK + _BY_CHANCE)
+    return known and _whole(value)

@@ -1,0 +1,56 @@
+"""A module at the moment at which something else than ``fully_shard`` takes hold of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ....vocab.answers import Answer, unknown, yes
+from ....vocab.finding import Place
+from ... import events
+from ...relations import Relation
+from ...trace import AnyStep
+from ...values import Obj
+from ..shared.program import Handle, Program
+
+_LEFT_ALONE = "_ddp_params_and_buffers_to_ignore"
+
+
+@dataclass(frozen=True, slots=True)
+class StaticComposition(Handle):
+    program: Program
+    step: AnyStep
+    obj: Obj
+    around: tuple[Relation, ...] = (Relation.SAME, Relation.CONTAINS)  # how it stands to what is sharded
+    read: int | None = None  # since when the parameters are held
+
+    def sharded_before(self) -> Answer[Place]:
+        if self.obj in self.program.machine.store.fields and _LEFT_ALONE in self.program.machine.store.fields[self.obj]:
+            return unknown(f"{_LEFT_ALONE} leaves some parameters of {self.label} alone")
+        what = self.step.what
+        if isinstance(what, events.Checkpointed) and what.filtered_as is not None:
+            return yes(Place(what.filtered_as.when))  # the filter lets through just what this call was given
+        splits = what.splits if isinstance(what, events.Parallelised) else True
+        if splits is False:
+            return self.program.excluded("the plan prepares inputs and outputs, and leaves the parameters alone")
+        may = ""
+        for earlier, part in self.program.units(self.obj, *self.around, Relation.MAY):
+            if not earlier.precedes(self.step) or self.read is not None and self.read <= earlier.index:
+                continue
+            if splits is None:
+                may = "whether the plan splits parameters is not known"
+            elif self.read is not None and "ignored_params" in earlier.what.options:
+                may = "some parameters are ignored"
+            elif (
+                self.program.relation(self.obj, part) is Relation.MAY or earlier.guard.blurred - self.step.guard.blurred
+            ):
+                may = f"whether {self.label} is sharded by {earlier.when.at} is not known"
+            else:
+                return yes(Place(earlier.when))
+        return unknown(may) if may else self.program.nothing(self.obj, events.Sharded, before=self.step)
+
+    def outermost(self) -> Answer[Place]:
+        """Of what is sharded: whoever holds it, a trainer or a module of a framework, gathers nothing."""
+        inside = any(True for _ in self.program.units(self.obj, Relation.INSIDE))
+        if inside:
+            return self.program.excluded(f"{self.label} lies inside what is sharded")
+        return yes(Place(self.step.when))

@@ -1,0 +1,166 @@
+"""The keywords of one call of ``fully_shard`` next to those of the other calls on its model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ....vocab.answers import Answer, unknown, yes
+from ....vocab.finding import Place
+from ....vocab.meshes import says_replicas
+from ... import events
+from ...guards import Guard
+from ...relations import Relation
+from ...torch_model.meshes import dimensions, wanted_names
+from ...trace import Step
+from ...values import NONE, Const, Obj, Value, is_each
+from ..precision.dtype_flow import clash
+from ..shared.models import StaticModel
+from ..shared.program import Handle, Program
+from ..shared.structure import perhaps_experts
+from .options import StaticOptions
+from .resharding import given
+
+_HARMLESS = ("get_local_rank", "get_rank", "size", "get_coordinate")  # these ask a mesh, and exchange nothing
+
+
+@dataclass(frozen=True, slots=True)
+class StaticPolicy(Handle):
+    program: Program
+    step: Step[events.Sharded]
+    obj: Obj
+    root: Obj
+    steps: tuple[Step[events.Sharded], ...]  # all calls on the model
+
+    def other_precision(self) -> Answer[Place]:
+        return clash(self.program, self.step, self.steps)
+
+    # -- offloading -----------------------------------------------------------------
+
+    def other_offloading(self) -> Answer[Place]:
+        for block in self._blocks():
+            if block.what.options_open or self.step.what.options_open:
+                return unknown("which keywords fully_shard gets is not known")
+            if self._gets_the_same(block, "offload_policy"):
+                continue
+            for there, theirs in given(block, "offload_policy"):
+                for here, mine in given(self.step, "offload_policy"):
+                    left, right = _offloads(theirs), _offloads(mine)
+                    if left is not None and right is not None and left != right and self._meet(there, here):
+                        return self._told(block, "offloads" if left else "does not offload")
+        return self._all_calls()
+
+    def _blocks(self) -> Iterator[Step[events.Sharded]]:
+        """Calls on the blocks, for the root: towers, heads and experts may be treated in a way of their own."""
+        if self.program.relation(self.root, self.obj) is Relation.SAME:
+            yield from (step for step in self.steps if any(self._is_block(part) for part in step.what.group))
+
+    def _gets_the_same(self, other: Step[events.Sharded], keyword: str) -> bool:
+        """One value, whatever it depends on: then no condition needs to be weighed."""
+        return bool(self.step.what.options.get(keyword) == other.what.options.get(keyword))
+
+    def _meet(self, there: Guard, here: Guard) -> bool:
+        return there.compatible(here) and not (there.blurred or here.blurred)
+
+    # -- meshes -----------------------------------------------------------------------
+
+    def other_mesh(self) -> Answer[Place]:
+        for block in self._blocks():
+            if block.what.options_open or self.step.what.options_open:
+                return unknown("which keywords fully_shard gets is not known")
+            if self._gets_the_same(block, "mesh"):
+                continue
+            for there, theirs in given(block, "mesh"):
+                for here, mine in given(self.step, "mesh"):
+                    if _differ(theirs, mine) and self._meet(there, here):
+                        return self._told(block)
+        return self._all_calls()
+
+    def _all_calls(self) -> Answer[Place]:
+        return self.program.nothing(self.root, events.Sharded)
+
+    def _is_block(self, part: Obj) -> bool:
+        """One of a stack of blocks; experts are in a stack of their own, further down, and have their own mesh."""
+        path = self.program.address(part)[1][len(self.program.address(self.root)[1]) :]
+        indices = [item for item in path if isinstance(item, str) and item.startswith("[")]
+        return len(indices) == 1 and is_each(path[-1])
+
+    def _told(self, block: Step[events.Sharded], words: str = "") -> Answer[Place]:
+        """A block that is treated otherwise. What calls itself experts may be meant so."""
+        if any(perhaps_experts(self.program.address(part)[1]) for part in block.what.group):
+            return unknown(f"whether {block.when.at} shards experts, which have a plan of their own, is not known")
+        return yes(Place(block.when, words))
+
+    def replicas_forgotten(self) -> Answer[Place]:
+        trained = StaticModel(self.program, self.root).trained()
+        if not trained.surely:
+            return trained.denied()  # replicas that nobody trains stay equal
+        for _, value in given(self.step, "mesh"):
+            name = self._forgotten(value) if isinstance(value, Obj) else ""
+            if name and isinstance(value, Obj):
+                return yes(Place(StaticOptions(self.program, self.step, self.obj).made(value), repr(name)))
+        return self.program.nothing(self.root, events.Sharded, events.Mesh)
+
+    def _forgotten(self, value: Obj) -> str:
+        """The name of a dimension of replicas that the mesh has and this slice of it leaves out."""
+        whole = dimensions(value.atom.root)
+        names = wanted_names(value.item)
+        if whole is None or not whole.names or len(names) != 1 or value.parent is not value.atom.root:
+            return ""
+        others = [name for name in whole.names if says_replicas(name)]
+        if len(others) != 1 or others[0] in names or names[0] not in whole.names:
+            return ""
+        if whole.sizes[whole.names.index(others[0])] == 1 or self._used(value.atom.root, others[0], value):
+            return ""
+        return others[0]
+
+    def _used(self, mesh: Obj, name: str, mine: Obj) -> bool:
+        """Does anything else take that dimension into account?"""
+        for step in self.program.trace.of(events.Sharded):
+            for _, value in given(step, "mesh"):
+                if isinstance(value, Obj) and value.atom is mesh.atom and value is not mine:
+                    return True
+            if step.index < self.step.index and any(value is mine for _, value in given(step, "mesh")):
+                return True  # it was told at the first call
+        return any(_reads(child, name) for child in mesh._children.values())
+
+
+def _reads(at: Obj, name: str) -> bool:
+    """Is a group, or a slice, of this dimension asked for?"""
+    if isinstance(at.item, tuple) and at.item[0] == "()":
+        return at.item[1] not in _HARMLESS
+    if name not in wanted_names(at.item):
+        return wanted_names(at.item) == ()
+    children = list(at._children.values())
+    return not children or any(not isinstance(each.item, tuple) or each.item[1] not in _HARMLESS for each in children)
+
+
+def _offloads(value: Value | None) -> bool | None:
+    if value is None or value == NONE:
+        return False
+    made = value.atom.origin if isinstance(value, Obj) and value.parent is None else ""
+    return {"CPUOffloadPolicy": True, "OffloadPolicy": False}.get(made)
+
+
+def _differ(one: Value | None, other: Value | None) -> bool:
+    """Are these surely two meshes? None is that of the whole job."""
+    left, right = dimensions(one) if one is not None else None, dimensions(other) if other is not None else None
+    if one is other or one == other:
+        return False
+    if one in (None, Const(None)) or other in (None, Const(None)):
+        known, value = (right, other) if one in (None, Const(None)) else (left, one)
+        sliced = isinstance(value, Obj) and bool(wanted_names(value.item))
+        return known is not None and (len(known.sizes) == 2 or sliced and _leaves_out(value))
+    if left is None or right is None or max(len(left.sizes), len(right.sizes)) > 2:
+        return False  # of more dimensions fully_shard takes none: that is another clause
+    if len(left.sizes) != len(right.sizes):
+        return True
+    same = isinstance(one, Obj) and isinstance(other, Obj) and one.atom is other.atom
+    return same and bool(left.names) and bool(right.names) and left.names != right.names
+
+
+def _leaves_out(value: Value | None) -> bool:
+    """Is it a slice that has fewer dimensions than its mesh, all of them with names?"""
+    assert isinstance(value, Obj)
+    whole = dimensions(value.atom.root)
+    return whole is not None and bool(whole.names) and set(wanted_names(value.item)) < set(whole.names or ())

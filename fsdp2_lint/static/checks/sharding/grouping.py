@@ -1,0 +1,197 @@
+"""What lies in one group: layers, their dtypes, parameters that it shares or leaves out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ....vocab.answers import Answer, Many, many, unknown, yes
+from ....vocab.finding import Moment, Place
+from ... import events
+from ...guards import Guard
+from ...relations import Relation
+from ...torch_model.dtypes import DEFAULT, SOME_DTYPE
+from ...trace import AnyStep, Step
+from ...values import Const, ListV, Obj, Params, ParamV, Text, TupleV, Value
+from ..shared.program import Handle, Program
+from ..shared.structure import leaves, perhaps_experts
+
+_BELOW = (Relation.SAME, Relation.CONTAINS)
+_REDUCING = ("all_reduce()", "all_reduce_coalesced()", "reduce_scatter()", "reduce_scatter_tensor()", "reduce()")
+
+
+def group_of(program: Program, layer: Obj) -> Step[events.Sharded] | None:
+    """The call whose group a layer belongs to: that on the innermost module around it. None where that is not sure."""
+    best: tuple[int, Step[events.Sharded]] | None = None
+    for step, part, relation in program.touching(layer):
+        if relation is Relation.MAY:
+            return None
+        depth = len(program.address(part)[1])
+        if relation in (Relation.SAME, Relation.INSIDE) and (best is None or depth > best[0]):
+            best = depth, step
+        elif best is not None and depth == best[0] and step is not best[1]:
+            return None  # perhaps two alternatives
+    return best[1] if best is not None else None
+
+
+@dataclass(frozen=True, slots=True)
+class StaticGrouping(Handle):
+    program: Program
+    step: Step[events.Sharded]
+    obj: Obj
+
+    def made(self) -> Answer[Moment]:
+        return yes(self.step.when)
+
+    def empty_shards(self) -> Answer[Place]:
+        return unknown("the number of ranks is not known in the source")
+
+    # -- shared parameters --------------------------------------------------------
+
+    def tied_elsewhere(self) -> Many[tuple[str, Moment]]:
+        found: dict[tuple[str, Moment], None] = {}
+        unsure = ""
+        for tie in self.program.trace.of(events.Tied, before=self.step):
+            assert tie.subject is not None
+            for layer, other in ((tie.subject, tie.what.other), (tie.what.other, tie.subject)):
+                mine, theirs = group_of(self.program, layer), group_of(self.program, other)
+                unsure = unsure or self._alternatives(layer, mine) or self._alternatives(other, theirs)
+                if mine is not self.step or theirs is None or theirs is mine:
+                    continue
+                if not mine.together(theirs):
+                    unsure = unsure or f"to which group {self._name(other)} belongs depends on the path"
+                if tie.precedes(theirs) and theirs.precedes(mine) and not (mine.guard.blurred or theirs.guard.blurred):
+                    found[self._name(layer), theirs.when] = None
+        end = unknown(unsure) if unsure else self.program.nothing(self.obj, events.Tied, events.Sharded, parts=True)
+        return many(found, end)
+
+    def _alternatives(self, layer: Obj, group: Step[events.Sharded] | None) -> str:
+        """Why it is not known to which group a layer belongs, although some call shards it."""
+        if group is not None or not self.program.touching(layer):
+            return ""
+        return f"to which group {self._name(layer)} belongs depends on the path"
+
+    def _name(self, layer: Obj) -> str:
+        adopted = self.program.machine.parents.get(layer)
+        return f"{adopted[1] if adopted is not None else self.program.label(layer)}.weight"
+
+    # -- dtypes -------------------------------------------------------------------
+
+    def mixed_dtypes(self) -> Answer[str]:
+        if self.step.what.listed or self.step.guard.blurred:
+            return unknown(f"what belongs to the group of {self.label} is not known")
+        first: dict[str, str] = {}
+        for name, layer in leaves(self.program.machine, self.obj):
+            if group_of(self.program, layer) is not self.step:
+                continue
+            dtype = self.dtype(layer)
+            if dtype is not None and self._is_trained(layer):
+                first.setdefault(dtype, f"{dtype} ({name})")
+        if len(first) < 2:
+            return unknown("the dtypes of all parameters are not written in the source")
+        why = self.program.escaped(self.obj, before=self.step)
+        return unknown(why) if why else yes(" and ".join(first.values()))
+
+    def dtype(self, layer: Obj) -> str | None:
+        """As it is when the group is made; None if the source does not say it for sure."""
+        if layer.atom.facts.get("parameter") is not None:
+            return None
+        dtype = layer.atom.facts.get("layer dtype", DEFAULT)
+        for cast in self.program.trace.of(events.Cast):
+            if cast.index > self.step.index or cast.subject is None:
+                continue
+            relation = self.program.relation(cast.subject, layer)
+            if relation in _BELOW:
+                sure = self.step.guard.implies(cast.guard) and cast.context == 0 and cast.what.dtype != SOME_DTYPE
+                dtype = cast.what.dtype if sure else None
+            elif relation is Relation.MAY:
+                dtype = None
+        if dtype == DEFAULT:
+            return None if any(True for _ in self.program.trace.of(events.DefaultDtype)) else "float32"
+        return dtype
+
+    def _is_trained(self, layer: Obj) -> bool:
+        return not any(
+            step.subject is not None and self.program.relation(step.subject, layer) in (*_BELOW, Relation.MAY)
+            for step in self.program.trace.of(events.Frozen)
+        )
+
+    # -- parameters that are left out -----------------------------------------------
+
+    def ignored_names(self) -> Many[str]:
+        said: dict[str, None] = {}
+        for _, leaf in self._ignored():
+            if isinstance(leaf, Const) and isinstance(leaf.value, str):
+                said[leaf.value] = None
+            elif isinstance(leaf, Text):
+                said["strings"] = None  # or numbers: no parameters in any case
+        return many(said, self._all_ignored())
+
+    def _all_ignored(self) -> Answer[Place]:
+        """Was all that the keyword holds followed?"""
+        value = self.step.what.options.get("ignored_params")
+        if value is None:
+            open_why = self.step.what.options_open
+            return unknown(str(open_why)) if open_why else self.program.excluded("ignored_params is not given")
+        for _, leaf in self.program.machine.leaves(value):
+            if why := self.program.machine.more_inside(leaf):
+                return unknown(why)
+            if isinstance(leaf, Obj) and _owner(leaf) is None and leaf is value:
+                return unknown("what ignored_params holds is not known")
+        return self.program.excluded("all that ignored_params holds was followed")
+
+    def _ignored(self) -> Iterator[tuple[Guard, Value]]:
+        value = self.step.what.options.get("ignored_params")
+        for path, leaf in self.program.machine.leaves(value) if value is not None else ():
+            if not isinstance(leaf, (ListV, TupleV)):
+                yield path, leaf
+
+    def ignored_trained(self) -> Answer[Place]:
+        # what a filter lets through may be just what is frozen
+        sure = [leaf for path, leaf in self._ignored() if self.step.guard.implies(path)]
+        owners = [owner for leaf in sure if (owner := _owner(leaf)) is not None]
+        if not owners:
+            return self._all_ignored()
+        for step in self.program.trace.of(events.Collective):
+            if step.what.name in _REDUCING:
+                return unknown(f"whether {step.when.at} reduces these gradients is not known")
+        for owner in owners:
+            trained = self._trainer(owner)
+            if trained is not None and perhaps_experts(self.program.address(owner)[1]):
+                return unknown(f"whether each rank trains {self._name(owner)} for itself, as experts are, is not known")
+            if trained is not None:
+                return yes(Place(trained.when, self._name(owner).removesuffix(".weight")))
+        return self.program.nothing(self.obj, events.Optimizer)
+
+    def _trainer(self, owner: Obj) -> AnyStep | None:
+        """The optimizer that trains it, where nothing else takes care of its gradients."""
+        kinds: tuple[type[events.Event], ...] = (
+            events.Frozen, events.Sharded, events.Wrapped, events.Parallelised, events.ParamHook, events.Managed
+        )  # fmt: skip
+        touched = any(
+            step.subject is not None and step is not self.step and self._concerns(step, owner)
+            for step in self.program.trace.of(*kinds)
+        )
+        if touched or self.program.escaped(owner):
+            return None
+        for step in self.program.trace.of(events.Optimizer, after=self.step):
+            if any(self.program.relation(held.model, owner) in _BELOW for held in step.what.held):
+                return step
+        return None
+
+    def _concerns(self, step: AnyStep, owner: Obj) -> bool:
+        """Around the call itself everything is sharded; what matters is what is done to the owner alone."""
+        assert step.subject is not None
+        relation = self.program.relation(step.subject, owner)
+        if isinstance(step.what, events.Sharded):
+            return relation in (Relation.SAME, Relation.MAY) or relation is Relation.INSIDE
+        return relation is not Relation.NONE
+
+
+def _owner(leaf: Value) -> Obj | None:
+    """Whose parameters a member of ``ignored_params`` stands for."""
+    if isinstance(leaf, (ParamV, Params)) and isinstance(leaf.model, Obj):
+        return leaf.model
+    if isinstance(leaf, Obj) and leaf.item in ("weight", "bias"):
+        return leaf.parent
+    return leaf if isinstance(leaf, Obj) and leaf.atom.facts.get("parameter") else None

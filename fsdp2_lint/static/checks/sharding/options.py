@@ -1,0 +1,103 @@
+"""The keywords of one call of ``fully_shard``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ....vocab.answers import Answer, unknown, yes
+from ....vocab.finding import Moment, Place
+from ....vocab.meshes import says_replicas, says_shards
+from ... import events
+from ...torch_model.meshes import Mesh, dimensions, possible
+from ...trace import Step
+from ...values import Const, Obj, Value
+from ..shared.program import Handle, Program
+
+
+@dataclass(frozen=True, slots=True)
+class StaticOptions(Handle):
+    program: Program
+    step: Step[events.Sharded]
+    obj: Obj
+
+    def refused(self) -> Answer[Place]:
+        if "dp_mesh_dims" in self.step.what.options or self.step.what.options_open:
+            return unknown("which dimensions the mesh has for fully_shard is not known")
+        if wrong := self._why_refused():
+            if any(each._why_refused() for each in self._earlier()):
+                return self.program.excluded("an earlier call is refused for it")
+            return yes(wrong)
+        return self._checked("the dimensions of the mesh are not written in the source")
+
+    def _why_refused(self) -> Place | None:
+        for value, mesh in self._meshes():
+            if why := _wrong_dimensions(mesh):
+                return Place(self.made(value), why)
+        return self._wrong_number()
+
+    def _earlier(self) -> Iterator[StaticOptions]:
+        """The calls before this one: where one of them is refused, this one is never reached."""
+        for step in self.program.trace.of(events.Sharded, before=self.step):
+            yield StaticOptions(self.program, step, self.obj)
+
+    def swapped(self) -> Answer[Place]:
+        for value, mesh in self._meshes():
+            if mesh.names is not None and len(mesh.names) == 2 and in_wrong_order(mesh.names):
+                told = any(value == other for each in self._earlier() for other, _ in each._meshes())
+                if told:
+                    return self.program.excluded("it was told at the first call")
+                return yes(Place(self.made(value), _said(mesh.names)))
+        return self._checked("the names of the mesh's dimensions are not known")
+
+    def _checked(self, why: str) -> Answer[Place]:
+        return self.program.excluded("the mesh of this call is known") if self._all_known() else unknown(why)
+
+    def _meshes(self) -> Iterator[tuple[Value, Mesh]]:
+        for value in possible(self.step.what.options.get("mesh"), self.step.guard):
+            mesh = dimensions(value)
+            if mesh is not None:
+                yield value, mesh
+
+    def _all_known(self) -> bool:
+        given = possible(self.step.what.options.get("mesh"), self.step.guard)
+        return all(dimensions(value) is not None or value == Const(None) for value in given)
+
+    def made(self, value: Value) -> Moment:
+        made = self.program.trace.of(events.Mesh)
+        root = value.atom.root if isinstance(value, Obj) else None
+        return next((step.when for step in made if step.subject is root), self.step.when)
+
+    def _wrong_number(self) -> Place | None:
+        """A number of ranks to reshard to that cannot be one."""
+        for value in possible(self.step.what.options.get("reshard_after_forward"), self.step.guard):
+            if not isinstance(value, Const) or type(value.value) is not int:
+                continue
+            if value.value < 1:
+                return Place(self.step.when, f"reshard_after_forward={value.value} is no number of ranks")
+            for mesh_value, mesh in self._meshes():
+                size = mesh.sizes[-1]
+                if size is not None and size % value.value:
+                    words = (
+                        f"reshard_after_forward={value.value} is no divisor of the {size} ranks that share a parameter"
+                    )
+                    return Place(self.made(mesh_value), words)
+        return None
+
+
+def _wrong_dimensions(mesh: Mesh) -> str:
+    if len(mesh.sizes) > 2:
+        return f"the mesh has {len(mesh.sizes)} dimensions, and fully_shard takes one or two"
+    if len(mesh.sizes) == 2 and mesh.names == ():
+        return "the mesh has two dimensions and no mesh_dim_names"
+    return ""
+
+
+def _said(names: tuple[str, ...]) -> str:
+    return f"{names[0]!r} comes before {names[1]!r}"
+
+
+def in_wrong_order(names: tuple[str, ...]) -> bool:
+    """Do two names say (shard, replicate)? FSDP2 takes the first dimension as the replicas."""
+    first, second = names
+    return says_shards(first) and says_replicas(second)

@@ -1,0 +1,1 @@
+"""What the checks of all topics ask: one program, its models, its source."""

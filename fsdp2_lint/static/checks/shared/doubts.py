@@ -1,0 +1,79 @@
+"""The gate of findings: may the path that leads to one be that of models which are not sharded?
+
+A program that serves several strategies asks the model, its tensors or the mesh which one it has before it. Where such
+a question stays open, what happens behind it may never happen to a sharded model, so nothing is reported there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ....vocab.events.base import Event
+from ....vocab.events.process import CollectiveIssued
+from ... import events
+from ...formulas import Interned, atoms
+from ...guards import Guard
+from ...torch_model.rank import alone
+from ...trace import Step
+from ...values import Atom, Obj
+from .asked import objects_in
+from .program import Program
+
+_OF_SHARDS = ("sharded", "dtensor")
+_RANKS = (CollectiveIssued,)  # what keeps ranks apart hangs whatever is sharded
+
+
+def doubtful(program: Program, event: Event) -> str:
+    """Why a finding about this event would be no proof; empty where nothing speaks against it."""
+    step = program.judged
+    if step is not None and alone(program.machine, step.guard):
+        return "the job has one rank here"
+    if step is None or isinstance(step.what, events.Sharded) or isinstance(event, _RANKS):
+        return ""  # what shards needs nothing to be sharded before
+    return on_path(program, step.guard, step.index)
+
+
+def on_path(program: Program, path: Guard, before: int) -> str:
+    """The same of one path, such as that on which a variable has one of its values."""
+    sharded = [each for each in program.trace.of(events.Sharded) if each.index < before]
+    meshes = _meshes(sharded)
+    for formula, _ in path.literals if sharded else ():
+        if all(each.guard.decide(formula) is None for each in sharded):
+            if formula in path.blurred and any(each.guard.blurred for each in sharded):
+                return "a condition on the way here, and one of the sharding, are too large to be compared"
+            for atom in atoms(formula):
+                if _hangs_on_cut(atom):
+                    return "a condition on the way here was not followed to its end"
+                if _tells_shards(atom, path) or any(obj.atom in meshes for obj in objects_in(atom)):
+                    return "a condition on the way here may tell sharded models from others"
+    if sharded and all(_leaves_open(path, each.guard) for each in sharded):
+        return "a condition of the sharding was not followed to its end"
+    return ""
+
+
+def _leaves_open(path: Guard, sharding: Guard) -> bool:
+    """Does the sharding hang on what a call would have said that was cut? Other checks may exclude this path there."""
+    return any(
+        path.decide(formula) is None and any(map(_hangs_on_cut, atoms(formula))) for formula, _ in sharding.literals
+    )
+
+
+def _hangs_on_cut(atom: Interned) -> bool:
+    return any(obj.atom.facts.get("cut") for obj in objects_in(atom))
+
+
+def _tells_shards(atom: Interned, path: Guard) -> bool:
+    asked = atom[1]
+    about = isinstance(asked, tuple) and asked[0] in _OF_SHARDS or any(_is_type(obj) for obj in objects_in(atom))
+    return about and path.decide(atom) is not True
+
+
+def _is_type(obj: Obj) -> bool:
+    """``type(parameter).__name__``: of a class that depends on whether it is sharded."""
+    return "type of" in obj.atom.facts
+
+
+def _meshes(sharded: Sequence[Step[events.Sharded]]) -> set[Atom]:
+    """The meshes that models are sharded on, with all that is read off them."""
+    given = (each.what.options.get("mesh") for each in sharded)
+    return {obj.atom for value in given for obj in objects_in(value)}

@@ -1,0 +1,329 @@
+"""Units and models: what is sharded, what is left out, what is called past the hooks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ....vocab.answers import Answer, Many, many, unknown, yes
+from ....vocab.finding import Moment
+from ... import events
+from ...formulas import Formula, atoms
+from ...guards import TOP, Guard
+from ...relations import Relation
+from ...trace import AnyStep, Step
+from ...values import BELOW, SLICE, Obj, is_each
+from .program import RELATED, Handle, Program
+from .structure import (
+    from_a_library,
+    has_parameters,
+    leaves,
+    opaque_parts,
+    size,
+    sized_inside,
+    stack_of_blocks,
+    stands_alone,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class StaticModel(Handle):
+    """A module as of ``step`` (the end of the trace where that is None), in runs that take ``path``."""
+
+    program: Program
+    obj: Obj
+    step: AnyStep | None = None
+    path: Guard = TOP
+
+    def units(self) -> Many[Moment]:
+        return many(self._calls(Relation.SAME, Relation.CONTAINS), self.program.nothing(self.obj, events.Sharded))
+
+    def touched(self) -> Many[Moment]:
+        if self._asked_too_much():
+            why = f"whether {self.label} is sharded here depends on a condition that is too large to compare"
+            return many([], unknown(why))
+        why = f"whether {self.label} is sharded is not known" if self._calls(Relation.MAY) else ""
+        return many(self._calls(*RELATED), unknown(why) if why else self.program.nothing(self.obj, events.Sharded))
+
+    def _asked_too_much(self) -> bool:
+        """Does this moment stand under a condition that was given up, and that no sharding stands under?"""
+        shared: frozenset[Formula] = frozenset()
+        for step, _ in self.program.units(self.obj, *RELATED, Relation.MAY):
+            shared |= step.guard.blurred
+        return self.step is not None and bool(self.step.guard.blurred - shared)
+
+    def _calls(self, *relations: Relation) -> list[Moment]:
+        """Calls of ``fully_shard`` in these relations, up to this moment."""
+        calls = [
+            step
+            for step, _ in self.program.units(self.obj, *relations)
+            if (self.step is None or step.precedes(self.step)) and step.guard.compatible(self.path)
+        ]
+        return list(dict.fromkeys(step.when for step in calls))
+
+    def inner_units(self) -> Many[Moment]:
+        found = [
+            step.when
+            for step, _ in self.program.units(self.obj, Relation.CONTAINS, Relation.MAY)
+            if not self._one_list(step)
+        ]
+        whole = next((step for step, _ in self.program.units(self.obj, Relation.SAME)), None)
+        # who gets the model once it is sharded as a whole comes too late to shard its parts first
+        why = self.program.escaped(self.obj, before=whole) or self._parts_unknown(before=whole)
+        return many(dict.fromkeys(found), unknown(why) if why else self.program.among(events.Sharded))
+
+    def _parts_unknown(self, before: AnyStep | None = None) -> str:
+        """Shardings of objects of unknown origin might be of parts of this model."""
+        own = list(dict.fromkeys(step.guard for step, _ in self.program.units(self.obj, *RELATED, Relation.MAY)))
+        apart: dict[Guard, bool] = {}  # many steps share their path
+        for step in self.program.trace.of(events.Sharded):
+            if step.guard not in apart:
+                apart[step.guard] = bool(own) and not any(step.guard.compatible(mine) for mine in own)
+            if apart[step.guard]:
+                continue
+            if before is not None and before.precedes(step):
+                continue
+            if step.what.open_why:
+                return str(step.what.open_why)
+            for part in step.what.group:
+                if self.program.relation(self.obj, part) is Relation.NONE and not stands_alone(part):
+                    return f"{step.when.at} shards an object of unknown origin"
+        return ""
+
+    def _one_list(self, step: Step[events.Sharded]) -> bool:
+        """All blocks in one call: one group, gathered at once."""
+        paths = [self.program.address(part)[1] for part in step.what.group]
+        return bool(step.what.listed) and any(path and is_each(path[-1]) and SLICE not in path for path in paths)
+
+    def sharded(self) -> Answer[Moment]:
+        may = ""
+        for step, part in self.program.units(self.obj, Relation.SAME, Relation.MAY):
+            if self.step is not None and not step.driven_before(self.step) or not step.guard.compatible(self.path):
+                continue
+            if self.program.relation(self.obj, part) is Relation.SAME and not step.what.filtered:
+                return yes(step.when)
+            may = f"whether {self.label} is the module that {step.when.at} shards is not known"
+        return unknown(may) if may else self.program.among(events.Sharded)
+
+    def one_group(self) -> Answer[Moment]:
+        """The sharding of the whole model in one group, if nothing shards its parts."""
+        listed = [step for step, _ in self.program.units(self.obj, Relation.CONTAINS) if step.what.listed]
+        if any(step.what.looped for step in listed):
+            return unknown("which modules each round of a loop puts into one group is not known")
+        if listed and all(map(self._one_list, listed)):
+            return yes(listed[0].when)
+        return self.sharded()
+
+    def trained(self) -> Answer[object]:
+        if optimizer := self._optimizer():
+            return yes(optimizer.when)
+        if self.frozen():
+            return self.program.excluded(f"{self.label} is frozen")
+        step = self._trained_at()
+        return yes(step.when) if step is not None else unknown(f"no step was seen that trains {self.label}")
+
+    def _trained_at(self) -> AnyStep | None:
+        """The first backward pass through it: what is sharded later comes too late for that one."""
+        called = [
+            step
+            for step in self.program.trace.of(events.Called)
+            if step.subject and self.program.relation(self.obj, step.subject) in RELATED
+        ]
+        backward = self.program.trace.of(events.Backward)
+        return next((step for step in backward if any(call.precedes(step) for call in called)), None)
+
+    def frozen(self) -> Answer[object]:
+        if not self._optimizer():
+            for step in self.program.trace.of(events.Frozen, events.Evaluated):
+                relation = self.program.relation(self.obj, step.subject) if step.subject else Relation.NONE
+                if relation in (Relation.SAME, Relation.INSIDE):
+                    return yes(step.when)
+        return self.program.among(events.Frozen)
+
+    def _optimizer(self) -> AnyStep | None:
+        """One that holds parameters of it."""
+        for step in self.program.trace.of(events.Optimizer):
+            if any(self.program.relation(self.obj, held.model) in RELATED for held in step.what.held):
+                return step
+        return None
+
+    def repeats(self) -> Answer[str]:
+        found = stack_of_blocks(self.program.machine, self.obj)
+        if found:
+            return yes(found)
+        if self._of_a_library():
+            return yes("its transformer layers")
+        if self.obj.parent is None and self.obj.atom.kind in ("instance", "external"):
+            return self.program.nothing(self.obj, events.Sharded, parts=True)
+        return unknown(f"what {self.label} is made of is not known")
+
+    def parameter_count(self) -> Answer[int]:
+        total = size(self.program.machine, self.obj)
+        if total is None and sized_inside(self.program.machine, self.obj):
+            return unknown(f"how large {self.label} is was not calculated")
+        return yes(total) if total is not None else self.program.excluded("its size is not written in the source")
+
+    def outside(self) -> Answer[list[str]]:
+        if self._of_a_library():
+            return self._outside_blocks()
+        if self.program.partial and self.obj.atom.kind != "instance":
+            return unknown(f"{self.label} is built by a caller that was not seen")
+        if self.obj.parent is not None or self.obj.atom.kind != "instance" or not self.obj.atom.facts.get("module"):
+            return unknown(f"the fields of {self.label} are not known")
+        parts = leaves(self.program.machine, self.obj)
+        left = [(name, leaf) for name, leaf in parts if not self._covered(leaf, perhaps=True)]
+        if not left:
+            doubtful = [part for _, part in parts] + opaque_parts(self.program.machine, self.obj)
+            open_ = next((part for part in doubtful if not self._covered(part)), None)
+            if open_ is not None:
+                return unknown(f"whether all of {self.program.label(open_)} is sharded is not known")
+            return self.program.excluded(f"all parameters of {self.label} are in a group")
+        if why := self._changed_hands():
+            return unknown(why)
+        frozen = [step.subject for step in self.program.trace.of(events.Frozen) if step.subject is not None]
+        live = [
+            (name, leaf)
+            for name, leaf in left
+            if not any(
+                self.program.relation(at, leaf) in (Relation.SAME, Relation.CONTAINS, Relation.MAY) for at in frozen
+            )
+        ]
+        if not live:
+            if frozen:
+                return self.program.excluded("what is in no group is frozen")
+            return unknown("whether the rest is trained is not known")
+        return self._held(live)
+
+    def _changed_hands(self) -> str:
+        """Why more of it may be sharded, by the time it is trained, than was seen."""
+        why = self.program.escaped(self.obj, before=self._trained_at()) or self._parts_unknown() or self._filters()
+        return why or self._hooked()
+
+    def _hooked(self) -> str:
+        """Who may reduce gradients that no group reduces."""
+        for step in self.program.trace.of(events.ParamHook):
+            if step.subject is not None and self.program.relation(self.obj, step.subject) is not Relation.NONE:
+                return f"a hook on its parameters ({step.when.at}) may reduce their gradients"
+        return ""
+
+    def _of_a_library(self) -> bool:
+        """A transformer of Hugging Face: a stack of blocks between embeddings and a last norm."""
+        return from_a_library(self.obj)
+
+    def _outside_blocks(self) -> Answer[list[str]]:
+        parts = [part for step, part in self.program.units(self.obj, Relation.CONTAINS, Relation.MAY)]
+        if not all(is_each(part.item) for part in parts):
+            return unknown(f"what {self.label} is made of is not known")
+        frozen = any(
+            step.subject and self.program.relation(self.obj, step.subject) is not Relation.NONE
+            for step in self.program.trace.of(events.Frozen)
+        )
+        why = self._changed_hands()
+        if why or frozen:
+            return unknown(why or "whether the rest is trained is not known")
+        return yes(["its embeddings and last norm"])
+
+    def _held(self, live: list[tuple[str, Obj]]) -> Answer[list[str]]:
+        """Those that an optimizer trains; all of them where none is known."""
+        optimizers = list(self.program.trace.of(events.Optimizer))
+        if not all(step.what.complete for step in optimizers) and not any(step.what.held for step in optimizers):
+            return yes([name for name, _ in live])
+        held = [one.model for step in optimizers for one in step.what.held]
+        named = [
+            name
+            for name, leaf in live
+            if any(self.program.relation(model, leaf) in (Relation.SAME, Relation.CONTAINS) for model in held)
+        ]
+        if named or not optimizers:
+            return yes(named or [name for name, _ in live])
+        return unknown("which parameters the optimizer holds is not known")
+
+    def _filters(self) -> str:
+        for step in self.program.trace.of(events.Sharded):
+            for part in step.what.group:
+                if str(part.item).startswith(BELOW) and self.program.relation(self.obj, part) is not Relation.NONE:
+                    return "which modules the filter over modules() matches is not known"
+        return ""
+
+    def _covered(self, part: Obj, *, perhaps: bool = False) -> bool:
+        units = self.program.units(part, Relation.SAME, Relation.INSIDE, *[Relation.MAY] * perhaps)
+        return any(step.guard.compatible(self.path) and (perhaps or not step.what.filtered) for step, _ in units)
+
+    def added_late(self) -> Many[tuple[Moment, str, Moment]]:
+        found = []
+        for attached in self.program.trace.of(events.Attached):
+            owner, part = attached.subject, attached.what.value
+            if owner is None or self.program.top(owner) is not self.obj:
+                continue
+            before = [
+                step for step, _ in self.program.units(owner, Relation.SAME, Relation.INSIDE) if step.precedes(attached)
+            ]
+            after = [
+                step
+                for step in self.program.trace.of(events.Sharded)
+                if step.index > attached.index and self._touches(step, owner, part)
+            ]
+            if (
+                before
+                and not after
+                and not self.program.escaped(part, after=attached)
+                and self._new(part)
+                and self._trains(part, attached)
+            ):
+                found.append((attached.when, str(attached.what.name), before[0].when))
+        return many(found, self.program.nothing(self.obj, events.Attached, parts=True))
+
+    def _touches(self, step: Step[events.Sharded], owner: Obj, part: Obj) -> bool:
+        return any(
+            self.program.relation(at, other) is not Relation.NONE for at in step.what.group for other in (owner, part)
+        )
+
+    def _new(self, part: Obj) -> bool:
+        """Has it parameters of its own, none of them sharded?"""
+        if not has_parameters(self.program.machine, part):
+            return False
+        return not any(True for _ in self.program.units(part, Relation.SAME, Relation.CONTAINS, Relation.MAY))
+
+    def _trains(self, part: Obj, attached: AnyStep) -> bool:
+        return not any(
+            step.subject and step.index > attached.index and self.program.relation(step.subject, part) in RELATED
+            for step in self.program.trace.of(events.Frozen)
+        )
+
+    def hooks_bypassed(self, method: str) -> Answer[object]:
+        assert self.step is not None
+        trace = self.program.trace
+        what = self.step.what
+        if isinstance(what, events.Use) and self.obj in what.inside:  # its own forward runs already, behind its hooks
+            return self.program.excluded("it runs inside its own forward, behind its hooks")
+        for registered in trace.of(events.Registered):
+            if (
+                registered.subject
+                and registered.what.method in (method, None)
+                and self.program.relation(registered.subject, self.obj) is not Relation.NONE
+            ):
+                return self.program.excluded(f"{method} is registered at {registered.when.at}")
+        for gathered in trace.of(events.Unshard, before=self.step):
+            relation = self.program.relation(gathered.subject, self.obj) if gathered.subject else Relation.NONE
+            if relation is Relation.MAY or relation is not Relation.NONE and self.step.guard.implies(gathered.guard):
+                return self.program.excluded(f"it is gathered at {gathered.when.at}")
+        why = self.program.managed(self.obj)
+        return unknown(why) if why else yes(self.step.when)
+
+    def wrapped(self) -> Answer[object]:
+        """Is an FSDP1 wrapper somewhere around or inside it, or did the program ask whether there is one?"""
+        if self.step is not None and any(_asks_for_fsdp1(formula) for formula, _ in self.step.guard.literals):
+            return yes(self.step.when)
+        for step in self.program.trace.of(events.Wrapped):
+            if self.step is not None and not step.together(self.step):
+                continue
+            if step.what.by.endswith("FullyShardedDataParallel") and step.subject:
+                if any(self.program.relation(self.obj, at) in RELATED for at in (step.subject, step.what.outer)):
+                    return yes(step.when)
+        return self.program.among(events.Wrapped)
+
+
+def _asks_for_fsdp1(formula: Formula) -> bool:
+    return any(
+        isinstance(atom[1], tuple) and atom[1][0] == "isinst" and "FullyShardedDataParallel" in str(atom[1][2])
+        for atom in atoms(formula)
+    )

@@ -1,0 +1,147 @@
+"""What a module is made of, as far as its construction was followed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...budget import BUDGET
+from ...interp.interpreter import Interpreter
+from ...packages import builds_models
+from ...torch_model.module_tree import CONTAINERS, FREE, PARAMETRIC, contents, layer_base
+from ...values import SOME, ClassV, Ext, Obj, is_each
+
+
+def stack_of_blocks(machine: Interpreter, obj: Obj, depth: int = 0) -> str:
+    """The name of a list of blocks below ``obj``."""
+    for child, (holder, name) in machine.parents.items():
+        if holder is not obj or depth > BUDGET.module_depth:
+            continue
+        held = contents(machine, child)
+        cls = child.atom.cls
+        if held is not None and isinstance(cls, Ext) and cls.qname in CONTAINERS:
+            blocks = [
+                item for item, (where, _) in machine.parents.items() if where is child and has_parameters(machine, item)
+            ]
+            if any(is_each(machine.parents[item][1]) for item in blocks) or len(blocks) > 2:
+                return name
+        found = stack_of_blocks(machine, child, depth + 1)
+        if found:
+            return f"{name}.{found}"
+    return ""
+
+
+def has_parameters(machine: Interpreter, obj: Obj, depth: int = 0) -> bool:
+    cls = obj.atom.cls
+    if owns_parameters(obj) or isinstance(cls, ClassV) and layer_base(machine, cls).rsplit(".", 1)[-1] in PARAMETRIC:
+        return True
+    parts = [child for child, (holder, _) in machine.parents.items() if holder is obj]
+    return depth < BUDGET.module_depth and any(has_parameters(machine, child, depth + 1) for child in parts)
+
+
+def size(machine: Interpreter, obj: Obj, depth: int = 0, repeats: int = 0) -> int | None:
+    """The number of parameters; ``repeats``: how often parts of unknown number are taken to be there."""
+    if obj.atom.kind not in ("instance", "external") or depth > BUDGET.module_depth:
+        return None
+    if isinstance(obj.atom.cls, Ext):
+        name = obj.atom.cls.qname.rsplit(".", 1)[-1]
+        if obj.atom.facts.get("size") is not None:
+            return int(obj.atom.facts["size"])
+        if name in FREE:
+            return 0
+        if obj.atom.cls.qname not in (*CONTAINERS, "torch.nn.TransformerEncoder"):
+            return None
+    own = obj.atom.facts.get("size", 0)
+    if own is None:
+        return None
+    total = int(own)
+    for child, (holder, where) in machine.parents.items():
+        if holder is obj and not _takes_place(obj, child, where):
+            part = size(machine, child, depth + 1, repeats)
+            times = (child.atom.facts.get("times") or repeats) if is_each(where) else 1
+            if part is None or not times:
+                return None
+            total += part * times
+    return total
+
+
+def sized_inside(machine: Interpreter, obj: Obj) -> bool:
+    """Does the source say how large all of its parts are, some of them in a way that is not calculated here?"""
+    if parts_unseen(machine, obj, ""):
+        return False
+    open_ = [leaf.atom.facts for _, leaf in leaves(machine, obj) if leaf.atom.facts.get("size") is None]
+    return bool(open_) and all(facts.get("sized inside") for facts in open_)
+
+
+def _takes_place(layer: Obj, child: Obj, name: str) -> bool:
+    """Is it a parameter of a layer of known size, put where one was: its ``weight``, or each by its own name?"""
+    given = child.atom.facts.get("parameter") is not None
+    return given and "size" in layer.atom.facts and name in ("weight", "bias", SOME)
+
+
+def leaves(machine: Interpreter, obj: Obj, prefix: str = "", depth: int = 0) -> list[tuple[str, Obj]]:
+    """Modules and parameters below ``obj`` that own parameters themselves."""
+    found: list[tuple[str, Obj]] = []
+    for child, (holder, name) in machine.parents.items():
+        if holder is not obj or depth > BUDGET.module_depth:
+            continue
+        where = f"{prefix}{name}"
+        if owns_parameters(child):
+            found.append((where, child))
+        else:
+            found += leaves(machine, child, f"{where}.", depth + 1)
+    return found
+
+
+def opaque_parts(machine: Interpreter, obj: Obj, depth: int = 0) -> list[Obj]:
+    """Parts of which nobody knows what they are made of: given to it, or built by another package."""
+    found = []
+    for child, (holder, _) in machine.parents.items():
+        if holder is not obj or depth > BUDGET.module_depth:
+            continue
+        cls = child.atom.cls
+        if child.atom.kind == "instance" or isinstance(cls, Ext) and cls.qname.startswith("torch.nn."):
+            found += opaque_parts(machine, child, depth + 1)
+        elif child.atom.facts.get("module") or not machine.plain_field(child):
+            found.append(child)
+    return found
+
+
+def parts_unseen(machine: Interpreter, model: Obj, label: str) -> str:
+    """Why nobody knows what a model is made of; empty where all of it was built in code that was followed."""
+    cls = model.atom.cls
+    unseen = f"what {label} is made of is not known"
+    if model.parent is not None or model.atom.kind not in ("instance", "external"):
+        return unseen
+    if isinstance(cls, Ext) and not cls.qname.startswith("torch.nn."):
+        return unseen
+    if isinstance(cls, ClassV) and not machine.closed_class(cls):
+        return f"a base class of {label} was not seen"
+    return unseen if opaque_parts(machine, model) else ""
+
+
+def owns_parameters(obj: Obj) -> bool:
+    """A layer of ``torch.nn`` with weights, or a trainable ``nn.Parameter``."""
+    if obj.parent is not None or not isinstance(obj.atom.cls, Ext):
+        return False
+    if obj.atom.facts.get("parameter"):
+        return True
+    return obj.atom.cls.qname.startswith("torch.nn.") and obj.atom.cls.qname.rsplit(".", 1)[-1] in PARAMETRIC
+
+
+def stands_alone(obj: Obj) -> bool:
+    """Is this a model of its own, or of a caller, rather than perhaps a part of another that was looked up somehow?"""
+    atom = obj.atom
+    if atom.kind in ("instance", "parameter", "configuration") or atom.facts.get("module"):
+        return True
+    return atom.kind == "unknown" and builds_models(atom.origin)
+
+
+def perhaps_experts(path: tuple[Any, ...]) -> bool:
+    """Does a name on the path speak of experts? Each rank may have its own of these, on purpose."""
+    words = " ".join(str(item) for item in path).lower()
+    return "expert" in words or "moe" in words
+
+
+def from_a_library(obj: Obj) -> bool:
+    """A transformer of Hugging Face: a stack of blocks between embeddings and a last norm."""
+    return obj.parent is None and obj.atom.origin.startswith(("transformers.", "diffusers."))

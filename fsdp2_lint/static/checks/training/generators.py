@@ -1,0 +1,123 @@
+"""Generators of parameters: has one been read to its end before?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from astroid import nodes
+
+from ....vocab.answers import Answer, yes
+from ....vocab.events.generators import Spent
+from ....vocab.finding import Edit, Fix, Moment, Site
+from ... import events
+from ...relations import Relation
+from ...trace import Step
+from ..shared.loops import Loop, loops_around
+from ..shared.mentions import said
+from ..shared.program import Program
+from ..shared.written import is_global, value_at
+
+
+@dataclass(frozen=True, slots=True)
+class StaticGenerator:
+    """As of ``step``, which reads it."""
+
+    program: Program
+    step: Step[events.Consumed]
+
+    def spent(self) -> Answer[Spent]:
+        for earlier in self.program.trace.of(events.Consumed, before=self.step):
+            if not earlier.what.whole or earlier.same_call(self.step):
+                continue
+            if earlier.what.generator == self.step.what.generator:
+                return self._spent(earlier.when, f"{earlier.what.by} reads it to its end")
+        made = self._made()
+        if made is None or not self._again(made):
+            return self.program.nowhere(events.Consumed)
+        return self._spent(made.when, "it is made once, before the loop, and empty from the second round on")
+
+    def _spent(self, when: Moment, words: str) -> Answer[Spent]:
+        return yes(Spent(when, words, _kept_in_list(self.program, self._made())))
+
+    def _yields(self, loop: Loop) -> bool:
+        """May the generator be an element of what the loop goes through, another one in each round?"""
+        if not isinstance(loop.node, nodes.For):
+            return False
+        here = self.step.when.chain[len(loop.calls)]
+        bound = {name.name for name in loop.node.target.nodes_of_class(nodes.AssignName)}
+        return any(name.name in bound and name.lineno == here.row for name in loop.node.nodes_of_class(nodes.Name))
+
+    def _made(self) -> Step[events.Generator] | None:
+        kind, key = self.step.what.generator
+        if kind == "step":
+            return next((made for made in self.program.trace.of(events.Generator) if made.index == key), None)
+        return next((made for made in self.program.trace.of(events.Generator) if made.what.made == key), None)
+
+    def _again(self, made: Step[events.Generator]) -> bool:
+        """Does a loop come back here without making another one?"""
+        project = self.program.machine.project
+        around = set(loops_around(project, made))
+        rounds = [loop for loop in loops_around(project, self.step) if loop not in around and not self._yields(loop)]
+        if not rounds or any(loop.once for loop in rounds):
+            return False
+        read = {step.what.generator for step in self.program.trace.of(events.Consumed)}
+        kept = [  # read in a later round, it may be, under the name of this one
+            other
+            for other in self.program.trace.of(events.Generator)
+            if other.subject is made.subject and other.index > made.index and _key(other) not in read
+        ]
+        return not any(set(loops_around(project, other)) - around for other in kept)
+
+
+def _key(made: Step[events.Generator]) -> tuple[str, int]:
+    return ("list", made.what.made) if made.what.made is not None else ("step", made.index)
+
+
+def _kept_in_list(program: Program, made: Step[events.Generator] | None) -> Fix | None:
+    """``list(...)`` around what is read twice, where nothing shards its model any more.
+
+    A list that is made earlier holds what fully_shard replaces (FSDP601). It is not safe: what the second reader has to
+    do was not done so far, such as clipping, and the numbers of the job change with it.
+    """
+    if made is None:
+        return None
+    site = made.when.at
+    alike = [step for step in program.trace.of(events.Generator) if step.when.at == site]
+    if not all(_sharded_by_then(program, step) for step in alike):
+        return None
+    value = value_at(program, site, nodes.Assign, nodes.Return)
+    module = program.machine.project.module(site.path)
+    if value is None or module is None or "list" in module.bindings or not is_global("list", value):
+        return None
+    names = _kept_as(program, value.parent)
+    if "" in names or _stepped_through(program, names):
+        return None
+    start = Site(site.path, site.row, site.column, site.row, site.column)
+    end = Site(site.path, site.end_row, site.end_column, site.end_row, site.end_column)
+    if isinstance(value, nodes.GeneratorExp):
+        return Fix((Edit(start, "list"),), safe=False)  # its own parentheses do
+    return Fix((Edit(start, "list("), Edit(end, ")")), safe=False)
+
+
+def _sharded_by_then(program: Program, made: Step[events.Generator]) -> bool:
+    """Has all happened, when a generator is made, that shards anything of its model?"""
+    assert made.subject is not None
+    related = (relation for relation in Relation if relation is not Relation.NONE)
+    return all(step.driven_before(made) for step, _ in program.units(made.subject, *related))
+
+
+def _kept_as(program: Program, statement: nodes.NodeNG) -> set[str]:
+    """The names under which others get what a statement assigns or returns; "" is one that has none."""
+    if isinstance(statement, nodes.Assign):
+        return {said(target) for target in statement.targets}
+    function = getattr(statement.scope(), "name", "")
+    assigned = (each for part in program.machine.reached for each in part.nodes_of_class(nodes.Assign))
+    calls = (each for each in assigned if isinstance(each.value, nodes.Call) and said(each.value.func) == function)
+    return {function, *(said(target) for each in calls for target in each.targets)}
+
+
+def _stepped_through(program: Program, names: set[str]) -> bool:
+    """Is there a ``next(name)``, which a list does not allow?"""
+    calls = [call for part in program.machine.reached for call in part.nodes_of_class(nodes.Call)]
+    args = (arg for call in calls if said(call.func) == "next" for arg in call.args[:1])
+    return any(said(arg.func if isinstance(arg, nodes.Call) else arg) in names for arg in args)

@@ -1,0 +1,204 @@
+"""Optimizers: do they hold the parameters that are trained?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from ....vocab.answers import Answer, Many, many, unknown, yes
+from ....vocab.finding import Place
+from ....vocab.handles import Stale
+from ....vocab.optimizers import on_shards
+from ... import events
+from ...relations import Relation
+from ...trace import AnyStep, Step
+from ...values import Const, Ext, Obj
+from ..shared.program import RELATED, Program
+from .moves import moved_behind
+
+
+@dataclass(frozen=True, slots=True)
+class StaticOptimizer:
+    """An optimizer in its relation to one model."""
+
+    program: Program
+    obj: Obj
+    model: Obj
+
+    @property
+    def label(self) -> str:
+        return self.program.label(self.obj)
+
+    def creations(self) -> Iterator[tuple[Step[events.Optimizer], events.Held]]:
+        for step in self.program.trace.of(events.Optimizer):
+            if step.subject is self.obj:
+                for held in step.what.held:
+                    if self.program.top(held.model) is self.model and step.guard.compatible(held.guard):
+                        yield step, held
+
+    def unsafe_on_shards(self) -> Answer[Place]:
+        cls = self.obj.atom.cls
+        words = on_shards(cls.qname) if isinstance(cls, Ext) and self.obj.parent is None else ""
+        for created, held in self.creations() if words else ():
+            for sharding, _ in self.program.units(held.model, *RELATED):
+                if sharding.index < held.read and sharding.precedes(created):
+                    if self._one_of_several(created):
+                        return unknown("which optimizer it is, of several, is a setting")
+                    return yes(Place(sharding.when, words))
+        return self._safe()
+
+    def _safe(self) -> Answer[Place]:
+        cls = self.obj.atom.cls
+        if isinstance(cls, Ext) and cls.qname.startswith("torch.optim."):
+            return self.program.nothing(self.obj, events.Optimizer)
+        return unknown(f"how {self.label} updates shards is not known")
+
+    def _one_of_several(self, created: Step[events.Optimizer]) -> bool:
+        """Does the same call make optimizers of other classes, as a configuration says?"""
+        others = (step.subject for step in self.program.trace.of(events.Optimizer) if step.place == created.place)
+        return any(other is not None and other.atom.cls != self.obj.atom.cls for other in others)
+
+    def replaced(self) -> Many[Stale]:
+        found: dict[Step[events.Optimizer], Stale] = {}
+        replacing: dict[Step[events.Optimizer], list[Step[events.Sharded]]] = {}
+        why, may = self._followed(), ""
+        for created, held in self.creations():
+            for sharding, part in self.program.units(held.model, *RELATED, Relation.MAY):
+                if sharding.index < held.read or not created.precedes(sharding) and sharding.index > created.index:
+                    continue
+                path = created.guard.join(held.guard)
+                if path is None or not path.compatible(sharding.guard) or not self._used(created, sharding):
+                    continue
+                if changed := self._changed_hands(created, before=self._stepped(sharding)):
+                    may = may or changed
+                    continue
+                if self.program.relation(held.model, part) is Relation.MAY:
+                    may = may or f"whether {sharding.when.at} shards parameters of this optimizer is not known"
+                    continue
+                if self._both_orders(created, sharding):
+                    why = (
+                        why
+                        or f"the same function also builds it after sharding ({sharding.when.at}); "
+                        "which is meant is the caller's choice"
+                    )
+                    continue
+                stale = Stale(created.when, sharding.when, self.program.label(held.model), created.what.given)
+                found[created] = found[created] if stale.given and created in found else stale
+                replacing.setdefault(created, []).append(sharding)
+        if why:
+            return many((), unknown(why))
+        end = unknown(may) if may else self.program.nothing(self.obj, events.Sharded, events.Optimizer)
+        return many([self._with_fix(stale, created, replacing[created]) for created, stale in found.items()], end)
+
+    def _with_fix(self, stale: Stale, created: Step[events.Optimizer], replacing: list[Step[events.Sharded]]) -> Stale:
+        return stale if stale.given else replace(stale, fix=moved_behind(self.program, created, replacing))
+
+    def _followed(self) -> str:
+        for step in self.program.trace.of(events.Optimizer):
+            if step.subject is self.obj and not step.what.complete:
+                return (
+                    f"which parameters {self.label} holds was not followed ({step.when.at})"
+                    if not step.what.held
+                    else ""
+                )
+        return ""
+
+    def _changed_hands(self, created: Step[events.Optimizer], before: AnyStep | None = None) -> str:
+        """Why its parameters may be others by now, or when it steps ``before``."""
+        for step in self.program.trace.of(events.Remapped):
+            if step.subject is self.obj:
+                return f"its parameters are exchanged ({step.when.at})"
+        return self.program.escaped(self.obj, after=created, before=before)
+
+    def _stepped(self, sharding: Step[events.Sharded]) -> AnyStep | None:
+        """The first time that it steps when ``sharding`` has happened: what comes later cannot mend that."""
+        steps = (step for step in self.program.trace.of(events.Stepped) if step.subject is self.obj)
+        # an optimizer that a driven method made steps in others only once that method is through
+        return next((step for step in steps if sharding.driven_before(step)), None)
+
+    def _steps(self) -> bool:
+        return any(step.subject is self.obj for step in self.program.trace.of(events.Stepped))
+
+    def _used(self, created: Step[events.Optimizer], sharding: Step[events.Sharded]) -> bool:
+        """Is this optimizer used after the sharding, or is there no other that could be?"""
+        if self._stepped(sharding) is not None:
+            return True
+        rivals = [
+            step for step in self.program.trace.of(events.Optimizer, after=sharding) if step.subject is not self.obj
+        ]
+        rebuilt = any(
+            self.program.relation(held.model, self.model) in (*RELATED, Relation.MAY)
+            for step in rivals
+            for held in step.what.held
+        )
+        return (
+            created.what.proven
+            and not rebuilt
+            and not any(not step.what.complete for step in rivals)
+            and not self._steps()
+        )
+
+    def _both_orders(self, created: Step[events.Optimizer], sharding: Step[events.Sharded]) -> bool:
+        """Is the right order written out next to this one, as an alternative?"""
+        here, there = created.when.at, sharding.when.at
+        if here.path != there.path:
+            return False
+        others = [step.when.at for step in self.program.trace.of(events.Optimizer) if step.subject is not self.obj]
+        return any(other.path == here.path and here.row < there.row < other.row for other in others)
+
+    def temporary(self) -> Many[Stale]:
+        found: dict[Step[events.Optimizer], Stale] = {}
+        why = self._followed()
+        for created, held in self.creations():
+            if not created.what.proven and not self._steps():
+                why = why or f"whether {created.when.at} builds an optimizer is not known"
+                continue
+            for call in self.program.trace.of(events.Called, before=created):
+                if not call.what.hooked or call.index >= held.read or call.subject is None:
+                    continue
+                root = self._unsharded_root(call, held)
+                if root is None or self._resharded(call, created, root):
+                    continue
+                if (reason := self._reshards(root)) is not None:
+                    why = why or reason
+                    continue
+                why = why or self._changed_hands(created)
+                found[created] = Stale(created.when, call.when, self.program.label(root[1]))
+        if why:
+            return many((), unknown(why))
+        return many(found.values(), self.program.nothing(self.obj, events.Called, events.Optimizer))
+
+    def _unsharded_root(self, call: Step[events.Called], held: events.Held) -> tuple[Step[events.Sharded], Obj] | None:
+        """The outermost sharded module that this call gathers and leaves gathered."""
+        assert call.subject is not None
+        if self.program.relation(call.subject, held.model) not in RELATED:
+            return None
+        for sharding, part in self.program.units(call.subject, Relation.SAME):
+            if sharding.precedes(call) and not any(
+                outer.precedes(call) for outer, _ in self.program.units(part, Relation.INSIDE)
+            ):
+                return sharding, part
+        return None
+
+    def _resharded(
+        self, call: Step[events.Called], created: Step[events.Optimizer], root: tuple[Step[events.Sharded], Obj]
+    ) -> bool:
+        between = [
+            step
+            for step in self.program.trace.of(events.Backward, events.Reshard)
+            if call.index < step.index < created.index
+        ]
+        return any(
+            isinstance(step.what, events.Backward)
+            or step.subject
+            and self.program.relation(step.subject, root[1]) is not Relation.NONE
+            for step in between
+        )
+
+    def _reshards(self, root: tuple[Step[events.Sharded], Obj]) -> str | None:
+        """Why the root may be resharded after forward; None: it surely is not."""
+        sharding = root[0]
+        given = sharding.what.options.get("reshard_after_forward")
+        if given in (None, Const(None), Const(False)):
+            return sharding.what.options_open or None
+        return f"whether the root is resharded after forward is decided elsewhere ({sharding.when.at})"

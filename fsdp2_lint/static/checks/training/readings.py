@@ -1,0 +1,95 @@
+"""Values that are read off DTensors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from ....vocab.answers import Answer, No, Unknown, unknown, yes
+from ....vocab.finding import Place, Site
+from ... import events
+from ...formulas import atoms
+from ...relations import Relation
+from ...torch_model.attempts import is_dtensor
+from ...torch_model.dtensors import PLACEMENTS
+from ...trace import Step
+from ...values import Computed, ParamV
+from ..checkpoints.payloads import asked_of_unseen
+from ..ranks.agreement import agreed_later
+from ..shared.program import RELATED, Program
+
+
+@dataclass(frozen=True, slots=True)
+class StaticReading:
+    program: Program
+    step: Step[events.ValueRead]
+
+    @property
+    def name(self) -> str:
+        return str(self.step.what.by)
+
+    def partial(self) -> Answer[tuple[str, Site | None]]:
+        value: Computed = self.step.what.value
+        sharded = self._sharding()
+        if sharded is None:
+            return self._may()
+        assert self.step.subject is not None
+        if self.step.guard.decide(is_dtensor(value.of)) is False:
+            return self.program.excluded("the program asked, and reads what is no DTensor")
+        why = self.program.managed(self.step.subject) or self._checked(value)
+        if why := why or agreed_later(self.program, self.step):
+            return unknown(why)
+        return yes((PLACEMENTS[value.how], value.at))
+
+    def clipped(self) -> Answer[Place]:
+        return (
+            yes(Place(self.step.when, "the norm of the gradients"))
+            if self._is_clip()
+            else self.program.excluded("it is no norm of clipping")
+        )
+
+    def sharding(self) -> Answer[Place]:
+        step = self._sharding()
+        if step is None:
+            return self._may()
+        return yes(Place(step.when, "its parameters become DTensors here"))
+
+    def _is_clip(self) -> bool:
+        return bool(self.step.what.value.how == "clip")
+
+    def _sharding(self) -> Step[events.Sharded] | None:
+        """The call that sharded the model before the parameter was read."""
+        value: Computed = self.step.what.value
+        assert self.step.subject is not None
+        for step, _ in self.program.units(self.step.subject, *RELATED):
+            if step.index < value.of.read and step.precedes(self.step):
+                return step
+        return None
+
+    def _may(self) -> No | Unknown:
+        assert self.step.subject is not None
+        may = any(True for _ in self.program.units(self.step.subject, Relation.MAY))
+        if may:
+            return unknown("whether the model is sharded is not known")
+        return self.program.nothing(self.step.subject, events.Sharded, before=self.step)
+
+    def _checked(self, value: Computed) -> str:
+        """Does the code ask whether this is a DTensor, or gather the parameters first?"""
+        if who := asked_of_unseen(self.step.guard, value.of):
+            return f"which tensors are read is decided by {who}, which was not followed"
+        for formula, _ in self.step.guard.literals:
+            if any(_about(atom[1], value) for atom in atoms(formula)):
+                return "the code asks what kind of tensor it has"
+        for step in self.program.trace.of(events.Unshard, before=self.step):
+            if not self.step.guard.implies(step.guard):
+                continue
+            if step.subject and self.step.subject and self.program.relation(step.subject, self.step.subject) in RELATED:
+                return "the parameters may be gathered here"
+        return ""
+
+
+def _about(key: Any, value: Computed) -> bool:
+    """Is it a question about this value, or about the parameter that it comes from?"""
+    if not isinstance(key, tuple):
+        return False
+    return any(part == value or isinstance(part, ParamV) and part.model == value.of.model for part in key)
