@@ -42,6 +42,8 @@ class StaticStep(Handle):
             return many((), self.program.nothing(self.obj, events.Sync))
         off, relation = before[-1]
         if not self._in_one_run(off):
+            if _shared_loop(off, self.step) is not None:
+                return many((), unknown(f"whether a later round finds what {off.when.at} switches off is not known"))
             return many((), self.program.excluded(f"{off.when.at} and this step exclude each other"))
         if relation not in RELATED:
             return many((), unknown(f"which groups {off.when.at} switches is not known"))
