@@ -96,7 +96,7 @@ class StaticGrouping(Handle):
         """As it is when the group is made; None if the source does not say it for sure."""
         if layer.atom.facts.get("parameter") is not None:
             return None
-        dtype = layer.atom.facts.get("layer dtype", DEFAULT)
+        dtype: str | None = layer.atom.facts.get("layer dtype", DEFAULT)
         for cast in self.program.trace.of(events.Cast):
             if cast.index > self.step.index or cast.subject is None:
                 continue
