@@ -40,12 +40,13 @@ def choose(alternatives: list[tuple[Guard, Value]]) -> Value:
     return Choice(tuple(flat)) if len(flat) > 1 or flat[0][0] is not TOP else flat[0][1]
 
 
-def unmarked(alternatives: list[tuple[Guard, Value]]) -> list[tuple[Guard, Value]]:
+def unmarked(alternatives: list[tuple[Guard, Value]], since: int) -> list[tuple[Guard, Value]]:
     """The ends of a function by what they ask alone, where that keeps them apart: what they say holds backwards too.
 
-    ``if not f()`` then says what ``f`` asked, and not only that it took another way out.
+    ``if not f()`` then says what ``f`` asked, and not only that it took another way out. What it asked may speak of
+    ways that were taken before it was called: only the marks from ``since`` on are its own.
     """
-    plain = [(guard.unforked, value) for guard, value in alternatives]
+    plain = [(guard.unforked_since(since), value) for guard, value in alternatives]
     if len(plain) > BUDGET.few_options or all(new is old for (new, _), (old, _) in zip(plain, alternatives)):
         return alternatives
     apart = all(not one.compatible(other) for (one, _), (other, _) in itertools.combinations(plain, 2))

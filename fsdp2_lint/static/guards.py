@@ -355,7 +355,11 @@ class Guard:
     @property
     def unforked(self) -> Guard:
         """This path without the marks that only keep early ends of blocks apart from what follows them."""
-        forks = frozenset(part for part in self.literals if is_fork(part[0]))
+        return self.unforked_since(0)
+
+    def unforked_since(self, number: int) -> Guard:
+        """Likewise, without the marks that were made since that number was the last."""
+        forks = frozenset(part for part in self.literals if is_fork(part[0]) and part[0][1][1] > number)
         return self.without_literals(forks) if forks else self
 
     @property

@@ -201,7 +201,7 @@ class Functions(Bounds):
             self.store.put(made.id, Items(items, False), local=True)
             return made
         self.frame_flow = frame.flow_of_body
-        result = choose(unmarked([(self.relative(path, start), value) for path, value in frame.returns]))
+        result = choose(unmarked([(self.relative(path, start), value) for path, value in frame.returns], frame.id))
         return self.as_annotated(func, result)
 
     def as_annotated(self: Interpreter, func: Func, result: Value) -> Value:

@@ -17,7 +17,7 @@ from ..values import BELOW, EACH, Atom, ClassV, Ext, Func, Obj, ParamV, Value, i
 from . import attempts, blank, dtypes, modules, optim, parameters, seeds, slices, tying
 from .calculation import is_number
 from .frameworks import framework_of
-from .module_tree import built_as_layer, is_model_base, lacks_reset, layer_base
+from .module_tree import built_as_layer, is_layer, is_model_base, lacks_reset, layer_base
 from .tables import METHODS
 
 if TYPE_CHECKING:
@@ -283,10 +283,7 @@ class Membership(Machine):
         if obj.parent is None and isinstance(own, Ext) and obj.atom.facts.get("module"):
             if own in classes or "torch.nn.Module" in names:
                 return True
-            if all(
-                isinstance(wanted, ClassV) or isinstance(wanted, Ext) and wanted.qname.startswith("torch.nn.")
-                for wanted in classes
-            ) and own.qname.startswith("torch.nn."):
+            if _of_torch(own) and all(isinstance(wanted, ClassV) or _of_torch(wanted) for wanted in classes):
                 return False
         asked = ("isinst", obj, tuple(sorted(classes, key=str)))
         if self.loops and not all(map(_is_class, classes)):
@@ -313,6 +310,11 @@ class Membership(Machine):
         for _, model in self.alternatives(leaf.model):
             if isinstance(model, Obj):
                 modules.freeze(self, model, switch, node)
+
+
+def _of_torch(cls: Value) -> bool:
+    """Is it a layer of torch, or a wrapper of models? None of these is derived from another one."""
+    return isinstance(cls, Ext) and (is_layer(cls.qname) or cls.qname in _WRAPPERS)
 
 
 def _is_class(value: Value) -> bool:

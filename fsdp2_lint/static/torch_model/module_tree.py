@@ -88,6 +88,12 @@ def external_is_module(qname: str) -> bool | None:
     return None
 
 
+def is_layer(qname: str) -> bool:
+    """Is it one of the public layers and containers of ``torch.nn``?"""
+    package, _, name = qname.rpartition(".")
+    return qname in CONTAINERS or package == "torch.nn" and name in PARAMETRIC | FREE | COMPOSED
+
+
 def lacks_reset(qname: str) -> bool:
     """Is this a class of ``torch.nn`` without ``reset_parameters``?"""
     name = qname.rsplit(".", 1)[-1]
