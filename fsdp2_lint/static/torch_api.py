@@ -52,6 +52,12 @@ def always_takes(name: str, keywords: set[str]) -> bool:
     return bool(rows) and all(value is not None and keywords <= {*value} for _, value in rows)
 
 
+def keywords_in_versions(name: str) -> list[set[str]]:
+    """What a function takes in each version that has another list of it; nothing where it is not known or takes any."""
+    given = [set(value) - {"*"} for _, value in _rows("callables").get(name, []) if value is not None]
+    return [] if any(ANY in names for names in given) else given
+
+
 def history_of_keyword(name: str, keyword: str) -> History:
     return [
         (since, value is not None and (keyword in value or ANY in value)) for since, value in _rows("callables")[name]

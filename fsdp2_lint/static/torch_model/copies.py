@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from .. import events
 from ..values import Atom, Obj, Value, unknown
+from .records import deep_copied_record
 from .tables import external
 
 if TYPE_CHECKING:
@@ -18,6 +19,8 @@ def deep_copy(machine: Interpreter, call: Call) -> Value:
     def one(leaf: Value) -> Value:
         if not isinstance(leaf, Obj):
             return leaf
+        if (record := deep_copied_record(machine, leaf)) is not None:
+            return record
         copy = Atom("unknown", origin="a copy", site=machine.site(call.node))
         copy.facts["copy of"] = leaf
         return copy.root

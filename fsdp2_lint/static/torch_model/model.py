@@ -59,10 +59,12 @@ from . import (  # noqa: F401 (they register)
     precision,
     pytrees,
     rank,
+    records,
     reflection,
     scalers,
     seeds,
     sharding,
+    signatures,
     sizes,
     slices,
     state_dict,
@@ -237,6 +239,8 @@ class TorchModel(Objects):
                 self.store.put((obj, taken_out(call.args[0])), Const(True))
             if name == "get" and len(call.args) == 1 and self.is_mapping_with_attributes(obj, call.args[0].value):
                 return self.find_attr(obj, call.args[0].value) or obj.child(call.args[0].value)
+        if (found := records.parsed_by(self, obj, name, call)) is not None:
+            return found
         handler = METHODS.get(name)
         if handler is not None:
             self.called_name = name
