@@ -119,9 +119,7 @@ class Containers(Names):
         if isinstance(leaf, Ext) and leaf.qname == "os.environ":
             return self.environment(key, node)
         if isinstance(leaf, StateDict):
-            if leaf.what == "optimizer" and key == Const("param_groups"):
-                return unknown("an optimizer's settings")  # numbers and names, no tensors
-            return gathering.each_tensor(self, leaf)
+            return gathering.item(self, leaf, key)
         if isinstance(leaf, Loaded):
             return leaf
         if isinstance(leaf, Obj):

@@ -9,13 +9,28 @@ from typing import TYPE_CHECKING
 from astroid import nodes
 
 from ..budget import BUDGET
+from ..choices import options
 from ..formulas import is_fork
 from ..guards import TOP, Guard
-from ..store import Items
-from ..values import BELOW_ANYHOW, Atom, Const, ListV, Obj, TupleV, Value, unknown
+from ..store import Entries, Items
+from ..torch_model import gathering
+from ..values import (
+    BELOW_ANYHOW,
+    Atom,
+    Const,
+    DictV,
+    ListV,
+    Obj,
+    ParamV,
+    StateDict,
+    StateTensor,
+    TupleV,
+    Value,
+    unknown,
+)
 from .machine import BREAK, CONTINUE, FALL, RAISE, RETURN, Rounds
 from .patterns import Patterns
-from .syntax import changed_in, ends_early, grown_in, jumps_out, unwraps
+from .syntax import changed_in, ends_early, grown_in, jumps_out, sets_items, unwraps
 
 if TYPE_CHECKING:
     from .interpreter import Interpreter
@@ -124,6 +139,7 @@ class Loops(Patterns):
         with self.repeated(None, many=True):
             flow = self.exec_block(node.body)
         self.loops -= 1
+        self.leave_worklists(node)
         self.leave_loop(start)
         if isinstance(node.test, nodes.Const) and not flow & BREAK:
             return flow & (RETURN | RAISE)
@@ -161,7 +177,27 @@ class Loops(Patterns):
                     items = tuple((path, self.some_below(item)) for path, item in held.items)
                     self.store.put(leaf.id, Items(items, False, held.open_why))
 
+    def leave_worklists(self: Interpreter, node: nodes.While) -> None:
+        """One round was followed: what others do to the dicts and lists that were put in for them is not known."""
+        for name in grown_in(node) if sets_items(node) else ():
+            for _, leaf in self.leaves(self.lookup(name)):
+                if isinstance(leaf, StateDict):
+                    gathering.left_open(self, leaf)
+                elif isinstance(leaf, DictV):
+                    self.open_tensors(leaf)
+
+    def open_tensors(self: Interpreter, held: DictV) -> None:
+        why = "a loop may change what it puts in for later rounds"
+        rows = self.entries(held).entries
+        kept = tuple((key, path, unknown(why) if _is_tensor(item) else item) for key, path, item in rows)
+        self.store.put(held.id, Entries(kept, why))
+
     def some_below(self: Interpreter, value: Value) -> Value:
         if isinstance(value, TupleV):
             return TupleV(tuple(self.some_below(part) for part in value.items))
         return value.child(BELOW_ANYHOW) if isinstance(value, Obj) and value.item != BELOW_ANYHOW else value
+
+
+def _is_tensor(value: Value) -> bool:
+    """Of a model or of its optimizer, on at least one path."""
+    return any(isinstance(leaf, (ParamV, StateTensor)) for _, leaf in options(value))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from astroid import nodes
+from astroid.const import Context
 
 _JUMPS = (nodes.Return, nodes.Raise, nodes.Break, nodes.Continue)
 
@@ -111,6 +112,16 @@ def grown_in(node: nodes.For | nodes.While) -> frozenset[str]:
             names &= {node.iter.name} if isinstance(node.iter, nodes.Name) else set()
         found = node.fsdp2_grown = frozenset(names)
     return found
+
+
+def sets_items(node: nodes.NodeNG) -> bool:
+    """Does it set items, ``x[key] = value``, of what it has bound to a name itself?"""
+    found = getattr(node, "fsdp2_sets_items", None)
+    if found is None:
+        bound = {part.name for part in node.nodes_of_class(nodes.AssignName)}
+        written = [part.value for part in node.nodes_of_class(nodes.Subscript) if part.ctx is Context.Store]
+        found = node.fsdp2_sets_items = any(isinstance(base, nodes.Name) and base.name in bound for base in written)
+    return bool(found)
 
 
 def jumps_out(node: nodes.NodeNG) -> bool:

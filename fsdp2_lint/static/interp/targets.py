@@ -144,6 +144,8 @@ class Targets(Havoc):
                     old = entries.get(key)
                     new = value if guard is TOP or old is None else choose([(guard, value), *self.rest(guard, old)])
                     self.store.put(leaf.id, entries.put(key, new))
+                elif gathering.each_in_turn(self, key) and any(own is key for own, _, _ in entries.entries):
+                    self.store.put(leaf.id, gathering.replaced_in_turn(self, entries, key, value, guard))
                 elif not entries.holds(value, guard):
                     self.store.put(leaf.id, Entries((*entries.entries, (key, guard, value)), entries.open_why))
             elif isinstance(leaf, ListV):

@@ -1,4 +1,4 @@
-"""State dicts whose tensors a loop replaces in place, each by its gathered self.
+"""State dicts, and other dicts, whose tensors a loop replaces in place, each by its gathered self.
 
 Which tensors a dict holds now is kept in the store under the dict itself, as one value that stands for each of them.
 Only what is put in under each of its own keys counts: a tensor under one key says nothing of the others.
@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from ..choices import choose, options
 from ..guards import TOP, Guard
-from ..values import DictV, Obj, StateDict, StateTensor, TupleV, Value, unknown
+from ..store import Entries
+from ..values import Const, DictV, Obj, StateDict, StateTensor, TupleV, Value, unknown
 
 if TYPE_CHECKING:
     from ..interp.call import Call
@@ -18,13 +19,13 @@ if TYPE_CHECKING:
 
 _EACH_OF = "each key of"
 _EMPTY = TupleV(())
+_PER_PARAMETER, _SETTINGS = Const("state"), Const("param_groups")  # what the state dict of an optimizer holds
 
 
 def each_key(state: StateDict) -> Obj:
     """What stands for each key of this dict; the keys are the same on all ranks."""
-    key = unknown("a key", kind="configuration")
+    key = _key()
     key.atom.facts[_EACH_OF] = state
-    key.atom.facts["shared"] = True
     if state.prefixed is not None:
         key.atom.facts["prefixed"] = state.prefixed
     return key
@@ -53,7 +54,7 @@ def replaced(machine: Interpreter, state: StateDict) -> Value | None:
 
 def item_put(machine: Interpreter, state: StateDict, key: Value, value: Value, path: Guard) -> None:
     """``state[key] = value``, where a loop that is never left early goes through all its keys."""
-    if _goes_through(machine, state, key):
+    if _goes_through(machine, state, key) or state.what == "optimizer" and key == _PER_PARAMETER:
         _put(machine, state, value, path)
     elif (old := machine.store.get(state)) is not None:
         _add(machine, state, old, value)
@@ -65,6 +66,11 @@ def item_taken(machine: Interpreter, state: StateDict, key: Value) -> None:
         machine.store.put(state, _EMPTY)
 
 
+def left_open(machine: Interpreter, state: StateDict) -> None:
+    """Code that was not followed may have put anything in the place of its tensors."""
+    machine.store.put(state, unknown("a tensor that a loop may have replaced", kind="opaque"))
+
+
 def _add(machine: Interpreter, state: StateDict, old: Value, value: Value) -> None:
     """It holds the one and the other, under keys of their own."""
     number = machine.fresh()
@@ -73,8 +79,47 @@ def _add(machine: Interpreter, state: StateDict, old: Value, value: Value) -> No
     machine.store.put(state, both)
 
 
+def item(machine: Interpreter, state: StateDict, key: Value) -> Value:
+    """``state[key]``."""
+    if state.what == "optimizer" and key == _SETTINGS:
+        return unknown("an optimizer's settings")  # numbers and names, no tensors
+    nested = state.what == "optimizer" and key == _PER_PARAMETER
+    return _per_parameter(machine, state) if nested else each_tensor(machine, state)
+
+
+def _per_parameter(machine: Interpreter, state: StateDict) -> Value:
+    """``state["state"]`` of an optimizer: for each parameter, its tensors by name."""
+    if state.full is True or machine.store.get(state) is not None:
+        return each_tensor(machine, state)
+    made = machine.new_dict({_key(): machine.new_dict({_key(): StateTensor(state)})})
+    machine.store.put(state, made)
+    return made
+
+
+def _key() -> Obj:
+    key = unknown("a key", kind="configuration")
+    key.atom.facts["shared"] = True
+    return key
+
+
 def _goes_through(machine: Interpreter, state: StateDict, key: Value) -> bool:
-    return _is_key_of(state, key) and any(_visited(machine, key, now.visits) for now in machine.rounds)
+    return _is_key_of(state, key) and each_in_turn(machine, key)
+
+
+def each_in_turn(machine: Interpreter, key: Value) -> bool:
+    """Does it stand for all that a loop, which is never left early, goes through?"""
+    return any(_visited(machine, key, now.visits) for now in machine.rounds)
+
+
+def replaced_in_turn(machine: Interpreter, held: Entries, key: Value, value: Value, path: Guard) -> Entries:
+    """A loop over a dict puts a value in the place of the one that it comes to."""
+
+    def row(own: Value, there: Guard, old: Value) -> tuple[Value, Guard, Value]:
+        if own is not key or value == machine.some_of(old):  # or it is put back
+            return (own, there, old)
+        return (own, there, value if path is TOP else choose([(path, value), *machine.rest(path, old)]))
+
+    return Entries(tuple(row(*each) for each in held.entries), held.open_why)
 
 
 def updated(machine: Interpreter, state: StateDict, call: Call) -> None:

@@ -187,10 +187,11 @@ def state_dict_method(machine: Interpreter, leaf: StateDict, name: str, call: Ca
         return machine.new_list([tensor], exact=False)
     if name == "keys":
         return machine.new_list([key], exact=False)
-    if name == "pop" and call.args:
-        gathering.item_taken(machine, leaf, call.args[0])
-    if name in ("get", "pop"):
-        return tensor
+    if name in ("get", "pop") and call.args:
+        found = gathering.item(machine, leaf, call.args[0])
+        if name == "pop":
+            gathering.item_taken(machine, leaf, call.args[0])
+        return found
     if name == "update":
         gathering.updated(machine, leaf, call)
     return leaf if name == "copy" else unknown(f"{name}()")
