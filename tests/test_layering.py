@@ -58,6 +58,73 @@ def test_the_vocabulary_stands_alone(path: Path) -> None:
     assert all(name.partition(".")[0] in sys.stdlib_module_names for name in imported(path))
 
 
+def module_name(path: Path) -> str:
+    parts = [*path.relative_to(ROOT).with_suffix("").parts]
+    parts = ["fsdp2_lint", *parts] if parts[0] == "rules" else parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+MODULES = {module_name(path): path for path in SOURCES}
+
+
+def top_level(tree: ast.AST) -> Iterator[ast.AST]:
+    """All statements but those in functions."""
+    for node in ast.iter_child_nodes(tree):
+        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
+            yield node
+            yield from top_level(node)
+
+
+def own_imports(name: str) -> set[str]:
+    """The modules of ours that a module imports at its top, also those that are there for its types only."""
+    path, found = MODULES[name], set()
+    package = name if path.name == "__init__.py" else name.rpartition(".")[0]
+    for node in top_level(ast.parse(path.read_bytes())):
+        if isinstance(node, ast.ImportFrom):
+            above = package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
+            source = ".".join([*above, *([node.module] if node.module else [])])
+            found |= {full if (full := f"{source}.{alias.name}") in MODULES else source for alias in node.names}
+        elif isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+    return (found & MODULES.keys()) - {name}
+
+
+IMPORTS = {name: own_imports(name) for name in MODULES}
+
+
+def test_no_two_files_import_each_other_by_any_way() -> None:
+    """Not even for types: whoever reads a file reads those below it, and no more."""
+    left = {name: set(imports) for name, imports in IMPORTS.items()}
+    while ready := [name for name, imports in left.items() if not imports]:
+        for name in ready:
+            del left[name]
+        for imports in left.values():
+            imports.difference_update(ready)
+    assert not left, f"these import each other, or one that does: {sorted(left)}"
+
+
+# Each room of the static analysis, and those that it does not know.
+ABOVE = {
+    "events": ("interp", "torch_model", "checks"),
+    "interp": ("torch_model", "checks"),
+    "torch_model": ("checks",),
+}
+
+
+@pytest.mark.parametrize("room", ABOVE)
+def test_arrows_point_downwards_only(room: str) -> None:
+    for name in [name for name in MODULES if name.startswith(f"fsdp2_lint.static.{room}.")]:
+        above = [f"fsdp2_lint.static.{other}" for other in ABOVE[room]]
+        assert not [other for other in IMPORTS[name] if other.startswith(tuple(above))], name
+
+
+def test_python_s_semantics_name_no_package() -> None:
+    """The interpreter asks ``Libraries`` for all that is not Python's own."""
+    sources = [path for path in SOURCES if path.parent.name == "interp"]
+    named = {path.name for path in sources if '"torch.' in path.read_text(encoding="utf-8")}
+    assert sources and not named
+
+
 # What of other objects is private by its name and is not torch's.
 OWN = {"_exit", "_getframe", "_current_frames", "_fsdp2_lint", "_findings"}
 

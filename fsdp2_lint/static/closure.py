@@ -14,12 +14,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..vocab.answers import Closed, No, Unknown, no, unknown
-from .events import Counted
-from .trace import AnyStep, Trace
+from .events import AnyStep, Counted
+from .trace import Trace
 from .values import Atom
 
 if TYPE_CHECKING:
-    from .interp.interpreter import Interpreter
+    from .torch_model.interface import Machine
 
 
 def followed(trace: Trace, *kinds: type[Counted]) -> Closed:
@@ -36,13 +36,13 @@ def closed(trace: Trace, why: str, *kinds: type[Counted]) -> No | Unknown:
     return unknown(why) if why else no(followed(trace, *kinds))
 
 
-def origin_unseen(machine: Interpreter, atom: Atom, label: str) -> str:
+def origin_unseen(machine: Machine, atom: Atom, label: str) -> str:
     """Why the object may have a past that was not seen; empty where it began in code that was followed."""
     if atom.kind == "parameter":
         return f"{label} comes from a caller that was not seen"
     if atom.kind == "opaque":
         return f"where {label} comes from was not followed"
-    if atom.kind == "instance" and not machine.harmless_object(atom.root):
+    if atom.kind == "instance" and not machine.libraries.harmless_object(atom.root):
         return f"what the base classes of {label} do was not followed"
     return ""
 

@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from .lookup import imports_of
-from .project import Project, Unreadable
+from .module import Unreadable
+from .project import Project
 
 # Names that say nothing about which function is meant; they count within one file only.
 GENERIC = frozenset(

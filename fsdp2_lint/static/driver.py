@@ -24,11 +24,12 @@ from .filters import blur_filtered
 from .garbage import Garbage
 from .guards import forget
 from .hearing import Clock, TooBusy, add, cut, hear, silence
+from .interp.frames import Diverges, OutOfBudget
 from .interp.interpreter import Interpreter
-from .interp.machine import Diverges, OutOfBudget
 from .project import Project
 from .seen import Extent, functions
 from .sides import forget_sides
+from .torch_model.model import TorchModel
 from .values import ClassV, Func
 
 
@@ -111,7 +112,7 @@ class Driver:
         clock = Clock()
         near = self.is_near(entry)
         steps, unsharded = self.budget.steps(entry.kind, near=near), self.budget.unsharded(entry.kind, near=near)
-        machine = Interpreter(self.project, max_steps=steps, max_unsharded=unsharded, look=clock.look)
+        machine = Interpreter(self.project, TorchModel, max_steps=steps, max_unsharded=unsharded, look=clock.look)
         program = Program(machine, entry.name, partial=entry.kind != "script")
         court = Court(self.rules, program.incomplete, partial(doubtful, program))
         court.program = entry.key
@@ -130,7 +131,7 @@ class Driver:
         for key in add(self.court, court):
             self.found_in.setdefault(key, set()).add(entry.name)
         left_out = [*self.out_of_budget[before[0] :], *(what for _, what in self.broken[before[1] :])]
-        calls = Counter([*(who for who, _ in machine.unfollowed), *left_out])
+        calls = Counter([*(who for who, _ in machine.libraries.unfollowed), *left_out])
         self.extents[entry.key] = Extent(calls, functions(machine.reached))
         self.garbage.made(machine.steps)
 
@@ -142,7 +143,7 @@ class Driver:
         alike.append(shares)
         return before < self.budget.near or entry in self.plan.stated
 
-    def follow(self, machine: Interpreter, entry: Entry, program: Program) -> None:
+    def follow(self, machine: Interpreter[TorchModel], entry: Entry, program: Program) -> None:
         """Interpret a program as far as its budget goes; what ends it before is in ``program.open_why``."""
         try:
             self.interpret(machine, entry, program)
@@ -176,7 +177,7 @@ class Driver:
         if why or program.open_why:
             cut(court, program, self.rules, f"{program.name}: {why}" if why else program.open_why)
 
-    def interpret(self, machine: Interpreter, entry: Entry, program: Program) -> None:
+    def interpret(self, machine: Interpreter[TorchModel], entry: Entry, program: Program) -> None:
         if entry.kind == "script":
             machine.run_module(entry.module)
         elif entry.kind == "function":

@@ -5,15 +5,16 @@ from __future__ import annotations
 from astroid import nodes
 
 from .budget import BUDGET
+from .interp.frames import Diverges, OutOfBudget
 from .interp.interpreter import Interpreter
-from .interp.machine import Diverges, OutOfBudget
+from .interp.libraries import Libraries
 from .values import ClassV, Func, Obj
 
 Method = tuple[ClassV, nodes.FunctionDef]
 Fields = dict[nodes.FunctionDef, tuple[set[str], set[str]]]
 
 
-def drive(machine: Interpreter, cls: ClassV) -> list[tuple[Func, str]]:
+def drive(machine: Interpreter[Libraries], cls: ClassV) -> list[tuple[Func, str]]:
     """Run a class; which of its methods were cut off, and why.
 
     Between two methods the order is a guess, so each runs under a guard of its own: no
@@ -38,7 +39,7 @@ def drive(machine: Interpreter, cls: ClassV) -> list[tuple[Func, str]]:
         except Diverges:
             pass
         except (OutOfBudget, RecursionError) as error:
-            if not machine.any_sharded:
+            if not machine.libraries.any_sharded:
                 raise
             machine.abandon(mark)
             spent = machine.steps >= machine.max_steps < limit
@@ -62,7 +63,7 @@ def _calls(node: nodes.FunctionDef) -> set[str]:
     return {part.attrname for part in asked if isinstance(part.expr, nodes.Name) and part.expr.name == receiver}
 
 
-def _methods(machine: Interpreter, cls: ClassV) -> list[Method]:
+def _methods(machine: Interpreter[Libraries], cls: ClassV) -> list[Method]:
     found: dict[str, tuple[ClassV, nodes.FunctionDef]] = {}
     for base in machine.mro(cls):
         if isinstance(base, ClassV):

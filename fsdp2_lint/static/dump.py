@@ -18,11 +18,11 @@ from typing import Any
 from astroid import nodes
 
 from ..vocab.finding import Moment, Site
-from .events import AsksRanks, InLoops
+from .events import AnyStep, AsksRanks, InLoops, Step
 from .formulas import LARGE, Interned
 from .guards import Guard
-from .project import Module
-from .trace import AnyStep, Step, Trace
+from .module import Module
+from .trace import Trace
 from .values import Atom, Const, Obj
 
 _LONG, _LONGEST = "expr", 160  # what is longer has a number

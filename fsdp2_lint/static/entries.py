@@ -26,7 +26,8 @@ from .definitions import (
     mentions_seed,
     reaching,
 )
-from .project import Module, Project
+from .module import Module
+from .project import Project
 
 
 @dataclass(frozen=True, slots=True)

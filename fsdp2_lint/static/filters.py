@@ -10,8 +10,8 @@ from dataclasses import replace
 
 from . import events
 from .checks.shared.program import Program
+from .events import Step
 from .formulas import LARGE, Formula, intern, is_fork
-from .trace import Step
 
 
 def blur_filtered(program: Program) -> None:

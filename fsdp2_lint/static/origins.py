@@ -6,7 +6,7 @@ import builtins
 
 from astroid import nodes
 
-from .torch_model.names import canonical
+from .torch_names import canonical
 
 _IMPORTS = (nodes.Import, nodes.ImportFrom)
 _DEFINITIONS = (nodes.FunctionDef, nodes.ClassDef)

@@ -10,17 +10,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import islice
 from math import inf
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from astroid import nodes
 
 from .budget import BUDGET
+from .module import Module
 from .packages import is_harmless
 
-if TYPE_CHECKING:
-    from .project import Module, Project
-
-Part = tuple["Module", nodes.NodeNG]
+Part = tuple[Module, nodes.NodeNG]
 # Names of torch, of Python and of Hugging Face that build a model or an optimizer, ask for a rank, or do what no
 # reading can follow. Names that a program makes up say nothing: what they stand for is looked up.
 _TELLING = frozenset(
@@ -38,12 +36,19 @@ _BUILDING = frozenset({"__init__", "__new__", "__post_init__"})
 NONE, DEVICE, ALL = 0, 1, 2
 
 
+class Files(Protocol):
+    """The project, as far as names lead from one file to another."""
+
+    def module(self, path: str) -> Module | None: ...
+    def resolve(self, importer: str, name: str, level: int = 0) -> str | None: ...
+
+
 class _TooFar(Exception):
     """A name is handed on by more imports than are followed, or in a circle."""
 
 
 class Relevance:
-    def __init__(self, project: Project) -> None:
+    def __init__(self, project: Files) -> None:
         self.project = project
         self._levels: dict[nodes.NodeNG, int] = {}
         self._names: dict[nodes.NodeNG, frozenset[str] | None] = {}
@@ -173,7 +178,7 @@ def names_in(node: nodes.NodeNG) -> frozenset[str]:
     return found
 
 
-def _own_level(project: Project, module: Module, node: nodes.NodeNG) -> int:
+def _own_level(project: Files, module: Module, node: nodes.NodeNG) -> int:
     names = names_in(node)
     if names & _TELLING or _calls_values(node) or any(_unknown_package(project, module, name) for name in names):
         return ALL
@@ -221,7 +226,7 @@ def _origins(module: Module, name: str) -> Iterator[tuple[nodes.NodeNG, str]]:
             yield node, node.modname or ""
 
 
-def _unknown_package(project: Project, module: Module, name: str) -> bool:
+def _unknown_package(project: Files, module: Module, name: str) -> bool:
     """Is this name imported from a package that may do anything?"""
     for node, full in _origins(module, name):
         if project.resolve(module.path, full) is None and not is_harmless(_imported(node, full, name)):

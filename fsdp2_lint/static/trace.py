@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from ..vocab.answers import CannotTell
 from ..vocab.finding import Moment
 from .budget import BUDGET
-from .events import AsksRanks, Event, InLoops
+from .events import AnyStep, Event, Step
 from .formulas import Formula
 from .guards import Guard
 from .values import Obj
@@ -18,66 +18,9 @@ from .values import Obj
 if TYPE_CHECKING:
     from astroid import nodes
 
-What = TypeVar("What", bound=Event, covariant=True)
 E = TypeVar("E", bound=Event)
 F = TypeVar("F", bound=Event)
 G = TypeVar("G", bound=Event)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Step(Generic[What]):
-    """One thing that happens: ``what``, and when, to whom, on which path."""
-
-    what: What
-    index: int
-    when: Moment
-    guard: Guard
-    subject: Obj | None
-    frames: tuple[int, ...] = ()  # the activations that were open, one for each site of ``when.chain``
-    context: int = 0  # 0: the main flow; else the callback in which it happens, nobody knows when
-    place: int = 0  # equal for steps of the same moment, which is dear to compare
-    kept_asked: Mapping[Formula, Moment] = field(default_factory=dict)
-    kept_loops: tuple[nodes.NodeNG, ...] = ()
-
-    @property
-    def asked(self: Step[AsksRanks]) -> Mapping[Formula, Moment]:
-        """Where the conditions on ranks that hold here were last asked."""
-        return self.kept_asked
-
-    @property
-    def loops(self: Step[InLoops]) -> tuple[nodes.NodeNG, ...]:
-        """The loops in which this lies, here and in the callers; the outermost first."""
-        return self.kept_loops
-
-    def together(self, other: AnyStep) -> bool:
-        """Can both surely happen in one run? Not where each stands under a condition of its own that was too large."""
-        mine, theirs = self.guard.blurred, other.guard.blurred
-        if mine - theirs and theirs - mine or (mine or theirs) and self.same_call(other):
-            return False
-        return self.guard.compatible(other.guard)
-
-    def same_call(self, other: AnyStep) -> bool:
-        """Do both come from one call expression, that was evaluated for several callees or elements?"""
-        for depth, (mine, theirs) in enumerate(zip(self.frames, other.frames)):
-            if mine != theirs:
-                return depth > 0 and self.when.chain[depth - 1] == other.when.chain[depth - 1]
-        depth = min(len(self.frames), len(other.frames))  # one of them may be that call itself
-        return len(self.frames) != len(other.frames) and self.when.chain[depth - 1] == other.when.chain[depth - 1]
-
-    def driven_before(self, other: AnyStep) -> bool:
-        """As ``precedes``, but methods of a driven class may follow each other as they were driven."""
-        return self.precedes(other) or (
-            self.index < other.index
-            and self.context in (0, other.context)
-            and self.guard.undriven.compatible(other.guard.undriven)
-        )
-
-    def precedes(self, other: AnyStep) -> bool:
-        """Does this surely happen before ``other``, in runs that have both?"""
-        return self.index < other.index and self.context in (0, other.context) and self.together(other)
-
-
-AnyStep = Step[Event]
 
 
 @dataclass(slots=True)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from astroid import nodes
 
     from ..vocab.finding import Moment, Site
-    from .project import Module
+    from .module import Module
 
 EACH = "[*]"  # every element of a collection, one after the other
 SOME = "[?]"  # one element, nobody knows which

@@ -27,7 +27,7 @@ def overlay(seed: int) -> dict[str, bytes]:
     return {f"{ROOT}/{name}": text.encode("utf-8", "surrogatepass") for name, text in files.items()}
 
 
-class Watched(driver.Interpreter):
+class Watched(driver.Interpreter[Any]):
     """Remembers what ran: its steps, and whether it came to a sharding call."""
 
     ran: ClassVar[list[Watched]] = []
@@ -46,7 +46,7 @@ def check(seeds: range) -> tuple[list[str], int]:
         wrong += [f"mutant {seed}: {each.what}" for each in (trouble(sorted(files), files) if files else ())]
         most = max((machine.steps for machine in Watched.ran), default=0)
         wrong += [f"mutant {seed}: {most} steps"] * (most > BUDGET.script_steps + 1)
-        reached += any(machine.any_sharded for machine in Watched.ran)
+        reached += any(machine.libraries.any_sharded for machine in Watched.ran)
     return wrong, reached
 
 

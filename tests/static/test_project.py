@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from fsdp2_lint.static.project import Project, Unreadable, parse
+from fsdp2_lint.static.module import Unreadable, parse
+from fsdp2_lint.static.project import Project
 
 from .program import analyse
 

@@ -57,6 +57,7 @@ from .sharding import (
     Tied,
     Wrapped,
 )
+from .step import AnyStep, Step
 from .training import (
     Backward,
     Clipped,
@@ -76,6 +77,7 @@ from .unfollowed import Escaped, Managed, Unseen
 
 __all__ = [
     "ApiUsed",
+    "AnyStep",
     "AsksRanks",
     "AsyncSave",
     "Attached",
@@ -145,6 +147,7 @@ __all__ = [
     "Sharded",
     "StateHelper",
     "StateSet",
+    "Step",
     "Stepped",
     "Sync",
     "Tied",

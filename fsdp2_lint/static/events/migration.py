@@ -12,7 +12,7 @@ from .base import Event
 if TYPE_CHECKING:
     from astroid import nodes
 
-    from ..project import Module
+    from ..module import Module
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

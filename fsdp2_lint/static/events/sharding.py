@@ -7,15 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
+
+from astroid import nodes
 
 from ..values import Obj, Value
 from .base import Counted, Event
-
-if TYPE_CHECKING:
-    from astroid import nodes
-
-    from ..trace import Step
+from .step import Step
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

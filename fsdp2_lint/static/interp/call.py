@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from astroid import nodes
 
 from ..values import Value
-
-if TYPE_CHECKING:
-    from .interpreter import Interpreter
 
 
 @dataclass(slots=True)
 class Call:
     """One call as a transfer function sees it."""
 
-    machine: Interpreter
     node: nodes.NodeNG
     args: list[Value]
     kwargs: dict[str, Value] = field(default_factory=dict)
     open_why: str = ""  # there may be arguments that were not seen
+    name: str = ""  # by which it was found in a table of library models
 
     def arg(self, position: int | None, name: str = "") -> Value | None:
         if position is not None and position < len(self.args):

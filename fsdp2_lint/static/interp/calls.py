@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from astroid import nodes
 
 from ..budget import BUDGET
@@ -27,12 +25,10 @@ from ..values import (
 )
 from . import enums
 from .call import Call
+from .frames import Diverges
 from .functions import Functions
-from .machine import Diverges
+from .machine import L
 from .syntax import class_body
-
-if TYPE_CHECKING:
-    from .interpreter import Interpreter
 
 EXITS = frozenset({"sys.exit", "os._exit", "builtins.exit", "builtins.quit", "os.abort"})
 
@@ -43,8 +39,8 @@ def _code(call: Call) -> object:
     return code.value if isinstance(code, Const) else code
 
 
-class Calls(Functions):
-    def eval_Call(self: Interpreter, node: nodes.Call) -> Value:
+class Calls(Functions[L]):
+    def eval_Call(self, node: nodes.Call) -> Value:
         func = node.func
         if isinstance(func, nodes.Name) and func.name == "super" and self.frame.receiver is not None:
             return self.super_value(node)
@@ -52,27 +48,27 @@ class Calls(Functions):
             receiver = self.eval(func.expr)
             args, kwargs, why = self.arguments(node)
             return self.over(
-                receiver, lambda leaf: self.call_method(leaf, func.attrname, Call(self, node, args, kwargs, why))
+                receiver, lambda leaf: self.call_method(leaf, func.attrname, Call(node, args, kwargs, why))
             )
         callee = self.eval(func)
         args, kwargs, why = self.arguments(node)
-        call = Call(self, node, args, kwargs, why)
+        call = Call(node, args, kwargs, why)
         return self.over(callee, lambda leaf: self.call_looked_up(leaf, call))
 
-    def call_looked_up(self: Interpreter, leaf: Value, call: Call) -> Value:
+    def call_looked_up(self, leaf: Value, call: Call) -> Value:
         """``run = model.forward; run(x)`` is a call of that method, past the hooks of the module."""
         if isinstance(leaf, Bound) and isinstance(leaf.receiver, Obj) and self.is_method_of(leaf, leaf.receiver):
             return self.call_method(leaf.receiver, leaf.func.name, call)
         return self.call_one(leaf, call)
 
-    def is_method_of(self: Interpreter, leaf: Bound, receiver: Obj) -> bool:
+    def is_method_of(self, leaf: Bound, receiver: Obj) -> bool:
         cls = self.class_of(receiver) if leaf.func.name == "forward" else None
         if cls is None or self.store.get((receiver, "forward")) is not None:
             return False
         found = self.class_member(cls, "forward")
         return found is not None and found[1] is leaf.func.node
 
-    def arguments(self: Interpreter, node: nodes.Call) -> tuple[list[Value], dict[str, Value], str]:
+    def arguments(self, node: nodes.Call) -> tuple[list[Value], dict[str, Value], str]:
         args: list[Value] = []
         kwargs: dict[str, Value] = {}
         why = ""
@@ -91,7 +87,7 @@ class Calls(Functions):
                 why = self.spread_keywords(value, kwargs) or why
         return args, kwargs, why
 
-    def spread_keywords(self: Interpreter, value: Value, into: dict[str, Value]) -> str:
+    def spread_keywords(self, value: Value, into: dict[str, Value]) -> str:
         """``**value``: a keyword that is only there on some paths is a guarded choice."""
         why = ""
         for guard, leaf in self.alternatives(value):
@@ -111,10 +107,10 @@ class Calls(Functions):
                     why = "**keywords with computed names"
         return why
 
-    def call(self: Interpreter, callee: Value, call: Call) -> Value:
+    def call(self, callee: Value, call: Call) -> Value:
         return self.over(callee, lambda leaf: self.call_one(leaf, call))
 
-    def call_one(self: Interpreter, leaf: Value, call: Call) -> Value:
+    def call_one(self, leaf: Value, call: Call) -> Value:
         if isinstance(leaf, Func):
             return self.call_function(leaf, call.args, call.kwargs, call.node, why=call.open_why)
         if isinstance(leaf, Bound):
@@ -125,42 +121,42 @@ class Calls(Functions):
             named = len(call.args) == 1 and not call.kwargs and enums.is_enumeration(self, leaf)
             return enums.by_value(self, leaf, call.args[0]) if named else self.construct(leaf, call)
         if isinstance(leaf, Partial):
-            merged = Call(
-                self, call.node, [*leaf.args, *call.args], {**dict(leaf.kwargs), **call.kwargs}, call.open_why
-            )
+            merged = Call(call.node, [*leaf.args, *call.args], {**dict(leaf.kwargs), **call.kwargs}, call.open_why)
             return self.call(leaf.func, merged)
         if isinstance(leaf, Ext):
             if leaf.qname in EXITS:
                 self.stops += 1
                 self.quiet_exits += _code(call) in (0, None)
                 raise Diverges
-            return self.call_external(leaf.qname, call)
+            return self.libraries.call_external(leaf.qname, call)
         if isinstance(leaf, BoundExt):
             return self.call_method(leaf.receiver, leaf.name, call)
         if isinstance(leaf, Obj):
-            return self.call_object(leaf, call)
+            return self.libraries.call_object(leaf, call)
         if not isinstance(leaf, Const):
-            self.opened("a call of what is not known", call)
+            self.libraries.opened("a call of what is not known", call)
         return unknown("the result of a call")
 
-    def call_method(self: Interpreter, receiver: Value, name: str, call: Call) -> Value:
+    def call_method(self, receiver: Value, name: str, call: Call) -> Value:
         if isinstance(receiver, Choice):
             return self.over(receiver, lambda leaf: self.call_method(leaf, name, call))
         if isinstance(receiver, Obj):
             found = self.find_attr(receiver, name)
             if found is not None:
-                hooked = self.entered(receiver, name, call)
-                if name == "step" and self.updates_itself(receiver):
-                    return self.call_unresolved_method(receiver, name, call)
+                hooked = self.libraries.entered(receiver, name, call)
+                if name == "step" and self.libraries.updates_itself(receiver):
+                    return self.libraries.call_unresolved_method(receiver, name, call)
                 if hooked:
-                    return self.behind_hooks(receiver, lambda: self.call_declared(receiver, name, found, call))
+                    return self.libraries.behind_hooks(
+                        receiver, lambda: self.call_declared(receiver, name, found, call)
+                    )
                 return self.call_declared(receiver, name, found, call)
             looked_up = self.looked_up_by_class(receiver, name, call.node)
             if looked_up is not None:
                 return self.call(looked_up, call)
             if self.class_of(receiver) is None and (methods := self.sharding_methods(receiver, name)):
                 return self.call_sharding_method(receiver, methods, call)
-            return self.call_unresolved_method(receiver, name, call)
+            return self.libraries.call_unresolved_method(receiver, name, call)
         if isinstance(receiver, ModRef):
             return self.call(self.member(receiver.module, name), call)
         if isinstance(receiver, Ext):
@@ -168,14 +164,14 @@ class Calls(Functions):
         if isinstance(receiver, ClassV):
             if name == "__new__" and self.class_member(receiver, name) is None:
                 return self.instance(receiver, call)
-            return self.made_by_class(receiver, name, self.call(self.class_attr_value(receiver, name), call))
+            return self.libraries.made_by_class(receiver, name, self.call(self.class_attr_value(receiver, name), call))
         if isinstance(receiver, Super):
             return self.call_super(receiver, name, call)
         if isinstance(receiver, Const) and (own := enums.of_member(self, receiver, name, call.node)) is not None:
             return self.call(own, call)
-        return self.call_value_method(receiver, name, call)
+        return self.libraries.call_value_method(receiver, name, call)
 
-    def sharding_methods(self: Interpreter, receiver: Obj, name: str) -> list[Func]:
+    def sharding_methods(self, receiver: Obj, name: str) -> list[Func]:
         """What an object of unknown class can only mean by a method of this name: the project's that shard."""
         if receiver.parent is None and receiver.atom.kind in ("instance", "external"):
             return []
@@ -189,7 +185,7 @@ class Calls(Functions):
         inside = any(frame.func is not None and frame.func.name == name for frame in self.frames)
         return [] if inside and len(found) > BUDGET.few_options else found  # each part could be any of them again
 
-    def call_sharding_method(self: Interpreter, receiver: Obj, methods: list[Func], call: Call) -> Value:
+    def call_sharding_method(self, receiver: Obj, methods: list[Func], call: Call) -> Value:
         if len(methods) == 1 and methods[0].owner is not None:
             self.types.setdefault(receiver, methods[0].owner)
         bound: list[Value] = [Bound(receiver, method) for method in methods[: BUDGET.few_options]]
@@ -198,12 +194,12 @@ class Calls(Functions):
         paths = [TOP.add(("is", ("class of", receiver), number)) or TOP for number in range(len(bound))]
         return self.call(choose(list(zip(paths, bound))), call)
 
-    def call_declared(self: Interpreter, receiver: Obj, name: str, found: Value, call: Call) -> Value:
+    def call_declared(self, receiver: Obj, name: str, found: Value, call: Call) -> Value:
         """A method of an object whose class is only declared: a subclass may do what this one refuses."""
         try:
             return self.call(found, call)
         except Diverges:
             if receiver.atom.cls is not None and receiver.parent is None:
                 raise
-            self.opened(f"{name}() of a subclass", call, receiver)
+            self.libraries.opened(f"{name}() of a subclass", call, receiver)
             return unknown(f"{name}()")

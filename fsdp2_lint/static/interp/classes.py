@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from astroid import nodes
 
+from ..module import Module
 from ..origins import full_name
 from ..packages import is_known_class
-from ..project import Module
-from ..torch_model.names import canonical
+from ..torch_names import canonical
 from ..values import (
     NONE,
     SOME,
@@ -36,20 +36,18 @@ from ..values import (
 from . import enums
 from .call import Call
 from .construction import Construction
+from .machine import L
 from .registries import only_read
 from .syntax import class_body, decorator_names, initial_values, setters
-
-if TYPE_CHECKING:
-    from .interpreter import Interpreter
 
 _CACHED = frozenset({"cached_property", "functools.cached_property", "lazy_property", "cached"})
 _PROPERTIES = _CACHED | {"property", "abc.abstractproperty"}
 
 
-class Classes(Construction):
+class Classes(Construction[L]):
     # -- method resolution -----------------------------------------------------
 
-    def mro(self: Interpreter, cls: ClassV) -> list[Value]:
+    def mro(self, cls: ClassV) -> list[Value]:
         """The class and its bases, outside ones as :class:`Ext` or unknown; depth first."""
         if cls in self.mros:
             return self.mros[cls]
@@ -67,23 +65,23 @@ class Classes(Construction):
         self.mros[cls] = order
         return order
 
-    def base_class(self: Interpreter, cls: ClassV, base: nodes.NodeNG) -> Value:
+    def base_class(self, cls: ClassV, base: nodes.NodeNG) -> Value:
         if isinstance(base, nodes.Subscript):  # Generic[T]
             base = base.value
         if isinstance(base, nodes.Name) and cls.closure:
-            found = self.store.get((cls.closure, base.name))
+            found: Value | None = self.store.get((cls.closure, base.name))
             if found is not None:
                 return found
         return self.in_module(cls.module, lambda: self.eval(base)) or unknown("a base class")
 
-    def is_module_class(self: Interpreter, cls: Value) -> bool | None:
+    def is_module_class(self, cls: Value) -> bool | None:
         """Is it an ``nn.Module``? None where a base class is not known."""
         if isinstance(cls, Ext):
-            return self.external_is_module(cls.qname)
+            return self.libraries.external_is_module(cls.qname)
         if not isinstance(cls, ClassV):
             return None
         answers = [
-            self.external_is_module(base.qname) if isinstance(base, Ext) else None
+            self.libraries.external_is_module(base.qname) if isinstance(base, Ext) else None
             for base in self.mro(cls)
             if not isinstance(base, ClassV)
         ]
@@ -92,7 +90,7 @@ class Classes(Construction):
         return None if None in answers else False
 
     def class_member(
-        self: Interpreter, cls: ClassV, name: str, *, behind: ClassV | None = None
+        self, cls: ClassV, name: str, *, behind: ClassV | None = None
     ) -> tuple[ClassV, nodes.NodeNG] | None:
         order = self.mro(cls)
         if behind is not None:
@@ -104,25 +102,26 @@ class Classes(Construction):
                     return base, found
         return None
 
-    def closed_class(self: Interpreter, cls: ClassV) -> bool:
+    def closed_class(self, cls: ClassV) -> bool:
         """Are all its bases known to us, with all that they have?"""
         return all(
-            isinstance(base, ClassV) or isinstance(base, Ext) and self.known_whole(base.qname) for base in self.mro(cls)
+            isinstance(base, ClassV) or isinstance(base, Ext) and self.libraries.known_whole(base.qname)
+            for base in self.mro(cls)
         )
 
     # -- attributes --------------------------------------------------------------
 
-    def class_of(self: Interpreter, obj: Obj) -> ClassV | None:
+    def class_of(self, obj: Obj) -> ClassV | None:
         cls = obj.atom.cls if obj.parent is None else self.types.get(obj)
         if cls is None:
             cls = self.types.get(obj)
         return cls if isinstance(cls, ClassV) else None
 
-    def find_attr(self: Interpreter, obj: Value, name: str) -> Value | None:
+    def find_attr(self, obj: Value, name: str) -> Value | None:
         """An attribute that the program defines: assigned, or in the class. None: derived."""
         if not isinstance(obj, Obj):
             return None
-        stored = self.store.get((obj, name))
+        stored: Value | None = self.store.get((obj, name))
         cls = self.class_of(obj)
         if isinstance(stored, Const) and self.store.get((obj, SOME)) is not None:
             return obj.child(name)  # some attribute was set, nobody knows which
@@ -135,7 +134,7 @@ class Classes(Construction):
                 self.declare(stored, field[0].module, field[1].annotation)
             return stored
         if cls is None:
-            return self.entry_by_name(obj, name)
+            return self.libraries.entry_by_name(obj, name)
         if enums.is_enumeration(self, cls) and (member := enums.of_instance(self, obj, cls, name)) is not None:
             return member
         found = self.class_member(cls, name)
@@ -143,7 +142,7 @@ class Classes(Construction):
             return self.rank_field(cls, name)
         return self.bind_member(obj, name, *found)
 
-    def patched_member(self: Interpreter, obj: Obj, name: str) -> Value | None:
+    def patched_member(self, obj: Obj, name: str) -> Value | None:
         """What the program itself put into a class of the object."""
         cls = self.class_of(obj)
         own = obj.atom.cls if obj.parent is None else None
@@ -156,7 +155,7 @@ class Classes(Construction):
                 return None
         return None
 
-    def rank_field(self: Interpreter, cls: ClassV, name: str) -> Value | None:
+    def rank_field(self, cls: ClassV, name: str) -> Value | None:
         """A rank that every instance reads off the environment when it is made, whoever makes it."""
         for base in self.mro(cls):
             node = initial_values(base.node).get(name) if isinstance(base, ClassV) else None
@@ -165,7 +164,7 @@ class Classes(Construction):
                 return value if isinstance(value, Rank) else None
         return None
 
-    def derive(self: Interpreter, key: Any, born: int) -> Value | None:
+    def derive(self, key: Any, born: int) -> Value | None:
         """What an attribute or a global stands for where it was not assigned; nothing for other keys.
 
         Objects made after the ``born``-th do not exist on the side that did not assign it.
@@ -175,14 +174,14 @@ class Classes(Construction):
         if isinstance(key, StateDict):
             return StateTensor(key)
         if isinstance(key, tuple) and key[0] == Ext("os.environ"):
-            return self.environment(Const(key[1]))
+            return self.libraries.environment(Const(key[1]))
         if isinstance(key, tuple) and isinstance(key[0], Ext):
             return Ext(canonical(f"{key[0].qname}.{key[1]}"))
         if not (isinstance(key, tuple) and isinstance(key[0], Obj)) or key[0].atom.id > born:
             return None
         return self.find_attr(key[0], key[1]) or key[0].child(key[1])
 
-    def bind_member(self: Interpreter, obj: Obj, name: str, owner: ClassV, node: nodes.NodeNG) -> Value | None:
+    def bind_member(self, obj: Obj, name: str, owner: ClassV, node: nodes.NodeNG) -> Value | None:
         if isinstance(node, nodes.FunctionDef):
             kinds = decorator_names(node)
             func = Func(owner.module, node, owner.closure, owner)
@@ -208,14 +207,14 @@ class Classes(Construction):
             return self.declared_field(obj, owner, node) if isinstance(node, nodes.AnnAssign) else None
         found = self.class_default(owner, value)
         if (getter := self.find_attr(found, "__get__")) is not None:
-            return self.call(getter, Call(self, node, [obj, self.class_of(obj) or NONE]))
+            return self.call(getter, Call(node, [obj, self.class_of(obj) or NONE]))
         built = obj.parent is None and obj.atom.kind == "instance"
         # what somebody else built may have been given another value than the default
         if not built and isinstance(node, nodes.AnnAssign) and isinstance(found, Obj) and self.class_of(found):
             return self.declared_field(obj, owner, node)
         return obj.child(name) if found == NONE or not built and isinstance(found, Const) else found
 
-    def class_default(self: Interpreter, owner: ClassV, node: nodes.NodeNG) -> Value:
+    def class_default(self, owner: ClassV, node: nodes.NodeNG) -> Value:
         """The value in a class body: one object, which other code may fill unless all of it only looks."""
         key = (owner, id(node))
         if key not in self.class_values:
@@ -229,7 +228,7 @@ class Classes(Construction):
             self.class_values[key] = found
         return self.class_values[key]
 
-    def decorated_method(self: Interpreter, node: nodes.FunctionDef, func: Func) -> Func:
+    def decorated_method(self, node: nodes.FunctionDef, func: Func) -> Func:
         if node.decorators is None:
             return func
         if func not in self.method_values:
@@ -237,17 +236,17 @@ class Classes(Construction):
             self.method_values[func] = replace(wrapped, owner=func.owner) if isinstance(wrapped, Func) else func
         return self.method_values[func]
 
-    def declared_field(self: Interpreter, obj: Obj, owner: ClassV, node: nodes.AnnAssign) -> Value:
+    def declared_field(self, obj: Obj, owner: ClassV, node: nodes.AnnAssign) -> Value:
         child = obj.child(node.target.name)
         cls = self.annotated_class(owner.module, node.annotation)
         if cls is not None:
             self.types.setdefault(child, cls)
         return child
 
-    def is_dataclass_field(self: Interpreter, value: nodes.NodeNG) -> bool:
+    def is_dataclass_field(self, value: nodes.NodeNG) -> bool:
         return isinstance(value, nodes.Call) and full_name(value.func) == "dataclasses.field"
 
-    def annotated_class(self: Interpreter, module: Module, annotation: nodes.NodeNG) -> ClassV | None:
+    def annotated_class(self, module: Module, annotation: nodes.NodeNG) -> ClassV | None:
         if (
             isinstance(annotation, nodes.Const)
             and isinstance(annotation.value, str)
@@ -264,17 +263,17 @@ class Classes(Construction):
             return None
         return value if isinstance(value, ClassV) else None
 
-    def get_attr(self: Interpreter, value: Value, name: str, node: nodes.NodeNG) -> Value:
+    def get_attr(self, value: Value, name: str, node: nodes.NodeNG) -> Value:
         return self.over(value, lambda leaf: self.get_attr_of(leaf, name, node))
 
-    def get_attr_of(self: Interpreter, leaf: Value, name: str, node: nodes.NodeNG) -> Value:
+    def get_attr_of(self, leaf: Value, name: str, node: nodes.NodeNG) -> Value:
         if isinstance(leaf, Choice):
             return self.get_attr(leaf, name, node)
         if isinstance(leaf, Obj):
             found = self.find_attr(leaf, name)
             if found is None:
                 found = self.looked_up_by_class(leaf, name, node)
-            return found if found is not None else self.object_attr(leaf, name, node)
+            return found if found is not None else self.libraries.object_attr(leaf, name, node)
         if isinstance(leaf, ModRef):
             return self.member(leaf.module, name)
         if isinstance(leaf, Ext):
@@ -290,33 +289,33 @@ class Classes(Construction):
             return own
         if isinstance(leaf, (ListV, DictV, TupleV, Const)):
             return BoundExt(leaf, name)
-        self.parameter_asked(leaf, name, node)
-        return self.value_attr(leaf, name)
+        self.libraries.parameter_asked(leaf, name, node)
+        return self.libraries.value_attr(leaf, name)
 
-    def looked_up_by_class(self: Interpreter, obj: Obj, name: str, node: nodes.NodeNG) -> Value | None:
+    def looked_up_by_class(self, obj: Obj, name: str, node: nodes.NodeNG) -> Value | None:
         """What ``__getattr__`` of a class of the project returns, where that is followed: a wrapper hands on."""
         cls = self.class_of(obj)
         found = self.class_member(cls, "__getattr__") if cls is not None and not name.startswith("__") else None
-        if found is None or self.of_every_module(name) and obj.atom.facts.get("module"):
+        if found is None or self.libraries.of_every_module(name) and obj.atom.facts.get("module"):
             return None
         if any(
             frame.func is not None and frame.func.node is found[1] and frame.receiver is obj for frame in self.frames
         ):
             return None
         getter = self.bind_member(obj, "__getattr__", *found)
-        made = self.call(getter, Call(self, node, [Const(name)])) if getter is not None else None
+        made = self.call(getter, Call(node, [Const(name)])) if getter is not None else None
         return None if made is None or self.is_unknown(made) else made
 
-    def ext_attr(self: Interpreter, value: Ext, name: str) -> Value:
-        patched = self.store.get((value, name)) if name in self.patched else None
+    def ext_attr(self, value: Ext, name: str) -> Value:
+        patched: Value | None = self.store.get((value, name)) if name in self.patched else None
         if patched is not None:
             return patched
         if name in ("__name__", "__qualname__") and is_known_class(value.qname):
             return Const(value.qname.rsplit(".", 1)[-1])
         return Ext(canonical(f"{value.qname}.{name}"))
 
-    def class_attr_value(self: Interpreter, cls: ClassV, name: str) -> Value:
-        stored = self.store.get((cls, name))
+    def class_attr_value(self, cls: ClassV, name: str) -> Value:
+        stored: Value | None = self.store.get((cls, name))
         if stored is not None:
             return stored
         if name in ("__name__", "__qualname__"):
@@ -339,7 +338,7 @@ class Classes(Construction):
             default = self.class_values.setdefault((cls, name), unknown(f"{cls.name}.{name}", kind="configuration"))
         return default
 
-    def descriptor_setter(self: Interpreter, obj: Obj, name: str) -> Value | None:
+    def descriptor_setter(self, obj: Obj, name: str) -> Value | None:
         """``__set__`` of an object in the class body that stands for an attribute."""
         cls = self.class_of(obj)
         found = self.class_member(cls, name) if cls is not None else None
@@ -348,7 +347,7 @@ class Classes(Construction):
             return None
         return self.find_attr(self.class_default(found[0], value), "__set__")
 
-    def property_setter(self: Interpreter, obj: Obj, name: str) -> Func | None:
+    def property_setter(self, obj: Obj, name: str) -> Func | None:
         cls = self.class_of(obj)
         if cls is None:
             return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from astroid import nodes
 
@@ -33,9 +33,7 @@ from ..values import (
     taken_out,
 )
 from .expressions import Expressions
-
-if TYPE_CHECKING:
-    from .interpreter import Interpreter
+from .machine import L
 
 _COMPARE: dict[str, Any] = {
     "<": lambda a, b: a < b, "<=": lambda a, b: a <= b, ">": lambda a, b: a > b, ">=": lambda a, b: a >= b,
@@ -46,11 +44,11 @@ _POSITIVE = {(">", 0): True, (">=", 1): True, (">=", 0): True, ("<", 1): False, 
 RANK_VARIABLES = frozenset(Const(name) for name in ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT"))
 
 
-class Conditions(Expressions):
-    def condition(self: Interpreter, node: nodes.NodeNG) -> Formula:
+class Conditions(Expressions[L]):
+    def condition(self, node: nodes.NodeNG) -> Formula:
         return intern(self.formula_of(node))
 
-    def formula_of(self: Interpreter, node: nodes.NodeNG) -> Formula:
+    def formula_of(self, node: nodes.NodeNG) -> Formula:
         if isinstance(node, nodes.BoolOp):
             return self.short_circuit(node)
         if isinstance(node, nodes.UnaryOp) and node.op == "not":
@@ -61,15 +59,15 @@ class Conditions(Expressions):
             for op, right_node in node.ops:
                 right = self.eval(right_node)
                 if op not in ("is", "is not"):
-                    self.operated(node, op, left, right)
+                    self.libraries.operated(node, op, left, right)
                 parts.append(self.compared(op, left, right))
                 left = right
             return both(parts)
         value = self.eval(node)
-        self.tested(value, node)
+        self.libraries.tested(value, node)
         return self.truth(value)
 
-    def short_circuit(self: Interpreter, node: nodes.BoolOp) -> Formula:
+    def short_circuit(self, node: nodes.BoolOp) -> Formula:
         parts: list[Formula] = []
         start = self.guard
         for operand in node.values:
@@ -82,11 +80,11 @@ class Conditions(Expressions):
         self.guard = start
         return both(parts) if node.op == "and" else either(parts)
 
-    def condition_of_parts(self: Interpreter, op: str, values: list[Value]) -> Formula:
+    def condition_of_parts(self, op: str, values: list[Value]) -> Formula:
         parts = [self.truth(value) for value in values]
         return both(parts) if op == "and" else either(parts)
 
-    def truth(self: Interpreter, value: Value) -> Formula:
+    def truth(self, value: Value) -> Formula:
         if isinstance(value, Const):
             return bool(value.value)
         if isinstance(value, Cond):
@@ -109,7 +107,7 @@ class Conditions(Expressions):
             return ("truth", value)
         if isinstance(value, Ext):  # of a package that is not known it may be a number or None
             own = value.qname.rsplit(".", 1)[-1]
-            return ("truth", value) if own.isupper() or not self.harmless(value.qname) else True
+            return ("truth", value) if own.isupper() or not self.libraries.harmless(value.qname) else True
         if isinstance(value, (Func, Bound, ClassV, Partial, ModRef)):
             return True
         if isinstance(value, Obj) and value.parent is None:
@@ -119,13 +117,13 @@ class Conditions(Expressions):
             return True
         return ("truth", (LARGE, value) if self.filters_unseen(value) else value)
 
-    def filters_unseen(self: Interpreter, value: Value) -> bool:
+    def filters_unseen(self, value: Value) -> bool:
         """Did code that is not seen answer, in a loop, for one of many modules? Which of them pass is open."""
         if not (self.loops and isinstance(value, Obj) and value.atom.kind == "opaque"):
             return False
-        return any(map(self.matters_whole, self.changeable(value.atom.facts.get("keeps", ()))))
+        return any(map(self.libraries.matters_whole, self.libraries.changeable(value.atom.facts.get("keeps", ()))))
 
-    def spread(self: Interpreter, value: Choice, ask: Any) -> Formula:
+    def spread(self, value: Choice, ask: Any) -> Formula:
         """A formula about each option, under the path on which it is the one.
 
         One of the options it is, so what is asked fails on the paths of those of which it fails: that may be few.
@@ -138,7 +136,7 @@ class Conditions(Expressions):
             return found
         return negate(either([both([path, negate(answer)]) for path, answer in answers]))
 
-    def compared(self: Interpreter, op: str, left: Value, right: Value) -> Formula:
+    def compared(self, op: str, left: Value, right: Value) -> Formula:
         if op in ("==", "is"):
             return self.equal(left, right)
         if op in ("!=", "is not"):
@@ -148,7 +146,7 @@ class Conditions(Expressions):
             return formula if op == "in" else negate(formula)
         return self.ordered(op, left, right)
 
-    def equal(self: Interpreter, left: Value, right: Value) -> Formula:
+    def equal(self, left: Value, right: Value) -> Formula:
         if isinstance(left, Choice):
             return self.spread(left, lambda leaf: self.equal(leaf, right))
         if isinstance(right, Choice):
@@ -170,7 +168,7 @@ class Conditions(Expressions):
                 return False if not isinstance(left, (Cond, Text)) else ("is", left, None)
             if right.value is None and isinstance(left, Obj) and self.surely_object(left):
                 return False
-            if isinstance(left, Obj) and (asked := self.type_is_named(left, right.value)) is not None:
+            if isinstance(left, Obj) and (asked := self.libraries.type_is_named(left, right.value)) is not None:
                 return asked
             if self.filters_unseen(left):
                 return ("truth", (LARGE, "equal", left, right))
@@ -184,14 +182,14 @@ class Conditions(Expressions):
             return False
         return ("truth", ("equal", left, right))
 
-    def surely_object(self: Interpreter, obj: Obj) -> bool:
+    def surely_object(self, obj: Obj) -> bool:
         """An instance, also of another package's class: calling ``DataLoader(...)`` never gives None."""
         if obj.parent is not None:
             return False
         made = obj.atom.site is not None and is_known_class(obj.atom.origin)
         return made or obj.atom.kind in ("instance", "external")
 
-    def contained(self: Interpreter, left: Value, right: Value) -> Formula:
+    def contained(self, left: Value, right: Value) -> Formula:
         if isinstance(right, (TupleV, ListV)):
             held = self.listing(right)
             if not held.open_why and len(held.items) <= BUDGET.contained and (held.exact or not held.items):
@@ -221,7 +219,7 @@ class Conditions(Expressions):
             return ("truth", (LARGE, "in", left, right))
         return ("truth", ("in", left, right))
 
-    def ordered(self: Interpreter, op: str, left: Value, right: Value) -> Formula:
+    def ordered(self, op: str, left: Value, right: Value) -> Formula:
         if isinstance(left, Const) and is_number(left.value) and not isinstance(right, Const):
             left, op, right = right, MIRRORED[op], left
         if isinstance(left, Choice):
@@ -244,10 +242,10 @@ class Conditions(Expressions):
             return above if op in (">", ">=") else negate(above)
         return ("truth", ("compare", op, left, right))
 
-    def about_rank(self: Interpreter, formula: Formula) -> bool:
+    def about_rank(self, formula: Formula) -> bool:
         return any(mentions_rank(atom) for atom in atoms(formula))
 
-    def asks_rank(self: Interpreter, formula: Formula, test: nodes.NodeNG) -> None:
+    def asks_rank(self, formula: Formula, test: nodes.NodeNG) -> None:
         """Remember where ranks part, if both answers can be."""
         if self.about_rank(formula) and None not in (self.guard.add(formula), self.guard.add(formula, False)):
             for atom in atoms(formula):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from astroid import nodes
 
@@ -10,7 +10,6 @@ from ..budget import BUDGET
 from ..choices import choose
 from ..guards import TOP, Guard
 from ..store import Entries, Items
-from ..torch_model import gathering
 from ..values import (
     BELOW,
     BELOW_ANYHOW,
@@ -39,14 +38,12 @@ from ..values import (
 )
 from . import enums
 from .loops import rounds_of, stands_for_rounds
+from .machine import L
 from .names import Names
 
-if TYPE_CHECKING:
-    from .interpreter import Interpreter
 
-
-class Containers(Names):
-    def eval_Subscript(self: Interpreter, node: nodes.Subscript) -> Value:
+class Containers(Names[L]):
+    def eval_Subscript(self, node: nodes.Subscript) -> Value:
         container = self.eval(node.value)
         if isinstance(node.slice, nodes.Slice):
             self.note_picks(self.bounds_of(node.slice))
@@ -55,20 +52,20 @@ class Containers(Names):
         self.note_picks([key])
         return self.over(container, lambda leaf: self.get_item(leaf, key, node))
 
-    def eval_Slice(self: Interpreter, node: nodes.Slice) -> Value:
+    def eval_Slice(self, node: nodes.Slice) -> Value:
         """One of several indices in a row, as in ``x[:, 1:]``."""
         self.note_picks(self.bounds_of(node))
         return unknown("a slice")
 
-    def bounds_of(self: Interpreter, node: nodes.Slice) -> list[Value]:
+    def bounds_of(self, node: nodes.Slice) -> list[Value]:
         return [self.eval(part) for part in (node.lower, node.upper, node.step) if part is not None]
 
-    def note_picks(self: Interpreter, indices: list[Value]) -> None:
+    def note_picks(self, indices: list[Value]) -> None:
         """Something is taken out of a whole that may be another part on each rank: in which file."""
         if self.frame.module.path not in self.picks and any(map(self.perhaps_of_rank, indices)):
             self.picks.add(self.frame.module.path)
 
-    def perhaps_of_rank(self: Interpreter, value: Value) -> bool:
+    def perhaps_of_rank(self, value: Value) -> bool:
         """Is it made from a rank, or handed in by a caller that was not seen?"""
         if isinstance(value, (Rank, Text)):
             return self.per_rank(value) is True
@@ -78,7 +75,7 @@ class Containers(Names):
             return any(self.perhaps_of_rank(leaf) for _, leaf in value.options)
         return isinstance(value, TupleV) and any(map(self.perhaps_of_rank, value.items))
 
-    def sliced(self: Interpreter, leaf: Value, node: nodes.Slice) -> Value:
+    def sliced(self, leaf: Value, node: nodes.Slice) -> Value:
         whole = node.lower is None and node.upper is None and node.step is None
         backwards = isinstance(node.step, nodes.UnaryOp) and node.lower is None and node.upper is None
         if whole or backwards:
@@ -99,13 +96,13 @@ class Containers(Names):
             return leaf.child(SLICE)
         return leaf if isinstance(leaf, (Const, Text)) else unknown("a slice")
 
-    def some_of(self: Interpreter, value: Value) -> Value:
+    def some_of(self, value: Value) -> Value:
         """One of several objects; no longer each of them."""
         if isinstance(value, TupleV):
             return TupleV(tuple(self.some_of(part) for part in value.items))
         return value.child((PICK, None)) if isinstance(value, Obj) else value
 
-    def get_item(self: Interpreter, leaf: Value, key: Value, node: nodes.NodeNG) -> Value:
+    def get_item(self, leaf: Value, key: Value, node: nodes.NodeNG) -> Value:
         if isinstance(key, Choice):
             return self.over(key, lambda one: self.get_item(leaf, one, node))
         if isinstance(leaf, TupleV) and isinstance(key, Const) and isinstance(key.value, int):
@@ -117,20 +114,20 @@ class Containers(Names):
         if isinstance(leaf, ModRef):
             return self.member(leaf.module, key.value) if isinstance(key, Const) else unknown("a global", kind="opaque")
         if isinstance(leaf, Ext) and leaf.qname == "os.environ":
-            return self.environment(key, node)
+            return self.libraries.environment(key, node)
         if isinstance(leaf, StateDict):
-            return gathering.item(self, leaf, key)
+            return self.libraries.state_item(leaf, key)
         if isinstance(leaf, Loaded):
             return leaf
         if isinstance(leaf, Obj):
-            return self.item_of(leaf, key, node)
+            return self.libraries.item_of(leaf, key, node)
         if isinstance(leaf, ClassV) and enums.is_enumeration(self, leaf):
             return enums.by_name(self, leaf, key)
-        if isinstance(leaf, Ext) and not self.harmless(leaf.qname):
+        if isinstance(leaf, Ext) and not self.libraries.harmless(leaf.qname):
             return unknown(f"an item of {leaf.qname}", kind="opaque")
         return Text(False) if isinstance(leaf, Const) and isinstance(leaf.value, str) else unknown("an item")
 
-    def list_item(self: Interpreter, held: Items, key: Value) -> Value:
+    def list_item(self, held: Items, key: Value) -> Value:
         if (
             isinstance(key, Const)
             and isinstance(key.value, int)
@@ -157,7 +154,7 @@ class Containers(Names):
             ]
         )
 
-    def dict_item(self: Interpreter, leaf: DictV, key: Value, default: Value | None = None) -> Value:
+    def dict_item(self, leaf: DictV, key: Value, default: Value | None = None) -> Value:
         held = self.entries(leaf)
         if isinstance(key, Const):
             possible = [
@@ -181,14 +178,14 @@ class Containers(Names):
             return choose([(path, self.some_of(value)) for path, value in values])
         return self.entry_of_some_key(held, key, asked_for=default is None)
 
-    def leave_open(self: Interpreter, held: DictV | ListV, why: str) -> None:
+    def leave_open(self, held: DictV | ListV, why: str) -> None:
         """More may be in it than is known."""
         if isinstance(held, DictV):
             self.store.put(held.id, Entries(self.entries(held).entries, why))
         else:
             self.store.put(held.id, Items(self.items(held).items, False, why))
 
-    def entry_of_some_key(self: Interpreter, held: Entries, key: Value, *, asked_for: bool) -> Value:
+    def entry_of_some_key(self, held: Entries, key: Value, *, asked_for: bool) -> Value:
         """What an unknown key may name: each of the first few on a path of its own, the rest as one unknown.
 
         ``asked_for``: there is no default, so a key that is not in it raises.
@@ -212,15 +209,15 @@ class Containers(Names):
             self.guard = self.checked_path(self.guard, self.guard.add(rest.formula, False))
         return choose(found)
 
-    def eval_ListComp(self: Interpreter, node: nodes.ListComp) -> Value:
+    def eval_ListComp(self, node: nodes.ListComp) -> Value:
         return self.comprehension(node, lazy=False)
 
     eval_SetComp = eval_ListComp
 
-    def eval_GeneratorExp(self: Interpreter, node: nodes.GeneratorExp) -> Value:
+    def eval_GeneratorExp(self, node: nodes.GeneratorExp) -> Value:
         return self.comprehension(node, lazy=True)
 
-    def eval_DictComp(self: Interpreter, node: nodes.DictComp) -> Value:
+    def eval_DictComp(self, node: nodes.DictComp) -> Value:
         made, start = self.new_dict(), self.guard
 
         def body() -> None:
@@ -233,7 +230,7 @@ class Containers(Names):
             self.leave_open(made, why)
         return made
 
-    def comprehension(self: Interpreter, node: Any, *, lazy: bool) -> Value:
+    def comprehension(self, node: Any, *, lazy: bool) -> Value:
         items: list[tuple[Any, Value]] = []
         start = self.guard
 
@@ -247,10 +244,10 @@ class Containers(Names):
         made = ListV(self.fresh(), lazy)
         self.store.put(made.id, Items(tuple(items), False, why))  # nobody indexes one by a constant
         if lazy:
-            self.generator_made(made, node)
+            self.libraries.generator_made(made, node)
         return made
 
-    def generate(self: Interpreter, generators: list[nodes.Comprehension], body: Any) -> str:
+    def generate(self, generators: list[nodes.Comprehension], body: Any) -> str:
         """Run ``body`` for each element that the generators yield; why the listing is open.
 
         Its targets are names of its own: what is outside keeps what it is bound to.
@@ -265,7 +262,7 @@ class Containers(Names):
                 if value is not None:
                     self.store.put((scope, name), value, local=self.frame.func is not None)
 
-    def generate_all(self: Interpreter, generators: list[nodes.Comprehension], body: Any) -> str:
+    def generate_all(self, generators: list[nodes.Comprehension], body: Any) -> str:
         if not generators:
             body()
             return ""

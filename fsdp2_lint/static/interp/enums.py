@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from astroid import nodes
 
@@ -14,10 +13,8 @@ from ..formulas import Formula
 from ..guards import TOP, Guard
 from ..origins import full_name
 from ..values import Bound, ClassV, Const, Ext, Func, Obj, Text, Value, unknown
+from .machine import AnyMachine
 from .syntax import class_body, decorator_names
-
-if TYPE_CHECKING:
-    from .interpreter import Interpreter
 
 _ENUMS = frozenset({"enum.Enum", "enum.IntEnum", "enum.StrEnum"})  # flags are numbers that can be put together
 _WORDS, _NUMBERS = frozenset({"builtins.str", "enum.StrEnum"}), frozenset({"builtins.int", "enum.IntEnum"})
@@ -56,7 +53,7 @@ def as_member(value: object) -> Member | None:
     return value if isinstance(value, Member) else None
 
 
-def is_enumeration(machine: Interpreter, cls: object) -> bool:
+def is_enumeration(machine: AnyMachine, cls: object) -> bool:
     """Is it an enumeration that makes its members as ``enum`` does?"""
     bases = machine.mro(cls) if isinstance(cls, ClassV) else []
     own = [base for base in bases if isinstance(base, ClassV)]
@@ -65,7 +62,7 @@ def is_enumeration(machine: Interpreter, cls: object) -> bool:
     )
 
 
-def members(machine: Interpreter, cls: ClassV) -> dict[str, Const]:
+def members(machine: AnyMachine, cls: ClassV) -> dict[str, Const]:
     """All members by name, in order; an alias is the member that it stands for."""
     found: dict[str, Const] = {}
     values: dict[object, Const] = {}
@@ -78,7 +75,7 @@ def members(machine: Interpreter, cls: ClassV) -> dict[str, Const]:
     return found
 
 
-def _own_value(machine: Interpreter, cls: ClassV, name: str, node: nodes.Assign, so_far: dict[str, Const]) -> Value:
+def _own_value(machine: AnyMachine, cls: ClassV, name: str, node: nodes.Assign, so_far: dict[str, Const]) -> Value:
     if not (isinstance(node.value, nodes.Call) and full_name(node.value.func) == "enum.auto"):
         return machine.class_default(cls, node.value)
     if Ext("enum.StrEnum") in machine.mro(cls):
@@ -88,7 +85,7 @@ def _own_value(machine: Interpreter, cls: ClassV, name: str, node: nodes.Assign,
     return Const(before + 1 if isinstance(before, int) else 1)
 
 
-def _made(machine: Interpreter, member: Member) -> Const:
+def _made(machine: AnyMachine, member: Member) -> Const:
     bases = {base.qname for base in machine.mro(member.cls) if isinstance(base, Ext)}
     own = member.own.value if isinstance(member.own, Const) else None
     made: Member | Word | Number = member
@@ -101,17 +98,17 @@ def _made(machine: Interpreter, member: Member) -> Const:
     return Const(made)
 
 
-def by_value(machine: Interpreter, cls: ClassV, value: Value) -> Value:
+def by_value(machine: AnyMachine, cls: ClassV, value: Value) -> Value:
     """``Kind(value)``: a member that is handed in is itself."""
     return machine.over(value, lambda leaf: _with(machine, cls, leaf, lambda member: member.own, "value"))
 
 
-def by_name(machine: Interpreter, cls: ClassV, name: Value) -> Value:
+def by_name(machine: AnyMachine, cls: ClassV, name: Value) -> Value:
     """``Kind[name]``"""
     return machine.over(name, lambda leaf: _with(machine, cls, leaf, lambda member: Const(member.name), "name"))
 
 
-def _with(machine: Interpreter, cls: ClassV, asked: Value, of: Callable[[Member], Value], what: str) -> Value:
+def _with(machine: AnyMachine, cls: ClassV, asked: Value, of: Callable[[Member], Value], what: str) -> Value:
     own = as_member(asked)
     if own is not None and own.cls == cls and what == "value":
         return asked
@@ -123,7 +120,7 @@ def _with(machine: Interpreter, cls: ClassV, asked: Value, of: Callable[[Member]
 
 
 def _spread(
-    machine: Interpreter, cls: ClassV, whole: Value, of: Callable[[Const, Member], Value],
+    machine: AnyMachine, cls: ClassV, whole: Value, of: Callable[[Const, Member], Value],
     path: Callable[[Const, Member], Formula],
 ) -> Value:  # fmt: skip
     """One of the members, each on the path on which it is the one."""
@@ -138,7 +135,7 @@ def _spread(
     return choose(found)
 
 
-def of_instance(machine: Interpreter, obj: Obj, cls: ClassV, name: str) -> Value | None:
+def of_instance(machine: AnyMachine, obj: Obj, cls: ClassV, name: str) -> Value | None:
     """What is read off a member that is not known: which one it is is what ``obj is Kind.MEMBER`` asks."""
     if name in ("value", "_value_"):
         return _spread(machine, cls, obj, lambda _, member: member.own, lambda each, _: machine.equal(obj, each))
@@ -149,7 +146,7 @@ def of_instance(machine: Interpreter, obj: Obj, cls: ClassV, name: str) -> Value
     return members(machine, cls).get(name)
 
 
-def of_member(machine: Interpreter, value: Const, name: str, node: nodes.NodeNG) -> Value | None:
+def of_member(machine: AnyMachine, value: Const, name: str, node: nodes.NodeNG) -> Value | None:
     """An attribute of a member: its value, its name, what its class defines. None: what its value has."""
     member = as_member(value)
     if member is None:
@@ -164,7 +161,7 @@ def of_member(machine: Interpreter, value: Const, name: str, node: nodes.NodeNG)
     return members(machine, member.cls).get(name) or _defined(machine, value, *found)
 
 
-def _defined(machine: Interpreter, value: Const, owner: ClassV, node: nodes.NodeNG) -> Value | None:
+def _defined(machine: AnyMachine, value: Const, owner: ClassV, node: nodes.NodeNG) -> Value | None:
     if not isinstance(node, nodes.FunctionDef):
         return None
     kinds = decorator_names(node)
@@ -176,7 +173,7 @@ def _defined(machine: Interpreter, value: Const, owner: ClassV, node: nodes.Node
     return Bound(owner if "classmethod" in kinds else value, func)
 
 
-def of_class(machine: Interpreter, cls: ClassV, name: str) -> Value | None:
+def of_class(machine: AnyMachine, cls: ClassV, name: str) -> Value | None:
     """``Kind.MEMBER`` and ``Kind.__members__``; None for what else the class has."""
     found = members(machine, cls)
     if name == "__members__":

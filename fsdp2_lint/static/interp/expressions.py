@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from astroid import nodes
 
@@ -12,7 +12,6 @@ from ..choices import choose
 from ..formulas import negate
 from ..guards import TOP
 from ..store import Items
-from ..torch_model.calculation import number_made_of, some_number
 from ..values import (
     NONE,
     Choice,
@@ -35,9 +34,8 @@ from ..values import (
 )
 from .call import Call
 from .containers import Containers
-
-if TYPE_CHECKING:
-    from .interpreter import Interpreter
+from .machine import L
+from .numbers import number_made_of, some_number
 
 _ARITHMETIC = {
     "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "//": operator.floordiv,
@@ -49,42 +47,42 @@ _METHODS_OF = {
 }  # fmt: skip
 
 
-class Expressions(Containers):
-    def eval(self: Interpreter, node: nodes.NodeNG) -> Value:
+class Expressions(Containers[L]):
+    def eval(self, node: nodes.NodeNG) -> Value:
         self.tick()
         method = getattr(self, f"eval_{type(node).__name__}", None)
         return method(node) if method else self.havoc(node)
 
-    def eval_Const(self: Interpreter, node: nodes.Const) -> Value:
+    def eval_Const(self, node: nodes.Const) -> Value:
         return Const(node.value)
 
-    def eval_Name(self: Interpreter, node: nodes.Name) -> Value:
+    def eval_Name(self, node: nodes.Name) -> Value:
         return self.lookup(node.name)
 
-    def eval_Attribute(self: Interpreter, node: nodes.Attribute) -> Value:
+    def eval_Attribute(self, node: nodes.Attribute) -> Value:
         return self.get_attr(self.eval(node.expr), node.attrname, node)
 
-    def eval_NamedExpr(self: Interpreter, node: nodes.NamedExpr) -> Value:
+    def eval_NamedExpr(self, node: nodes.NamedExpr) -> Value:
         value = self.eval(node.value)
         self.assign(node.target, value)
         return value
 
-    def eval_Await(self: Interpreter, node: nodes.Await) -> Value:
+    def eval_Await(self, node: nodes.Await) -> Value:
         return self.eval(node.value)
 
-    def eval_Starred(self: Interpreter, node: nodes.Starred) -> Value:
+    def eval_Starred(self, node: nodes.Starred) -> Value:
         return self.eval(node.value)
 
-    def eval_Lambda(self: Interpreter, node: nodes.Lambda) -> Value:
+    def eval_Lambda(self, node: nodes.Lambda) -> Value:
         return self.function_value(node)
 
-    def eval_JoinedStr(self: Interpreter, node: nodes.JoinedStr) -> Value:
+    def eval_JoinedStr(self, node: nodes.JoinedStr) -> Value:
         return self.text([self.eval(part) for part in node.values])
 
-    def eval_FormattedValue(self: Interpreter, node: nodes.FormattedValue) -> Value:
+    def eval_FormattedValue(self, node: nodes.FormattedValue) -> Value:
         return self.eval(node.value)
 
-    def text(self: Interpreter, parts: list[Value]) -> Value:
+    def text(self, parts: list[Value]) -> Value:
         """Text built from parts: constant if all are, else known to differ by rank or not."""
         if all(isinstance(part, Const) for part in parts):
             known = "".join(str(part.value) for part in parts if isinstance(part, Const))
@@ -99,11 +97,11 @@ class Expressions(Containers):
         ]
         return Text(verdict, hint[: BUDGET.text], ranks[0] if len(ranks) == 1 else None, self.made_of("text", *parts))
 
-    def made_of(self: Interpreter, how: str, *parts: Value) -> int:
+    def made_of(self, how: str, *parts: Value) -> int:
         """A number for what a text is made from, however deep that is: texts of texts are compared by it."""
         return self.texts.setdefault((how, parts), len(self.texts) + 1)
 
-    def per_rank(self: Interpreter, value: Value) -> bool | None:
+    def per_rank(self, value: Value) -> bool | None:
         """Does a text or number differ by rank? None: cannot tell."""
         if isinstance(value, (Const, Func, Ext, ModRef)):
             return False
@@ -118,16 +116,18 @@ class Expressions(Containers):
             return False if self.is_setting(value) else None
         return None
 
-    def is_setting(self: Interpreter, value: Obj) -> bool:
+    def is_setting(self, value: Obj) -> bool:
         """Is it a setting that is the same for all ranks, as a file or the command line of the job says?"""
         if not value.atom.facts.get("shared") or "rank" in str(value.path):  # what is called so may be the rank
             return False
         if value.parent is None or not value.atom.origin.startswith("argparse"):
             return True
-        default = self.default_of(value)  # what has none is said by whoever starts a rank, perhaps to each its own
+        default = self.libraries.default_of(
+            value
+        )  # what has none is said by whoever starts a rank, perhaps to each its own
         return isinstance(default, Const) and default != NONE
 
-    def eval_Tuple(self: Interpreter, node: nodes.Tuple) -> Value:
+    def eval_Tuple(self, node: nodes.Tuple) -> Value:
         if any(isinstance(part, nodes.Starred) for part in node.elts):
             return self.eval_List(node)
         items = tuple(self.eval(part) for part in node.elts)
@@ -137,7 +137,7 @@ class Expressions(Containers):
             return self.new_list(list(items))
         return TupleV(items)
 
-    def eval_List(self: Interpreter, node: nodes.List | nodes.Tuple | nodes.Set) -> Value:
+    def eval_List(self, node: nodes.List | nodes.Tuple | nodes.Set) -> Value:
         items: list[tuple[Any, Value]] = []
         exact, why = True, ""
         for part in node.elts:
@@ -153,7 +153,7 @@ class Expressions(Containers):
 
     eval_Set = eval_List
 
-    def eval_Dict(self: Interpreter, node: nodes.Dict) -> Value:
+    def eval_Dict(self, node: nodes.Dict) -> Value:
         made = self.new_dict()
         for key, value in node.items:
             if isinstance(key, nodes.DictUnpack):
@@ -162,7 +162,7 @@ class Expressions(Containers):
                 self.set_item(made, self.eval(key), self.eval(value), node)
         return made
 
-    def update_dict(self: Interpreter, target: DictV, other: Value) -> None:
+    def update_dict(self, target: DictV, other: Value) -> None:
         from ..store import Entries
 
         held = self.entries(target)
@@ -187,7 +187,7 @@ class Expressions(Containers):
                 )
         self.store.put(target.id, held)
 
-    def eval_IfExp(self: Interpreter, node: nodes.IfExp) -> Value:
+    def eval_IfExp(self, node: nodes.IfExp) -> Value:
         formula = self.condition(node.test)
         decided = self.guard.decide(formula)
         if decided is not None:
@@ -200,7 +200,7 @@ class Expressions(Containers):
             ]
         )
 
-    def eval_BoolOp(self: Interpreter, node: nodes.BoolOp) -> Value:
+    def eval_BoolOp(self, node: nodes.BoolOp) -> Value:
         """``a or b`` as a value: each operand on the path on which it is the result."""
         results: list[tuple[Any, Value]] = []
         path, start = TOP, self.guard
@@ -209,7 +209,7 @@ class Expressions(Containers):
             if position == len(node.values) - 1:
                 results.append((path, value))
                 break
-            self.tested(value, part)
+            self.libraries.tested(value, part)
             formula = self.truth(value)
             stop = formula if node.op == "or" else negate(formula)
             taken, onward = path.add(stop), path.add(stop, False)
@@ -227,7 +227,7 @@ class Expressions(Containers):
             return self.cond(self.condition_of_parts(node.op, [value for _, value in results]))
         return choose(results)
 
-    def eval_UnaryOp(self: Interpreter, node: nodes.UnaryOp) -> Value:
+    def eval_UnaryOp(self, node: nodes.UnaryOp) -> Value:
         if node.op == "not":
             return self.cond(self.condition(node))
         value = self.eval(node.operand)
@@ -235,34 +235,34 @@ class Expressions(Containers):
             return Const(-value.value)
         return value if isinstance(value, (ParamV, StateTensor, Computed)) else some_number("arithmetic")
 
-    def eval_Compare(self: Interpreter, node: nodes.Compare) -> Value:
+    def eval_Compare(self, node: nodes.Compare) -> Value:
         return self.cond(self.condition(node))
 
-    def cond(self: Interpreter, formula: Any) -> Value:
+    def cond(self, formula: Any) -> Value:
         return Const(formula) if isinstance(formula, bool) else Cond(formula)
 
-    def eval_BinOp(self: Interpreter, node: nodes.BinOp) -> Value:
+    def eval_BinOp(self, node: nodes.BinOp) -> Value:
         left, right = self.eval(node.left), self.eval(node.right)
-        self.met(node, node.op, left, right)
+        self.libraries.met(node, node.op, left, right)
         own = self.own_operator(node, left, right)
         return own if own is not None else self.binary(node.op, left, right)
 
-    def own_operator(self: Interpreter, node: nodes.BinOp, left: Value, right: Value) -> Value | None:
+    def own_operator(self, node: nodes.BinOp, left: Value, right: Value) -> Value | None:
         """The method of a class of the project that an operator calls."""
         name = _METHODS_OF.get(node.op, "")
         for mine, method, other in ((left, f"__{name}__", right), (right, f"__r{name}__", left)):
             if name and isinstance(mine, Obj) and self.class_of(mine) is not None:
                 found = self.find_attr(mine, method)
                 if found is not None:
-                    return self.call(found, Call(self, node, [other]))
+                    return self.call(found, Call(node, [other]))
         return None
 
-    def binary(self: Interpreter, op: str, left: Value, right: Value) -> Value:
+    def binary(self, op: str, left: Value, right: Value) -> Value:
         if isinstance(left, Const) and isinstance(right, Const):
             return self.constant(op, left.value, right.value)
         if isinstance(left, (ParamV, Computed)) or isinstance(right, (ParamV, Computed)):
             if not isinstance(left, Choice) and not isinstance(right, Choice):
-                return self.tensor_arithmetic(op, left, right)
+                return self.libraries.tensor_arithmetic(op, left, right)
         if op == "+" and isinstance(left, (ListV, TupleV)):
             made = self.new_list([])
             self.extend(made, left)
@@ -302,10 +302,10 @@ class Expressions(Containers):
             result.atom.facts["left of"] = (op, left)
         return result
 
-    def is_text(self: Interpreter, value: Value) -> bool:
+    def is_text(self, value: Value) -> bool:
         return isinstance(value, Text) or isinstance(value, Const) and isinstance(value.value, str)
 
-    def constant(self: Interpreter, op: str, left: Any, right: Any) -> Value:
+    def constant(self, op: str, left: Any, right: Any) -> Value:
         numbers = (
             isinstance(left, (int, float)) and isinstance(right, (int, float)) and abs(left) < 1e15 and abs(right) < 1e9
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from astroid import nodes
@@ -35,12 +36,12 @@ from ..values import (
 )
 from .bounds import Bounds
 from .call import Call
-from .machine import FALL, RAISE, RETURN, Diverges, Frame
+from .frames import FALL, RAISE, RETURN, Diverges, Frame
+from .machine import L
 from .syntax import checks
 
 if TYPE_CHECKING:
-    from ..project import Module
-    from .interpreter import Interpreter
+    from ..module import Module
 
 _DATA = frozenset({"int", "float", "str", "bool", "bytes", "Tensor", "ndarray", "LongTensor", "dtype"})
 _AROUND_DATA = frozenset(
@@ -48,9 +49,9 @@ _AROUND_DATA = frozenset(
 )
 
 
-class Functions(Bounds):
+class Functions(Bounds[L]):
     def call_function(
-        self: Interpreter,
+        self,
         func: Func,
         args: list[Value],
         kwargs: dict[str, Value],
@@ -61,7 +62,7 @@ class Functions(Bounds):
         on_yield: Callable[[Value], int] | None = None,
     ) -> Value:
         if func.around:
-            return self.call_around(func, Call(self, node, args, kwargs, why), receiver, on_yield)
+            return self.call_around(func, Call(node, args, kwargs, why), receiver, on_yield)
         if on_yield is None and self.pointless(func, args, kwargs, receiver):
             self.blur(func, [*args, *kwargs.values(), receiver or NONE])
             self.stops += 1
@@ -71,7 +72,7 @@ class Functions(Bounds):
         active = sum(1 for frame in self.frames if frame.func is not None and frame.func.node is func.node)
         if active >= self.allowed_depth(args) or len(self.frames) >= BUDGET.frames:
             if not self.repeats(func, [*args, *kwargs.values(), receiver or NONE]):
-                self.opened(f"a recursive call of {func.name}()", Call(self, node, args, kwargs), receiver)
+                self.libraries.opened(f"a recursive call of {func.name}()", Call(node, args, kwargs), receiver)
             return unknown(f"{func.name}(), a recursive call", kind="opaque")
         key = self.memo_key(func, args, kwargs, receiver) if on_yield is None and not why else None
         if key is not None and (found := self.memo.get(key)) is not None:
@@ -83,7 +84,7 @@ class Functions(Bounds):
         born = Atom("mark").id
         if on_yield is not None:  # the body of the ``with`` is the caller's own code
             return self.activate(func, args, kwargs, node, receiver, why, on_yield)
-        call = Call(self, node, args, kwargs, why)
+        call = Call(node, args, kwargs, why)
         value = self.limited(func, call, receiver, lambda: self.activate(func, args, kwargs, node, receiver, why, None))
         if (
             key is not None
@@ -93,7 +94,7 @@ class Functions(Bounds):
             self.memo[key] = (value, before[0] == self.reads, self.store.shared_writes, self.stops - stopped)
         return value
 
-    def makes_new(self: Interpreter, value: Value, born: int) -> bool:
+    def makes_new(self, value: Value, born: int) -> bool:
         """Is a fresh object returned? Two calls make two of them, which must not become one."""
         for _, leaf in options(value):
             if isinstance(leaf, (ListV, DictV)):
@@ -106,19 +107,15 @@ class Functions(Bounds):
                 and leaf.atom.id > born
                 and (leaf.atom.site is not None or leaf.atom.kind == "instance")
                 or isinstance(leaf, Obj)
-                and leaf in self.answers
+                and leaf in self.libraries.answers
             ):
                 return True
         return False
 
-    def memo_key(
-        self: Interpreter, func: Func, args: list[Value], kwargs: dict[str, Value], receiver: Value | None
-    ) -> Any:
+    def memo_key(self, func: Func, args: list[Value], kwargs: dict[str, Value], receiver: Value | None) -> Any:
         return (func.node, func.closure, receiver, tuple(args), tuple(kwargs.items()), self.guard)
 
-    def pointless(
-        self: Interpreter, func: Func, args: list[Value], kwargs: dict[str, Value], receiver: Value | None
-    ) -> bool:
+    def pointless(self, func: Func, args: list[Value], kwargs: dict[str, Value], receiver: Value | None) -> bool:
         """Code that has no part in what is checked, with nothing of it in its hands."""
         if func.closure or func.name in ("__init__", "__post_init__"):
             return False
@@ -132,12 +129,14 @@ class Functions(Bounds):
         handed = [*args, *kwargs.values(), *([receiver] if receiver is not None else [])]
         return not any(self.matters(leaf, 0) for value in handed for _, leaf in self.leaves(value))
 
-    def matters(self: Interpreter, leaf: Value, depth: int) -> bool:
+    def matters(self, leaf: Value, depth: int) -> bool:
         if not isinstance(leaf, Obj):
             return isinstance(leaf, (Params, ParamV, StateDict, StateTensor, Loaded, Func, Bound, Partial))
-        if leaf in self.optimizers or any(leaf.atom.facts.get(fact) for fact in ("module", "wrapper", "framework")):
+        if leaf in self.libraries.optimizers or any(
+            leaf.atom.facts.get(fact) for fact in ("module", "wrapper", "framework")
+        ):
             return True
-        if self.in_sharded(leaf):
+        if self.libraries.in_sharded(leaf):
             return True
         if leaf.atom.kind == "unknown" and builds_models(leaf.atom.origin):
             return True
@@ -149,7 +148,7 @@ class Functions(Bounds):
         return any(self.matters(part, depth + 1) for value in held for _, part in self.leaves(value))
 
     def activate(
-        self: Interpreter,
+        self,
         func: Func,
         args: list[Value],
         kwargs: dict[str, Value],
@@ -171,7 +170,7 @@ class Functions(Bounds):
         common: list[Formula] = []
         left = self.quiet_exits
         try:
-            self.given(func, bound)
+            self.libraries.given(func, bound)
             for name, value in bound.items():
                 self.store.put((frame.id, name), value, local=True)
             if isinstance(func.node, nodes.Lambda) and not isinstance(func.node, nodes.FunctionDef):
@@ -204,14 +203,14 @@ class Functions(Bounds):
         result = choose(unmarked([(self.relative(path, start), value) for path, value in frame.returns], frame.id))
         return self.as_annotated(func, result)
 
-    def as_annotated(self: Interpreter, func: Func, result: Value) -> Value:
+    def as_annotated(self, func: Func, result: Value) -> Value:
         """What a function returns, of the class that it says where nothing else does."""
         if isinstance(func.node, nodes.FunctionDef) and func.node.returns is not None:
             self.declare(result, func.module, func.node.returns)
         return result
 
     def bind_arguments(
-        self: Interpreter, func: Func, args: list[Value], kwargs: dict[str, Value], receiver: Value | None, why: str
+        self, func: Func, args: list[Value], kwargs: dict[str, Value], receiver: Value | None, why: str
     ) -> dict[str, Value]:
         spec = func.node.args
         names = [*(spec.posonlyargs or []), *(spec.args or [])]
@@ -237,7 +236,7 @@ class Functions(Bounds):
         return bound
 
     def bind_defaults(
-        self: Interpreter, func: Func, spec: nodes.Arguments, names: list[Any], bound: dict[str, Value], why: str
+        self, func: Func, spec: nodes.Arguments, names: list[Any], bound: dict[str, Value], why: str
     ) -> None:
         defaults = list(spec.defaults or [])
         pairs = list(zip(names[len(names) - len(defaults) :], defaults))
@@ -252,11 +251,11 @@ class Functions(Bounds):
             if name in bound:
                 continue
             if name in given and not why:
-                bound[name] = self.in_module(func.module, lambda node=given[name]: self.eval(node)) or unknown(name)
+                bound[name] = self.in_module(func.module, partial(self.eval, given[name])) or unknown(name)
             else:
                 bound[name] = self.parameter(func, name)
 
-    def parameter(self: Interpreter, func: Func, name: str) -> Value:
+    def parameter(self, func: Func, name: str) -> Value:
         """An argument that nobody passed (yet): the same unknown each time it is asked for."""
         key = (func.node, name)
         if key not in self.parameters:
@@ -264,7 +263,7 @@ class Functions(Bounds):
             self.parameters[key] = unknown(name, kind=kind)
         return self.parameters[key]
 
-    def plain_parameter(self: Interpreter, spec: nodes.Arguments, name: str) -> bool:
+    def plain_parameter(self, spec: nodes.Arguments, name: str) -> bool:
         """Is it annotated as numbers, strings, tensors, or dicts and lists of them?"""
         pairs = [
             *zip(spec.args or [], spec.annotations or []),
@@ -274,7 +273,7 @@ class Functions(Bounds):
         names = names_in(found) if found is not None else frozenset()
         return bool(names & _DATA) and names <= _DATA | _AROUND_DATA
 
-    def bind_types(self: Interpreter, func: Func, spec: nodes.Arguments, bound: dict[str, Value]) -> None:
+    def bind_types(self, func: Func, spec: nodes.Arguments, bound: dict[str, Value]) -> None:
         annotated = [
             *zip(spec.posonlyargs or [], spec.posonlyargs_annotations or []),
             *zip(spec.args or [], spec.annotations or []),
@@ -285,7 +284,7 @@ class Functions(Bounds):
             if annotation is not None and value is not None:
                 self.declare(value, func.module, annotation)
 
-    def declare(self: Interpreter, value: Value, module: Module, annotation: nodes.NodeNG) -> None:
+    def declare(self, value: Value, module: Module, annotation: nodes.NodeNG) -> None:
         """Believe an annotation where nothing else says of what class a value is."""
         for _, leaf in self.alternatives(value):
             if isinstance(leaf, Obj) and leaf.atom.cls is None and leaf not in self.types:
@@ -294,4 +293,4 @@ class Functions(Bounds):
                 if found is not None and not strange:  # else it was meant for another method than this one
                     self.types[leaf] = found
                 elif leaf.atom.kind == "parameter" and leaf.parent is None:
-                    self.annotated_external(leaf, module, annotation)
+                    self.libraries.annotated_external(leaf, module, annotation)

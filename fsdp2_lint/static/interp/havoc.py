@@ -8,38 +8,35 @@ then on, whatever it binds is unknown, and whoever waits for what it returns or 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from astroid import nodes
 
 from ..store import Entries, Items
 from ..values import NONE, SOME, Bound, Cond, Const, DictV, Func, ListV, Obj, Partial, Rank, Text, Value, unknown
 from .call import Call
-from .machine import FALL, RETURN, Machine
-
-if TYPE_CHECKING:
-    from .interpreter import Interpreter
+from .frames import FALL, RETURN
+from .machine import L, Machine
 
 _SCOPES = (nodes.FunctionDef, nodes.ClassDef, nodes.Lambda)
 _BINDS = (nodes.AssignName, nodes.DelName)
 
 
-class Havoc(Machine):
-    def havoc(self: Interpreter, node: nodes.NodeNG, *handed: Value) -> Obj:
+class Havoc(Machine[L]):
+    def havoc(self, node: nodes.NodeNG, *handed: Value) -> Obj:
         """Code that is not understood: all that its names hold may be changed, all that it binds is unknown.
 
         ``handed``: what it gets besides, such as what is assigned to it.
         """
         who = f"a {type(node).__name__} that is not understood"
         held = [*handed, *(self.lookup(name) for name in sorted(names_read(node)))]
-        self.opened(who, Call(self, node, [*held, *self.behind(held)]))
+        self.libraries.opened(who, Call(node, [*held, *self.behind(held)]))
         for frame in (*self.frames, *self.suspended):
             self.unfinished.add(frame.id)
         self.rebound(node)
         self.perhaps_yields(node)
         return unknown(who, kind="opaque")
 
-    def skipped(self: Interpreter, node: nodes.NodeNG) -> int:
+    def skipped(self, node: nodes.NodeNG) -> int:
         """A statement of a kind that is not known; it may be one that returns."""
         made = self.havoc(node)
         if not any(isinstance(part, nodes.Return) for part in within(node)):
@@ -49,7 +46,7 @@ class Havoc(Machine):
         self.guard = self.guard.add(arm_of(1)) or self.guard
         return FALL | RETURN
 
-    def open_data(self: Interpreter, handed: list[Value], why: str, names: frozenset[str] | None = None) -> None:
+    def open_data(self, handed: list[Value], why: str, names: frozenset[str] | None = None) -> None:
         """Data that unseen code may fill or set: conditions on it are open from here on.
 
         ``names``: all that the code mentions, where that is known; it leaves fields of other names alone.
@@ -68,28 +65,28 @@ class Havoc(Machine):
                         elif isinstance(held, Obj) and self.is_group(held):
                             self.open_group(held, why, names)
 
-    def is_group(self: Interpreter, obj: Obj) -> bool:
+    def is_group(self, obj: Obj) -> bool:
         """Is it an object of the project that holds numbers and texts alone, such as a group of settings?"""
         if obj.atom.kind != "instance" or obj.parent is not None or obj.atom.facts.get("module"):
             return False
         held = (self.store.get((obj, name)) for name in self.store.fields.get(obj, ()))
         return all(isinstance(each, (Const, Text)) for each in held)
 
-    def open_group(self: Interpreter, obj: Obj, why: str, names: frozenset[str] | None = None) -> None:
+    def open_group(self, obj: Obj, why: str, names: frozenset[str] | None = None) -> None:
         """Another of its kind may stand in its place, with values of its own. ``names``: as above."""
         if names is not None:
             self.open_data([obj], why, names)
         else:
             self.store.put((obj, SOME), unknown(f"a value that {why}"))
 
-    def open_groups(self: Interpreter, obj: Obj) -> None:
+    def open_groups(self, obj: Obj) -> None:
         """An attribute was set of which nobody knows the name: it may be any group that the object holds."""
         for name in list(self.store.fields.get(obj, ())):
             for _, held in self.leaves(self.store.get((obj, name)) or NONE):
                 if isinstance(held, Obj) and self.is_group(held):
                     self.open_group(held, "setattr() may change")
 
-    def open_up(self: Interpreter, held: ListV | DictV, why: str) -> None:
+    def open_up(self, held: ListV | DictV, why: str) -> None:
         contents = self.store.get(held.id)
         if isinstance(contents, Items) and not contents.open_why:
             items = tuple((path, perhaps_other(item, why)) for path, item in contents.items)
@@ -98,7 +95,7 @@ class Havoc(Machine):
             entries = tuple((key, path, perhaps_other(item, why)) for key, path, item in contents.entries)
             self.store.put(held.id, Entries(entries, why))
 
-    def rebound(self: Interpreter, node: nodes.NodeNG) -> None:
+    def rebound(self, node: nodes.NodeNG) -> None:
         """What a piece of code binds: its names, and attributes and items of what its names hold."""
         for name in names_bound(node):
             self.bind_local(name, unknown(name, kind="opaque"))
@@ -108,7 +105,7 @@ class Havoc(Machine):
                     if isinstance(leaf, Obj):
                         self.store.put((leaf, part.attrname), unknown(part.attrname, kind="opaque"))
 
-    def perhaps_yields(self: Interpreter, node: nodes.NodeNG) -> None:
+    def perhaps_yields(self, node: nodes.NodeNG) -> None:
         """The body of a ``with`` runs where its context manager yields, whatever stands around that."""
         if not self.frames or not any(isinstance(part, (nodes.Yield, nodes.YieldFrom)) for part in within(node)):
             return
@@ -118,7 +115,7 @@ class Havoc(Machine):
         else:
             self.run_suspended(frame, value)
 
-    def behind(self: Interpreter, held: list[Value]) -> list[Value]:
+    def behind(self, held: list[Value]) -> list[Value]:
         """What functions can reach besides their arguments: what they close over, and globals that they mention."""
         found: list[Value] = []
         for value in held:
@@ -128,7 +125,7 @@ class Havoc(Machine):
                     found += self.reached_by(func)
         return found
 
-    def reached_by(self: Interpreter, func: Func) -> list[Value]:
+    def reached_by(self, func: Func) -> list[Value]:
         names = self.project.relevance.mentioned(func.module, func.node)
         scopes: set[object] = {func.module}
         at = func.closure

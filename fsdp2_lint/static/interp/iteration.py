@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from astroid import nodes
 
 from ..budget import BUDGET
 from ..guards import TOP, Guard
 from ..store import Items
-from ..torch_model import gathering
 from ..values import (
     NONE,
     Bound,
@@ -32,30 +31,28 @@ from ..values import (
 from . import enums
 from .call import Call
 from .conditions import Conditions
-from .machine import FALL, RAISE, Diverges, Frame
-
-if TYPE_CHECKING:
-    from .interpreter import Interpreter
+from .frames import FALL, RAISE, Diverges, Frame
+from .machine import L
 
 
-class Iteration(Conditions):
-    def elements(self: Interpreter, value: Value, node: nodes.NodeNG) -> list[tuple[Guard, Value]]:
+class Iteration(Conditions[L]):
+    def elements(self, value: Value, node: nodes.NodeNG) -> list[tuple[Guard, Value]]:
         """What a loop over ``value`` visits: each known element, or one that means each."""
         found: list[tuple[Guard, Value]] = []
-        for guard, leaf in self.alternatives(self.unwrapped(value)):
-            self.consumes(leaf, node, guard)
+        for guard, leaf in self.alternatives(self.libraries.unwrapped(value)):
+            self.libraries.consumes(leaf, node, guard)
             for path, item in self.iterated(leaf, node).items:
                 joined = guard.join(path)
                 if joined is not None:
                     found.append((joined, item))
         if any(guard is not TOP for guard, _ in found):
-            self.goes_through(found, node)
+            self.libraries.goes_through(found, node)
         if len(found) > BUDGET.visits:
             rest = [item for _, item in found[BUDGET.visits :]]
-            self.opened(f"a loop of more than {BUDGET.visits} rounds", Call(self, node, rest, {}))
+            self.libraries.opened(f"a loop of more than {BUDGET.visits} rounds", Call(node, rest, {}))
         return found[: BUDGET.visits]
 
-    def iterated(self: Interpreter, leaf: Value, node: nodes.NodeNG) -> Items:
+    def iterated(self, leaf: Value, node: nodes.NodeNG) -> Items:
         """As ``listing``, but an iterator that the project wrote is run for one element."""
         typed = isinstance(leaf, Obj) and self.class_of(leaf) is not None
         advance = self.find_attr(leaf, "__next__") if typed else None
@@ -64,14 +61,14 @@ class Iteration(Conditions):
         start = self.find_attr(leaf, "__iter__")
         try:
             if start is not None:
-                self.call(start, Call(self, node, []))
-            return Items(((TOP, self.call(advance, Call(self, node, []))),), False)
+                self.call(start, Call(node, []))
+            return Items(((TOP, self.call(advance, Call(node, []))),), False)
         except Diverges:
             return Items((), False)
 
-    def listing(self: Interpreter, leaf: Value) -> Items:
+    def listing(self, leaf: Value) -> Items:
         """The contents of anything that can be iterated."""
-        leaf = self.unwrapped(leaf)
+        leaf = self.libraries.unwrapped(leaf)
         if isinstance(leaf, Choice):
             parts = [(guard, self.listing(one)) for guard, one in self.alternatives(leaf)]
             items = tuple(
@@ -91,21 +88,21 @@ class Iteration(Conditions):
             read = ParamV(leaf.model, self.now)
             return Items(((TOP, TupleV((Text(False), read)) if leaf.named else read),), False)
         if isinstance(leaf, StateDict):
-            return Items(((TOP, gathering.each_key(leaf)),), False)
+            return Items(((TOP, self.libraries.state_keys(leaf)),), False)
         if isinstance(leaf, Obj):
-            return self.object_listing(leaf)
+            return self.libraries.object_listing(leaf)
         if isinstance(leaf, ClassV) and enums.is_enumeration(self, leaf):
             return Items(tuple((TOP, each) for each in dict.fromkeys(enums.members(self, leaf).values())))
-        return Items(((TOP, self.part_of(leaf)),), False, "something that was not followed")
+        return Items(((TOP, self.libraries.part_of(leaf)),), False, "something that was not followed")
 
-    def consumed(self: Interpreter, held: Items) -> Items:
+    def consumed(self, held: Items) -> Items:
         """A generator's parameters are read when it is consumed, not when it is written."""
         items = tuple(
             (path, replace(item, read=self.now) if isinstance(item, ParamV) else item) for path, item in held.items
         )
         return Items(items, held.exact, held.open_why)
 
-    def eval_Yield(self: Interpreter, node: nodes.Yield) -> Value:
+    def eval_Yield(self, node: nodes.Yield) -> Value:
         value = self.eval(node.value) if node.value is not None else NONE
         frame = self.frame
         if frame.on_yield is None:
@@ -114,7 +111,7 @@ class Iteration(Conditions):
         self.run_suspended(frame, value)
         return NONE
 
-    def run_suspended(self: Interpreter, frame: Frame, value: Value) -> None:
+    def run_suspended(self, frame: Frame, value: Value) -> None:
         """The body of a ``with`` runs where its context manager yields."""
         frames, calls = self.frames, self.calls
         self.frames, self.calls = frames[:-1], calls[:-1]
@@ -127,12 +124,12 @@ class Iteration(Conditions):
             self.suspended.pop()
             self.frames, self.calls = frames, calls
 
-    def eval_YieldFrom(self: Interpreter, node: nodes.YieldFrom) -> Value:
+    def eval_YieldFrom(self, node: nodes.YieldFrom) -> Value:
         for guard, element in self.elements(self.eval(node.value), node):
             self.frame.yields.append((self.guard.join(guard) or self.guard, element))
         return NONE
 
-    def with_manager(self: Interpreter, manager: nodes.NodeNG, inner: Callable[[Value], int]) -> int:
+    def with_manager(self, manager: nodes.NodeNG, inner: Callable[[Value], int]) -> int:
         if isinstance(manager, nodes.Call):
             found = self.generator_manager(manager)
             if found is not None:
@@ -141,16 +138,16 @@ class Iteration(Conditions):
                 self.call_function(func, args, kwargs, manager, receiver=receiver, why=why, on_yield=inner)
                 return self.frame_flow or FALL
         value = self.eval(manager)
-        modes = len(self.inference)
-        entered = self.enter_manager(value, manager)
+        modes = len(self.libraries.inference)
+        entered = self.libraries.enter_manager(value, manager)
         try:
             flow = inner(entered)
         finally:
-            del self.inference[modes:]
-        self.leave_manager(value, manager)
+            del self.libraries.inference[modes:]
+        self.libraries.leave_manager(value, manager)
         return flow
 
-    def generator_manager(self: Interpreter, manager: nodes.Call) -> Any:
+    def generator_manager(self, manager: nodes.Call) -> Any:
         """Is this a call of a project function under ``@contextmanager``?"""
         func = manager.func
         receiver: Value | None = None
@@ -173,10 +170,10 @@ class Iteration(Conditions):
         args, kwargs, why = self.arguments(manager)
         return callee, receiver, args, kwargs, why
 
-    def is_generator_manager(self: Interpreter, node: nodes.NodeNG) -> bool:
+    def is_generator_manager(self, node: nodes.NodeNG) -> bool:
         decorators = getattr(node, "decorators", None)
         return any(self.is_context(part) for part in decorators.nodes) if decorators else False
 
-    def statement_value(self: Interpreter, node: nodes.Expr, value: Value) -> None:
+    def statement_value(self, node: nodes.Expr, value: Value) -> None:
         """A value that a bare statement throws away (see ``torch_model.device``)."""
-        self.discarded(node, value)
+        self.libraries.discarded(node, value)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 from astroid import nodes
 
@@ -13,7 +12,6 @@ from ..choices import options
 from ..formulas import is_fork
 from ..guards import TOP, Guard
 from ..store import Entries, Items
-from ..torch_model import gathering
 from ..values import (
     BELOW_ANYHOW,
     Atom,
@@ -28,12 +26,10 @@ from ..values import (
     Value,
     unknown,
 )
-from .machine import BREAK, CONTINUE, FALL, RAISE, RETURN, Rounds
+from .frames import BREAK, CONTINUE, FALL, RAISE, RETURN, Rounds
+from .machine import L
 from .patterns import Patterns
 from .syntax import changed_in, ends_early, grown_in, jumps_out, sets_items, unwraps
-
-if TYPE_CHECKING:
-    from .interpreter import Interpreter
 
 
 def rounds_of(element: Value) -> int | None:
@@ -46,8 +42,8 @@ def stands_for_rounds(element: Value) -> bool:
     return isinstance(element, Obj) and element.atom.origin == "range" and rounds_of(element) != 1
 
 
-class Loops(Patterns):
-    def exec_For(self: Interpreter, node: nodes.For) -> int:
+class Loops(Patterns[L]):
+    def exec_For(self, node: nodes.For) -> int:
         iterable = self.eval(node.iter)
         self.widen(node)
         self.loops += 1
@@ -73,7 +69,7 @@ class Loops(Patterns):
 
     exec_AsyncFor = exec_For
 
-    def visit_if(self: Interpreter, guard: Guard, node: nodes.For, element: Value) -> int:
+    def visit_if(self, guard: Guard, node: nodes.For, element: Value) -> int:
         """One round of a loop; an element that a filter may have kept out is visited on one side of a branch."""
 
         def visit() -> int:
@@ -86,7 +82,7 @@ class Loops(Patterns):
         return self.either_way(guard.formula, visit, [], jumps_out(node))
 
     @contextmanager
-    def repeated(self: Interpreter, rounds: int | None, *, many: bool, visits: Value | None = None) -> Iterator[None]:
+    def repeated(self, rounds: int | None, *, many: bool, visits: Value | None = None) -> Iterator[None]:
         """One round stands for so many; None where that is not known."""
         self.rounds.append(Rounds(self.frame.id, rounds, many, Atom.made, self.fresh(), visits))
         try:
@@ -94,7 +90,7 @@ class Loops(Patterns):
         finally:
             self.rounds.pop()
 
-    def made_often(self: Interpreter, value: Value, born: int | None = None) -> None:
+    def made_often(self, value: Value, born: int | None = None) -> None:
         """An object that a round of a loop makes and keeps is one of as many as there are rounds."""
         now = self.rounds[-1] if self.rounds else None
         if now is None or now.number is None or now.frame != self.frame.id:
@@ -102,17 +98,17 @@ class Loops(Patterns):
         if isinstance(value, Obj) and value.parent is None and value.atom.id > (now.atoms if born is None else born):
             value.atom.facts.setdefault("times", now.number)
 
-    def filled_in_rounds(self: Interpreter, held: ListV) -> bool:
+    def filled_in_rounds(self, held: ListV) -> bool:
         """Is a list filled by a round that stands for others? Then it gets more than is seen."""
         return any(now.many and held.id < now.made for now in self.rounds)
 
-    def all_known(self: Interpreter, iterable: Value) -> bool:
+    def all_known(self, iterable: Value) -> bool:
         """Is each round of a loop over this run on its own, so that what holds behind one holds from then on?"""
         options = [leaf for _, leaf in self.alternatives(iterable)]
         held = [self.listing(leaf) if isinstance(leaf, (TupleV, ListV)) else None for leaf in options]
         return all(each is not None and each.exact and not each.open_why for each in held)
 
-    def leave_loop(self: Interpreter, start: Guard, ended: int = BREAK | CONTINUE, *, passed: bool = False) -> None:
+    def leave_loop(self, start: Guard, ended: int = BREAK | CONTINUE, *, passed: bool = False) -> None:
         """Behind a loop only returns out of it stay exclusive; its breaks were its own.
 
         ``passed``: each round was run to its end, so that what the others left by holds not.
@@ -125,7 +121,7 @@ class Loops(Patterns):
                 kept = kept.add(formula, truth) or kept
         self.guard = kept
 
-    def exec_While(self: Interpreter, node: nodes.While) -> int:
+    def exec_While(self, node: nodes.While) -> int:
         if unwraps(node):
             return self.exec_unwrapping(node)
         self.widen(node)
@@ -145,7 +141,7 @@ class Loops(Patterns):
             return flow & (RETURN | RAISE)
         return (flow & (RETURN | RAISE)) | FALL
 
-    def exec_unwrapping(self: Interpreter, node: nodes.While) -> int:
+    def exec_unwrapping(self, node: nodes.While) -> int:
         """Few models have more than one or two wrappers around them: each round is run for those that have one."""
         for _ in range(BUDGET.wrappers):
             formula = self.condition(node.test)
@@ -154,7 +150,7 @@ class Loops(Patterns):
             self.either_way(formula, node.body, [], jumps=False)
         return FALL
 
-    def widen(self: Interpreter, node: nodes.For | nodes.While) -> None:
+    def widen(self, node: nodes.For | nodes.While) -> None:
         """Constants that the body changes are not constant while it runs: the body stands for any round."""
         for target in changed_in(node):
             if isinstance(target, nodes.AssignName):
@@ -168,7 +164,7 @@ class Loops(Patterns):
                         self.store.put((owner, target.attrname), owner.child(target.attrname))
         self.widen_worklists(node)
 
-    def widen_worklists(self: Interpreter, node: nodes.For | nodes.While) -> None:
+    def widen_worklists(self, node: nodes.For | nodes.While) -> None:
         """``while stack: module = stack.pop(); stack.extend(module.children())`` comes to each module below."""
         for name in grown_in(node):
             for _, leaf in self.alternatives(self.lookup(name)):
@@ -177,22 +173,22 @@ class Loops(Patterns):
                     items = tuple((path, self.some_below(item)) for path, item in held.items)
                     self.store.put(leaf.id, Items(items, False, held.open_why))
 
-    def leave_worklists(self: Interpreter, node: nodes.While) -> None:
+    def leave_worklists(self, node: nodes.While) -> None:
         """One round was followed: what others do to the dicts and lists that were put in for them is not known."""
         for name in grown_in(node) if sets_items(node) else ():
             for _, leaf in self.leaves(self.lookup(name)):
                 if isinstance(leaf, StateDict):
-                    gathering.left_open(self, leaf)
+                    self.libraries.state_left_open(leaf)
                 elif isinstance(leaf, DictV):
                     self.open_tensors(leaf)
 
-    def open_tensors(self: Interpreter, held: DictV) -> None:
+    def open_tensors(self, held: DictV) -> None:
         why = "a loop may change what it puts in for later rounds"
         rows = self.entries(held).entries
         kept = tuple((key, path, unknown(why) if _is_tensor(item) else item) for key, path, item in rows)
         self.store.put(held.id, Entries(kept, why))
 
-    def some_below(self: Interpreter, value: Value) -> Value:
+    def some_below(self, value: Value) -> Value:
         if isinstance(value, TupleV):
             return TupleV(tuple(self.some_below(part) for part in value.items))
         return value.child(BELOW_ANYHOW) if isinstance(value, Obj) and value.item != BELOW_ANYHOW else value

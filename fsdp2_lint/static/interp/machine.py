@@ -3,88 +3,46 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import Any, Generic, TypeAlias, TypeVar
 
 from astroid import nodes
 
-from ...vocab.answers import CannotTell
 from ...vocab.finding import Moment, Site
 from ..budget import BUDGET
 from ..choices import choose, options
-from ..events import AsksRanks, InLoops
+from ..events import AsksRanks, InLoops, Step
 from ..formulas import Formula, atoms
 from ..guards import TOP, Guard, Pool
+from ..module import Module
+from ..project import Project
 from ..store import Entries, Items, Store
-from ..torch_model import gathering
-from ..trace import E, Step, Trace
-from ..values import Atom, Choice, DictV, ListV, Obj, StateDict, TupleV, Value, unknown
+from ..trace import E, Trace
+from ..values import Atom, Choice, ClassV, DictV, Func, ListV, Obj, StateDict, TupleV, Value, unknown
+from .frames import CallTooLong, Diverges, Frame, Handled, OutOfBudget, Rounds
+from .libraries import Libraries
+from .semantics import Semantics
 from .syntax import loops_around
 
-if TYPE_CHECKING:
-    from ..project import Module, Project
-    from ..values import ClassV, Func
-    from .interpreter import Interpreter
-
-FALL, RETURN, BREAK, CONTINUE, RAISE = 1, 2, 4, 8, 16
 LOOK = 256  # steps between two looks at the clock; events, while they are judged
 
-
-class Diverges(Exception):
-    """The path ends here: an exception, an exit, a function that never returns."""
+L = TypeVar("L", bound=Libraries, covariant=True)
 
 
-class CallTooLong(Exception):
-    """One call took too many steps; its caller goes on without it."""
-
-
-class OutOfBudget(CannotTell):
-    """This entry took too many steps; what is not seen, or no longer judged, stays unknown."""
-
-
-@dataclass(slots=True, eq=False)
-class Frame:
-    """One activation of a function, or a module's body (then ``func`` is None)."""
-
-    id: int
-    module: Module
-    func: Func | None
-    guard: Guard
-    owner: ClassV | None = None
-    receiver: Value | None = None
-    given: tuple[Value, ...] = ()
-    returns: list[tuple[Guard, Value]] = field(default_factory=list)
-    yields: list[tuple[Guard, Value]] = field(default_factory=list)
-    on_yield: Callable[[Value], int] | None = None
-    flow_of_body: int = 0
-    steps: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Handled:
-    """How the body of an ``except`` ends: the ways out, and whether what it calls may end the program."""
-
-    ways: int
-    may_stop: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Rounds:
-    """One round of a loop that runs: in which activation, for how many it stands, what there was before it."""
-
-    frame: int
-    number: int | None  # None: not known
-    many: bool  # whether it stands for others, rather than for one element that is known
-    atoms: int
-    made: int
-    visits: Value | None  # what stands for all that the loop goes through, where nothing ends it early
-
-
-class Machine:
+class Machine(Semantics, Generic[L]):
     """State of one entry's interpretation."""
 
-    def __init__(self, project: Project, *, max_steps: int, max_unsharded: int, look: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        project: Project,
+        libraries: Callable[[Machine[Any]], L],
+        *,
+        max_steps: int,
+        max_unsharded: int,
+        look: Callable[[], None],
+    ) -> None:
         self.project = project
+        self.libraries = libraries(self)
         self.store = Store()
         self.trace = Trace()
         self.guard: Guard = TOP
@@ -116,16 +74,33 @@ class Machine:
         self.loops = 0  # how deep in loops, over all active calls
         self.rounds: list[Rounds] = []  # of loops that run, outermost first
         self._counter = 0
+        self.reads = 0
+        self.picks: set[str] = set()  # files in which a part is taken out that may be another one on each rank
+        self.memo: dict[Any, tuple[Value, bool, int, int]] = {}
+        self.parameters: dict[Any, Value] = {}
+        self.refused: set[tuple[tuple[Formula, bool], ...]] = set()  # paths that end in what a check has made sure of
+        self.doomed: set[int] = set()  # activations that end the job: with an error, whatever they do before
+        self.quiet_exits = 0  # how often a process ended as if all were well
+        self.finished: set[nodes.NodeNG] = set()  # functions that ran to their end
+        self.whole = False  # is it a script, followed from its first line on?
+        self.texts: dict[Any, int] = {}  # what texts are made from, by number
+        self.module_globals: dict[tuple[Module, str], Value] = {}
+        self.resolving: set[tuple[Module, str]] = set()
+        self.class_values: dict[Any, Value] = {}
+        self.unseen_makers: dict[ClassV, str] = {}
+        self.method_values: dict[Func, Func] = {}
+        self.mros: dict[ClassV, list[Value]] = {}
+        self.frame_flow = 0
 
-    def fresh(self: Interpreter) -> int:
+    def fresh(self) -> int:
         self._counter += 1
         return self._counter
 
     @property
-    def frame(self: Interpreter) -> Frame:
+    def frame(self) -> Frame:
         return self.frames[-1]
 
-    def tick(self: Interpreter) -> None:
+    def tick(self) -> None:
         self.steps += 1
         if self.steps > self.max_steps:
             self.stop(f"more than {self.max_steps} steps")
@@ -137,33 +112,33 @@ class Machine:
             own = self.own[frame.func.node] = self.own.get(frame.func.node, 0) + 1
             if own > BUDGET.own_steps and frame.steps > BUDGET.short_call:
                 raise CallTooLong
-        if self.steps > self.max_unsharded and not self.any_sharded:
+        if self.steps > self.max_unsharded and not self.libraries.any_sharded:
             self.stop(f"more than {self.max_unsharded} steps before anything was sharded")
         if not self.steps % LOOK:
             self.look()
         if Pool.made > BUDGET.conditions:
             self.stop(f"more than {BUDGET.conditions} path conditions")
 
-    def stop(self: Interpreter, why: str) -> None:
+    def stop(self, why: str) -> None:
         """The budget is spent: the rest of each activation that is open now is not seen."""
         self.unfinished.update(frame.id for frame in (*self.frames, *self.suspended))
         raise OutOfBudget(why)
 
     # -- places ---------------------------------------------------------------
 
-    def site(self: Interpreter, node: nodes.NodeNG, module: Module | None = None) -> Site:
+    def site(self, node: nodes.NodeNG, module: Module | None = None) -> Site:
         path = (module or self.frame.module).path
         column, end_column = node.col_offset or 0, node.end_col_offset or 0
         return Site(path, node.lineno or 1, column + 1, node.end_lineno or node.lineno or 1, end_column + 1)
 
-    def site_of(self: Interpreter, cls: ClassV) -> Site:
+    def site_of(self, cls: ClassV) -> Site:
         """Where a class is defined."""
         return self.site(cls.node, cls.module)
 
-    def moment(self: Interpreter, node: nodes.NodeNG) -> Moment:
+    def moment(self, node: nodes.NodeNG) -> Moment:
         return Moment(self.site(node), tuple(self.site(call, module) for module, call in self.calls))
 
-    def emit(self: Interpreter, what: E, node: nodes.NodeNG, subject: Obj | None = None) -> Step[E]:
+    def emit(self, what: E, node: nodes.NodeNG, subject: Obj | None = None) -> Step[E]:
         return self.trace.add(
             what,
             self.moment(node),
@@ -176,7 +151,7 @@ class Machine:
             loops=loops_around([*(call for _, call in self.calls), node]) if isinstance(what, InLoops) else (),
         )
 
-    def asked(self: Interpreter) -> dict[Formula, Moment]:
+    def asked(self) -> dict[Formula, Moment]:
         """Where the conditions on ranks that hold here were last asked."""
         if not self.rank_sites:
             return {}
@@ -184,29 +159,29 @@ class Machine:
         return {atom: self.rank_sites[atom] for atom in parts if atom in self.rank_sites}
 
     @property
-    def now(self: Interpreter) -> int:
+    def now(self) -> int:
         """The position in the trace: events with a smaller index are in the past."""
         return len(self.trace)
 
     # -- paths ----------------------------------------------------------------
 
-    def alternatives(self: Interpreter, value: Value) -> list[tuple[Guard, Value]]:
+    def alternatives(self, value: Value) -> list[tuple[Guard, Value]]:
         """The options of a value that are possible on this path."""
         if not isinstance(value, Choice):
             return [(TOP, value)]
         possible = [(guard, leaf) for guard, leaf in value.options if self.guard.compatible(guard)]
         return [(TOP, possible[0][1])] if len(possible) == 1 else possible
 
-    def over(self: Interpreter, value: Value, action: Callable[[Value], Value]) -> Value:
+    def over(self, value: Value, action: Callable[[Value], Value]) -> Value:
         """``action`` on each option of ``value``, each on its own path."""
         possible = self.alternatives(value)
         if len(possible) == 1:
             return action(possible[0][1])
         if not possible:
             return unknown("value of an impossible path")
-        return self.branch([(guard, lambda leaf=leaf: action(leaf)) for guard, leaf in possible])
+        return self.branch([(guard, partial(action, leaf)) for guard, leaf in possible])
 
-    def branch(self: Interpreter, arms: list[tuple[Guard, Callable[[], Value]]]) -> Value:
+    def branch(self, arms: list[tuple[Guard, Callable[[], Value]]]) -> Value:
         """Run exclusive arms from the same state and join what they did and returned."""
         start, born = self.guard, Atom.made
         results: list[tuple[Guard, Value]] = []
@@ -230,12 +205,12 @@ class Machine:
             self.guard = self.checked_path(start, start.join(results[0][0]))
         return choose(results)
 
-    def fork(self: Interpreter) -> tuple[int, Callable[[int], Formula]]:
+    def fork(self) -> tuple[int, Callable[[int], Formula]]:
         """A fresh n-way decision: its number and the formula of each of its arms."""
         number = self.fresh()
         return number, lambda arm: ("is", ("fork", number), arm)
 
-    def relative(self: Interpreter, guard: Guard, base: Guard) -> Guard:
+    def relative(self, guard: Guard, base: Guard) -> Guard:
         """What ``guard`` adds to ``base``."""
         if guard is base:
             return TOP
@@ -248,31 +223,31 @@ class Machine:
 
     # -- heap -----------------------------------------------------------------
 
-    def new_list(self: Interpreter, items: Sequence[Value] = (), *, exact: bool = True, open_why: str = "") -> ListV:
+    def new_list(self, items: Sequence[Value] = (), *, exact: bool = True, open_why: str = "") -> ListV:
         made = ListV(self.fresh())
         self.store.put(made.id, Items(tuple((TOP, item) for item in items), exact, open_why))
         return made
 
-    def items(self: Interpreter, value: ListV) -> Items:
+    def items(self, value: ListV) -> Items:
         found = self.store.get(value.id)
         return found if isinstance(found, Items) else Items((), False, "a list that was not followed")
 
-    def new_dict(self: Interpreter, entries: dict[Value, Value] | None = None, open_why: str = "") -> DictV:
+    def new_dict(self, entries: dict[Value, Value] | None = None, open_why: str = "") -> DictV:
         made = DictV(self.fresh())
         self.store.put(made.id, Entries(tuple((key, TOP, item) for key, item in (entries or {}).items()), open_why))
         return made
 
-    def entries(self: Interpreter, value: DictV) -> Entries:
+    def entries(self, value: DictV) -> Entries:
         found = self.store.get(value.id)
         return found if isinstance(found, Entries) else Entries((), "a dict that was not followed")
 
-    def more_inside(self: Interpreter, leaf: Value) -> str:
+    def more_inside(self, leaf: Value) -> str:
         """Why a list or dict may hold more than was seen; empty for all other values."""
         if isinstance(leaf, ListV):
             return self.items(leaf).open_why
         return self.entries(leaf).open_why if isinstance(leaf, DictV) else ""
 
-    def leaves(self: Interpreter, value: Value) -> Iterator[tuple[Guard, Value]]:
+    def leaves(self, value: Value) -> Iterator[tuple[Guard, Value]]:
         """All values inside lists, tuples and dicts, each with its path; cycles are cut."""
         stack: list[tuple[Guard, Value]] = [(self.guard, value)]
         seen: set[int] = set()
@@ -291,9 +266,9 @@ class Machine:
                     if (deeper := joined.join(path)) is not None:
                         stack.append((deeper, item))
 
-    def contents(self: Interpreter, leaf: Value) -> list[tuple[Guard, Value]]:
+    def contents(self, leaf: Value) -> list[tuple[Guard, Value]]:
         if isinstance(leaf, StateDict):
-            tensors = gathering.replaced(self, leaf)
+            tensors = self.libraries.state_tensors(leaf)
             return [] if tensors is None else [(TOP, tensors)]
         if isinstance(leaf, TupleV):
             return [(TOP, item) for item in reversed(leaf.items)]
@@ -302,3 +277,6 @@ class Machine:
         if isinstance(leaf, DictV):
             return [(guard, item) for _, guard, item in reversed(self.entries(leaf).entries)]
         return []
+
+
+AnyMachine: TypeAlias = Machine[Libraries]

@@ -4,38 +4,35 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from functools import partial
 
 from astroid import nodes
 
 from ..guards import TOP, Guard
-from ..project import Module
-from ..torch_model.names import canonical
+from ..module import Module
+from ..torch_names import canonical
 from ..values import NONE, Choice, ClassV, Const, DictV, Ext, Func, ListV, ModRef, Value, unknown
+from .frames import Diverges, Frame
 from .loops import Loops
-from .machine import Diverges, Frame
+from .machine import L
 from .registries import mentions, registrations, rewritten
-
-if TYPE_CHECKING:
-    from .interpreter import Interpreter
+from .semantics import R
 
 
-class Names(Loops):
-    resolving: set[tuple[Module, str]]
-
-    def lookup(self: Interpreter, name: str) -> Value:
+class Names(Loops[L]):
+    def lookup(self, name: str) -> Value:
         frame = self.frame
         if frame.func is not None:
             at = frame.id
             while at:
-                found = self.store.get((at, name))
+                found: Value | None = self.store.get((at, name))
                 if found is not None:
                     return found
                 at = self.closures.get(at, 0)
         return self.global_name(frame.module, name)
 
-    def global_name(self: Interpreter, module: Module, name: str) -> Value:
-        found = self.store.get((module, name))
+    def global_name(self, module: Module, name: str) -> Value:
+        found: Value | None = self.store.get((module, name))
         if found is None:
             found = self.module_globals.get((module, name))
         if found is None:
@@ -44,7 +41,7 @@ class Names(Loops):
                 self.module_globals[module, name] = found
         return found
 
-    def resolve_global(self: Interpreter, module: Module, name: str) -> Value:
+    def resolve_global(self, module: Module, name: str) -> Value:
         if name == "__name__":
             return Const(module.name)
         if name == "__file__":
@@ -82,7 +79,7 @@ class Names(Loops):
             tuple((TOP.add(("is", ("alt", number), arm)) or TOP, value) for arm, value in enumerate(distinct))
         )
 
-    def binding(self: Interpreter, module: Module, node: nodes.NodeNG, name: str) -> Value | None:
+    def binding(self, module: Module, node: nodes.NodeNG, name: str) -> Value | None:
         """What one top-level statement binds the name to, as if that statement alone ran."""
         if isinstance(node, nodes.ClassDef):
             return ClassV(module, node)
@@ -96,7 +93,7 @@ class Names(Loops):
                     return self.import_name(module, node, full)
         return self.in_module(module, lambda: self.evaluate_binding(module, node, name))
 
-    def evaluate_binding(self: Interpreter, module: Module, node: nodes.NodeNG, name: str) -> Value | None:
+    def evaluate_binding(self, module: Module, node: nodes.NodeNG, name: str) -> Value | None:
         if isinstance(node, nodes.FunctionDef):
             return self.decorated(node, Func(module, node))
         if isinstance(node, (nodes.Assign, nodes.AnnAssign)) and node.value is not None:
@@ -113,7 +110,7 @@ class Names(Loops):
             return found if found is not None else unknown(name)
         return None
 
-    def fill_registry(self: Interpreter, module: Module, name: str) -> None:
+    def fill_registry(self, module: Module, name: str) -> None:
         """A list or dict of a module that decorators and calls fill while files are imported."""
         writers = {name}
         for bound, statements in module.bindings.items():
@@ -123,9 +120,9 @@ class Names(Loops):
         for other in [module, *others]:
             if other is not None:
                 for node in registrations(other.tree.body, writers):
-                    self.in_module(other, lambda node=node, other=other: self.register(other, node))
+                    self.in_module(other, partial(self.register, other, node))
 
-    def register(self: Interpreter, module: Module, node: nodes.NodeNG) -> Value:
+    def register(self, module: Module, node: nodes.NodeNG) -> Value:
         if isinstance(node, nodes.ClassDef):
             self.decorated(node, ClassV(module, node))
         elif isinstance(node, nodes.FunctionDef):
@@ -134,7 +131,7 @@ class Names(Loops):
             self.exec(node)
         return NONE
 
-    def in_module(self: Interpreter, module: Module, thunk: Callable[[], Any], path: Guard = TOP) -> Any:
+    def in_module(self, module: Module, thunk: Callable[[], R], path: Guard = TOP) -> R | None:
         """Evaluate something at another file's top level, on no path in particular."""
         guard, calls = self.guard, self.calls
         self.guard, self.calls = path, []
@@ -147,7 +144,7 @@ class Names(Loops):
             self.frames.pop()
             self.guard, self.calls = guard, calls
 
-    def star_or_builtin(self: Interpreter, module: Module, name: str) -> Value:
+    def star_or_builtin(self, module: Module, name: str) -> Value:
         for star in module.stars:
             target = self.project.resolve(module.path, star.modname or "", star.level or 0)
             other = self.project.module(target) if target else None
@@ -171,7 +168,7 @@ class Names(Loops):
             return {"True": Const(True), "False": Const(False), "None": NONE}.get(name, Ext(f"builtins.{name}"))
         return unknown(name, kind="opaque")
 
-    def import_module(self: Interpreter, importer: Module, name: str, aliased: bool) -> Value:
+    def import_module(self, importer: Module, name: str, aliased: bool) -> Value:
         """``import a.b.c``: binds ``a``, or ``a.b.c`` itself with ``as``."""
         wanted = name if aliased else name.split(".")[0]
         path = self.project.resolve(importer.path, wanted)
@@ -180,7 +177,7 @@ class Names(Loops):
             return ModRef(module) if module else unknown(wanted, kind="opaque")
         return Ext(canonical(wanted))
 
-    def import_name(self: Interpreter, importer: Module, node: nodes.ImportFrom, name: str) -> Value:
+    def import_name(self, importer: Module, node: nodes.ImportFrom, name: str) -> Value:
         base = node.modname or ""
         level = node.level or 0
         path = self.project.resolve(importer.path, base, level)
@@ -196,7 +193,7 @@ class Names(Loops):
             return ModRef(module)
         return Ext(canonical(f"{base}.{name}"))
 
-    def member(self: Interpreter, module: Module, name: str) -> Value:
+    def member(self, module: Module, name: str) -> Value:
         """``module.name``: something that it binds, or a file below it."""
         if (module, name) in self.store.state or name in module.bindings:
             return self.global_name(module, name)
@@ -207,7 +204,7 @@ class Names(Loops):
                 return ModRef(below)
         return self.global_name(module, name)
 
-    def is_unknown(self: Interpreter, value: Value) -> bool:
+    def is_unknown(self, value: Value) -> bool:
         from ..values import Obj
 
         return isinstance(value, Obj) and value.atom.kind in ("unknown", "opaque") and value.parent is None

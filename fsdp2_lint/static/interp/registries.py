@@ -5,7 +5,8 @@ from __future__ import annotations
 from astroid import nodes
 from astroid.const import Context
 
-from ..project import Module, Project
+from ..module import Module
+from ..project import Project
 from ..relevance import names_in
 
 _LOOKS = frozenset({"get", "items", "keys", "values", "copy", "index", "count"})

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from .. import events
+from ..interp.call import Call
 from ..values import NONE, Atom, Const, Ext, Obj, Value, unknown
+from .interface import Machine
 from .modules import freeze
 from .tables import external, method
-
-if TYPE_CHECKING:
-    from ..interp.call import Call
-    from ..interp.interpreter import Interpreter
 
 _TAKES_MODEL_FIRST = (
     "peft.get_peft_model", "peft.mapping.get_peft_model", "peft.mapping_func.get_peft_model",
@@ -30,7 +26,7 @@ _OWN = (
 
 
 @external(*_TAKES_MODEL_FIRST)
-def get_peft_model(machine: Interpreter, call: Call) -> Value:
+def get_peft_model(machine: Machine, call: Call) -> Value:
     """A wrapper around a tuner around the model; attributes of each are found through the outer ones."""
     model = call.arg(0, "model")
     if model is None:
@@ -41,7 +37,7 @@ def get_peft_model(machine: Interpreter, call: Call) -> Value:
 
 
 @external("peft.inject_adapter_in_model", "peft.mapping.inject_adapter_in_model")
-def inject(machine: Interpreter, call: Call) -> Value:
+def inject(machine: Machine, call: Call) -> Value:
     """In place."""
     model = call.arg(1, "model")
     if model is not None:
@@ -50,33 +46,33 @@ def inject(machine: Interpreter, call: Call) -> Value:
 
 
 @method("add_adapter", "load_lora_adapter")
-def add_adapter(machine: Interpreter, obj: Obj, call: Call) -> Value:
+def add_adapter(machine: Machine, obj: Obj, call: Call) -> Value:
     """PEFT through transformers and diffusers."""
-    attach(machine, obj, call, f"{machine.called_name}()", frozen=False)
+    attach(machine, obj, call, f"{call.name}()", frozen=False)
     return NONE
 
 
-def attach(machine: Interpreter, model: Value, call: Call, name: str, *, frozen: bool = True) -> None:
+def attach(machine: Machine, model: Value, call: Call, name: str, *, frozen: bool = True) -> None:
     """``frozen``: what the model had before is not trained any more."""
     for _, leaf in machine.alternatives(model):
         if isinstance(leaf, Obj):
             if frozen:
                 freeze(machine, leaf, Const(False), call.node)
-            if machine.any_sharded and machine.in_sharded(leaf):
+            if machine.libraries.any_sharded and machine.libraries.in_sharded(leaf):
                 part = Atom("external", cls=Ext("torch.nn.Linear"), origin="an adapter", site=machine.site(call.node))
                 part.facts["module"] = True
                 machine.emit(events.Attached(name=name, value=part.root), call.node, leaf)
 
 
-def _around(machine: Interpreter, inner: Value, name: str, qname: str, call: Call) -> Obj:
+def _around(machine: Machine, inner: Value, name: str, qname: str, call: Call) -> Obj:
     atom = Atom("external", cls=Ext(qname), origin=qname, site=machine.site(call.node))
     atom.facts.update(module=True, wrapper=name)
     machine.store.put((atom.root, name), inner)
-    machine.adopt(atom.root, name, inner)
+    machine.libraries.adopt(atom.root, name, inner)
     return atom.root
 
 
-def inner_of(machine: Interpreter, obj: Obj, name: str) -> Value | None:
+def inner_of(machine: Machine, obj: Obj, name: str) -> Value | None:
     """What the wrapper ``obj`` looks ``name`` up in, where it has no such attribute itself."""
     held = obj.atom.facts.get("wrapper") if obj.parent is None else None
     adapted = isinstance(obj.atom.cls, Ext) and obj.atom.cls.qname.startswith("peft.")

@@ -5,21 +5,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .. import events
+from ..interp.call import Call
 from ..torch_api import history_of_keyword, history_of_method, varying_keywords, varying_methods
 from ..values import Choice, Obj
+from .interface import Machine
 from .sharding import keyword_sites
 from .tables import observer
 
 if TYPE_CHECKING:
     from astroid import nodes
 
-    from ..interp.call import Call
-    from ..interp.interpreter import Interpreter
-    from ..project import Module
+    from ..module import Module
 
 
 @observer
-def called(machine: Interpreter, qname: str, call: Call) -> None:
+def called(machine: Machine, qname: str, call: Call) -> None:
     """A function of torch; its import speaks for the name itself, so only keywords matter here."""
     for keyword in varying_keywords().get(qname, frozenset()) & call.kwargs.keys():
         value = call.kwargs[keyword]
@@ -34,9 +34,9 @@ def called(machine: Interpreter, qname: str, call: Call) -> None:
         )
 
 
-def method_called(machine: Interpreter, obj: Obj, name: str, call: Call) -> None:
+def method_called(machine: Machine, obj: Obj, name: str, call: Call) -> None:
     """A method of a module that FSDP2 may have sharded."""
-    if machine.any_sharded and name in varying_methods() and machine.in_sharded(obj):
+    if machine.libraries.any_sharded and name in varying_methods() and machine.libraries.in_sharded(obj):
         machine.emit(
             events.ApiUsed(
                 name=f"FSDPModule.{name}()", history=history_of_method(name), written=_written(machine, call), paths=()
@@ -46,6 +46,6 @@ def method_called(machine: Interpreter, obj: Obj, name: str, call: Call) -> None
         )
 
 
-def _written(machine: Interpreter, call: Call) -> tuple[tuple[Module, nodes.NodeNG], ...]:
+def _written(machine: Machine, call: Call) -> tuple[tuple[Module, nodes.NodeNG], ...]:
     """The call and those that led to it, each with its file: a test of the version may stand around any."""
     return ((machine.frame.module, call.node), *machine.calls)

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from ..interp.call import Call
 from ..values import NONE, ClassV, Const, Obj, TupleV, Value, unknown
-
-if TYPE_CHECKING:
-    from ..interp.call import Call
+from .interface import Machine
 
 
-def parser_method(obj: Obj, name: str, call: Call) -> Value | None:
+def parser_method(machine: Machine, obj: Obj, name: str, call: Call) -> Value | None:
     """Options are attributes of the parser itself, with their defaults."""
     if name == "add_argument":
         flags = [value.value for value in call.args if isinstance(value, Const) and isinstance(value.value, str)]
@@ -21,7 +18,7 @@ def parser_method(obj: Obj, name: str, call: Call) -> Value | None:
             obj.atom.facts.setdefault("defaults", {})[dest] = call.kwargs["default"]
         kind = call.kwargs.get("type")
         if isinstance(kind, ClassV) and "nargs" not in call.kwargs:
-            call.machine.types.setdefault(obj.atom.root.child(dest), kind)
+            machine.types.setdefault(obj.atom.root.child(dest), kind)
         return NONE
     if name in ("add_argument_group", "add_mutually_exclusive_group", "parse_args"):
         return obj

@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from astroid import nodes
 
 from .. import events
+from ..interp.call import Call
 from ..values import NONE, Atom, Value
-
-if TYPE_CHECKING:
-    from ..interp.call import Call
-    from ..interp.interpreter import Interpreter
+from .interface import Machine
 
 DROPPED, OVERTAKEN, AWAITED, KEPT = "dropped", "overtaken", "awaited", "kept"
 _WAITS = ("result", "exception", "wait", "upload_completion")
 
 
-def note_async_save(machine: Interpreter, call: Call) -> Value:
+def note_async_save(machine: Machine, call: Call) -> Value:
     atom = Atom("unknown", origin="dcp.async_save()", site=machine.site(call.node))
     machine.emit(
         events.AsyncSave(
@@ -30,7 +27,7 @@ def note_async_save(machine: Interpreter, call: Call) -> Value:
     return atom.root
 
 
-def _fate(machine: Interpreter, node: nodes.NodeNG) -> str:
+def _fate(machine: Machine, node: nodes.NodeNG) -> str:
     """Followed through the callers that it is returned to, as far as one name or attribute takes it."""
     for at in (node, *(call for _, call in reversed(machine.calls))):
         holder = at.parent
@@ -45,7 +42,7 @@ def _fate(machine: Interpreter, node: nodes.NodeNG) -> str:
     return KEPT
 
 
-def _bound(machine: Interpreter, statement: nodes.Assign | nodes.AnnAssign) -> str:
+def _bound(machine: Machine, statement: nodes.Assign | nodes.AnnAssign) -> str:
     targets = statement.targets if isinstance(statement, nodes.Assign) else [statement.target]
     target = targets[0]
     if len(targets) == 1 and isinstance(target, nodes.AssignAttr):
@@ -73,7 +70,7 @@ def _loops(node: nodes.NodeNG) -> Iterator[nodes.NodeNG]:
         at = at.parent
 
 
-def _read_somewhere(machine: Interpreter, name: str) -> bool:
+def _read_somewhere(machine: Machine, name: str) -> bool:
     """Is an attribute of this name read in any file of the project, or asked for by its name?"""
     pattern = re.compile(rf"\.{name}\b(?!\s*(?::[^=\n]*)?=[^=])|[\"']{name}[\"']".encode())
     project = machine.project

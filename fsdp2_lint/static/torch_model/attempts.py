@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from astroid import nodes
 
 from ..formulas import LARGE, Formula, both, negate
 from ..values import Computed, Obj, ParamV, StateTensor, Value, unknown
-
-if TYPE_CHECKING:
-    from ..interp.interpreter import Interpreter
+from .interface import Machine
 
 _OF_DTENSORS = frozenset({"full_tensor", "to_local", "redistribute"})
 _PLAIN = {"AttributeError"}  # a plain tensor raises this, a DTensor never does
@@ -32,10 +29,10 @@ def type_is_named(obj: Obj, name: object) -> Formula | None:
     return is_dtensor(leaf)
 
 
-def note(machine: Interpreter, leaf: Value, name: str) -> None:
+def note(machine: Machine, leaf: Value, name: str) -> None:
     """A method of a tensor is called: one that a plain tensor lacks is remembered for the handlers around it."""
     if name in _OF_DTENSORS and isinstance(leaf, (StateTensor, ParamV, Computed)):
-        machine.asked_of_dtensors.append(leaf)
+        machine.libraries.asked_of_dtensors.append(leaf)
 
 
 def in_handler(handler: nodes.ExceptHandler, asked: Sequence[Value]) -> Formula:

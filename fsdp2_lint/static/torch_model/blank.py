@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from astroid import nodes
 
 from .. import events
 from ..guards import Guard
+from ..interp.call import Call
 from ..packages import ALONE, builds_models, effect_of
 from ..values import (
     NONE,
@@ -29,11 +28,8 @@ from ..values import (
     StateTensor,
     Value,
 )
+from .interface import Machine
 from .tables import EXTERNALS, IN_PLACE, TENSOR_METHODS, external, method, method_observer, observer
-
-if TYPE_CHECKING:
-    from ..interp.call import Call
-    from ..interp.interpreter import Interpreter
 
 # Functions of torch that look at what they are given. Those whose names end with an underscore write.
 _READERS = ("torch.", "builtins.", "logging.", "numpy.", "inspect.", "typing.", "copy.", "itertools.", "functools.")
@@ -60,23 +56,14 @@ FILLERS = (
 _MANAGERS = ("accelerate.init_empty_weights", "accelerate.big_modeling.init_empty_weights")
 
 
-@dataclass(slots=True)
-class Blank:
-    """``meta``: the open contexts in which modules get no memory, each with its path and its activation."""
-
-    atoms: set[Atom] = field(default_factory=set)
-    meta: list[tuple[Guard, int]] = field(default_factory=list)
-    seeded_by_rank: bool = False  # by the last seed that was set
-
-
 @external(*_MANAGERS)
-def empty_weights(machine: Interpreter, call: Call) -> Value:
+def empty_weights(machine: Machine, call: Call) -> Value:
     atom = Atom("external", cls=Ext("torch.device"), origin="init_empty_weights")
     atom.facts["device"], atom.facts["index"] = Const("meta"), None
     return atom.root
 
 
-def on_meta(machine: Interpreter, value: Value) -> Guard | None:
+def on_meta(machine: Machine, value: Value) -> Guard | None:
     """The path on which ``value`` is the meta device."""
     for guard, leaf in machine.alternatives(value):
         kind = leaf.atom.facts.get("device") if isinstance(leaf, Obj) and leaf.parent is None else leaf
@@ -85,56 +72,56 @@ def on_meta(machine: Interpreter, value: Value) -> Guard | None:
     return None
 
 
-def enter(machine: Interpreter, value: Value) -> None:
+def enter(machine: Machine, value: Value) -> None:
     guard = on_meta(machine, value)
     if guard is not None:
-        machine.blank.meta.append((guard, machine.frame.id))
+        machine.libraries.blank.meta.append((guard, machine.frame.id))
 
 
-def leave(machine: Interpreter, value: Value) -> None:
-    if machine.blank.meta and on_meta(machine, value) is not None:
-        machine.blank.meta.pop()
+def leave(machine: Machine, value: Value) -> None:
+    if machine.libraries.blank.meta and on_meta(machine, value) is not None:
+        machine.libraries.blank.meta.pop()
 
 
-def made(machine: Interpreter, obj: Obj, node: nodes.NodeNG) -> None:
+def made(machine: Machine, obj: Obj, node: nodes.NodeNG) -> None:
     """A module was built: one without memory, inside a context of the meta device."""
-    if machine.blank.meta:
+    if machine.libraries.blank.meta:
         active = {frame.id for frame in (*machine.frames, *machine.suspended)}
-        for guard, frame in machine.blank.meta[-1:]:
+        for guard, frame in machine.libraries.blank.meta[-1:]:
             if frame in active:  # else that call was cut off inside its context
                 _begin(machine, obj, node, guard)
 
 
-def made_by_library(machine: Interpreter, obj: Obj, qname: str, node: nodes.NodeNG) -> None:
+def made_by_library(machine: Machine, obj: Obj, qname: str, node: nodes.NodeNG) -> None:
     name = qname.rsplit(".", 1)[-1]
     if builds_models(qname) and (name.endswith("from_config") or name[:1].isupper()):
         made(machine, obj, node)
 
 
-def _begin(machine: Interpreter, obj: Obj, node: nodes.NodeNG, guard: Guard) -> None:
+def _begin(machine: Machine, obj: Obj, node: nodes.NodeNG, guard: Guard) -> None:
     path = machine.guard.join(guard)
     if path is None:
         return
     before, machine.guard = machine.guard, path
-    machine.blank.atoms.add(machine.address(obj)[0])
+    machine.libraries.blank.atoms.add(machine.libraries.address(obj)[0])
     machine.emit(events.Meta(), node, obj)
     machine.guard = before
 
 
 @method("to_empty")
-def to_empty(machine: Interpreter, obj: Obj, call: Call) -> Value:
+def to_empty(machine: Machine, obj: Obj, call: Call) -> Value:
     from .device import touch
 
     device = call.arg(None, "device") or call.arg(0, "device")
     touch(machine, call.node, device)
     if device != Const("meta"):
-        machine.blank.atoms.add(machine.address(obj)[0])
+        machine.libraries.blank.atoms.add(machine.libraries.address(obj)[0])
         machine.emit(events.Emptied(), call.node, obj)
     return obj
 
 
 @method("register_buffer")
-def register_buffer(machine: Interpreter, obj: Obj, call: Call) -> Value:
+def register_buffer(machine: Machine, obj: Obj, call: Call) -> Value:
     """Only a state dict brings a persistent buffer back."""
     name, tensor = call.arg(0, "name"), call.arg(1, "tensor")
     if isinstance(name, Const) and isinstance(name.value, str):
@@ -153,14 +140,14 @@ def of_buffers(obj: Obj) -> bool:
     return any(at.parent is obj.atom.root and at.item in obj.atom.facts.get("buffers", ()) for at in obj.above)
 
 
-def in_blank(machine: Interpreter, obj: Obj) -> bool:
+def in_blank(machine: Machine, obj: Obj) -> bool:
     """Is it a part of a model without values? What the model returned is none."""
     from .escapes import is_output
 
-    return machine.belongs(obj, machine.blank.atoms) and not is_output(obj)
+    return machine.libraries.belongs(obj, machine.libraries.blank.atoms) and not is_output(obj)
 
 
-def owners(machine: Interpreter, values: Iterable[Value]) -> Iterator[Obj]:
+def owners(machine: Machine, values: Iterable[Value]) -> Iterator[Obj]:
     """The modules and tensors without values that these lead to."""
     for value in values:
         for _, leaf in machine.leaves(value):
@@ -176,17 +163,17 @@ def owners(machine: Interpreter, values: Iterable[Value]) -> Iterator[Obj]:
 
 
 def written(
-    machine: Interpreter, node: nodes.NodeNG, values: Iterable[Value], *, in_place: bool = False, buffers: bool = True
+    machine: Machine, node: nodes.NodeNG, values: Iterable[Value], *, in_place: bool = False, buffers: bool = True
 ) -> None:
     """These may be written here. ``in_place``: the tensors stay, on whatever device they are."""
-    if machine.blank.atoms:
+    if machine.libraries.blank.atoms:
         for obj in dict.fromkeys(owners(machine, values)):
             machine.emit(events.Written(in_place=in_place, buffers=buffers), node, obj)
 
 
-def overwritten(machine: Interpreter, obj: Obj, node: nodes.NodeNG, value: Value | None = None) -> None:
+def overwritten(machine: Machine, obj: Obj, node: nodes.NodeNG, value: Value | None = None) -> None:
     """An attribute or item is set; to a function, a number or a string, it is no tensor."""
-    if not machine.blank.atoms or isinstance(value, _NO_TENSORS):
+    if not machine.libraries.blank.atoms or isinstance(value, _NO_TENSORS):
         return
     if isinstance(value, Obj) and in_blank(machine, value):
         return  # a part of the model is put back, perhaps compiled
@@ -199,9 +186,9 @@ def overwritten(machine: Interpreter, obj: Obj, node: nodes.NodeNG, value: Value
 
 
 @observer
-def handed(machine: Interpreter, qname: str, call: Call) -> None:
+def handed(machine: Machine, qname: str, call: Call) -> None:
     """A function of another package gets parts of such a model."""
-    if not machine.blank.atoms or qname in EXTERNALS and not qname.startswith(FILLERS):
+    if not machine.libraries.blank.atoms or qname in EXTERNALS and not qname.startswith(FILLERS):
         return
     name = qname.rsplit(".", 1)[-1]
     if qname.startswith(FILLERS):
@@ -220,7 +207,7 @@ def _parameters_only(call: Call) -> bool:
     return all(isinstance(value, ParamV) for value in call.args[:1])
 
 
-def filled_somewhere(machine: Interpreter, values: list[Value], node: nodes.NodeNG) -> None:
+def filled_somewhere(machine: Machine, values: list[Value], node: nodes.NodeNG) -> None:
     """Something of unknown origin gets its first values; it may be a part of any model."""
     for value in values:
         for _, leaf in machine.alternatives(value):
@@ -235,12 +222,12 @@ def _may_be_a_part(obj: Obj) -> bool:
 
 
 @method_observer
-def method_called(machine: Interpreter, obj: Obj, name: str, call: Call) -> None:
+def method_called(machine: Machine, obj: Obj, name: str, call: Call) -> None:
     """A method that is not followed; those of layers of torch write the layer's own parameters."""
-    if name == "reset_parameters" and (machine.in_sharded(obj) or in_blank(machine, obj)):
+    if name == "reset_parameters" and (machine.libraries.in_sharded(obj) or in_blank(machine, obj)):
         machine.emit(events.Reset(caught=_caught(machine, call.node)), call.node, obj)
     reader = obj.parent is None and obj.atom.origin.startswith(_READERS)  # such as a logger
-    if not machine.blank.atoms or reader and not in_blank(machine, obj):
+    if not machine.libraries.blank.atoms or reader and not in_blank(machine, obj):
         return
     layer = _is_layer(machine, obj)
     in_place = name in IN_PLACE or layer and name == "reset_parameters"
@@ -250,7 +237,7 @@ def method_called(machine: Interpreter, obj: Obj, name: str, call: Call) -> None
         filled_somewhere(machine, [obj], call.node)
 
 
-def _is_layer(machine: Interpreter, obj: Obj) -> bool:
+def _is_layer(machine: Machine, obj: Obj) -> bool:
     """Is it a module of ``torch.nn``, as it was built or as the program asked?"""
     known = [obj.atom.cls] if obj.parent is None else []
     for formula, truth in machine.guard.literals:
@@ -260,7 +247,7 @@ def _is_layer(machine: Interpreter, obj: Obj) -> bool:
     return bool(known) and all(isinstance(cls, Ext) and cls.qname.startswith("torch.nn.") for cls in known)
 
 
-def _caught(machine: Interpreter, node: nodes.NodeNG) -> bool:
+def _caught(machine: Machine, node: nodes.NodeNG) -> bool:
     """Does this code, or a caller of it, expect that it may fail?"""
     calls = [node, *(caller for _, caller in machine.calls)]
     return any(isinstance(above, nodes.Try) and above.handlers for at in calls for above in at.node_ancestors())

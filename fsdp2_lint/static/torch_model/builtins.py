@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ..budget import BUDGET
 from ..choices import choose
 from ..formulas import LARGE, both, either
 from ..guards import TOP, Guard
+from ..interp.call import Call
+from ..interp.numbers import number_made_of, some_number
 from ..store import Items
 from ..values import (
     BELOW,
@@ -28,12 +28,9 @@ from ..values import (
     unknown,
 )
 from . import calculation, data, dtensors, generators
+from .interface import Machine
 from .tables import external
 from .value_methods import reordered
-
-if TYPE_CHECKING:
-    from ..interp.call import Call
-    from ..interp.interpreter import Interpreter
 
 LONGEST = 1_000_000  # rounds of a loop that anybody counts
 
@@ -48,19 +45,19 @@ LONGEST = 1_000_000  # rounds of a loop that anybody counts
     "collections.deque",
     "torch.utils.data.ChainDataset",
 )
-def make_list(machine: Interpreter, call: Call) -> Value:
+def make_list(machine: Machine, call: Call) -> Value:
     if not call.args:
         return machine.new_list([])
 
-    ordered = machine.called_name != "builtins.sorted"
+    ordered = call.name != "builtins.sorted"
 
     def one(leaf: Value) -> Value:
-        if machine.called_name == "builtins.iter":
+        if call.name == "builtins.iter":
             data.read(machine, leaf, call.node)
         else:
-            generators.consumed(machine, leaf, call.node, f"{machine.called_name.rsplit('.', 1)[-1]}()")
+            generators.consumed(machine, leaf, call.node, f"{call.name.rsplit('.', 1)[-1]}()")
         held = machine.listing(leaf)
-        if machine.called_name == "builtins.tuple" and held.exact and all(path is TOP for path, _ in held.items):
+        if call.name == "builtins.tuple" and held.exact and all(path is TOP for path, _ in held.items):
             return TupleV(tuple(item for _, item in held.items))
         made = ListV(machine.fresh())
         machine.store.put(made.id, held if ordered else reordered(machine, held), local=True)
@@ -70,7 +67,7 @@ def make_list(machine: Interpreter, call: Call) -> Value:
 
 
 @external("builtins.reversed")
-def make_reversed(machine: Interpreter, call: Call) -> Value:
+def make_reversed(machine: Machine, call: Call) -> Value:
     held = machine.listing(call.args[0]) if call.args else Items()
 
     def turned(item: Value) -> Value:
@@ -88,7 +85,7 @@ def make_reversed(machine: Interpreter, call: Call) -> Value:
 
 
 @external("builtins.range")
-def make_range(machine: Interpreter, call: Call) -> Value:
+def make_range(machine: Machine, call: Call) -> Value:
     """``range(n)`` visits each index; with other bounds, or one that is written out, only some."""
     first = Const(0) if len(call.args) == 1 else call.args[0] if len(call.args) == 2 else None
     whole = first == Const(0) and not isinstance(call.args[-1], Const)
@@ -100,7 +97,7 @@ def make_range(machine: Interpreter, call: Call) -> Value:
 
 
 @external("builtins.enumerate")
-def make_enumerate(machine: Interpreter, call: Call) -> Value:
+def make_enumerate(machine: Machine, call: Call) -> Value:
     held = machine.listing(call.args[0]) if call.args else Items()
     for value in call.args[:1]:
         data.read(machine, value, call.node)
@@ -115,7 +112,7 @@ def make_enumerate(machine: Interpreter, call: Call) -> Value:
 
 
 @external("builtins.zip")
-def make_zip(machine: Interpreter, call: Call) -> Value:
+def make_zip(machine: Machine, call: Call) -> Value:
     lists = [machine.listing(value) for value in call.args]
     for value in call.args:
         data.read(machine, value, call.node)
@@ -136,7 +133,7 @@ def make_zip(machine: Interpreter, call: Call) -> Value:
 
 
 @external("itertools.pairwise")
-def make_pairs(machine: Interpreter, call: Call) -> Value:
+def make_pairs(machine: Machine, call: Call) -> Value:
     """Neighbours: each element with the next one."""
     held = machine.listing(call.args[0] if call.args else NONE)
     items = [item for _, item in held.items]
@@ -146,10 +143,10 @@ def make_pairs(machine: Interpreter, call: Call) -> Value:
 
 
 @external("itertools.chain", "itertools.chain.from_iterable")
-def chain(machine: Interpreter, call: Call) -> Value:
+def chain(machine: Machine, call: Call) -> Value:
     made = machine.new_list([])
     parts = call.args
-    if machine.called_name.endswith("from_iterable") and call.args:
+    if call.name.endswith("from_iterable") and call.args:
         parts = [item for _, item in machine.listing(call.args[0]).items]
     for part in parts:
         machine.extend(made, part)
@@ -157,8 +154,8 @@ def chain(machine: Interpreter, call: Call) -> Value:
 
 
 @external("builtins.map", "builtins.filter")
-def apply_each(machine: Interpreter, call: Call) -> Value:
-    is_filter = machine.called_name == "builtins.filter"
+def apply_each(machine: Machine, call: Call) -> Value:
+    is_filter = call.name == "builtins.filter"
     if len(call.args) < 2:
         return unknown("map()")
     if is_filter and isinstance(call.args[1], (Params, Choice)):
@@ -169,28 +166,28 @@ def apply_each(machine: Interpreter, call: Call) -> Value:
         if is_filter:
             results.append((path, item))
         else:
-            results.append((path, machine.call(call.args[0], type(call)(machine, call.node, [item]))))
+            results.append((path, machine.call(call.args[0], Call(call.node, [item]))))
     made = ListV(machine.fresh(), lazy=True)
     machine.store.put(made.id, Items(tuple(results), held.exact, held.open_why), local=True)
     return made
 
 
 @external("builtins.next", "builtins.sum", "builtins.max", "builtins.min")
-def pick(machine: Interpreter, call: Call) -> Value:
-    if machine.called_name == "builtins.next" and call.args:
+def pick(machine: Machine, call: Call) -> Value:
+    if call.name == "builtins.next" and call.args:
         held = machine.listing(call.args[0])
         if held.items and len(held.items) <= BUDGET.options and not (held.open_why and len(held.items) > 1):
             return first(machine, held, call.arg(1, "default"))
     common = dtensors.same(machine, call.args[0]) if len(call.args) == 1 else None
-    if common is not None and machine.called_name.endswith(common.how):
+    if common is not None and call.name.endswith(common.how):
         return common
-    if machine.called_name == "builtins.sum" and len(call.args) == 2:
+    if call.name == "builtins.sum" and len(call.args) == 2:
         return machine.over(call.args[0], lambda leaf: flatten(machine, leaf))
     known = calculation.calculated(machine, call)
-    return known if known is not None else calculation.number_made_of(machine, machine.called_name, *call.all)
+    return known if known is not None else number_made_of(machine, call.name, *call.all)
 
 
-def first(machine: Interpreter, held: Items, default: Value | None) -> Value:
+def first(machine: Machine, held: Items, default: Value | None) -> Value:
     """The first that is there, on the path on which it is and none before it; else the default."""
     found: list[tuple[Guard, Value]] = []
     left: Guard | None = TOP
@@ -203,7 +200,7 @@ def first(machine: Interpreter, held: Items, default: Value | None) -> Value:
     return choose(found)
 
 
-def flatten(machine: Interpreter, leaf: Value) -> Value:
+def flatten(machine: Machine, leaf: Value) -> Value:
     made = machine.new_list([])
     for _, item in machine.listing(leaf).items:
         machine.extend(made, item)
@@ -211,43 +208,43 @@ def flatten(machine: Interpreter, leaf: Value) -> Value:
 
 
 @external("builtins.len")
-def length(machine: Interpreter, call: Call) -> Value:
+def length(machine: Machine, call: Call) -> Value:
     if call.args and isinstance(call.args[0], (TupleV, ListV)):
         held = machine.listing(call.args[0])
         known = held.exact or not held.items
         if known and not held.open_why and all(path is TOP for path, _ in held.items):
             return Const(len(held.items))
         if any(path is TOP and isinstance(item, Obj) and item.atom.facts.get("module") for path, item in held.items):
-            some = calculation.some_number("len()")
+            some = some_number("len()")
             some.atom.facts["positive"] = True
             return some
     value = call.args[0] if call.args else NONE
-    return value.child("len()") if isinstance(value, Obj) else calculation.some_number("len()")
+    return value.child("len()") if isinstance(value, Obj) else some_number("len()")
 
 
 @external("builtins.any", "builtins.all")
-def any_all(machine: Interpreter, call: Call) -> Value:
+def any_all(machine: Machine, call: Call) -> Value:
     if call.args and isinstance(call.args[0], (TupleV, ListV)):
         held = machine.listing(call.args[0])
         if not held.open_why and len(held.items) <= BUDGET.quantified:
             for _, item in held.items:
-                machine.tested(item, call.node)
+                machine.libraries.tested(item, call.node)
             parts = [machine.truth(item) for _, item in held.items]
-            return machine.cond(either(parts) if machine.called_name.endswith("any") else both(parts))
+            return machine.cond(either(parts) if call.name.endswith("any") else both(parts))
     if machine.loops:  # most likely about what the loop visits: which elements pass is open
-        return machine.cond(("truth", (LARGE, machine.called_name, machine.fresh())))
-    return unknown(machine.called_name)
+        return machine.cond(("truth", (LARGE, call.name, machine.fresh())))
+    return unknown(call.name)
 
 
 @external("functools.partial")
-def partial(machine: Interpreter, call: Call) -> Value:
+def partial(machine: Machine, call: Call) -> Value:
     if not call.args:
         return unknown("partial()")
     return Partial(call.args[0], tuple(call.args[1:]), tuple(call.kwargs.items()))
 
 
 @external("functools.wraps", "functools.update_wrapper", "builtins.property", "builtins.staticmethod")
-def keep_function(machine: Interpreter, call: Call) -> Value:
-    if machine.called_name == "functools.wraps":
+def keep_function(machine: Machine, call: Call) -> Value:
+    if call.name == "functools.wraps":
         return Ext("builtins.staticmethod")
-    return call.args[0] if call.args else unknown(machine.called_name)
+    return call.args[0] if call.args else unknown(call.name)

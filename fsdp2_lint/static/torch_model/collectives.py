@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from astroid import nodes
 
 from .. import events
+from ..interp.call import Call
 from ..store import Items
 from ..values import NONE, ListV, Obj, Params, ParamV, Value, unknown
 from . import dtensors, generators
 from .composition import exchanged
+from .interface import Machine
 from .steps import clipped
 from .tables import external, method
-
-if TYPE_CHECKING:
-    from ..interp.call import Call
-    from ..interp.interpreter import Interpreter
 
 _GROUPED = """
 barrier monitored_barrier all_reduce all_gather all_gather_into_tensor all_gather_object all_gather_coalesced broadcast
@@ -26,14 +22,14 @@ all_to_all all_to_all_single all_reduce_coalesced new_group
 
 
 @external(*(f"torch.distributed.{name}" for name in _GROUPED))
-def collective(machine: Interpreter, call: Call) -> Value:
+def collective(machine: Machine, call: Call) -> Value:
     group = call.arg(None, "group")
     if group is None:
         group = next((value for value in call.args[1:] if _is_group(value)), None)
-    group = call.args[0] if group is None and machine.called_name.endswith("barrier") and call.args else group
-    name = machine.called_name.rsplit(".", 1)[-1]
+    group = call.args[0] if group is None and call.name.endswith("barrier") and call.args else group
+    name = call.name.rsplit(".", 1)[-1]
     machine.emit(events.Collective(name=f"{name}()", group=part_of_job(group), sure=True, given=call.all), call.node)
-    if name == "all_reduce" and machine.any_sharded and _in_place(call):
+    if name == "all_reduce" and machine.libraries.any_sharded and _in_place(call):
         machine.emit(events.Reduced(tensor=call.arg(0, "tensor"), group=part_of_job(group)), call.node)
     if name in ("broadcast", "all_reduce"):
         exchanged(machine, call)
@@ -65,7 +61,7 @@ def _in_place(call: Call) -> bool:
     "torch.distributed.utils._sync_params_and_buffers",
     "torch.distributed._broadcast_coalesced",
 )
-def synchronised(machine: Interpreter, call: Call) -> Value:
+def synchronised(machine: Machine, call: Call) -> Value:
     """What DDP does before it begins."""
     machine.emit(events.Collective(name="broadcast()", group=None, sure=True), call.node)
     return NONE
@@ -83,16 +79,16 @@ def part_of_job(group: Value | None) -> Value | None:
 
 
 @external("torch.nn.utils.clip_grad_norm_", "torch.nn.utils.get_total_norm")
-def clip(machine: Interpreter, call: Call) -> Value:
+def clip(machine: Machine, call: Call) -> Value:
     if (given := call.arg(0, "parameters")) is not None:
-        generators.consumed_by_call(machine, given, call.node, f"{machine.called_name.rsplit('.', 1)[-1]}()")
-    if machine.called_name.endswith("clip_grad_norm_"):
+        generators.consumed_by_call(machine, given, call.node, f"{call.name.rsplit('.', 1)[-1]}()")
+    if call.name.endswith("clip_grad_norm_"):
         clipped(machine, call)
     for _, leaf in machine.leaves(call.arg(0, "parameters") or NONE):
         if isinstance(leaf, (Params, ParamV)):
             for _, model in machine.alternatives(leaf.model):
                 if isinstance(model, Obj):
-                    name = machine.called_name.rsplit(".", 1)[-1]
+                    name = call.name.rsplit(".", 1)[-1]
                     machine.emit(events.Collective(name=f"{name}()", group=None, sure=True), call.node, model)
             break
     return (
@@ -103,14 +99,14 @@ def clip(machine: Interpreter, call: Call) -> Value:
 
 
 @method("backward")
-def backward(machine: Interpreter, obj: Obj, call: Call) -> Value:
+def backward(machine: Machine, obj: Obj, call: Call) -> Value:
     """Gradients of every model called so far may be reduced here."""
-    if machine.any_sharded:
+    if machine.libraries.any_sharded:
         machine.emit(events.Backward(), call.node, obj)
     return NONE
 
 
 @external("torch.autograd.backward")
-def autograd_backward(machine: Interpreter, call: Call) -> Value:
+def autograd_backward(machine: Machine, call: Call) -> Value:
     machine.emit(events.Backward(), call.node)
     return NONE

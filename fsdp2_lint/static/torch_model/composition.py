@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from astroid import nodes
 
 from .. import events
 from ..formulas import Formula, atoms, intern
 from ..guards import TOP, Guard
+from ..interp.call import Call
+from ..torch_names import canonical
 from ..values import NONE, Const, DictV, Obj, ParamV, Value
 from .escapes import describe
+from .interface import Machine
 from .modules import wrapped
-from .names import canonical
 from .tables import external, method
-
-if TYPE_CHECKING:
-    from ..interp.call import Call
-    from ..interp.interpreter import Interpreter
 
 _TP = "torch.distributed.tensor.parallel."
 _SPLIT = {_TP + name for name in ("ColwiseParallel", "RowwiseParallel")}
@@ -25,21 +21,21 @@ _LEAVE_ALONE = {_TP + name for name in ("PrepareModuleInput", "PrepareModuleOutp
 _CHECKPOINT = "torch.distributed.algorithms._checkpoint.checkpoint_wrapper."
 
 
-def _emit(machine: Interpreter, what: events.Event, call: Call, target: Value | None) -> None:
-    if machine.any_sharded:
+def _emit(machine: Machine, what: events.Event, call: Call, target: Value | None) -> None:
+    if machine.libraries.any_sharded:
         for _, leaf in machine.alternatives(target or NONE):
             if isinstance(leaf, Obj):
                 machine.emit(what, call.node, leaf)
 
 
 @external("torch.distributed.tensor.parallel.parallelize_module")
-def parallelize(machine: Interpreter, call: Call) -> Value:
+def parallelize(machine: Machine, call: Call) -> Value:
     plan = call.arg(2, "parallelize_plan") or NONE
     _emit(machine, events.Parallelised(splits=_splits_parameters(machine, plan)), call, call.arg(0, "module"))
     return wrapped(machine, call)
 
 
-def _splits_parameters(machine: Interpreter, plan: Value) -> bool | None:
+def _splits_parameters(machine: Machine, plan: Value) -> bool | None:
     """Does a style of this plan surely split parameters, or none of them?"""
     answers: set[bool | None] = set()
     for _, leaf in machine.alternatives(plan):
@@ -54,13 +50,13 @@ def _splits_parameters(machine: Interpreter, plan: Value) -> bool | None:
 
 
 @external(_CHECKPOINT + "checkpoint_wrapper", "torch.distributed._composable.checkpoint")
-def checkpoint(machine: Interpreter, call: Call) -> Value:
+def checkpoint(machine: Machine, call: Call) -> Value:
     _emit(machine, events.Checkpointed(), call, call.arg(0, "module"))
     return wrapped(machine, call)
 
 
 @external(_CHECKPOINT + "apply_activation_checkpointing")
-def checkpoint_parts(machine: Interpreter, call: Call) -> Value:
+def checkpoint_parts(machine: Machine, call: Call) -> Value:
     """Of what is sharded, the parts that the filter surely lets through."""
     check = call.arg(2, "check_fn")
     if call.arg(3, "auto_wrap_policy") not in (None, NONE) or call.open_why:
@@ -71,7 +67,7 @@ def checkpoint_parts(machine: Interpreter, call: Call) -> Value:
         if (path := before.join(step.guard)) is None:
             continue
         machine.guard = path
-        passed = machine.call(check, type(call)(machine, call.node, [part])) if check is not None else Const(True)
+        passed = machine.call(check, Call(call.node, [part])) if check is not None else Const(True)
         asked = machine.truth(passed)
         if path.decide(asked) is True and before.implies(_but_for(step.guard, asked)):
             machine.emit(events.Checkpointed(filtered_as=step), call.node, part)
@@ -85,35 +81,35 @@ def _but_for(path: Guard, asked: Formula) -> Guard:
     return path.without_literals(frozenset(part for part in path.literals if leaves.issuperset(atoms(part[0]))))
 
 
-def _compiled(machine: Interpreter, call: Call, target: Value | None) -> None:
+def _compiled(machine: Machine, call: Call, target: Value | None) -> None:
     if b"skip_fsdp_hooks" in machine.project.data(machine.frame.module.path):
         return  # an experiment with a compiler that traces the hooks
     _emit(machine, events.Compiled(whole_graph=call.arg(None, "fullgraph") == Const(True)), call, target)
 
 
 @external("torch.compile")
-def compile_function(machine: Interpreter, call: Call) -> Value:
+def compile_function(machine: Machine, call: Call) -> Value:
     _compiled(machine, call, call.arg(0, "model"))
     return wrapped(machine, call)
 
 
 @method("compile")
-def compile_module(machine: Interpreter, obj: Obj, call: Call) -> Value:
-    if obj.atom.facts.get("module") or machine.in_sharded(obj):
+def compile_module(machine: Machine, obj: Obj, call: Call) -> Value:
+    if obj.atom.facts.get("module") or machine.libraries.in_sharded(obj):
         _compiled(machine, call, obj)
-    elif not machine.harmless_object(obj):
-        machine.opened(f"{describe(obj)}.compile()", call, receiver=obj)
+    elif not machine.libraries.harmless_object(obj):
+        machine.libraries.opened(f"{describe(obj)}.compile()", call, receiver=obj)
     return NONE
 
 
-def exchanged(machine: Interpreter, call: Call) -> None:
+def exchanged(machine: Machine, call: Call) -> None:
     """``dist.broadcast(p.data, 0)`` and its kin, on each parameter of a model."""
     tensor = call.arg(0, "tensor")
-    if not machine.any_sharded or tensor is None:
+    if not machine.libraries.any_sharded or tensor is None:
         return
     for guard, leaf in machine.alternatives(tensor):
         if isinstance(leaf, ParamV) and guard is TOP and not _is_chosen(call.node):
-            name = machine.called_name.rsplit(".", 1)[-1]
+            name = call.name.rsplit(".", 1)[-1]
             for _, model in machine.alternatives(leaf.model):
                 if isinstance(model, Obj):
                     machine.emit(events.Exchanged(name=f"{name}()", read=leaf.read), call.node, model)

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from .. import events
+from ..interp.call import Call
 from ..values import Atom, Obj, Value, unknown
+from .interface import Machine
 from .records import deep_copied_record
 from .tables import external
 
-if TYPE_CHECKING:
-    from ..interp.call import Call
-    from ..interp.interpreter import Interpreter
-
 
 @external("copy.deepcopy")
-def deep_copy(machine: Interpreter, call: Call) -> Value:
+def deep_copy(machine: Machine, call: Call) -> Value:
     def one(leaf: Value) -> Value:
         if not isinstance(leaf, Obj):
             return leaf
@@ -38,17 +34,17 @@ def deep_copy(machine: Interpreter, call: Call) -> Value:
     "timm.utils.model_ema.ModelEmaV2",
     "timm.utils.model_ema.ModelEmaV3",
 )
-def averaged(machine: Interpreter, call: Call) -> Value:
+def averaged(machine: Machine, call: Call) -> Value:
     """Weights averaged over the steps, in a module that begins as a deep copy."""
-    name = machine.called_name
+    name = call.name
     copied(machine, call, f"{name.rsplit('.', 1)[-1]}()")
-    return machine.call_other(name, call)
+    return machine.libraries.call_other(name, call)
 
 
-def copied(machine: Interpreter, call: Call, by: str) -> None:
+def copied(machine: Machine, call: Call, by: str) -> None:
     """A deep copy of a container is one of all that is in it."""
     value = call.arg(0, "model") or call.arg(None, "x")
-    if not machine.any_sharded or value is None:
+    if not machine.libraries.any_sharded or value is None:
         return
     start = machine.guard
     for path, leaf in machine.leaves(value):

@@ -5,21 +5,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .. import events
+from ..interp.call import Call
 from ..values import NONE, Const, Obj, Value
+from .interface import Machine
 from .tables import external, method
 
 if TYPE_CHECKING:
     from astroid import nodes
 
-    from ..interp.call import Call
-    from ..interp.interpreter import Interpreter
 
 _PROGRESS = ("tqdm.tqdm", "tqdm.auto.tqdm", "tqdm.std.tqdm", "tqdm.notebook.tqdm", "rich.progress.track")
 
 
 @external("torch.utils.data.DistributedSampler", "torch.utils.data.distributed.DistributedSampler")
-def sampler(machine: Interpreter, call: Call) -> Value:
-    made = machine.call_other(machine.called_name, call)
+def sampler(machine: Machine, call: Call) -> Value:
+    made = machine.libraries.call_other(call.name, call)
     if isinstance(made, Obj):
         made.atom.facts["sampler"] = call.arg(3, "shuffle") or Const(not call.open_why or None)
         made.atom.facts["made"] = machine.emit(events.Sampler(), call.node, made)
@@ -27,8 +27,8 @@ def sampler(machine: Interpreter, call: Call) -> Value:
 
 
 @external("torch.utils.data.DataLoader", "torchdata.stateful_dataloader.StatefulDataLoader")
-def loader(machine: Interpreter, call: Call) -> Value:
-    made = machine.call_other(machine.called_name, call)
+def loader(machine: Machine, call: Call) -> Value:
+    made = machine.libraries.call_other(call.name, call)
     if isinstance(made, Obj):
         for position, name in enumerate(("dataset", "batch_size", "shuffle", "sampler", "batch_sampler")):
             value = call.arg(position, name)
@@ -43,18 +43,18 @@ def loader(machine: Interpreter, call: Call) -> Value:
 
 
 @external("torch.utils.data.TensorDataset")
-def tensors(machine: Interpreter, call: Call) -> Value:
-    made = machine.call_other(machine.called_name, call)
+def tensors(machine: Machine, call: Call) -> Value:
+    made = machine.libraries.call_other(call.name, call)
     if isinstance(made, Obj):
         made.atom.facts["tensors"] = tuple(call.args)
     return made
 
 
 @external(*_PROGRESS)
-def progress(machine: Interpreter, call: Call) -> Value:
+def progress(machine: Machine, call: Call) -> Value:
     """A progress bar yields what is in it."""
     inner = call.arg(0, "iterable") or call.arg(0, "sequence")
-    made = machine.call_other(machine.called_name, call)
+    made = machine.libraries.call_other(call.name, call)
     if inner not in (None, NONE) and isinstance(made, Obj):
         made.atom.facts["around"] = inner
     return made
@@ -67,7 +67,7 @@ def unwrapped(value: Value) -> Value:
     return value
 
 
-def read(machine: Interpreter, value: Value, node: nodes.NodeNG) -> None:
+def read(machine: Machine, value: Value, node: nodes.NodeNG) -> None:
     """A loop goes through a loader."""
     for _, leaf in machine.alternatives(unwrapped(value)):
         if isinstance(leaf, Obj) and leaf.parent is None and leaf.atom.facts.get("loader"):
@@ -75,13 +75,13 @@ def read(machine: Interpreter, value: Value, node: nodes.NodeNG) -> None:
 
 
 @method("set_epoch")
-def set_epoch(machine: Interpreter, obj: Obj, call: Call) -> Value:
+def set_epoch(machine: Machine, obj: Obj, call: Call) -> Value:
     machine.emit(events.EpochSet(), call.node, obj)
     return NONE
 
 
 @method("manual_seed")
-def seeded_generator(machine: Interpreter, obj: Obj, call: Call) -> Value:
+def seeded_generator(machine: Machine, obj: Obj, call: Call) -> Value:
     """``torch.Generator().manual_seed(n)`` returns the generator."""
     if obj.parent is None and obj.atom.origin == "torch.Generator":
         before = obj.atom.facts.get("seeds", ())
@@ -90,8 +90,8 @@ def seeded_generator(machine: Interpreter, obj: Obj, call: Call) -> Value:
 
 
 @external("torch.randint", "torch.randn", "torch.rand", "torch.randperm")
-def drawn(machine: Interpreter, call: Call) -> Value:
-    made = machine.call_other(machine.called_name, call)
+def drawn(machine: Machine, call: Call) -> Value:
+    made = machine.libraries.call_other(call.name, call)
     if isinstance(made, Obj):
         made.atom.facts["drawn by"] = call.kwargs.get("generator", NONE)
         made.atom.facts["drawn at"] = machine.now

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from astroid import nodes
 
 from .. import events
+from ..interp.call import Call
 from ..values import NONE, Atom, Choice, Const, Ext, Obj, Rank, Text, Value, unknown
+from .interface import Machine
 from .tables import external
-
-if TYPE_CHECKING:
-    from ..interp.call import Call
-    from ..interp.interpreter import Interpreter
 
 _BACKENDS = ("cuda", "npu", "xpu", "hpu", "musa", "mlu")
 SETTERS = tuple(f"torch.{name}.set_device" for name in _BACKENDS) + (
@@ -24,22 +20,22 @@ MANAGERS = ("torch.accelerator.device_index", *(f"torch.{name}.device" for name 
 
 
 @external(*SETTERS)
-def set_device(machine: Interpreter, call: Call) -> Value:
-    name, value = machine.called_name, call.arg(0, "device")
+def set_device(machine: Machine, call: Call) -> Value:
+    name, value = call.name, call.arg(0, "device")
     told = isinstance(value, Obj) and "device" in value.atom.facts  # its index was seen where it was made
     machine.emit(events.DeviceSet(name=name, index=device_index(machine, value), scoped=False, told=told), call.node)
     return NONE
 
 
 @external(*MANAGERS)
-def device_manager(machine: Interpreter, call: Call) -> Value:
-    atom = Atom("external", cls=Ext(machine.called_name), origin=machine.called_name)
+def device_manager(machine: Machine, call: Call) -> Value:
+    atom = Atom("external", cls=Ext(call.name), origin=call.name)
     atom.facts["device_manager"] = device_index(machine, call.arg(0, "device"))
     return atom.root
 
 
 @external("torch.device")
-def make_device(machine: Interpreter, call: Call) -> Value:
+def make_device(machine: Machine, call: Call) -> Value:
     def one(kind: Value) -> Value:
         atom = Atom("external", cls=Ext("torch.device"), origin="torch.device")
         atom.facts["device"] = kind
@@ -60,12 +56,12 @@ def _thrown_away(node: nodes.NodeNG) -> bool:
 
 
 @external("torch.set_default_device")
-def use_current(machine: Interpreter, call: Call) -> Value:
+def use_current(machine: Machine, call: Call) -> Value:
     touch(machine, call.node, call.arg(0, "device"))
     return NONE
 
 
-def device_kind(machine: Interpreter, value: Value | None) -> str:
+def device_kind(machine: Machine, value: Value | None) -> str:
     """ "cuda", "other" or "" (cannot tell), of a string, a ``torch.device`` or a setting."""
     if isinstance(value, Const):
         if isinstance(value.value, str):
@@ -78,12 +74,12 @@ def device_kind(machine: Interpreter, value: Value | None) -> str:
     if isinstance(value, Obj):
         if "device" in value.atom.facts and value.parent is None:
             return device_kind(machine, value.atom.facts["device"])
-        default = machine.default_of(value)
+        default = machine.libraries.default_of(value)
         return device_kind(machine, default) if default is not None else ""
     return ""
 
 
-def device_index(machine: Interpreter, value: Value | None) -> Value | None:
+def device_index(machine: Machine, value: Value | None) -> Value | None:
     """The index in a device: None if it has none (the current device)."""
     if isinstance(value, Const):
         if isinstance(value.value, str):
@@ -95,16 +91,16 @@ def device_index(machine: Interpreter, value: Value | None) -> Value | None:
     if isinstance(value, Obj) and value.parent is None and "device" in value.atom.facts:
         index = value.atom.facts["index"]
         return index if index is not None else device_index(machine, value.atom.facts["device"])
-    if isinstance(value, Obj) and machine.default_of(value) is not None:
-        return device_index(machine, machine.default_of(value))
+    if isinstance(value, Obj) and machine.libraries.default_of(value) is not None:
+        return device_index(machine, machine.libraries.default_of(value))
     return value
 
 
-def _rank_of(machine: Interpreter, text: Text) -> Value | None:
+def _rank_of(machine: Machine, text: Text) -> Value | None:
     return text.source if text.source is not None else unknown("a computed device") if ":" in text.hint else None
 
 
-def touch(machine: Interpreter, node: nodes.NodeNG, device: Value | None) -> None:
+def touch(machine: Machine, node: nodes.NodeNG, device: Value | None) -> None:
     """Something is put on ``device``; matters if that is CUDA."""
     if device is None:
         return
@@ -120,12 +116,12 @@ def touch(machine: Interpreter, node: nodes.NodeNG, device: Value | None) -> Non
         machine.guard = before
 
 
-def note_index(machine: Interpreter, node: nodes.NodeNG, index: Value | None) -> None:
+def note_index(machine: Machine, node: nodes.NodeNG, index: Value | None) -> None:
     if index is not None:
         machine.emit(events.DeviceIndex(index=index), node)
 
 
-def discarded(machine: Interpreter, node: nodes.Expr, value: Value) -> None:
+def discarded(machine: Machine, node: nodes.Expr, value: Value) -> None:
     """A device context manager as a bare statement selects nothing."""
     if (
         isinstance(value, Obj)

@@ -9,15 +9,16 @@ from typing import TYPE_CHECKING
 
 from ...vocab.finding import Site
 from .. import events
+from ..interp.call import Call
+from ..interp.numbers import some_number
 from ..values import Computed, Const, ListV, Obj, Params, ParamV, TupleV, Value, unknown
 from . import calculation
+from .interface import Machine
 from .tables import external
 
 if TYPE_CHECKING:
     from astroid import nodes
 
-    from ..interp.call import Call
-    from ..interp.interpreter import Interpreter
 
 # Reductions, and the partial placement of what they return.
 _REDUCTIONS = {
@@ -37,12 +38,12 @@ _KEPT = frozenset({"detach", "cpu", "cuda"})  # what leaves a partial value part
 _STACKED = "stacked "
 
 
-def tensor_method(machine: Interpreter, leaf: ParamV | Computed, name: str, call: Call) -> Value | None:
+def tensor_method(machine: Machine, leaf: ParamV | Computed, name: str, call: Call) -> Value | None:
     """A method of a parameter, of a gradient, or of what was computed from one; None if it is not modelled here."""
     of, how = (leaf.of, leaf.how) if isinstance(leaf, Computed) else (leaf, "")
     if how and name in ("item", "__float__", "__bool__"):
         value_read(machine, leaf, call.node, f"{name.strip('_')}()")
-        return calculation.some_number("a number")
+        return some_number("a number")
     if isinstance(leaf, Computed) and name in ("full_tensor", "redistribute"):
         subject = next((model for _, model in machine.alternatives(of.model) if isinstance(model, Obj)), None)
         machine.emit(events.Collective(name=f"{name}()", group=None, sure=True), call.node, subject)
@@ -76,10 +77,10 @@ def _whole(name: str, args: list[Value], kwargs: dict[str, Value]) -> bool:
     "torch.linalg.norm",
     "torch.linalg.vector_norm",
 )
-def function(machine: Interpreter, call: Call) -> Value:
+def function(machine: Machine, call: Call) -> Value:
     """``torch.norm(p.grad)`` is ``p.grad.norm()``."""
-    name = machine.called_name
-    rest = type(call)(machine, call.node, call.args[1:], call.kwargs)
+    name = call.name
+    rest = Call(call.node, call.args[1:], call.kwargs, name=call.name)
 
     def one(leaf: Value) -> Value | None:
         if isinstance(leaf, (ParamV, Computed)):
@@ -90,30 +91,30 @@ def function(machine: Interpreter, call: Call) -> Value:
     given = machine.alternatives(call.args[0]) if call.args else []
     if given and all(isinstance(leaf, (ParamV, Computed)) for _, leaf in given):
         return machine.over(call.args[0], lambda leaf: one(leaf) or unknown(name))
-    return machine.call_other(name, call)
+    return machine.libraries.call_other(name, call)
 
 
 @external("torch.stack", "torch.cat")
-def stack(machine: Interpreter, call: Call) -> Value:
+def stack(machine: Machine, call: Call) -> Value:
     common = same(machine, call.args[0]) if call.args else None
     if common is not None and common.how in ("sum", "max", "min"):
         return Computed(common.of, _STACKED + common.how)
-    return machine.call_other(machine.called_name, call)
+    return machine.libraries.call_other(call.name, call)
 
 
 @external("torch._foreach_norm")
-def each_norm(machine: Interpreter, call: Call) -> Value:
+def each_norm(machine: Machine, call: Call) -> Value:
     items = machine.listing(call.args[0]).items if call.args else ()
     for _, item in items:
         if isinstance(item, ParamV):
             return machine.new_list([Computed(item, "norm")], exact=False)
-    return machine.call_other(machine.called_name, call)
+    return machine.libraries.call_other(call.name, call)
 
 
 @external("math.sqrt", "math.isnan", "math.isinf", "math.isfinite", "math.log", "math.floor", "math.ceil")
-def as_float(machine: Interpreter, call: Call) -> Value:
+def as_float(machine: Machine, call: Call) -> Value:
     def one(leaf: Value) -> Value:
-        value_read(machine, leaf, call.node, f"{machine.called_name}()")
+        value_read(machine, leaf, call.node, f"{call.name}()")
         return leaf
 
     if call.args:
@@ -121,7 +122,7 @@ def as_float(machine: Interpreter, call: Call) -> Value:
     return calculation.calculate(machine, call)
 
 
-def same(machine: Interpreter, value: Value) -> Computed | None:
+def same(machine: Machine, value: Value) -> Computed | None:
     """What all items of a list are, if they are partial in one and the same way."""
     if not isinstance(value, (ListV, TupleV)):
         return None
@@ -141,15 +142,15 @@ def arithmetic(op: str, left: Value, right: Value) -> Value:
     if not how:
         other = right if first is left else left
         plain = not isinstance(other, Computed) or not other.how
-        return Computed(of, "") if plain and op in "+-*/**" else calculation.some_number("arithmetic")
+        return Computed(of, "") if plain and op in "+-*/**" else some_number("arithmetic")
     if how == "sum" and op in ("*", "/") and isinstance(right, Const):
         return first
     if how == "sum" and op in ("+", "-") and isinstance(left, Computed) and isinstance(right, Computed):
-        return first if left.how == right.how else calculation.some_number("arithmetic")
-    return calculation.some_number("arithmetic")
+        return first if left.how == right.how else some_number("arithmetic")
+    return some_number("arithmetic")
 
 
-def clipped(machine: Interpreter, given: Value, at: Site) -> Value:
+def clipped(machine: Machine, given: Value, at: Site) -> Value:
     """The norm that clipping returns: partial in old versions of torch."""
     for _, leaf in machine.leaves(given):
         if isinstance(leaf, Params):
@@ -159,9 +160,14 @@ def clipped(machine: Interpreter, given: Value, at: Site) -> Value:
     return unknown("the gradients' norm")
 
 
-def value_read(machine: Interpreter, leaf: Value, node: nodes.NodeNG, by: str) -> None:
+def value_read(machine: Machine, leaf: Value, node: nodes.NodeNG, by: str) -> None:
     """A number or a truth is made of a DTensor."""
-    if not isinstance(leaf, Computed) or not leaf.how or leaf.how.startswith(_STACKED) or not machine.any_sharded:
+    if (
+        not isinstance(leaf, Computed)
+        or not leaf.how
+        or leaf.how.startswith(_STACKED)
+        or not machine.libraries.any_sharded
+    ):
         return
     for _, model in machine.alternatives(leaf.of.model):
         if isinstance(model, Obj):

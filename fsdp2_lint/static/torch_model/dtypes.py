@@ -5,27 +5,27 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .. import events
+from ..interp.call import Call
 from ..values import NONE, Atom, Const, Obj, ParamV, Value, unknown
 from .device import device_kind
+from .interface import Machine
 from .precision import DTYPES, dtype_name
 from .tables import external
 
 if TYPE_CHECKING:
     from astroid import nodes
 
-    from ..interp.call import Call
-    from ..interp.interpreter import Interpreter
 
 DEFAULT = "default"  # of torch, unless the program sets another
 SOME_DTYPE = "?"  # parameters, or some of them, get a dtype that is not followed
 _BY_NAME = {"bfloat16": "bfloat16", "half": "float16", "float": "float32", "double": "float64"}
 
 
-def converted(machine: Interpreter, obj: Obj, name: str, call: Call) -> None:
+def converted(machine: Machine, obj: Obj, name: str, call: Call) -> None:
     """``model.to(torch.bfloat16)``, ``model.half()``. What a forward converts is data."""
     if not _is_module(obj) and _names_dtype(machine, name, call):
-        machine.cast_tensors.add(obj)
-    if machine.inside or _is_tensor(obj):
+        machine.libraries.cast_tensors.add(obj)
+    if machine.libraries.inside or _is_tensor(obj):
         return
     if (dtype := _BY_NAME.get(name, "")) or name not in ("to", "type"):
         if dtype:
@@ -41,7 +41,7 @@ def converted(machine: Interpreter, obj: Obj, name: str, call: Call) -> None:
         machine.emit(events.Cast(dtype=SOME_DTYPE), call.node, obj)
 
 
-def _perhaps_dtype(machine: Interpreter, call: Call) -> bool:
+def _perhaps_dtype(machine: Machine, call: Call) -> bool:
     """May an argument be a dtype that is not known? Devices are known as such by what made them."""
     given = [*call.args, *(value for name, value in call.kwargs.items() if name != "device")]
     return any(
@@ -63,7 +63,7 @@ def _is_tensor(obj: Obj) -> bool:
     )
 
 
-def _names_dtype(machine: Interpreter, name: str, call: Call) -> bool:
+def _names_dtype(machine: Machine, name: str, call: Call) -> bool:
     """Not where something is only moved to a device."""
     if name not in ("to", "type"):
         return name in _BY_NAME
@@ -76,22 +76,22 @@ def of_layer(call: Call) -> str | None:
     return DEFAULT if given == NONE or given is None and not call.open_why else dtype_name(given) or None
 
 
-def returned(machine: Interpreter, obj: Obj, value: Value) -> None:
+def returned(machine: Machine, obj: Obj, value: Value) -> None:
     """What a module's forward gave: a later layer may get it."""
-    if machine.any_sharded:
+    if machine.libraries.any_sharded:
         for _, leaf in machine.alternatives(value):
             if isinstance(leaf, Obj):
-                machine.outputs.setdefault(leaf, obj)
+                machine.libraries.outputs.setdefault(leaf, obj)
 
 
-def parameter_converted(machine: Interpreter, leaf: ParamV, node: nodes.NodeNG) -> None:
+def parameter_converted(machine: Machine, leaf: ParamV, node: nodes.NodeNG) -> None:
     """One parameter, or a copy of it, gets a dtype: which ones do is not followed."""
     for _, model in machine.alternatives(leaf.model):
         if isinstance(model, Obj):
             machine.emit(events.Cast(dtype=SOME_DTYPE), node, model)
 
 
-def loaded_in(machine: Interpreter, atom: Atom, call: Call) -> None:
+def loaded_in(machine: Machine, atom: Atom, call: Call) -> None:
     """``from_pretrained(..., torch_dtype=torch.bfloat16)``: the dtype in which a library makes a model."""
     dtype = call.kwargs.get("torch_dtype") or call.kwargs.get("dtype")
     if dtype is not None:
@@ -108,12 +108,12 @@ def literal_dtype(value: Value) -> str:
 
 
 @external("torch.set_default_dtype", "torch.set_default_tensor_type")
-def set_default(machine: Interpreter, call: Call) -> Value:
+def set_default(machine: Machine, call: Call) -> Value:
     machine.emit(events.DefaultDtype(dtype=dtype_name(call.arg(0, "d")) or SOME_DTYPE), call.node)
     return NONE
 
 
-def built(machine: Interpreter, obj: Obj, node: nodes.NodeNG) -> None:
+def built(machine: Machine, obj: Obj, node: nodes.NodeNG) -> None:
     """A module of the project is made while another dtype than float32 is the default."""
     default = None
     for step in machine.trace.of(events.DefaultDtype):
@@ -124,7 +124,7 @@ def built(machine: Interpreter, obj: Obj, node: nodes.NodeNG) -> None:
 
 
 @external("diffusers.training_utils.cast_training_params")
-def cast_training_params(machine: Interpreter, call: Call) -> Value:
+def cast_training_params(machine: Machine, call: Call) -> Value:
     for _, leaf in machine.leaves(call.arg(0, "model") or NONE):
         if isinstance(leaf, Obj):
             machine.emit(events.Cast(dtype=SOME_DTYPE), call.node, leaf)

@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
 
+from ..interp.call import Call
 from ..values import NONE, Atom, Const, ListV, ModRef, Obj, Value, unknown
+from .interface import Machine
 from .tables import external
-
-if TYPE_CHECKING:
-    from ..interp.call import Call
-    from ..interp.interpreter import Interpreter
 
 
 @external("builtins.exec", "builtins.eval")
-def run_text(machine: Interpreter, call: Call) -> Value:
+def run_text(machine: Machine, call: Call) -> Value:
     """Text that is run: it has whatever it names in its hands; one that is not known names all there is."""
     text = call.args[0] if call.args else NONE
     names = _names(text.value) if isinstance(text, Const) and isinstance(text.value, str) else None
     held = {name: value for name, value in visible(machine).items() if names is None or name in names}
-    who = f"{machine.called_name.rsplit('.', 1)[-1]}()"
-    made = machine.not_known(who, type(call)(machine, call.node, [*call.all, *held.values()]))
+    who = f"{call.name.rsplit('.', 1)[-1]}()"
+    made = machine.libraries.not_known(who, Call(call.node, [*call.all, *held.values()]))
     if who == "exec()" and machine.frame.func is None:
         for name in [name for name, value in held.items() if isinstance(value, Const)]:
             machine.bind_local(name, unknown(name, kind="configuration"))
@@ -36,7 +33,7 @@ def _names(text: str) -> frozenset[str] | None:
     return None if found & {"exec", "eval", "globals", "locals", "vars"} else frozenset(found)
 
 
-def visible(machine: Interpreter) -> dict[str, Value]:
+def visible(machine: Machine) -> dict[str, Value]:
     """The names that code at this place sees, and what they hold."""
     frame, state = machine.frame, machine.store.state
     scopes: list[object] = [frame.module]
@@ -49,13 +46,13 @@ def visible(machine: Interpreter) -> dict[str, Value]:
 
 
 @external("builtins.globals")
-def global_names(machine: Interpreter, call: Call) -> Value:
+def global_names(machine: Machine, call: Call) -> Value:
     """The file itself: what is looked up or stored in it by a name is that global."""
     return ModRef(machine.frame.module)
 
 
 @external("builtins.locals")
-def local_names(machine: Interpreter, call: Call) -> Value:
+def local_names(machine: Machine, call: Call) -> Value:
     if machine.frame.func is None:
         return ModRef(machine.frame.module)
     made = Atom("opaque", origin="locals()", site=machine.site(call.node))
@@ -64,7 +61,7 @@ def local_names(machine: Interpreter, call: Call) -> Value:
 
 
 @external("builtins.vars")
-def attributes(machine: Interpreter, call: Call) -> Value:
+def attributes(machine: Machine, call: Call) -> Value:
     """The dict of an object's attributes is that object, as far as changes go."""
     if not call.args:
         return local_names(machine, call)
@@ -72,7 +69,7 @@ def attributes(machine: Interpreter, call: Call) -> Value:
 
 
 @external("functools.reduce")
-def reduce(machine: Interpreter, call: Call) -> Value:
+def reduce(machine: Machine, call: Call) -> Value:
     """The function is applied to one element after the other, or once for all that are not known one by one."""
     if len(call.args) < 2:
         return unknown("reduce()")
@@ -80,6 +77,6 @@ def reduce(machine: Interpreter, call: Call) -> Value:
     rest = [value for _, value in held.items]
     result = call.args[2] if len(call.args) > 2 else rest.pop(0) if rest else NONE
     for element in rest:
-        result = machine.call(call.args[0], type(call)(machine, call.node, [result, element]))
+        result = machine.call(call.args[0], Call(call.node, [result, element]))
     open_ended = held.open_why or not held.exact
     return unknown("reduce()", kind="opaque") if open_ended and isinstance(call.args[1], (ListV, Obj)) else result

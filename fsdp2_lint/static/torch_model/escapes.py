@@ -11,7 +11,7 @@ from .. import events
 from ..budget import BUDGET
 from ..guards import TOP
 from ..interp.call import Call
-from ..interp.machine import Diverges
+from ..interp.frames import Diverges
 from ..packages import builds_models, is_harmless
 from ..store import Entries, Items
 from ..values import BELOW, NONE, PICK, SOME, Atom, Bound, ClassV, Ext, Func, Obj, Partial, Value
@@ -19,7 +19,7 @@ from . import rank
 from .membership import Membership
 
 if TYPE_CHECKING:
-    from ..interp.interpreter import Interpreter
+    pass
 
 Names = frozenset[str]
 MAX_REACH = BUDGET.reach
@@ -29,70 +29,70 @@ _OUTPUTS = frozenset({"", "forward", "generate"})
 
 
 class Escapes(Membership):
-    def harmless(self: Interpreter, qname: str) -> bool:
+    def harmless(self, qname: str) -> bool:
         return is_harmless(qname)
 
-    def opened(
-        self: Interpreter, who: str, call: Call, receiver: Value | None = None, names: Names | None = None
-    ) -> None:
+    def opened(self, who: str, call: Call, receiver: Value | None = None, names: Names | None = None) -> None:
         """Something ran that was not understood: it may have changed what it was given.
 
         ``names``: all that it mentions, where that is known; it leaves fields of other names alone.
         """
-        self.stops += 1
+        self.machine.stops += 1
         self.not_followed(who, call)
         self.overlooked(who, call.node)
         self.escape(call, who, receiver, names)
-        self.open_data([*call.all, *([receiver] if receiver is not None else [])], f"{who} may change", names)
+        self.machine.open_data([*call.all, *([receiver] if receiver is not None else [])], f"{who} may change", names)
 
-    def overlooked(self: Interpreter, who: str, node: nodes.NodeNG) -> None:
+    def overlooked(self, who: str, node: nodes.NodeNG) -> None:
         """Code that was not followed, where it stands for some ranks only: it may do what the others do there."""
-        if self.rank_sites and self.guard not in self.ranked:
-            self.ranked[self.guard] = bool(self.asked())
-        if self.ranked.get(self.guard):
-            self.emit(events.Unseen(who=who), node)
+        if self.machine.rank_sites and self.machine.guard not in self.ranked:
+            self.ranked[self.machine.guard] = bool(self.machine.asked())
+        if self.ranked.get(self.machine.guard):
+            self.machine.emit(events.Unseen(who=who), node)
 
-    def keep(self: Interpreter, who: str, value: Value, node: nodes.NodeNG) -> None:
+    def keep(self, who: str, value: Value, node: nodes.NodeNG) -> None:
         """Code that is not seen keeps a value: it may change it now, and whenever such code runs again."""
         self.kept.append(value)
-        self.opened(who, Call(self, node, [value]))
+        self.opened(who, Call(node, [value]))
 
-    def not_known(self: Interpreter, who: str, call: Call, receiver: Value | None = None) -> Obj:
+    def not_known(self, who: str, call: Call, receiver: Value | None = None) -> Obj:
         """A call of which nothing is known: it may run and change all that it was given, and return anything."""
         handed = self.handed_over(call)
         self.opened(who, handed, receiver)
-        made = Atom("opaque", origin=who, site=self.site(call.node))
+        made = Atom("opaque", origin=who, site=self.machine.site(call.node))
         made.facts["keeps"] = handed.all
         return made.root
 
-    def of_optimizer(self: Interpreter, obj: Obj) -> bool:
+    def of_optimizer(self, obj: Obj) -> bool:
         """Is it an optimizer's list of groups, one of them, or the parameters in it; not a number such as its lr?"""
         owner = next((at for at in obj.above if at in self.optimizers), None)
         items = obj.path[len(owner.path) :] if owner is not None else ()
         return bool(items) and all(_leads_to_parameters(item) for item in items)
 
-    def handed_over(self: Interpreter, call: Call, *, spawned: bool = False) -> Call:
+    def handed_over(self, call: Call, *, spawned: bool = False) -> Call:
         """A call as unseen code has it: functions among its arguments run, and what they return is in its hands.
 
         What a lambda that wants arguments would do with them is not known: then it is what it can reach.
         """
-        policies = [leaf for value in call.all for _, leaf in self.leaves(value) if self.is_wrapper_argument(leaf)]
-        more = [*self.callbacks(call, spawned=spawned), *self.behind(policies)]
-        return Call(self, call.node, [*call.args, *more], call.kwargs, call.open_why)
+        policies = [
+            leaf for value in call.all for _, leaf in self.machine.leaves(value) if self.is_wrapper_argument(leaf)
+        ]
+        more = [*self.callbacks(call, spawned=spawned), *self.machine.behind(policies)]
+        return Call(call.node, [*call.args, *more], call.kwargs, call.open_why)
 
-    def not_followed(self: Interpreter, who: str, call: Call) -> None:
+    def not_followed(self, who: str, call: Call) -> None:
         self.opaque.setdefault(who, call.node)
         self.unfollowed[who, call.node] = None
 
     def escape(
-        self: Interpreter, call: Call, who: str, receiver: Value | None = None, names: Names | None = None
+        self, call: Call, who: str, receiver: Value | None = None, names: Names | None = None
     ) -> tuple[Obj, ...]:
         escaped = self.changeable([*call.all, *([receiver] if receiver is not None else []), *self.kept], names)
         if escaped:
-            self.emit(events.Escaped(objects=escaped, who=who), call.node, escaped[0])
+            self.machine.emit(events.Escaped(objects=escaped, who=who), call.node, escaped[0])
         return escaped
 
-    def changeable(self: Interpreter, values: Iterable[Value], names: Names | None = None) -> tuple[Obj, ...]:
+    def changeable(self, values: Iterable[Value], names: Names | None = None) -> tuple[Obj, ...]:
         """What code that was handed these values could change."""
         found: list[Obj] = []
         seen: set[Value] = set()
@@ -101,10 +101,10 @@ class Escapes(Membership):
         return tuple(dict.fromkeys(found))
 
     def collect_changeable(
-        self: Interpreter, value: Value, into: list[Obj], seen: set[Value], depth: int, names: Names | None
+        self, value: Value, into: list[Obj], seen: set[Value], depth: int, names: Names | None
     ) -> None:
         """What code that got hold of ``value`` can reach: items, fields, what a partial was given."""
-        for _, leaf in self.leaves(value):
+        for _, leaf in self.machine.leaves(value):
             if isinstance(leaf, Bound):
                 leaf = leaf.receiver
             if isinstance(leaf, Partial):
@@ -118,12 +118,12 @@ class Escapes(Membership):
             for kept in leaf.atom.facts.get("keeps", ()) if depth < MAX_REACH else ():
                 self.collect_changeable(kept, into, seen, depth + 1, names)
             if depth < MAX_REACH and not leaf.atom.facts.get("module"):
-                for name in self.store.fields.get(leaf, ()):
-                    held = self.store.get((leaf, name)) if names is None or name in names else None
+                for name in self.machine.store.fields.get(leaf, ()):
+                    held = self.machine.store.get((leaf, name)) if names is None or name in names else None
                     if held is not None and not isinstance(held, (Items, Entries)):
                         self.collect_changeable(held, into, seen, depth + 1, names)
 
-    def can_be_changed(self: Interpreter, obj: Obj) -> bool:
+    def can_be_changed(self, obj: Obj) -> bool:
         atom = obj.atom
         if atom.kind == "configuration" or atom.facts.get("device"):
             return False
@@ -138,40 +138,40 @@ class Escapes(Membership):
             and builds_models(atom.origin)
         )
 
-    def matters_whole(self: Interpreter, obj: Obj) -> bool:
+    def matters_whole(self, obj: Obj) -> bool:
         """Is it an optimizer, or a module as a whole rather than a number or a tensor of it?"""
         if obj in self.optimizers:
             return True
         return bool(obj.atom.facts.get("module")) and obj.item not in ("weight", "bias")
 
-    def callbacks(self: Interpreter, call: Call, *, spawned: bool = False) -> list[Value]:
+    def callbacks(self, call: Call, *, spawned: bool = False) -> list[Value]:
         """Functions handed to code that we do not see are taken to be called once; what they return."""
         results = []
         for value in call.all:
-            for _, leaf in self.alternatives(value):
+            for _, leaf in self.machine.alternatives(value):
                 if isinstance(leaf, (Func, Bound, Partial)) and not self.is_wrapper_argument(leaf):
                     results.append(self.callback(leaf, call, spawned))
         return results
 
-    def callback(self: Interpreter, leaf: Value, call: Call, spawned: bool) -> Value:
+    def callback(self, leaf: Value, call: Call, spawned: bool) -> Value:
         handed = call.arg(1, "args") if spawned else None
-        rest = [item for _, item in self.listing(handed).items] if handed is not None else []
-        arguments = Call(self, call.node, [rank.LOCAL, *rest] if spawned else [], {})
-        outer = self.context
-        self.context = outer if spawned else self.fresh()
+        rest = [item for _, item in self.machine.listing(handed).items] if handed is not None else []
+        arguments = Call(call.node, [rank.LOCAL, *rest] if spawned else [], {})
+        outer = self.machine.context
+        self.machine.context = outer if spawned else self.machine.fresh()
         try:
-            return self.branch([(TOP, lambda: self.quietly(leaf, arguments))])
+            return self.machine.branch([(TOP, lambda: self.quietly(leaf, arguments))])
         finally:
-            self.context = outer
+            self.machine.context = outer
 
-    def quietly(self: Interpreter, leaf: Value, call: Call) -> Value:
+    def quietly(self, leaf: Value, call: Call) -> Value:
         """A callback that ends by an exception ends itself, not the code that registered it."""
         try:
-            return self.call_one(leaf, call)
+            return self.machine.call_one(leaf, call)
         except Diverges:
             return NONE
 
-    def is_wrapper_argument(self: Interpreter, leaf: Value) -> bool:
+    def is_wrapper_argument(self, leaf: Value) -> bool:
         """A lambda that wants arguments is a policy or a schedule; one without is there to be run."""
         return (
             isinstance(leaf, Func)
@@ -180,15 +180,15 @@ class Escapes(Membership):
             and bool(leaf.node.args.args)
         )
 
-    def harmless_object(self: Interpreter, obj: Obj) -> bool:
+    def harmless_object(self, obj: Obj) -> bool:
         atom = obj.atom
         if atom.kind in ("opaque", "parameter") or atom.facts.get("framework"):
             return False
-        cls = self.class_of(obj)
+        cls = self.machine.class_of(obj)
         if cls is not None:
             return all(
                 isinstance(base, ClassV) or isinstance(base, Ext) and self.harmless(base.qname)
-                for base in self.mro(cls)
+                for base in self.machine.mro(cls)
             )
         return True
 

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from .. import events
+from ..interp.call import Call
 from ..values import NONE, Atom, Cond, Ext, Obj, TupleV, Value, unknown
+from .interface import Machine
 from .rank import GLOBAL, LOCAL
 from .tables import FRAMEWORKS
-
-if TYPE_CHECKING:
-    from ..interp.call import Call
-    from ..interp.interpreter import Interpreter
 
 _RANKS: dict[str, Value] = {
     "process_index": GLOBAL, "global_rank": GLOBAL, "rank": GLOBAL, "local_process_index": LOCAL, "local_rank": LOCAL,
@@ -31,20 +27,20 @@ def framework_of(qname: str) -> str:
     return FRAMEWORKS.get(qname.split(".")[0], "")
 
 
-def call_framework(machine: Interpreter, qname: str, call: Call) -> Value:
+def call_framework(machine: Machine, qname: str, call: Call) -> Value:
     managed(machine, framework_of(qname), call)
     atom = Atom("external", cls=Ext(qname), origin=qname, site=machine.site(call.node))
     atom.facts["framework"] = framework_of(qname)
-    machine.callbacks(call)
+    machine.libraries.callbacks(call)
     return atom.root
 
 
-def managed(machine: Interpreter, who: str, call: Call) -> None:
+def managed(machine: Machine, who: str, call: Call) -> None:
     """A framework got its hands on these objects; what it does to them is its own affair."""
-    machine.emit(events.Managed(who=who, objects=machine.escape(call, who)), call.node)
+    machine.emit(events.Managed(who=who, objects=machine.libraries.escape(call, who)), call.node)
 
 
-def _inherits(machine: Interpreter, obj: Obj) -> bool:
+def _inherits(machine: Machine, obj: Obj) -> bool:
     """Is its class derived from one of a framework?"""
     cls = machine.class_of(obj)
     return cls is not None and any(isinstance(base, Ext) and framework_of(base.qname) for base in machine.mro(cls))
@@ -54,7 +50,7 @@ def framework_attr(obj: Obj, name: str) -> Value | None:
     return _RANKS.get(name) if obj.parent is None and obj.atom.facts.get("framework") else None
 
 
-def framework_method(machine: Interpreter, obj: Obj, name: str, call: Call) -> Value | None:
+def framework_method(machine: Machine, obj: Obj, name: str, call: Call) -> Value | None:
     who = obj.atom.facts.get("framework")
     if name in _RANK_METHODS and not call.all and (who or _inherits(machine, obj)):
         return _RANK_METHODS[name]

@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from astroid import nodes
 
 from .. import events
 from ..choices import choose
 from ..guards import TOP
+from ..interp.call import Call
 from ..values import NONE, Obj, Value, unknown
 from .escapes import describe
+from .interface import Machine
 from .tables import external, method
-
-if TYPE_CHECKING:
-    from ..interp.call import Call
-    from ..interp.interpreter import Interpreter
 
 OF_FSDP1 = frozenset({"no_sync", "clip_grad_norm_"})
 _CATCHING = frozenset({"AttributeError", "Exception", "BaseException"})
 
 
-def asked(machine: Interpreter, obj: Obj, name: str, node: nodes.NodeNG, *, goes_on: bool = False) -> None:
+def asked(machine: Machine, obj: Obj, name: str, node: nodes.NodeNG, *, goes_on: bool = False) -> None:
     """A model is asked for one of these. ``goes_on``: an answer of no is provided for."""
-    if machine.any_sharded:
+    if machine.libraries.any_sharded:
         machine.emit(events.Fsdp1Method(name=name, goes_on=goes_on or _caught(node)), node, obj)
 
 
@@ -42,33 +38,33 @@ def _caught(node: nodes.NodeNG) -> bool:
 
 
 @method(*OF_FSDP1)
-def called(machine: Interpreter, obj: Obj, call: Call) -> Value:
-    name = machine.called_name
+def called(machine: Machine, obj: Obj, call: Call) -> Value:
+    name = call.name
     asked(machine, obj, name, call.node)
-    if not machine.harmless_object(obj):
-        machine.opened(f"{describe(obj)}.{name}()", call, receiver=obj)
+    if not machine.libraries.harmless_object(obj):
+        machine.libraries.opened(f"{describe(obj)}.{name}()", call, receiver=obj)
     return obj.child(("()", name, tuple(call.args) if len(call.args) < 3 else len(call.args)))
 
 
 @external("torch.distributed.fsdp.FullyShardedDataParallel.fsdp_modules")
-def fsdp1_modules(machine: Interpreter, call: Call) -> Value:
+def fsdp1_modules(machine: Machine, call: Call) -> Value:
     """The parts that FSDP1 has wrapped: a model that FSDP2 shards has none."""
 
     def one(leaf: Value) -> Value:
-        sharded = machine.is_sharded_formula(leaf) if isinstance(leaf, Obj) else False
+        sharded = machine.libraries.is_sharded_formula(leaf) if isinstance(leaf, Obj) else False
         yes, no = TOP.add(sharded), TOP.add(sharded, False)
-        some = unknown(machine.called_name)
+        some = unknown(call.name)
         return choose([(path, made) for path, made in ((yes, machine.new_list([])), (no, some)) if path is not None])
 
     return machine.over(call.arg(0, "module") or NONE, one)
 
 
-def looked_up(machine: Interpreter, call: Call) -> None:
+def looked_up(machine: Machine, call: Call) -> None:
     """``getattr(model, "no_sync", None)`` and ``hasattr(model, "no_sync")``."""
     name = getattr(call.arg(1), "value", None)
     if name not in OF_FSDP1:
         return
     for _, leaf in machine.alternatives(call.arg(0) or NONE):
         if isinstance(leaf, Obj) and machine.find_attr(leaf, name) is None:
-            known = machine.called_name.endswith("getattr") and len(call.args) < 3
+            known = call.name.endswith("getattr") and len(call.args) < 3
             asked(machine, leaf, name, call.node, goes_on=not known)

@@ -6,16 +6,12 @@ Only what is put in under each of its own keys counts: a tensor under one key sa
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ..choices import choose, options
 from ..guards import TOP, Guard
-from ..store import Entries
+from ..interp.call import Call
+from ..interp.in_turn import each_in_turn
 from ..values import Const, DictV, Obj, StateDict, StateTensor, TupleV, Value, unknown
-
-if TYPE_CHECKING:
-    from ..interp.call import Call
-    from ..interp.interpreter import Interpreter
+from .interface import Machine
 
 _EACH_OF = "each key of"
 _EMPTY = TupleV(())
@@ -35,7 +31,7 @@ def is_each_key(value: Value) -> bool:
     return isinstance(value, Obj) and value.parent is None and _EACH_OF in value.atom.facts
 
 
-def each_tensor(machine: Interpreter, state: StateDict) -> Value:
+def each_tensor(machine: Machine, state: StateDict) -> Value:
     """What stands for each of its tensors, as they are now."""
     if state.full is True:
         return unknown("a full tensor")
@@ -45,14 +41,14 @@ def each_tensor(machine: Interpreter, state: StateDict) -> Value:
     return StateTensor(state) if replaced is None else replaced
 
 
-def replaced(machine: Interpreter, state: StateDict) -> Value | None:
+def replaced(machine: Machine, state: StateDict) -> Value | None:
     """The tensors that were put in the place of its own; None where it holds what it was read with."""
     found: Value | None = machine.store.get(state)
     same = found is not None and all(leaf == StateTensor(state) for _, leaf in options(found))
     return None if same else found
 
 
-def item_put(machine: Interpreter, state: StateDict, key: Value, value: Value, path: Guard) -> None:
+def item_put(machine: Machine, state: StateDict, key: Value, value: Value, path: Guard) -> None:
     """``state[key] = value``, where a loop that is never left early goes through all its keys."""
     if _goes_through(machine, state, key) or state.what == "optimizer" and key == _PER_PARAMETER:
         _put(machine, state, value, path)
@@ -60,18 +56,18 @@ def item_put(machine: Interpreter, state: StateDict, key: Value, value: Value, p
         _add(machine, state, old, value)
 
 
-def item_taken(machine: Interpreter, state: StateDict, key: Value) -> None:
+def item_taken(machine: Machine, state: StateDict, key: Value) -> None:
     """``state.pop(key)`` in such a loop leaves none of its own tensors; those under new names come back in."""
     if state.full is not True and _goes_through(machine, state, key):
         machine.store.put(state, _EMPTY)
 
 
-def left_open(machine: Interpreter, state: StateDict) -> None:
+def left_open(machine: Machine, state: StateDict) -> None:
     """Code that was not followed may have put anything in the place of its tensors."""
     machine.store.put(state, unknown("a tensor that a loop may have replaced", kind="opaque"))
 
 
-def _add(machine: Interpreter, state: StateDict, old: Value, value: Value) -> None:
+def _add(machine: Machine, state: StateDict, old: Value, value: Value) -> None:
     """It holds the one and the other, under keys of their own."""
     number = machine.fresh()
     arms = [TOP.add(("is", ("alt", number), arm)) or TOP for arm in range(2)]
@@ -79,7 +75,7 @@ def _add(machine: Interpreter, state: StateDict, old: Value, value: Value) -> No
     machine.store.put(state, both)
 
 
-def item(machine: Interpreter, state: StateDict, key: Value) -> Value:
+def item(machine: Machine, state: StateDict, key: Value) -> Value:
     """``state[key]``."""
     if state.what == "optimizer" and key == _SETTINGS:
         return unknown("an optimizer's settings")  # numbers and names, no tensors
@@ -87,7 +83,7 @@ def item(machine: Interpreter, state: StateDict, key: Value) -> Value:
     return _per_parameter(machine, state) if nested else each_tensor(machine, state)
 
 
-def _per_parameter(machine: Interpreter, state: StateDict) -> Value:
+def _per_parameter(machine: Machine, state: StateDict) -> Value:
     """``state["state"]`` of an optimizer: for each parameter, its tensors by name."""
     if state.full is True or machine.store.get(state) is not None:
         return each_tensor(machine, state)
@@ -102,27 +98,11 @@ def _key() -> Obj:
     return key
 
 
-def _goes_through(machine: Interpreter, state: StateDict, key: Value) -> bool:
+def _goes_through(machine: Machine, state: StateDict, key: Value) -> bool:
     return _is_key_of(state, key) and each_in_turn(machine, key)
 
 
-def each_in_turn(machine: Interpreter, key: Value) -> bool:
-    """Does it stand for all that a loop, which is never left early, goes through?"""
-    return any(_visited(machine, key, now.visits) for now in machine.rounds)
-
-
-def replaced_in_turn(machine: Interpreter, held: Entries, key: Value, value: Value, path: Guard) -> Entries:
-    """A loop over a dict puts a value in the place of the one that it comes to."""
-
-    def row(own: Value, there: Guard, old: Value) -> tuple[Value, Guard, Value]:
-        if own is not key or value == machine.some_of(old):  # or it is put back
-            return (own, there, old)
-        return (own, there, value if path is TOP else choose([(path, value), *machine.rest(path, old)]))
-
-    return Entries(tuple(row(*each) for each in held.entries), held.open_why)
-
-
-def updated(machine: Interpreter, state: StateDict, call: Call) -> None:
+def updated(machine: Machine, state: StateDict, call: Call) -> None:
     """``state.update({key: ... for key in state})``."""
     for path, given in (each for value in call.args for each in machine.alternatives(value)):
         for key, there, value in machine.entries(given).entries if isinstance(given, DictV) else ():
@@ -130,7 +110,7 @@ def updated(machine: Interpreter, state: StateDict, call: Call) -> None:
                 _put(machine, state, value, joined)
 
 
-def _put(machine: Interpreter, state: StateDict, value: Value, path: Guard) -> None:
+def _put(machine: Machine, state: StateDict, value: Value, path: Guard) -> None:
     old = [] if path is TOP else machine.rest(path, each_tensor(machine, state))
     machine.store.put(state, choose([(path, value), *old]))
 
@@ -141,7 +121,3 @@ def _is_key_of(state: StateDict, key: Value) -> bool:
         return False
     of: StateDict = key.atom.facts[_EACH_OF]
     return (of.what, of.owner) == (state.what, state.owner)
-
-
-def _visited(machine: Interpreter, key: Value, visits: Value | None) -> bool:
-    return visits is not None and any(leaf is key for _, leaf in machine.leaves(visits))

@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING
 from .. import events
 from ..guards import TOP, Guard
 from ..values import Const, DictV, ListV, Obj, Params, ParamV, TupleV, Value
+from .interface import Machine
 
 if TYPE_CHECKING:
     from astroid import nodes
 
-    from ..interp.interpreter import Interpreter
 
-
-def expression_made(machine: Interpreter, made: ListV, node: nodes.NodeNG) -> None:
+def expression_made(machine: Machine, made: ListV, node: nodes.NodeNG) -> None:
     """``(p for p in model.parameters() if …)``."""
     model = _model(machine, made)
     if model is not None:
@@ -22,7 +21,7 @@ def expression_made(machine: Interpreter, made: ListV, node: nodes.NodeNG) -> No
 
 
 def consumed(
-    machine: Interpreter, leaf: Value, node: nodes.NodeNG, by: str, path: Guard = TOP, *, whole: bool = True
+    machine: Machine, leaf: Value, node: nodes.NodeNG, by: str, path: Guard = TOP, *, whole: bool = True
 ) -> None:
     """After this the generator yields nothing more; where not ``whole``, perhaps."""
     model = _model(machine, leaf)
@@ -36,7 +35,7 @@ def consumed(
         machine.guard = before
 
 
-def consumed_by_call(machine: Interpreter, given: Value, node: nodes.NodeNG, by: str) -> None:
+def consumed_by_call(machine: Machine, given: Value, node: nodes.NodeNG, by: str) -> None:
     """An optimizer or a function of torch: what it is given is one generator, or groups that hold one each."""
     for path, leaf in machine.alternatives(given):
         consumed(machine, leaf, node, by, path)
@@ -50,7 +49,7 @@ def consumed_by_call(machine: Interpreter, given: Value, node: nodes.NodeNG, by:
                             consumed(machine, params, node, by, whole)
 
 
-def _model(machine: Interpreter, leaf: Value) -> Obj | None:
+def _model(machine: Machine, leaf: Value) -> Obj | None:
     """The model whose parameters a generator yields."""
     if isinstance(leaf, Params):
         return next((model for _, model in machine.alternatives(leaf.model) if isinstance(model, Obj)), None)

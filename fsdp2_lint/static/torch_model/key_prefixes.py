@@ -13,20 +13,20 @@ from astroid import nodes
 from ...vocab.finding import Moment
 from .. import events
 from ..guards import TOP
+from ..interp.call import Call
 from ..relations import Relation, relation
 from ..values import DictV, Obj, StateDict, Value
+from .interface import Machine
 
 if TYPE_CHECKING:
-    from ..interp.call import Call
-    from ..interp.interpreter import Interpreter
-    from ..project import Module
+    from ..module import Module
 
 PREFIX = "_orig_mod."
 Key = tuple[object, ...]
 _REGISTERS = ("register_module", "add_module", "setattr")
 
 
-def note_compiled(machine: Interpreter, call: Call, value: Value) -> None:
+def note_compiled(machine: Machine, call: Call, value: Value) -> None:
     """The result of ``torch.compile``: kept under a name of its own, or put in the place of a part of a module."""
     child = _becomes_a_part(machine, call.node)
     key = None if child else _kept_as(machine, call.node)
@@ -36,7 +36,7 @@ def note_compiled(machine: Interpreter, call: Call, value: Value) -> None:
                 machine.emit(events.Prefixed(key=key), call.node, leaf)
 
 
-def _becomes_a_part(machine: Interpreter, node: nodes.NodeNG) -> bool:
+def _becomes_a_part(machine: Machine, node: nodes.NodeNG) -> bool:
     holder, scope = node.parent, node.scope()
     if isinstance(holder, nodes.Call):
         return _registers(holder)
@@ -66,7 +66,7 @@ def _registers(call: nodes.Call) -> bool:
     return name in _REGISTERS
 
 
-def _kept_as(machine: Interpreter, node: nodes.NodeNG) -> Key | None:
+def _kept_as(machine: Machine, node: nodes.NodeNG) -> Key | None:
     """The variable that the value is bound to, here or by the callers that it is returned to."""
     for at in (node, *(call for _, call in reversed(machine.calls))):
         holder = at.parent
@@ -89,14 +89,14 @@ def _bound_again(statement: nodes.Assign, name: str) -> bool:
     return any(each.name == name and each.lineno > statement.lineno for each in bound)
 
 
-def prefixed(machine: Interpreter, obj: Obj, call: Call) -> Moment | None:
+def prefixed(machine: Machine, obj: Obj, call: Call) -> Moment | None:
     """Where the wrapper is put on whose name is in the keys of this ``state_dict()``."""
     asked = None
     for step in machine.trace.of(events.Prefixed):
         if step.subject is None or not machine.guard.compatible(step.guard):
             continue
         if step.what.key is None:
-            if relation(machine.address(obj), machine.address(step.subject)) is Relation.CONTAINS:
+            if relation(machine.libraries.address(obj), machine.libraries.address(step.subject)) is Relation.CONTAINS:
                 return step.when
         elif step.subject is obj:
             asked = asked or _asked_of(machine, call.node)
@@ -105,7 +105,7 @@ def prefixed(machine: Interpreter, obj: Obj, call: Call) -> Moment | None:
     return None
 
 
-def _asked_of(machine: Interpreter, node: nodes.NodeNG) -> Key:
+def _asked_of(machine: Machine, node: nodes.NodeNG) -> Key:
     """The variable whose ``state_dict()`` is called, followed to the caller that passed it."""
     expression = node.func.expr if isinstance(node, nodes.Call) and isinstance(node.func, nodes.Attribute) else None
     calls: list[tuple[Module, nodes.NodeNG]] = list(machine.calls)
@@ -133,7 +133,7 @@ def _argument(scope: nodes.NodeNG, name: str, call: nodes.NodeNG) -> nodes.NodeN
     return given if given is not None else call.args[position] if 0 <= position < len(call.args) else None
 
 
-def note_keys(machine: Interpreter, call: Call, payload: Value, by: str) -> None:
+def note_keys(machine: Machine, call: Call, payload: Value, by: str) -> None:
     """What is written: state dicts as they are, and dicts that were filled under the keys of one."""
     if next(machine.trace.of(events.Prefixed), None) is None:
         return

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
 
 from astroid import nodes
 
 from .. import events
 from ..guards import Guard
+from ..interp.call import Call
 from ..values import NONE, Const, DictV, Obj, StateDict, Value
-
-if TYPE_CHECKING:
-    from ..interp.call import Call
-    from ..interp.interpreter import Interpreter
+from .interface import Machine
 
 
-def note_load(machine: Interpreter, call: Call, states: Iterable[Value]) -> None:
+def note_load(machine: Machine, call: Call, states: Iterable[Value]) -> None:
     """``states``: what the Stateful objects among it returned."""
     target = call.arg(0, "state_dict")
     if target is None:
@@ -32,7 +29,7 @@ def note_load(machine: Interpreter, call: Call, states: Iterable[Value]) -> None
     )
 
 
-def _nothing(machine: Interpreter, target: Value, node: nodes.NodeNG) -> Iterator[tuple[Guard, str]]:
+def _nothing(machine: Machine, target: Value, node: nodes.NodeNG) -> Iterator[tuple[Guard, str]]:
     """What keeps nothing of a load: an empty dict, and copies that nobody holds afterwards."""
     for path, leaf in machine.alternatives(target):
         if isinstance(leaf, DictV):
@@ -58,7 +55,7 @@ def _written(node: nodes.NodeNG) -> nodes.NodeNG | None:
     return named if named is not None else node.args[0] if node.args else None
 
 
-def _optimizers(machine: Interpreter, value: Value) -> Iterator[tuple[Guard, Obj, str]]:
+def _optimizers(machine: Machine, value: Value) -> Iterator[tuple[Guard, Obj, str]]:
     """The optimizers whose own state dict is to be filled, and how they are called there."""
     for path, leaf in machine.alternatives(value):
         held = machine.entries(leaf).entries if isinstance(leaf, DictV) else [(NONE, path, leaf)]
@@ -67,6 +64,6 @@ def _optimizers(machine: Interpreter, value: Value) -> Iterator[tuple[Guard, Obj
                 owner = state.owner if isinstance(state, StateDict) and state.what == "optimizer" else state
                 joined = path.join(inner)
                 way = joined.join(deeper) if joined is not None else None
-                if way is not None and isinstance(owner, Obj) and owner in machine.optimizers:
+                if way is not None and isinstance(owner, Obj) and owner in machine.libraries.optimizers:
                     name = f"{key.value!r}" if isinstance(key, Const) and key != NONE else "the state"
                     yield way, owner, name

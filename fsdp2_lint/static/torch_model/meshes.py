@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from ..interp.call import Call
 from ..values import NONE, Choice, Const, ListV, Obj, TupleV, Value
-
-if TYPE_CHECKING:
-    from ..interp.call import Call
-    from ..interp.interpreter import Interpreter
+from .interface import Machine
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,9 +19,9 @@ class Mesh:
     names: tuple[str, ...] | None
 
 
-def written(machine: Interpreter, call: Call) -> Mesh | None:
+def written(machine: Machine, call: Call) -> Mesh | None:
     """What a call of ``init_device_mesh`` or ``DeviceMesh`` says of the dimensions."""
-    if machine.called_name.endswith(".DeviceMesh"):
+    if call.name.endswith(".DeviceMesh"):
         sizes = _shape_of_ranks(machine, call.arg(1, "mesh"))
     else:
         sizes = _numbers(machine, call.arg(1, "mesh_shape"))
@@ -37,7 +35,7 @@ def written(machine: Interpreter, call: Call) -> Mesh | None:
     return Mesh(sizes, told if len(told) == len(sizes) else None)
 
 
-def _exact(machine: Interpreter, value: Value | None) -> tuple[Value, ...] | None:
+def _exact(machine: Machine, value: Value | None) -> tuple[Value, ...] | None:
     """The items of a tuple or list of known length."""
     if isinstance(value, TupleV):
         return value.items
@@ -48,7 +46,7 @@ def _exact(machine: Interpreter, value: Value | None) -> tuple[Value, ...] | Non
     return None
 
 
-def _numbers(machine: Interpreter, value: Value | None) -> tuple[int | None, ...] | None:
+def _numbers(machine: Machine, value: Value | None) -> tuple[int | None, ...] | None:
     items = _exact(machine, value)
     return None if items is None else tuple(map(_number, items))
 
@@ -58,7 +56,7 @@ def _number(value: Value) -> int | None:
     return value.value if known and isinstance(value, Const) else None
 
 
-def _shape_of_ranks(machine: Interpreter, value: Value | None) -> tuple[int | None, ...] | None:
+def _shape_of_ranks(machine: Machine, value: Value | None) -> tuple[int | None, ...] | None:
     """Of ranks that are written out as nested lists."""
     rows = _exact(machine, value)
     if not rows:
@@ -97,7 +95,7 @@ def wanted_names(item: Any) -> tuple[str, ...]:
     return (read,) if isinstance(read, str) else tuple(read)
 
 
-def several_names(machine: Interpreter, key: Value) -> Const | None:
+def several_names(machine: Machine, key: Value) -> Const | None:
     """The names in ``mesh["a", "b"]`` and ``mesh[tuple(names)]``, as one constant."""
     items = _exact(machine, key)
     names = tuple(item.value for item in items or () if isinstance(item, Const) and isinstance(item.value, str))

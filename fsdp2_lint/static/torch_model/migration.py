@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from astroid import nodes
 
 from .. import events
+from ..interp.call import Call
 from ..values import ClassV, Const, Ext, ListV, Obj, TupleV, Value
-
-if TYPE_CHECKING:
-    from ..interp.call import Call
-    from ..interp.interpreter import Interpreter
+from .interface import Machine
 
 FSDP1 = Ext("torch.distributed.fsdp.FullyShardedDataParallel")
 _PREFIX = "FSDP"  # fully_shard puts it before the class's name
@@ -20,7 +17,7 @@ _SAME, _AMONG = ("is", "is not", "==", "!="), ("in", "not in")
 _LITERALS = (nodes.Name, nodes.Attribute, nodes.Const, nodes.Tuple, nodes.List, nodes.Set)
 
 
-def module_read(machine: Interpreter, obj: Obj, node: nodes.NodeNG) -> None:
+def module_read(machine: Machine, obj: Obj, node: nodes.NodeNG) -> None:
     """``model.module``; not ``getattr(model, "module", model)``, which allows for its absence."""
     if isinstance(node, nodes.Attribute) and not _allows_for_failure(node):
         machine.emit(events.ModuleRead(written=node), node, obj)
@@ -35,9 +32,9 @@ def _allows_for_failure(node: nodes.NodeNG) -> bool:
     return False
 
 
-def class_named(machine: Interpreter, obj: Obj, node: nodes.NodeNG) -> None:
+def class_named(machine: Machine, obj: Obj, node: nodes.NodeNG) -> None:
     """``type(m)`` and ``m.__class__``, where it is compared with classes or their names."""
-    if not machine.any_sharded or not machine.in_sharded(obj):
+    if not machine.libraries.any_sharded or not machine.libraries.in_sharded(obj):
         return
     other = _compared_with(node)
     if other is None:
@@ -64,7 +61,7 @@ def _compared_with(node: nodes.NodeNG) -> nodes.NodeNG | None:
     return other if isinstance(other, _LITERALS) and getattr(other, "attrname", "") != "__class__" else None
 
 
-def _class_names(machine: Interpreter, value: Value) -> list[str]:
+def _class_names(machine: Machine, value: Value) -> list[str]:
     found = []
     for _, leaf in machine.leaves(value):
         if isinstance(leaf, ClassV):
@@ -78,24 +75,24 @@ def _class_names(machine: Interpreter, value: Value) -> list[str]:
     return found
 
 
-def fsdp1_asked(machine: Interpreter, obj: Obj, classes: Sequence[Value], call: Call) -> None:
+def fsdp1_asked(machine: Machine, obj: Obj, classes: Sequence[Value], call: Call) -> None:
     """``isinstance(m, FullyShardedDataParallel)``; together with other classes it asks for any wrapper."""
     written = [each for each in getattr(call.node, "args", ()) if not isinstance(each, nodes.Starred)]
     if len(written) != 2:
         return  # ``isinstance(*pair)``: what is asked stands somewhere else
-    if list(classes) == [FSDP1] and machine.any_sharded and machine.in_sharded(obj):
+    if list(classes) == [FSDP1] and machine.libraries.any_sharded and machine.libraries.in_sharded(obj):
         machine.emit(
             events.Fsdp1Asked(written=call.node, calls=tuple(node for _, node in machine.calls)), call.node, obj
         )
 
 
-def entered(machine: Interpreter, value: Obj, node: nodes.NodeNG) -> None:
+def entered(machine: Machine, value: Obj, node: nodes.NodeNG) -> None:
     """``with`` on what ``unshard()`` returned: None, or a handle that is no context manager."""
     if value.parent is None and "gathers" in value.atom.facts:
         machine.emit(events.UnshardEntered(), node, value.atom.facts["gathers"])
 
 
-def dropped(machine: Interpreter, node: nodes.Expr, value: Value) -> None:
+def dropped(machine: Machine, node: nodes.Expr, value: Value) -> None:
     """A handle that nobody keeps."""
     if isinstance(value, Obj) and value.parent is None and value.atom.facts.get("left open"):
         machine.emit(events.UnshardDropped(), node.value, value.atom.facts["gathers"])

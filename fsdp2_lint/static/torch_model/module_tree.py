@@ -6,18 +6,18 @@ from typing import TYPE_CHECKING
 
 from ..budget import BUDGET
 from ..guards import TOP
+from ..interp.call import Call
 from ..packages import is_class
 from ..store import Items
 from ..values import EACH, SOME, Atom, ClassV, Const, DictV, Ext, ListV, Obj, Value
 from .device import touch
 from .dtypes import of_layer
+from .interface import Machine
 from .sizes import layer_size, note_layer
 
 if TYPE_CHECKING:
     from astroid import nodes
 
-    from ..interp.call import Call
-    from ..interp.interpreter import Interpreter
 
 LISTS = frozenset({"torch.nn.ModuleList", "torch.nn.Sequential", "torch.nn.ParameterList"})
 DICTS = frozenset({"torch.nn.ModuleDict", "torch.nn.ParameterDict"})
@@ -100,20 +100,20 @@ def lacks_reset(qname: str) -> bool:
     return qname in CONTAINERS or qname.startswith("torch.nn.") and name in FREE | COMPOSED
 
 
-def layer_base(machine: Interpreter, cls: ClassV) -> str:
+def layer_base(machine: Machine, cls: ClassV) -> str:
     """The layer of ``torch.nn`` that a class of the project is derived from; empty if it is only a module."""
     bases = [base.qname for base in machine.mro(cls) if isinstance(base, Ext) and base.qname.startswith("torch.nn.")]
     return next((name for name in bases if name not in CONTAINERS and not name.endswith(".Module")), "")
 
 
-def built_as_layer(machine: Interpreter, obj: Obj, cls: ClassV, call: Call) -> None:
+def built_as_layer(machine: Machine, obj: Obj, cls: ClassV, call: Call) -> None:
     """The arguments of a layer's own ``__init__`` say how large an object of a class derived from it is."""
     name = layer_base(machine, cls).rsplit(".", 1)[-1]
     if name in PARAMETRIC:
         obj.atom.facts["size"] = layer_size(machine, name, call)
 
 
-def make_external_module(machine: Interpreter, qname: str, call: Call) -> Value:
+def make_external_module(machine: Machine, qname: str, call: Call) -> Value:
     atom = Atom("external", cls=Ext(qname), origin=qname, site=machine.site(call.node))
     atom.facts["module"] = True
     note_layer(machine, atom, qname.rsplit(".", 1)[-1], call)
@@ -134,15 +134,13 @@ def make_external_module(machine: Interpreter, qname: str, call: Call) -> Value:
         given = call.arg(0, "encoder_layer")
         if isinstance(given, Obj) and "size" in given.atom.facts:
             layer.facts["size"] = given.atom.facts["size"]
-        fill_list(
-            machine, layers.root, type(call)(machine, call.node, [machine.new_list([layer.root], exact=False)], {})
-        )
+        fill_list(machine, layers.root, Call(call.node, [machine.new_list([layer.root], exact=False)], {}))
         machine.store.put((obj, "layers"), layers.root)
-        machine.adopt(obj, "layers", layers.root)
+        machine.libraries.adopt(obj, "layers", layers.root)
     return obj
 
 
-def fill_list(machine: Interpreter, obj: Obj, call: Call) -> None:
+def fill_list(machine: Machine, obj: Obj, call: Call) -> None:
     if len(call.args) == 1 and not _is_module(machine, call.args[0]):
         held = machine.listing(call.args[0])
     else:
@@ -152,10 +150,10 @@ def fill_list(machine: Interpreter, obj: Obj, call: Call) -> None:
     machine.store.put((obj, "[]"), contents)
     for position, (_, item) in enumerate(held.items):
         exact = held.exact or len(held.items) > 1
-        machine.adopt(obj, f"[{position}]" if exact else EACH, item)
+        machine.libraries.adopt(obj, f"[{position}]" if exact else EACH, item)
 
 
-def fill_dict(machine: Interpreter, obj: Obj, call: Call) -> None:
+def fill_dict(machine: Machine, obj: Obj, call: Call) -> None:
     made = machine.new_dict()
     for value in call.args:
         machine.update_dict(made, value)
@@ -163,10 +161,10 @@ def fill_dict(machine: Interpreter, obj: Obj, call: Call) -> None:
         machine.set_item(made, Const(name), value, call.node)
     machine.store.put((obj, "[]"), made)
     for key, _, item in machine.entries(made).entries:
-        machine.adopt(obj, f"[{key.value!r}]" if isinstance(key, Const) else EACH, item)
+        machine.libraries.adopt(obj, f"[{key.value!r}]" if isinstance(key, Const) else EACH, item)
 
 
-def _is_module(machine: Interpreter, value: Value) -> bool:
+def _is_module(machine: Machine, value: Value) -> bool:
     return (
         isinstance(value, Obj)
         and bool(value.atom.facts.get("module"))
@@ -174,7 +172,7 @@ def _is_module(machine: Interpreter, value: Value) -> bool:
     )
 
 
-def contents(machine: Interpreter, obj: Obj) -> Value | None:
+def contents(machine: Machine, obj: Obj) -> Value | None:
     """What a ModuleList, Sequential or ModuleDict holds, as a list or dict."""
     found = machine.store.get((obj, "[]"))
     if found is not None:
@@ -182,7 +180,7 @@ def contents(machine: Interpreter, obj: Obj) -> Value | None:
     return found if isinstance(found, (ListV, DictV)) else None
 
 
-def object_listing(machine: Interpreter, obj: Obj) -> Items:
+def object_listing(machine: Machine, obj: Obj) -> Items:
     held = contents(machine, obj)
     if held is not None:
         return machine.listing(held)
@@ -191,7 +189,7 @@ def object_listing(machine: Interpreter, obj: Obj) -> Items:
     return Items(((TOP, obj.child(EACH)),), False)
 
 
-def item_of(machine: Interpreter, obj: Obj, key: Value) -> Value:
+def item_of(machine: Machine, obj: Obj, key: Value) -> Value:
     held = contents(machine, obj)
     if isinstance(held, ListV):
         return machine.list_item(machine.items(held), key)
@@ -202,17 +200,17 @@ def item_of(machine: Interpreter, obj: Obj, key: Value) -> Value:
     return obj.child(EACH if isinstance(key, Obj) and key.item == EACH else SOME)
 
 
-def entry_by_name(machine: Interpreter, obj: Obj, name: str) -> Value | None:
+def entry_by_name(machine: Machine, obj: Obj, name: str) -> Value | None:
     """``self.transformer.wte``, where ``transformer`` is a ModuleDict: its entries are attributes as well."""
     held = contents(machine, obj) if obj.atom.kind == "external" else None
     return machine.entries(held).get(Const(name)) if isinstance(held, DictV) else None
 
 
-def stored_item(machine: Interpreter, obj: Obj, key: Value, value: Value, node: nodes.NodeNG) -> None:
+def stored_item(machine: Machine, obj: Obj, key: Value, value: Value, node: nodes.NodeNG) -> None:
     held = contents(machine, obj)
     if held is not None:
         machine.set_item(held, key, value, node)
-    machine.attached(obj, f"[{key.value!r}]" if isinstance(key, Const) else EACH, value, node)
+    machine.libraries.attached(obj, f"[{key.value!r}]" if isinstance(key, Const) else EACH, value, node)
 
 
 def _has_seen_parts(qname: str) -> bool:
@@ -220,7 +218,7 @@ def _has_seen_parts(qname: str) -> bool:
     return qname.startswith("torch.nn.") and not qname.endswith(("Attention", "coderLayer", ".Transformer"))
 
 
-def children(machine: Interpreter, obj: Obj) -> list[tuple[str, Value]] | None:
+def children(machine: Machine, obj: Obj) -> list[tuple[str, Value]] | None:
     """The known direct children of a module of the project; None if it was not followed."""
     if obj.parent is not None or not obj.atom.facts.get("module") or obj.atom.facts.get("wrapper"):
         return None
@@ -233,7 +231,7 @@ def children(machine: Interpreter, obj: Obj) -> list[tuple[str, Value]] | None:
     return found
 
 
-def descendants(machine: Interpreter, obj: Obj, name: str = "", depth: int = 0) -> list[tuple[str, Obj]] | None:
+def descendants(machine: Machine, obj: Obj, name: str = "", depth: int = 0) -> list[tuple[str, Obj]] | None:
     """A module and all below it, in the order of ``modules()``; None where a part is unknown."""
     if obj.parent is not None or not obj.atom.facts.get("module") or depth > BUDGET.module_depth:
         return None
@@ -246,7 +244,7 @@ def descendants(machine: Interpreter, obj: Obj, name: str = "", depth: int = 0) 
     for child, (holder, item) in machine.parents.items():
         if holder is not obj or child.atom.facts.get("parameter") is not None:
             continue
-        if child.atom.kind in ("unknown", "parameter", "opaque") and not machine.plain_field(child):
+        if child.atom.kind in ("unknown", "parameter", "opaque") and not machine.libraries.plain_field(child):
             return None
         if child.atom.facts.get("module"):
             inner = descendants(machine, child, f"{name}.{item}" if name else item, depth + 1)

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 from .. import events
 from ..guards import TOP
+from ..interp.call import Call
+from ..interp.numbers import is_multiple
 from ..store import Items
 from ..values import (
     BELOW,
@@ -30,8 +32,8 @@ from ..values import (
     unknown,
 )
 from . import blank, dtypes
-from .calculation import is_multiple
 from .device import device_kind, touch
+from .interface import Machine
 from .key_prefixes import note_compiled
 from .module_tree import children, contents, descendants
 from .tables import external, method
@@ -39,8 +41,6 @@ from .tables import external, method
 if TYPE_CHECKING:
     from astroid import nodes
 
-    from ..interp.call import Call
-    from ..interp.interpreter import Interpreter
 
 _ALIASES = (
     "to",
@@ -61,8 +61,8 @@ _ALIASES = (
 
 
 @method("parameters", "named_parameters", "buffers", "named_buffers")
-def parameters(machine: Interpreter, obj: Obj, call: Call) -> Value:
-    name = machine.called_name
+def parameters(machine: Machine, obj: Obj, call: Call) -> Value:
+    name = call.name
     if name.endswith("buffers"):
         return obj.child(("()", name, ())) if blank.in_blank(machine, obj) else unknown("buffers")
     made = machine.emit(events.Generator(), call.node, obj)
@@ -70,9 +70,9 @@ def parameters(machine: Interpreter, obj: Obj, call: Call) -> Value:
 
 
 @method("modules", "named_modules")
-def modules(machine: Interpreter, obj: Obj, call: Call) -> Value:
+def modules(machine: Machine, obj: Obj, call: Call) -> Value:
     """Parents first. Of a model that was followed to its leaves, the modules themselves."""
-    named = machine.called_name == "named_modules"
+    named = call.name == "named_modules"
     known = descendants(machine, obj)
     found: list[tuple[str, Value]] = list(known) if known is not None else [("", obj.child(BELOW))]
     return machine.new_list(
@@ -88,8 +88,8 @@ def _spelled(path: str, known: bool) -> Value:
 
 
 @method("children", "named_children")
-def module_children(machine: Interpreter, obj: Obj, call: Call) -> Value:
-    named = machine.called_name == "named_children"
+def module_children(machine: Machine, obj: Obj, call: Call) -> Value:
+    named = call.name == "named_children"
     known = children(machine, obj)
     pairs = list(known) if known is not None else [("", obj.child(EACH))]
     return machine.new_list(
@@ -99,13 +99,13 @@ def module_children(machine: Interpreter, obj: Obj, call: Call) -> Value:
 
 
 @method("get_submodule")
-def get_submodule(machine: Interpreter, obj: Obj, call: Call) -> Value:
+def get_submodule(machine: Machine, obj: Obj, call: Call) -> Value:
     name = call.arg(0, "target")
     if isinstance(name, Const) and isinstance(name.value, str):
         value: Value = obj
         for part in filter(None, name.value.split(".")):  # "" is the module itself
             value = (
-                machine.item_of(value, Const(int(part)), call.node)
+                machine.libraries.item_of(value, Const(int(part)), call.node)
                 if part.isdigit() and isinstance(value, Obj)
                 else machine.get_attr(value, part, call.node)
             )
@@ -114,9 +114,9 @@ def get_submodule(machine: Interpreter, obj: Obj, call: Call) -> Value:
 
 
 @method(*_ALIASES)
-def moved(machine: Interpreter, obj: Obj, call: Call) -> Value:
+def moved(machine: Machine, obj: Obj, call: Call) -> Value:
     """Moves and switches return the module itself and keep its parameters' identity."""
-    name = machine.called_name
+    name = call.name
     dtypes.converted(machine, obj, name, call)
     if name == "cuda":
         if not call.args and "device" not in call.kwargs:
@@ -134,7 +134,7 @@ def moved(machine: Interpreter, obj: Obj, call: Call) -> Value:
     return obj
 
 
-def placed(machine: Interpreter, obj: Obj, device: Value | None, node: nodes.NodeNG) -> None:
+def placed(machine: Machine, obj: Obj, device: Value | None, node: nodes.NodeNG) -> None:
     """A module, or what may be one, is moved as a whole."""
     if device is None or _is_returned(obj):
         return
@@ -151,7 +151,7 @@ def _is_returned(obj: Obj) -> bool:
     return any(isinstance(item, tuple) for item in obj.path)
 
 
-def freeze(machine: Interpreter, obj: Obj, switch: Value, node: nodes.NodeNG) -> None:
+def freeze(machine: Machine, obj: Obj, switch: Value, node: nodes.NodeNG) -> None:
     """``requires_grad`` is set; anything but a literal True may freeze."""
     if switch != Const(True):
         machine.emit(events.Frozen(), node, obj)
@@ -175,43 +175,46 @@ def freeze(machine: Interpreter, obj: Obj, switch: Value, node: nodes.NodeNG) ->
     "print_trainable_parameters",
     "tie_weights",
 )
-def switched(machine: Interpreter, obj: Obj, call: Call) -> Value:
+def switched(machine: Machine, obj: Obj, call: Call) -> Value:
     """Switches of FSDP2 and of Hugging Face's models: no parameter is sharded, moved or exchanged."""
-    as_ever = machine.called_name == "set_reshard_after_backward" and call.arg(0, "reshard_after_backward")
-    if machine.called_name in ("set_reshard_after_forward", "set_reshard_after_backward") and as_ever != Const(True):
+    as_ever = call.name == "set_reshard_after_backward" and call.arg(0, "reshard_after_backward")
+    if call.name in (
+        "set_reshard_after_forward",
+        "set_reshard_after_backward",
+    ) and as_ever != Const(True):
         machine.emit(events.ReshardingSwitched(), call.node, obj)
     return NONE
 
 
 @method("apply")
-def apply(machine: Interpreter, obj: Obj, call: Call) -> Value:
+def apply(machine: Machine, obj: Obj, call: Call) -> Value:
     function = call.arg(0, "fn")
     blank.written(machine, call.node, [obj], in_place=True, buffers=not isinstance(function, (Func, Bound, Partial)))
     if function is not None:
-        machine.call(function, type(call)(machine, call.node, [obj.child(BELOW)]))
+        machine.call(function, Call(call.node, [obj.child(BELOW)]))
     return obj
 
 
 @method("append", "insert", "extend")
-def append(machine: Interpreter, obj: Obj, call: Call) -> Value:
+def append(machine: Machine, obj: Obj, call: Call) -> Value:
     """A ModuleList grows like a list; other unknown objects just take the argument."""
     held = contents(machine, obj)
     value = call.args[-1] if call.args else NONE
     machine.made_often(value)
     if isinstance(held, ListV):
-        if machine.called_name == "extend":
+        if call.name == "extend":
             machine.extend(held, value)
         else:
             known = machine.items(held)
             machine.store.put(held.id, Items((*known.items, (TOP, value)), False, known.open_why))
         for _, item in machine.items(held).items:
-            machine.adopt(obj, EACH, item)
+            machine.libraries.adopt(obj, EACH, item)
         return NONE
-    return unknown(machine.called_name)
+    return unknown(call.name)
 
 
 @method("add_module", "register_module", "register_parameter", "__setattr__")
-def add_module(machine: Interpreter, obj: Obj, call: Call) -> Value:
+def add_module(machine: Machine, obj: Obj, call: Call) -> Value:
     name, value = call.arg(0, "name"), call.arg(1, "module") or call.arg(1, "param")
     if value is not None:
         key = str(name.value) if isinstance(name, Const) else SOME
@@ -220,11 +223,11 @@ def add_module(machine: Interpreter, obj: Obj, call: Call) -> Value:
 
 
 @method("items", "keys", "values")
-def container_items(machine: Interpreter, obj: Obj, call: Call) -> Value:
+def container_items(machine: Machine, obj: Obj, call: Call) -> Value:
     held = contents(machine, obj)
-    name = machine.called_name
+    name = call.name
     if isinstance(held, DictV):
-        return machine.call_value_method(held, name, call)
+        return machine.libraries.call_value_method(held, name, call)
     element = obj.child(EACH)
     if name == "values":
         return machine.new_list([element], exact=False)
@@ -232,7 +235,7 @@ def container_items(machine: Interpreter, obj: Obj, call: Call) -> Value:
 
 
 @method("save_pretrained")
-def save_pretrained(machine: Interpreter, obj: Obj, call: Call) -> Value:
+def save_pretrained(machine: Machine, obj: Obj, call: Call) -> Value:
     """Writes the given state dict through safetensors."""
     if "state_dict" in call.kwargs:
         machine.emit(
@@ -253,9 +256,12 @@ def save_pretrained(machine: Interpreter, obj: Obj, call: Call) -> Value:
     "torch.distributed.fsdp.wrap.wrap",
     "copy.copy",
 )
-def wrapped(machine: Interpreter, call: Call) -> Value:
+def wrapped(machine: Machine, call: Call) -> Value:
     """Wrappers that keep the module, or stand in its place with the same parameters."""
-    is_cast, is_compile = machine.called_name == "typing.cast", machine.called_name == "torch.compile"
+    is_cast, is_compile = (
+        call.name == "typing.cast",
+        call.name == "torch.compile",
+    )
     value = call.arg(1 if is_cast else 0, "model") or call.arg(None, "module")
     if is_compile and value is not None:
         note_compiled(machine, call, value)
@@ -263,11 +269,11 @@ def wrapped(machine: Interpreter, call: Call) -> Value:
         for _, leaf in machine.alternatives(value):
             if isinstance(leaf, Obj) and leaf.atom.cls is None:
                 machine.types.setdefault(leaf, call.args[0])
-    return value if value is not None else unknown(machine.called_name)
+    return value if value is not None else unknown(call.name)
 
 
 @external("torch.nn.Parameter", "torch.nn.parameter.Parameter")
-def parameter(machine: Interpreter, call: Call) -> Value:
+def parameter(machine: Machine, call: Call) -> Value:
     atom = Atom("external", cls=Ext("torch.nn.Parameter"), origin="torch.nn.Parameter", site=machine.site(call.node))
     frozen = call.arg(1, "requires_grad")
     atom.facts["parameter"] = not (isinstance(frozen, Const) and frozen.value is False)
@@ -282,9 +288,9 @@ def parameter(machine: Interpreter, call: Call) -> Value:
     "torch.nn.DataParallel",
     "torch.distributed.fsdp.FullyShardedDataParallel",
 )
-def wrapper(machine: Interpreter, call: Call) -> Value:
+def wrapper(machine: Machine, call: Call) -> Value:
     """DDP and FSDP1: an object of its own around the module."""
-    name = machine.called_name
+    name = call.name
     inner = call.arg(0, "module")
     atom = Atom("external", cls=Ext(name), origin=name, site=machine.site(call.node))
     atom.facts.update(module=True, wrapper="module")

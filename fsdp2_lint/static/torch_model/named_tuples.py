@@ -4,30 +4,27 @@ from __future__ import annotations
 
 import ast
 from keyword import iskeyword
-from typing import TYPE_CHECKING
 
 from astroid import nodes
 
-from ..project import rebuild
+from ..interp.call import Call
+from ..module import rebuild
 from ..values import ClassV, Const, Ext, ListV, TupleV, Value
+from .interface import Machine
 from .tables import external
-
-if TYPE_CHECKING:
-    from ..interp.call import Call
-    from ..interp.interpreter import Interpreter
 
 
 @external("collections.namedtuple", "typing.NamedTuple")
-def named_tuple(machine: Interpreter, call: Call) -> Value:
+def named_tuple(machine: Machine, call: Call) -> Value:
     names = _field_names(machine, call)
     if names is None or not isinstance(call.node, nodes.Call):
-        return machine.not_known(machine.called_name, call)
+        return machine.libraries.not_known(call.name, call)
     made = ClassV(machine.frame.module, _class(call.node, names))
     machine.mros[made] = [made, Ext("typing.NamedTuple")]
     return made
 
 
-def _field_names(machine: Interpreter, call: Call) -> list[str] | None:
+def _field_names(machine: Machine, call: Call) -> list[str] | None:
     """The fields in order: a text of names, names, or pairs of a name and a type; None where one is not known."""
     given = call.arg(1, "field_names") or call.arg(None, "fields")
     if isinstance(given, Const) and isinstance(given.value, str):

@@ -12,7 +12,7 @@ from .. import events
 from ..guards import TOP, Guard
 from ..interp.call import Call
 from ..interp.conditions import mentions_rank
-from ..interp.machine import Diverges
+from ..interp.frames import Diverges
 from ..store import Items
 from ..values import (
     NONE,
@@ -40,7 +40,9 @@ from . import (
     data,
     device,
     dtensors,
+    fallbacks,
     fsdp1_methods,
+    gathering,
     generators,
     meshes,
     migration,
@@ -55,22 +57,22 @@ from .frameworks import framework_attr
 from .reflection import class_as_value, of_classes
 
 if TYPE_CHECKING:
-    from ..interp.interpreter import Interpreter
+    pass
 
 
 class Objects(Escapes):
-    def object_attr(self: Interpreter, obj: Obj, name: str, node: nodes.NodeNG) -> Value:
+    def object_attr(self, obj: Obj, name: str, node: nodes.NodeNG) -> Value:
         found = framework_attr(obj, name)
         if found is not None:
             return found
         if name == "_orig_mod":
             return obj
-        if (inner := adapters.inner_of(self, obj, name)) is not None:
-            return self.get_attr(inner, name, node)
+        if (inner := adapters.inner_of(self.machine, obj, name)) is not None:
+            return self.machine.get_attr(inner, name, node)
         if name == "module" and self.in_sharded(obj):
-            migration.module_read(self, obj, node)
+            migration.module_read(self.machine, obj, node)
             asked = self.is_sharded_formula(obj)
-            if not isinstance(asked, bool) and self.guard.decide(asked) is True:
+            if not isinstance(asked, bool) and self.machine.guard.decide(asked) is True:
                 raise Diverges  # what was found to be sharded has no such attribute
             return obj
         if (
@@ -81,13 +83,13 @@ class Objects(Escapes):
         ):
             return {"type": Text(False), "index": obj.atom.facts.get("index") or NONE}.get(name, obj.child(name))
         if name == "__class__":
-            migration.class_named(self, obj, node)
-            return class_as_value(self, obj)
+            migration.class_named(self.machine, obj, node)
+            return class_as_value(self.machine, obj)
         if name in fsdp1_methods.OF_FSDP1:
-            fsdp1_methods.asked(self, obj, name, node)
+            fsdp1_methods.asked(self.machine, obj, name, node)
         return obj.child(name)
 
-    def value_attr(self: Interpreter, leaf: Value, name: str) -> Value:
+    def value_attr(self, leaf: Value, name: str) -> Value:
         if isinstance(leaf, Computed) and name in ("data", "T"):
             return leaf
         if isinstance(leaf, ParamV) and name == "grad":
@@ -104,51 +106,55 @@ class Objects(Escapes):
             return unknown(name)
         return BoundExt(leaf, name)
 
-    def unwrapped(self: Interpreter, value: Value) -> Value:
+    def unwrapped(self, value: Value) -> Value:
         return data.unwrapped(value)
 
-    def object_listing(self: Interpreter, obj: Obj) -> Items:
-        return module_tree.object_listing(self, obj)
+    def object_listing(self, obj: Obj) -> Items:
+        return module_tree.object_listing(self.machine, obj)
 
-    def item_of(self: Interpreter, obj: Obj, key: Value, node: nodes.NodeNG) -> Value:
+    def item_of(self, obj: Obj, key: Value, node: nodes.NodeNG) -> Value:
         if obj.item == "__dict__" and obj.parent is not None and isinstance(key, Const):
-            return self.get_attr(obj.parent, str(key.value), node)
+            return self.machine.get_attr(obj.parent, str(key.value), node)
         self.operated(node, "[]", obj, key)
-        custom = self.find_attr(obj, "__getitem__")
+        custom = self.machine.find_attr(obj, "__getitem__")
         if custom is not None:
-            return self.call(custom, Call(self, node, [key]))
+            return self.machine.call(custom, Call(node, [key]))
         fields = self.named_fields(obj)
         if isinstance(key, Const) and isinstance(key.value, int) and -len(fields) <= key.value < len(fields):
-            return self.get_attr(obj, fields[key.value], node)
-        return module_tree.item_of(self, obj, meshes.several_names(self, key) or key)
+            return self.machine.get_attr(obj, fields[key.value], node)
+        return module_tree.item_of(self.machine, obj, meshes.several_names(self.machine, key) or key)
 
-    def entry_by_name(self: Interpreter, obj: Obj, name: str) -> Value | None:
-        inner = adapters.inner_of(self, obj, name)
-        return self.find_attr(inner, name) if inner is not None else module_tree.entry_by_name(self, obj, name)
+    def entry_by_name(self, obj: Obj, name: str) -> Value | None:
+        inner = adapters.inner_of(self.machine, obj, name)
+        return (
+            self.machine.find_attr(inner, name)
+            if inner is not None
+            else module_tree.entry_by_name(self.machine, obj, name)
+        )
 
-    def named_fields(self: Interpreter, obj: Obj) -> list[str]:
+    def named_fields(self, obj: Obj) -> list[str]:
         """The fields of a named tuple, in order."""
-        cls = self.class_of(obj)
+        cls = self.machine.class_of(obj)
         if cls is None or not any(
-            base in (Ext("typing.NamedTuple"), Ext("collections.namedtuple")) for base in self.mro(cls)
+            base in (Ext("typing.NamedTuple"), Ext("collections.namedtuple")) for base in self.machine.mro(cls)
         ):
             return []
         from ..interp.syntax import class_body
 
         return [name for name, node in class_body(cls.node).items() if isinstance(node, nodes.AnnAssign)]
 
-    def stored_item(self: Interpreter, obj: Obj, key: Value, value: Value, node: nodes.NodeNG) -> None:
+    def stored_item(self, obj: Obj, key: Value, value: Value, node: nodes.NodeNG) -> None:
         if obj.item == "__dict__" and obj.parent is not None and isinstance(key, Const):
-            self.set_attr(obj.parent, str(key.value), value, node)
+            self.machine.set_attr(obj.parent, str(key.value), value, node)
             return
         if obj.item == "__dict__" and obj.parent is not None:
-            self.opened("an attribute of a computed name", Call(self, node, [obj.parent, value]))
+            self.opened("an attribute of a computed name", Call(node, [obj.parent, value]))
         if "['params']" in obj.path or key == Const("params"):
-            optim.regrouped(self, obj, node)
-        blank.overwritten(self, obj, node)
-        module_tree.stored_item(self, obj, key, value, node)
+            optim.regrouped(self.machine, obj, node)
+        blank.overwritten(self.machine, obj, node)
+        module_tree.stored_item(self.machine, obj, key, value, node)
 
-    def part_of(self: Interpreter, leaf: Value) -> Value:
+    def part_of(self, leaf: Value) -> Value:
         if isinstance(leaf, (Loaded, StateTensor)):
             return leaf
         if isinstance(leaf, StateDict):
@@ -157,56 +163,58 @@ class Objects(Escapes):
             return leaf
         return unknown("a part of a value")
 
-    def of_classes(self: Interpreter, value: Value, classes: list[Value]) -> Any:
-        return of_classes(self, value, classes)
+    def of_classes(self, value: Value, classes: list[Value]) -> Any:
+        return of_classes(self.machine, value, classes)
 
-    def made_by_class(self: Interpreter, cls: ClassV, name: str, made: Value) -> Value:
-        return records.made_by_class(self, cls, name, made)
+    def made_by_class(self, cls: ClassV, name: str, made: Value) -> Value:
+        return records.made_by_class(self.machine, cls, name, made)
 
-    def environment(self: Interpreter, key: Value, node: nodes.NodeNG | None = None) -> Value:
-        return rank.environment(self, key, self.site(node) if node is not None else None)
+    def environment(self, key: Value, node: nodes.NodeNG | None = None) -> Value:
+        return rank.environment(self.machine, key, self.machine.site(node) if node is not None else None)
 
-    def external_is_module(self: Interpreter, qname: str) -> bool | None:
+    def external_is_module(self, qname: str) -> bool | None:
         return module_tree.external_is_module(qname)
 
-    def known_whole(self: Interpreter, qname: str) -> bool:
+    def known_whole(self, qname: str) -> bool:
         return module_tree.external_is_module(qname) is not None and not module_tree.is_model_base(qname)
 
-    def entered(self: Interpreter, obj: Obj, name: str, call: Call) -> bool:
+    def entered(self, obj: Obj, name: str, call: Call) -> bool:
         """A method of an object is called by name, past ``__call__`` and its hooks: True if it has own ones."""
-        patched = self.store.get((obj, name)) is not None
+        patched = self.machine.store.get((obj, name)) is not None
         if not self.any_sharded or patched and (name != "forward" or obj in self.inside):
             return False
-        if any(step.what.method == name and step.subject is obj for step in self.trace.of(events.Registered)):
-            self.emit(events.Called(method=name, hooked=True, **uses.circumstances(self)), call.node, obj)
+        if any(step.what.method == name and step.subject is obj for step in self.machine.trace.of(events.Registered)):
+            self.machine.emit(
+                events.Called(method=name, hooked=True, **uses.circumstances(self.machine)), call.node, obj
+            )
             return True
         if name == "forward" and not any(
             frame.func is not None and frame.func.name == "forward" and frame.receiver is obj
-            for frame in self.frames  # forward that calls itself: how the first call came in was said there
+            for frame in self.machine.frames  # forward that calls itself: how the first call came in was said there
         ):
-            found = uses.circumstances(self)
-            self.emit(events.Called(method=name, hooked=False, written=call.node, **found), call.node, obj)
+            found = uses.circumstances(self.machine)
+            self.machine.emit(events.Called(method=name, hooked=False, written=call.node, **found), call.node, obj)
         return False
 
-    def met(self: Interpreter, node: nodes.NodeNG, op: str, left: Value, right: Value) -> None:
+    def met(self, node: nodes.NodeNG, op: str, left: Value, right: Value) -> None:
         """Two values meet in an operator; one of an object that is not known is a call of it."""
-        uses.product(self, node, op, left, right)
+        uses.product(self.machine, node, op, left, right)
         self.operated(node, op, left, right)
 
-    def operated(self: Interpreter, node: nodes.NodeNG, op: str, left: Value, right: Value) -> None:
+    def operated(self, node: nodes.NodeNG, op: str, left: Value, right: Value) -> None:
         if self.is_foreign(left) or self.is_foreign(right):
             if any(map(self.matters_whole, self.changeable([left, right]))):
-                self.opened(f"the operator {op} of what is not known", Call(self, node, [left, right]))
+                self.opened(f"the operator {op} of what is not known", Call(node, [left, right]))
 
-    def is_foreign(self: Interpreter, value: Value) -> bool:
+    def is_foreign(self, value: Value) -> bool:
         """May its methods be code that is not seen?"""
         if isinstance(value, Choice):
-            return any(self.is_foreign(leaf) for _, leaf in self.alternatives(value))
+            return any(self.is_foreign(leaf) for _, leaf in self.machine.alternatives(value))
         if isinstance(value, Ext):
             return not self.harmless(value.qname)
         return isinstance(value, Obj) and value.atom.kind in ("opaque", "parameter")
 
-    def behind_hooks(self: Interpreter, obj: Obj, run: Callable[[], Value]) -> Value:
+    def behind_hooks(self, obj: Obj, run: Callable[[], Value]) -> Value:
         """A forward, or what is registered as one, runs while its own parameters are gathered."""
         self.inside.append(obj)
         try:
@@ -214,62 +222,83 @@ class Objects(Escapes):
         finally:
             self.inside.pop()
 
-    def enter_manager(self: Interpreter, value: Value, node: nodes.NodeNG) -> Value:
-        blank.enter(self, value)
+    def enter_manager(self, value: Value, node: nodes.NodeNG) -> Value:
+        blank.enter(self.machine, value)
         if uses.switches_inference(value):
-            self.inference.append(self.moment(node))
+            self.inference.append(self.machine.moment(node))
         if isinstance(value, Obj):
             if value.parent is None and "device_manager" in value.atom.facts:
-                self.emit(
+                self.machine.emit(
                     events.DeviceSet(name=value.atom.origin, index=value.atom.facts["device_manager"], scoped=True),
                     node,
                 )
             elif value.parent is None and "device" in value.atom.facts:
-                device.touch(self, node, value)
-            migration.entered(self, value, node)
-            method = self.find_attr(value, "__enter__") or self.find_attr(value, "__aenter__")
+                device.touch(self.machine, node, value)
+            migration.entered(self.machine, value, node)
+            method = self.machine.find_attr(value, "__enter__") or self.machine.find_attr(value, "__aenter__")
             if method is not None:
-                return self.call(method, Call(self, node, []))
+                return self.machine.call(method, Call(node, []))
             self.managed_by_unseen(value, node)
         return value
 
-    def managed_by_unseen(self: Interpreter, value: Value, node: nodes.NodeNG) -> None:
+    def managed_by_unseen(self, value: Value, node: nodes.NodeNG) -> None:
         """A context manager that is not code of the project begins or ends: what it was given is in its hands."""
         if isinstance(value, Obj) and value.atom.kind == "opaque":
-            self.opened(describe(value), Call(self, node, [value]))
+            self.opened(describe(value), Call(node, [value]))
 
-    def leave_manager(self: Interpreter, value: Value, node: nodes.NodeNG) -> None:
-        blank.leave(self, value)
+    def leave_manager(self, value: Value, node: nodes.NodeNG) -> None:
+        blank.leave(self.machine, value)
         if isinstance(value, Obj):
-            method = self.find_attr(value, "__exit__") or self.find_attr(value, "__aexit__")
+            method = self.machine.find_attr(value, "__exit__") or self.machine.find_attr(value, "__aexit__")
             if method is not None:
-                self.call(method, Call(self, node, [NONE, NONE, NONE]))
+                self.machine.call(method, Call(node, [NONE, NONE, NONE]))
             else:
                 self.managed_by_unseen(value, node)
 
-    def consumes(self: Interpreter, leaf: Value, node: nodes.NodeNG, path: Guard = TOP) -> None:
-        generators.consumed(self, leaf, node, "this loop", path)
-        data.read(self, leaf, node)
+    def consumes(self, leaf: Value, node: nodes.NodeNG, path: Guard = TOP) -> None:
+        generators.consumed(self.machine, leaf, node, "this loop", path)
+        data.read(self.machine, leaf, node)
 
-    def goes_through(self: Interpreter, found: list[tuple[Guard, Value]], node: nodes.NodeNG) -> None:
+    def goes_through(self, found: list[tuple[Guard, Value]], node: nodes.NodeNG) -> None:
         """Some elements may be there on some ranks only, with nothing in their place on the others."""
         ranked = [guard for guard, _ in found if any(mentions_rank(formula) for formula, _ in guard.literals)]
         if any(all(guard.compatible(other) for other, _ in found) for guard in ranked):
-            self.emit(events.Uneven(), node)
+            self.machine.emit(events.Uneven(), node)
 
-    def tested(self: Interpreter, value: Value, node: nodes.NodeNG) -> None:
+    def tested(self, value: Value, node: nodes.NodeNG) -> None:
         def one(leaf: Value) -> Value:
-            dtensors.value_read(self, leaf, node, "a condition")
+            dtensors.value_read(self.machine, leaf, node, "a condition")
             return leaf
 
-        self.over(value, one)
+        self.machine.over(value, one)
 
-    def tensor_arithmetic(self: Interpreter, op: str, left: Value, right: Value) -> Value:
+    def tensor_arithmetic(self, op: str, left: Value, right: Value) -> Value:
         return dtensors.arithmetic(op, left, right)
 
-    def generator_made(self: Interpreter, made: ListV, node: nodes.NodeNG) -> None:
-        generators.expression_made(self, made, node)
+    def only_for_older(self, node: nodes.Try) -> bool:
+        return fallbacks.only_for_older_torch(self.machine, node)
 
-    def discarded(self: Interpreter, node: nodes.Expr, value: Value) -> None:
-        device.discarded(self, node, value)
-        migration.dropped(self, node, value)
+    def state_keys(self, state: StateDict) -> Value:
+        return gathering.each_key(state)
+
+    def state_tensors(self, state: StateDict) -> Value | None:
+        return gathering.replaced(self.machine, state)
+
+    def state_item(self, state: StateDict, key: Value) -> Value:
+        return gathering.item(self.machine, state, key)
+
+    def state_put(self, state: StateDict, key: Value, value: Value, path: Guard) -> None:
+        gathering.item_put(self.machine, state, key, value, path)
+
+    def state_deleted(self, state: StateDict, key: Value) -> None:
+        gathering.item_taken(self.machine, state, key)
+
+    def state_left_open(self, state: StateDict) -> None:
+        gathering.left_open(self.machine, state)
+
+    def generator_made(self, made: ListV, node: nodes.NodeNG) -> None:
+        generators.expression_made(self.machine, made, node)
+
+    def discarded(self, node: nodes.Expr, value: Value) -> None:
+        device.discarded(self.machine, node, value)
+        migration.dropped(self.machine, node, value)

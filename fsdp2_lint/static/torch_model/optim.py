@@ -5,18 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .. import events
+from ..interp.call import Call
 from ..values import NONE, Atom, Const, Ext, Obj, Params, ParamV, Value, unknown
 from . import generators, scalers
+from .interface import Machine
 from .tables import method
 
 if TYPE_CHECKING:
     from astroid import nodes
 
-    from ..interp.call import Call
-    from ..interp.interpreter import Interpreter
 
-
-def make_optimizer(machine: Interpreter, qname: str, call: Call) -> Value:
+def make_optimizer(machine: Machine, qname: str, call: Call) -> Value:
     atom = Atom("external", cls=Ext(qname), origin=qname.rsplit(".", 1)[-1], site=machine.site(call.node))
     atom.facts["optimizer"] = True
     atom.facts["stateless"] = _stateless(qname, call)
@@ -34,17 +33,17 @@ def _stateless(qname: str, call: Call) -> bool | None:
     return True if isinstance(momentum, Const) or momentum is None and not call.open_why else None
 
 
-def created(machine: Interpreter, obj: Obj, call: Call, *, proven: bool = True) -> None:
+def created(machine: Machine, obj: Obj, call: Call, *, proven: bool = True) -> None:
     params = call.arg(0, "params")
     held, complete = holdings(machine, [params] if params is not None and proven else call.all)
     if params is None and not call.all:
         complete = False
     obj.atom.facts["optimizer"] = proven
-    machine.optimizers.add(obj)
+    machine.libraries.optimizers.add(obj)
     machine.emit(events.Optimizer(held=held, complete=complete and not call.open_why, proven=proven), call.node, obj)
 
 
-def holdings(machine: Interpreter, values: list[Value]) -> tuple[tuple[events.Held, ...], bool]:
+def holdings(machine: Machine, values: list[Value]) -> tuple[tuple[events.Held, ...], bool]:
     """The parameters inside (nested) arguments, and whether all of it was understood."""
     held: list[events.Held] = []
     complete = True
@@ -64,40 +63,40 @@ def holdings(machine: Interpreter, values: list[Value]) -> tuple[tuple[events.He
     return tuple(dict.fromkeys(held)), complete
 
 
-def owners(machine: Interpreter, value: Value) -> bool:
+def owners(machine: Machine, value: Value) -> bool:
     """Does a value hold parameters of some model?"""
     return any(isinstance(leaf, (Params, ParamV)) for _, leaf in machine.leaves(value))
 
 
 @method("step")
-def step(machine: Interpreter, obj: Obj, call: Call) -> Value:
-    if obj in machine.optimizers:
+def step(machine: Machine, obj: Obj, call: Call) -> Value:
+    if obj in machine.libraries.optimizers:
         machine.emit(events.Stepped(), call.node, obj)
     elif obj.atom.facts.get("scaler"):
         for _, leaf in machine.alternatives(call.arg(0, "optimizer") or NONE):
-            if isinstance(leaf, Obj) and leaf in machine.optimizers:
+            if isinstance(leaf, Obj) and leaf in machine.libraries.optimizers:
                 machine.emit(events.Stepped(), call.node, leaf)
                 scalers.stepped(machine, obj, leaf, call)
     return unknown("step()")
 
 
 @method("zero_grad")
-def zero_grad(machine: Interpreter, obj: Obj, call: Call) -> Value:
-    if obj in machine.optimizers or machine.any_sharded:
+def zero_grad(machine: Machine, obj: Obj, call: Call) -> Value:
+    if obj in machine.libraries.optimizers or machine.libraries.any_sharded:
         machine.emit(events.Zeroed(), call.node, obj)
     return NONE
 
 
 @method("add_param_group")
-def add_param_group(machine: Interpreter, obj: Obj, call: Call) -> Value:
-    if obj in machine.optimizers:
+def add_param_group(machine: Machine, obj: Obj, call: Call) -> Value:
+    if obj in machine.libraries.optimizers:
         held, complete = holdings(machine, call.all)
         machine.emit(events.Optimizer(held=held, complete=complete, proven=True), call.node, obj)
     return NONE
 
 
-def regrouped(machine: Interpreter, at: Obj, node: nodes.NodeNG) -> None:
+def regrouped(machine: Machine, at: Obj, node: nodes.NodeNG) -> None:
     """An optimizer's list of parameter groups, or what a group holds, is exchanged."""
     for owner in at.above:
-        if owner in machine.optimizers:
+        if owner in machine.libraries.optimizers:
             machine.emit(events.Remapped(), node, owner)

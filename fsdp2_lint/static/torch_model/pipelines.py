@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from .. import events
+from ..interp.call import Call
 from ..values import NONE, Obj, Value
+from .interface import Machine
 from .tables import external
-
-if TYPE_CHECKING:
-    from ..interp.call import Call
-    from ..interp.interpreter import Interpreter
 
 
 @external("torch.distributed.pipelining.PipelineStage", "torch.distributed.pipelining.stage.PipelineStage")
-def pipeline_stage(machine: Interpreter, call: Call) -> Value:
+def pipeline_stage(machine: Machine, call: Call) -> Value:
     for _, leaf in machine.alternatives(call.arg(0, "submodule") or NONE):
         if isinstance(leaf, Obj):
             machine.emit(events.Pipelined(), call.node, leaf)
-    return machine.call_other(machine.called_name, call)
+    return machine.libraries.call_other(call.name, call)

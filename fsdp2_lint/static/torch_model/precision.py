@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from ..interp.call import Call
 from ..values import Atom, Ext, Value
+from .interface import Machine
 from .tables import external
-
-if TYPE_CHECKING:
-    from ..interp.call import Call
-    from ..interp.interpreter import Interpreter
 
 FSDP = "torch.distributed.fsdp."
 POLICIES = {
@@ -27,8 +23,8 @@ LOW = frozenset({"float16", "bfloat16"})
 
 
 @external(*ALL_POLICIES)
-def make_policy(machine: Interpreter, call: Call) -> Value:
-    name = machine.called_name
+def make_policy(machine: Machine, call: Call) -> Value:
+    name = call.name
     atom = Atom("external", cls=Ext(name), origin=name.rsplit(".", 1)[-1], site=machine.site(call.node))
     atom.facts["policy"] = {**dict(zip(_FIELDS, call.args)), **call.kwargs}
     atom.facts["policy open"] = call.open_why

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ..budget import BUDGET
 from ..formulas import Formula, either
 from ..guards import TOP
+from ..interp.call import Call
 from ..store import Entries, Items
 from ..values import (
     NONE,
@@ -24,34 +23,31 @@ from ..values import (
     unknown,
 )
 from . import gathering
+from .interface import Machine
 from .kinds import is_a
 from .tables import external
 
-if TYPE_CHECKING:
-    from ..interp.call import Call
-    from ..interp.interpreter import Interpreter
-
 
 @external("torch.utils._pytree.tree_map", "torch.utils._cxx_pytree.tree_map")
-def tree_map(machine: Interpreter, call: Call) -> Value:
+def tree_map(machine: Machine, call: Call) -> Value:
     return _mapped(machine, call, call.arg(0, "func"), call.arg(1, "tree"), None)
 
 
 @external("torch.utils._pytree.tree_map_only", "torch.utils._cxx_pytree.tree_map_only")
-def tree_map_only(machine: Interpreter, call: Call) -> Value:
+def tree_map_only(machine: Machine, call: Call) -> Value:
     return _mapped(machine, call, call.arg(1, "func"), call.arg(2, "tree"), call.arg(0) or NONE)
 
 
-def _mapped(machine: Interpreter, call: Call, function: Value | None, tree: Value | None, kinds: Value | None) -> Value:
+def _mapped(machine: Machine, call: Call, function: Value | None, tree: Value | None, kinds: Value | None) -> Value:
     if function is None or tree is None:
-        return unknown(machine.called_name)
+        return unknown(call.name)
     return _Mapping(machine, call, function, kinds).over(tree, 0)
 
 
 class _Mapping:
     """One call of ``tree_map``. ``kinds``: the classes of what the function is given; None for all leaves."""
 
-    def __init__(self, machine: Interpreter, call: Call, function: Value, kinds: Value | None) -> None:
+    def __init__(self, machine: Machine, call: Call, function: Value, kinds: Value | None) -> None:
         self.machine, self.call, self.function, self.kinds = machine, call, function, kinds
 
     def over(self, tree: Value, depth: int) -> Value:
@@ -98,7 +94,7 @@ class _Mapping:
         return self.machine.branch([*arms, (no, lambda: leaf)] if no is not None else arms)
 
     def _called(self, leaf: Value) -> Value:
-        return self.machine.call(self.function, type(self.call)(self.machine, self.call.node, [leaf]))
+        return self.machine.call(self.function, Call(self.call.node, [leaf]))
 
     def _asked(self, leaf: Value) -> Formula:
         if self.kinds is None:
@@ -109,4 +105,4 @@ class _Mapping:
         )
 
     def _chosen(self, predicate: Value, leaf: Value) -> Formula:
-        return self.machine.truth(self.machine.call(predicate, type(self.call)(self.machine, self.call.node, [leaf])))
+        return self.machine.truth(self.machine.call(predicate, Call(self.call.node, [leaf])))

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 from ...vocab.finding import Site
 from .. import events
+from ..interp.call import Call
+from ..interp.numbers import some_number
 from ..values import NONE, Atom, Computed, Cond, Const, Ext, ParamV, Rank, StateTensor, Text, Value, unknown
 from . import dtensors
-from .calculation import some_number
+from .interface import Machine
 from .tables import external
 
 if TYPE_CHECKING:
     from ..guards import Guard
-    from ..interp.call import Call
-    from ..interp.interpreter import Interpreter
 
 GLOBAL, LOCAL = Rank("global"), Rank("local")
 ENVIRONMENT: dict[str, Value] = {
@@ -29,7 +29,7 @@ WORLD_SIZE = "WORLD_SIZE"
 INITIALISED = ("truth", "a process group exists")
 
 
-def environment(machine: Interpreter, key: Value, at: Site | None) -> Value:
+def environment(machine: Machine, key: Value, at: Site | None) -> Value:
     """``os.environ[key]``, read ``at``: a rank, what the program put there, or a setting that all ranks share."""
     if not (isinstance(key, Const) and isinstance(key.value, str)):
         return unknown("an environment variable")
@@ -37,9 +37,9 @@ def environment(machine: Interpreter, key: Value, at: Site | None) -> Value:
     stored = machine.store.get((Ext("os.environ"), key.value))
     if stored is not None:
         machine.reads += 1
-    elif known is None and key.value not in machine.settings:
-        machine.settings[key.value] = _setting(key.value)
-    found = known or stored or machine.settings[key.value]
+    elif known is None and key.value not in machine.libraries.settings:
+        machine.libraries.settings[key.value] = _setting(key.value)
+    found = known or stored or machine.libraries.settings[key.value]
     return replace(found, at=at) if isinstance(found, Rank) else found
 
 
@@ -50,13 +50,13 @@ def _setting(name: str) -> Value:
 
 
 @external("os.getenv", "os.environ.get", "os.environ.setdefault")
-def getenv(machine: Interpreter, call: Call) -> Value:
+def getenv(machine: Machine, call: Call) -> Value:
     return environment(machine, call.arg(0, "key") or NONE, machine.site(call.node))
 
 
 @external("torch.distributed.get_rank", "torch.distributed.get_node_local_rank", "torch.cuda.current_device")
-def get_rank(machine: Interpreter, call: Call) -> Value:
-    name = machine.called_name
+def get_rank(machine: Machine, call: Call) -> Value:
+    name = call.name
     if not name.endswith("get_rank"):
         return LOCAL
     group = call.arg(0, "group")
@@ -64,43 +64,43 @@ def get_rank(machine: Interpreter, call: Call) -> Value:
 
 
 @external("torch.distributed.get_world_size")
-def get_world_size(machine: Interpreter, call: Call) -> Value:
+def get_world_size(machine: Machine, call: Call) -> Value:
     """Of the whole job it is one number, which torchrun says in the environment too; of a group, another one."""
     if call.arg(0, "group") in (None, NONE) and machine.store.get((Ext("os.environ"), WORLD_SIZE)) is None:
         return environment(machine, Const(WORLD_SIZE), None)
     return some_number("the size of a process group")
 
 
-def alone(machine: Interpreter, path: Guard) -> bool:
+def alone(machine: Machine, path: Guard) -> bool:
     """Does this path say that the job has one rank? Then there is no other that could stay away."""
-    size = machine.settings.get(WORLD_SIZE)
+    size = machine.libraries.settings.get(WORLD_SIZE)
     return size is not None and path.decide(("compared", size, ">=", 2)) is False
 
 
 @external(
     "torch.distributed.is_initialized", "torch.distributed.is_available", "torch.distributed.is_torchelastic_launched"
 )
-def is_initialized(machine: Interpreter, call: Call) -> Value:
+def is_initialized(machine: Machine, call: Call) -> Value:
     """A script that was seen from its first line has no process group before it makes one; else there may be one."""
-    if machine.called_name.endswith(("is_available", "is_torchelastic_launched")):
+    if call.name.endswith(("is_available", "is_torchelastic_launched")):
         return Const(True)
     made = (
         next(machine.trace.of(events.ProcessGroup, events.Mesh, events.Sharded), None)
-        if not machine.called_name.endswith("launched")
+        if not call.name.endswith("launched")
         else None
     )
     if made is not None:
         return Const(True)
-    alone = machine.whole and not machine.opaque and next(machine.trace.of(events.Managed), None) is None
-    return Const(False) if alone and not machine.called_name.endswith("launched") else Cond(INITIALISED)
+    alone = machine.whole and not machine.libraries.opaque and next(machine.trace.of(events.Managed), None) is None
+    return Const(False) if alone and not call.name.endswith("launched") else Cond(INITIALISED)
 
 
 CONVERTERS: dict[str, Callable[[Any], Any]] = {"int": int, "str": str, "float": float, "bool": bool, "abs": abs}
 
 
 @external("builtins.int", "builtins.str", "builtins.float", "builtins.bool", "builtins.abs")
-def convert(machine: Interpreter, call: Call) -> Value:
-    name = machine.called_name.rsplit(".", 1)[-1]
+def convert(machine: Machine, call: Call) -> Value:
+    name = call.name.rsplit(".", 1)[-1]
 
     def one(leaf: Value) -> Value:
         dtensors.value_read(machine, leaf, call.node, f"{name}()")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..choices import choose
 from ..formulas import Formula, both, either
 from ..guards import TOP
 from ..interp import enums
+from ..interp.call import Call
 from ..values import (
     NONE,
     SOME,
@@ -30,18 +31,15 @@ from ..values import (
 from . import fsdp1_methods, parameters
 from .attempts import is_dtensor
 from .escapes import IMPORTED
+from .interface import Machine
 from .kinds import is_a
 from .migration import class_named, fsdp1_asked
 from .module_tree import was_loaded_by_library
 from .tables import external
 
-if TYPE_CHECKING:
-    from ..interp.call import Call
-    from ..interp.interpreter import Interpreter
-
 
 @external("builtins.getattr")
-def get_attribute(machine: Interpreter, call: Call) -> Value:
+def get_attribute(machine: Machine, call: Call) -> Value:
     if len(call.args) < 2:
         return unknown("getattr()")
     fsdp1_methods.looked_up(machine, call)
@@ -58,7 +56,7 @@ def get_attribute(machine: Interpreter, call: Call) -> Value:
             default is not None
             and isinstance(leaf, Obj)
             and machine.find_attr(leaf, name.value) is None
-            and machine.surely_lacks(leaf, name.value)
+            and machine.libraries.surely_lacks(leaf, name.value)
         ):
             return default
         if default is not None and isinstance(leaf, (StateTensor, ParamV)) and name.value in OF_DTENSOR:
@@ -81,7 +79,7 @@ def perhaps_dtensor(leaf: StateTensor | ParamV, name: str, default: Value) -> Va
 
 
 @external("builtins.setattr")
-def set_attribute(machine: Interpreter, call: Call) -> Value:
+def set_attribute(machine: Machine, call: Call) -> Value:
     if len(call.args) == 3:
         _, name, value = call.args
         for _, leaf in machine.alternatives(call.args[0]):
@@ -104,7 +102,7 @@ _OF_ALL_PRETRAINED = frozenset({"save_pretrained", "from_pretrained"})  # also o
 
 
 @external("builtins.hasattr")
-def has_attribute(machine: Interpreter, call: Call) -> Value:
+def has_attribute(machine: Machine, call: Call) -> Value:
     if len(call.args) < 2 or not isinstance(call.args[1], Const):
         return unknown("hasattr()")
     fsdp1_methods.looked_up(machine, call)
@@ -117,13 +115,13 @@ def has_attribute(machine: Interpreter, call: Call) -> Value:
         if isinstance(leaf, Obj):
             if machine.find_attr(leaf, name) is not None:
                 return True
-            if name in _OF_PRETRAINED and machine.is_pretrained(leaf):
+            if name in _OF_PRETRAINED and machine.libraries.is_pretrained(leaf):
                 return True
             if name in _OF_ALL_PRETRAINED and was_loaded_by_library(leaf):
                 return True
             if name in ("unshard", "reshard", "set_requires_gradient_sync"):
-                return machine.is_sharded_formula(leaf)
-            return False if machine.surely_lacks(leaf, name) else ("truth", ("hasattr", leaf, name))
+                return machine.libraries.is_sharded_formula(leaf)
+            return False if machine.libraries.surely_lacks(leaf, name) else ("truth", ("hasattr", leaf, name))
         if leaf == NONE:
             return hasattr(None, str(name))
         return ("truth", ("hasattr", leaf, name))
@@ -133,13 +131,13 @@ def has_attribute(machine: Interpreter, call: Call) -> Value:
 
 
 @external("builtins.isinstance", "builtins.issubclass")
-def is_instance(machine: Interpreter, call: Call) -> Value:
+def is_instance(machine: Machine, call: Call) -> Value:
     if len(call.args) < 2:
         return unknown("isinstance()")
     return _asked(machine, call, call.args[1])
 
 
-def _classes_asked(machine: Interpreter, asked: Value) -> dict[Formula, list[Value]]:
+def _classes_asked(machine: Machine, asked: Value) -> dict[Formula, list[Value]]:
     """The classes that ``isinstance`` is given, by what must hold for them to be among these."""
     found: dict[Formula, list[Value]] = {}
     for path, leaf in machine.leaves(asked):
@@ -151,11 +149,11 @@ def _classes_asked(machine: Interpreter, asked: Value) -> dict[Formula, list[Val
 
 
 @external("torch.is_tensor")
-def is_tensor(machine: Interpreter, call: Call) -> Value:
+def is_tensor(machine: Machine, call: Call) -> Value:
     return _asked(machine, call, Ext("torch.Tensor")) if call.args else unknown("is_tensor()")
 
 
-def _asked(machine: Interpreter, call: Call, asked: Value) -> Value:
+def _asked(machine: Machine, call: Call, asked: Value) -> Value:
     value = call.args[0]
     everything = [cls for classes in _classes_asked(machine, asked).values() for cls in classes]
     for _, leaf in machine.alternatives(value):
@@ -174,7 +172,7 @@ def _asked(machine: Interpreter, call: Call, asked: Value) -> Value:
     return machine.cond(machine.spread(value, formula) if isinstance(value, Choice) else formula(value))
 
 
-def of_classes(machine: Interpreter, value: Value, classes: Sequence[Value]) -> Formula:
+def of_classes(machine: Machine, value: Value, classes: Sequence[Value]) -> Formula:
     """When a value is an object of one of these classes."""
 
     def formula(leaf: Value) -> Formula:
@@ -183,13 +181,13 @@ def of_classes(machine: Interpreter, value: Value, classes: Sequence[Value]) -> 
     return machine.spread(value, formula) if isinstance(value, Choice) else formula(value)
 
 
-def _of_some(machine: Interpreter, leaf: Value, classes: Sequence[Value]) -> Formula:
+def _of_some(machine: Machine, leaf: Value, classes: Sequence[Value]) -> Formula:
     if isinstance(leaf, Obj):
-        return machine.isinstance_formula(leaf, list(classes))
+        return machine.libraries.isinstance_formula(leaf, list(classes))
     return either(_of_class(machine, leaf, cls) for cls in classes)
 
 
-def _of_class(machine: Interpreter, leaf: Value, cls: Value) -> Formula:
+def _of_class(machine: Machine, leaf: Value, cls: Value) -> Formula:
     member = enums.as_member(leaf)
     if member is not None and (isinstance(cls, ClassV) or cls in machine.mro(member.cls)):
         return cls in machine.mro(member.cls)
@@ -197,7 +195,7 @@ def _of_class(machine: Interpreter, leaf: Value, cls: Value) -> Formula:
 
 
 @external("builtins.callable")
-def is_callable(machine: Interpreter, call: Call) -> Value:
+def is_callable(machine: Machine, call: Call) -> Value:
     def formula(leaf: Value) -> Any:
         return leaf != NONE if not isinstance(leaf, Obj) else machine.truth(leaf)
 
@@ -206,14 +204,14 @@ def is_callable(machine: Interpreter, call: Call) -> Value:
 
 
 @external("types.MethodType")
-def bind_method(machine: Interpreter, call: Call) -> Value:
+def bind_method(machine: Machine, call: Call) -> Value:
     if len(call.args) == 2 and isinstance(call.args[0], Func):
         return Bound(call.args[1], call.args[0])
     return unknown("a method", kind="opaque")
 
 
 @external("builtins.type")
-def type_of(machine: Interpreter, call: Call) -> Value:
+def type_of(machine: Machine, call: Call) -> Value:
     value = call.args[0] if call.args else NONE
     if not isinstance(value, Obj):
         found = unknown("type()")
@@ -223,7 +221,7 @@ def type_of(machine: Interpreter, call: Call) -> Value:
     return class_as_value(machine, value)
 
 
-def class_as_value(machine: Interpreter, obj: Obj) -> Value:
+def class_as_value(machine: Machine, obj: Obj) -> Value:
     """``type(obj)`` and ``obj.__class__``."""
     cls = machine.class_of(obj)
     if cls is not None:
@@ -234,9 +232,9 @@ def class_as_value(machine: Interpreter, obj: Obj) -> Value:
 
 
 @external("builtins.__import__", "importlib.import_module")
-def import_by_name(machine: Interpreter, call: Call) -> Value:
+def import_by_name(machine: Machine, call: Call) -> Value:
     name = call.args[0] if call.args else NONE
     if isinstance(name, Const) and isinstance(name.value, str) and not name.value.startswith("."):
-        return machine.import_module(machine.frame.module, name.value, machine.called_name.endswith("import_module"))
-    machine.opened("a module imported by a computed name", call)
+        return machine.import_module(machine.frame.module, name.value, call.name.endswith("import_module"))
+    machine.libraries.opened("a module imported by a computed name", call)
     return unknown(IMPORTED, kind="opaque")

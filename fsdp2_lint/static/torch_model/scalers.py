@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from .. import events
+from ..interp.call import Call
 from ..values import Atom, Const, Ext, Obj, Value, unknown
+from .interface import Machine
 from .precision import dtype_name
 from .tables import external
-
-if TYPE_CHECKING:
-    from ..interp.call import Call
-    from ..interp.interpreter import Interpreter
 
 FSDP1 = "torch.distributed.fsdp.sharded_grad_scaler.ShardedGradScaler"
 MANY = 4  # so many positional arguments may name ``enabled``
@@ -25,8 +21,8 @@ MANY = 4  # so many positional arguments may name ``enabled``
     "torch.cuda.amp.GradScaler",
     "torch.cuda.amp.grad_scaler.GradScaler",
 )
-def make_scaler(machine: Interpreter, call: Call) -> Value:
-    name = machine.called_name
+def make_scaler(machine: Machine, call: Call) -> Value:
+    name = call.name
     atom = Atom("external", cls=Ext(name), origin=name.rsplit(".", 1)[-1], site=machine.site(call.node))
     enabled = call.kwargs.get("enabled", Const(True))
     atom.facts["scaler"] = True
@@ -36,13 +32,13 @@ def make_scaler(machine: Interpreter, call: Call) -> Value:
     return atom.root
 
 
-def stepped(machine: Interpreter, scaler: Obj, optimizer: Obj, call: Call) -> None:
-    if "on" in scaler.atom.facts and machine.any_sharded:
+def stepped(machine: Machine, scaler: Obj, optimizer: Obj, call: Call) -> None:
+    if "on" in scaler.atom.facts and machine.libraries.any_sharded:
         machine.emit(events.Scaled(scaler=scaler.atom), call.node, optimizer)
 
 
 @external("torch.autocast", "torch.amp.autocast", "torch.amp.autocast_mode.autocast", "torch.cuda.amp.autocast")
-def autocast(machine: Interpreter, call: Call) -> Value:
+def autocast(machine: Machine, call: Call) -> Value:
     """In which dtype its body computes; the default is fp16 on CUDA."""
     enabled = call.kwargs.get("enabled", Const(True))
     dtype = call.kwargs.get("dtype") or (call.args[1] if len(call.args) > 1 else None)

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from astroid import nodes
 
 from .. import events
+from ..interp.call import Call
 from ..origins import full_name
 from ..values import NONE, Obj, Rank, Value
+from .interface import Machine
 from .tables import external
-
-if TYPE_CHECKING:
-    from ..interp.call import Call
-    from ..interp.interpreter import Interpreter
 
 _ALL = ("random", "numpy", "torch")
 _SEEDS = {
@@ -39,18 +35,18 @@ _DRAWS = {
 
 
 @external(*_SEEDS)
-def seed(machine: Interpreter, call: Call) -> Value:
-    generators = _SEEDS[machine.called_name]
+def seed(machine: Machine, call: Call) -> Value:
+    generators = _SEEDS[call.name]
     value = call.arg(0, "seed") or call.arg(None, "a")
     node = call.node.args[0] if isinstance(call.node, nodes.Call) and call.node.args else None
     by_rank = "torch" in generators and node is not None and _is_own(machine, node)
-    machine.blank.seeded_by_rank = by_rank
+    machine.libraries.blank.seeded_by_rank = by_rank
     differing = True if value is None else differs(machine, value)
     machine.emit(events.Seeded(generators=generators, differs=differing, by_rank=by_rank), call.node)
     return NONE
 
 
-def differs(machine: Interpreter, value: Value) -> bool | None:
+def differs(machine: Machine, value: Value) -> bool | None:
     """Is a number another one on each rank? None: cannot tell."""
     if isinstance(value, Obj) and value.atom.facts.get("per_rank"):
         return True
@@ -62,7 +58,7 @@ def generator_of(obj: Obj) -> str:
     return _DRAWS.get(obj.atom.origin, "") if obj.atom.kind == "unknown" else ""
 
 
-def _is_own(machine: Interpreter, node: nodes.NodeNG) -> bool:
+def _is_own(machine: Machine, node: nodes.NodeNG) -> bool:
     """Is it surely another number on each rank: the rank itself, or a sum with it?"""
     if isinstance(node, nodes.BinOp) and node.op in "+-":
         return _is_own(machine, node.left) is not _is_own(machine, node.right)
@@ -75,8 +71,8 @@ def _is_own(machine: Interpreter, node: nodes.NodeNG) -> bool:
     return False
 
 
-def built(machine: Interpreter, obj: Obj) -> None:
+def built(machine: Machine, obj: Obj) -> None:
     """A module has drawn its weights: when, and what may change them from here on is of interest."""
     obj.atom.facts["built"] = machine.now
-    if machine.blank.seeded_by_rank:
-        machine.blank.atoms.add(machine.address(obj)[0])
+    if machine.libraries.blank.seeded_by_rank:
+        machine.libraries.blank.atoms.add(machine.libraries.address(obj)[0])

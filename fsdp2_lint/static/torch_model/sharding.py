@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from astroid import nodes
 
 from .. import events
+from ..interp.call import Call
 from ..values import NONE, Atom, Const, Ext, ListV, Obj, TupleV, Value, unknown
 from . import meshes
 from .device import touch
+from .interface import Machine
 from .tables import external, method
-
-if TYPE_CHECKING:
-    from ..interp.call import Call
-    from ..interp.interpreter import Interpreter
 
 FULLY_SHARD = "torch.distributed.fsdp.fully_shard"
 
 
 @external(FULLY_SHARD)
-def fully_shard(machine: Interpreter, call: Call) -> Value:
+def fully_shard(machine: Machine, call: Call) -> Value:
     """In place; returns the very same object (a list comes back as the list)."""
     target = call.arg(0, "module")
     if target is None:
@@ -41,10 +37,10 @@ def fully_shard(machine: Interpreter, call: Call) -> Value:
     return target
 
 
-def shard(machine: Interpreter, call: Call, group: tuple[Obj, ...], *, listed: bool, open_why: str = "") -> None:
+def shard(machine: Machine, call: Call, group: tuple[Obj, ...], *, listed: bool, open_why: str = "") -> None:
     for obj in group:
-        machine.sharded_atoms.add(machine.address(obj)[0])
-    machine.any_sharded = True
+        machine.libraries.sharded_atoms.add(machine.libraries.address(obj)[0])
+    machine.libraries.any_sharded = True
     machine.emit(
         events.Sharded(
             group=group,
@@ -61,14 +57,14 @@ def shard(machine: Interpreter, call: Call, group: tuple[Obj, ...], *, listed: b
     )
 
 
-def keyword_sites(machine: Interpreter, call: Call) -> dict[str, nodes.NodeNG]:
+def keyword_sites(machine: Machine, call: Call) -> dict[str, nodes.NodeNG]:
     """Where each keyword stands: in the call itself, else the call stands for it."""
     written = {keyword.arg: keyword.value for keyword in getattr(call.node, "keywords", ())}
     return {name: written.get(name, call.node) for name in call.kwargs}
 
 
 @external("torch.distributed.fsdp.register_fsdp_forward_method")
-def register_forward(machine: Interpreter, call: Call) -> Value:
+def register_forward(machine: Machine, call: Call) -> Value:
     name = call.arg(1, "method_name")
     for _, leaf in machine.alternatives(call.arg(0, "module") or NONE):
         if isinstance(leaf, Obj):
@@ -77,8 +73,8 @@ def register_forward(machine: Interpreter, call: Call) -> Value:
 
 
 @method("unshard", "reshard")
-def gather(machine: Interpreter, obj: Obj, call: Call) -> Value:
-    name = machine.called_name
+def gather(machine: Machine, obj: Obj, call: Call) -> Value:
+    name = call.name
     machine.emit(events.Unshard() if name == "unshard" else events.Reshard(), call.node, obj)
     handle = unknown(name)
     if name == "unshard":
@@ -99,8 +95,8 @@ def gather(machine: Interpreter, obj: Obj, call: Call) -> Value:
     "torch.distributed.fsdp.FullyShardedDataParallel.scatter_full_optim_state_dict",
     "torch.distributed.fsdp.FullyShardedDataParallel.rekey_optim_state_dict",
 )
-def fsdp1_context(machine: Interpreter, call: Call) -> Value:
-    name = machine.called_name.rsplit(".", 1)[-1]
+def fsdp1_context(machine: Machine, call: Call) -> Value:
+    name = call.name.rsplit(".", 1)[-1]
     for _, leaf in machine.alternatives(call.arg(0, "module") or call.arg(None, "model") or NONE):
         if isinstance(leaf, Obj):
             machine.emit(events.Fsdp1Context(name=name), call.node, leaf)
@@ -108,7 +104,7 @@ def fsdp1_context(machine: Interpreter, call: Call) -> Value:
 
 
 @external("torch.distributed.device_mesh.init_device_mesh", "torch.distributed.device_mesh.DeviceMesh")
-def make_mesh(machine: Interpreter, call: Call) -> Value:
+def make_mesh(machine: Machine, call: Call) -> Value:
     atom = Atom(
         "external",
         cls=Ext("torch.distributed.device_mesh.DeviceMesh"),
@@ -122,7 +118,7 @@ def make_mesh(machine: Interpreter, call: Call) -> Value:
 
 
 @external("torch.distributed.init_process_group")
-def init_process_group(machine: Interpreter, call: Call) -> Value:
+def init_process_group(machine: Machine, call: Call) -> Value:
     machine.emit(
         events.ProcessGroup(
             backend=call.arg(0, "backend"), device_id=call.arg(None, "device_id"), world_size=call.arg(3, "world_size")

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ..guards import TOP, Guard
+from ..interp.call import Call
 from ..store import Entries
 from ..torch_api import keywords_in_versions
 from ..values import Bound, Const, DictV, Ext, Func, Obj, Value, unknown
+from .interface import Machine
 from .tables import external
-
-if TYPE_CHECKING:
-    from ..interp.call import Call
-    from ..interp.interpreter import Interpreter
 
 
 @external("inspect.signature")
-def signature(machine: Interpreter, call: Call) -> Value:
-    made = machine.call_other("inspect.signature", call)
+def signature(machine: Machine, call: Call) -> Value:
+    made = machine.libraries.call_other("inspect.signature", call)
     names = _taken(call.args[0]) if len(call.args) == 1 else None
     if isinstance(made, Obj) and names is not None:
         entries = tuple((Const(name), path, unknown("a parameter")) for name, path in names.items())

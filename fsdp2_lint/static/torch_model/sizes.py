@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
+from ..interp.call import Call
+from ..interp.numbers import from_outside
 from ..values import Atom, Choice, Const, ListV, TupleV, Value
-from .calculation import from_outside
-
-if TYPE_CHECKING:
-    from ..interp.call import Call
-    from ..interp.interpreter import Interpreter
+from .interface import Machine
 
 Number = int | tuple[int, ...]
 
@@ -89,7 +86,7 @@ _BY_SHAPE = (
 )
 
 
-def layer_size(machine: Interpreter, name: str, call: Call) -> int | None:
+def layer_size(machine: Machine, name: str, call: Call) -> int | None:
     """Of a layer of torch.nn; None where it has parameters, and a number is not written in the source."""
     if name not in _LAYERS or call.open_why:
         return None
@@ -102,7 +99,7 @@ def layer_size(machine: Interpreter, name: str, call: Call) -> int | None:
         return None
 
 
-def note_layer(machine: Interpreter, made: Atom, name: str, call: Call) -> None:
+def note_layer(machine: Machine, made: Atom, name: str, call: Call) -> None:
     """Notes of a new layer how many parameters it has, or that the source says it in a way that is not calculated."""
     known = layer_size(machine, name, call)
     if known is not None:
@@ -112,7 +109,7 @@ def note_layer(machine: Interpreter, made: Atom, name: str, call: Call) -> None:
         made.facts["sized inside"] = not any(from_outside(machine, value) for value in given if value is not None)
 
 
-def note_tensor(machine: Interpreter, made: Atom, qname: str, call: Call) -> None:
+def note_tensor(machine: Machine, made: Atom, qname: str, call: Call) -> None:
     """Notes of a tensor that torch makes anew how many elements it has."""
     shape = call.args[:1] if qname == "torch.full" else call.args if qname in _BY_SHAPE else []
     numbers = [number(machine, value) for value in shape]
@@ -123,7 +120,7 @@ def note_tensor(machine: Interpreter, made: Atom, qname: str, call: Call) -> Non
         _note_written(machine, made, call.args[0])
 
 
-def _note_written(machine: Interpreter, made: Atom, value: Value) -> None:
+def _note_written(machine: Machine, made: Atom, value: Value) -> None:
     """Of a tensor of numbers that the source lists."""
     held = machine.listing(value)
     parts = [value] if isinstance(value, Const) else [part for _, part in held.items]
@@ -131,7 +128,7 @@ def _note_written(machine: Interpreter, made: Atom, value: Value) -> None:
         made.facts["tensor size"] = len(parts)
 
 
-def number(machine: Interpreter, value: Value) -> Number | None:
+def number(machine: Machine, value: Value) -> Number | None:
     """The largest of the numbers that a value may be, or the numbers of a shape; None where one is not known."""
     if isinstance(value, Choice):
         leaves = [number(machine, leaf) for _, leaf in machine.alternatives(value)]

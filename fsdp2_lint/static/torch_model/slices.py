@@ -2,51 +2,47 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from astroid import nodes
 
 from .. import events
+from ..interp.call import Call
 from ..values import Const, Obj, ParamV, Value
+from .interface import Machine
 from .tables import method_observer, observer
-
-if TYPE_CHECKING:
-    from ..interp.call import Call
-    from ..interp.interpreter import Interpreter
 
 _NO_WRITES = ("requires_grad_", "detach_", "retain_grad_", "share_memory_", "rename_")
 
 
 @method_observer
-def method_called(machine: Interpreter, receiver: Obj | ParamV, name: str, call: Call) -> None:
+def method_called(machine: Machine, receiver: Obj | ParamV, name: str, call: Call) -> None:
     """``weight[0].zero_()``: the slice of a DTensor is a tensor of its own."""
-    if machine.any_sharded and name.endswith("_") and not name.endswith("__") and name not in _NO_WRITES:
+    if machine.libraries.any_sharded and name.endswith("_") and not name.endswith("__") and name not in _NO_WRITES:
         func = call.node.func if isinstance(call.node, nodes.Call) else None
         if isinstance(func, nodes.Attribute):
             _rows_written(machine, func.expr, call.node)
 
 
 @observer
-def initialised(machine: Interpreter, qname: str, call: Call) -> None:
+def initialised(machine: Machine, qname: str, call: Call) -> None:
     """``nn.init.zeros_(weight[0])``."""
-    if machine.any_sharded and qname.startswith("torch.nn.init.") and isinstance(call.node, nodes.Call):
+    if machine.libraries.any_sharded and qname.startswith("torch.nn.init.") and isinstance(call.node, nodes.Call):
         for node in call.node.args[:1]:
             _rows_written(machine, node, call.node)
 
 
-def augmented(machine: Interpreter, node: nodes.AugAssign) -> None:
+def augmented(machine: Machine, node: nodes.AugAssign) -> None:
     """``weight[:4] *= 2``."""
-    if machine.any_sharded:
+    if machine.libraries.any_sharded:
         _rows_written(machine, node.target, node)
 
 
-def data_set(machine: Interpreter, owner: Value, name: str, node: nodes.NodeNG) -> None:
+def data_set(machine: Machine, owner: Value, name: str, node: nodes.NodeNG) -> None:
     """``parameter.data = tensor``."""
-    if machine.any_sharded and name == "data":
+    if machine.libraries.any_sharded and name == "data":
         _lost(machine, owner, node, "data")
 
 
-def _rows_written(machine: Interpreter, target: nodes.NodeNG, node: nodes.NodeNG) -> None:
+def _rows_written(machine: Machine, target: nodes.NodeNG, node: nodes.NodeNG) -> None:
     while isinstance(target, nodes.Attribute) and target.attrname == "data":
         target = target.expr
     if not isinstance(target, nodes.Subscript) or not _takes_rows(target):
@@ -66,8 +62,8 @@ def _takes_rows(node: nodes.Subscript) -> bool:
     return not (isinstance(index, nodes.Const) and (index.value is None or index.value is Ellipsis))
 
 
-def _lost(machine: Interpreter, written: Value, node: nodes.NodeNG, how: str) -> None:
-    if machine.inside:  # in a forward the parameters are whole
+def _lost(machine: Machine, written: Value, node: nodes.NodeNG, how: str) -> None:
+    if machine.libraries.inside:  # in a forward the parameters are whole
         return
     if isinstance(written, ParamV) and not written.copied:
         owners = [leaf for _, leaf in machine.alternatives(written.model) if isinstance(leaf, Obj)]
@@ -79,7 +75,7 @@ def _lost(machine: Interpreter, written: Value, node: nodes.NodeNG, how: str) ->
     else:
         return
     for owner in owners:
-        if machine.in_sharded(owner):
+        if machine.libraries.in_sharded(owner):
             machine.emit(events.LostWrite(how=how, tensor=written), node, owner)
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from .. import events
+from ..interp.call import Call
 from ..values import (
     NONE,
     Atom,
@@ -24,29 +24,26 @@ from . import blank, gathering, parameters, slices
 from .async_saves import note_async_save
 from .collectives import part_of_job
 from .dtypes import parameter_converted
+from .interface import Machine
 from .key_prefixes import note_keys, prefixed
 from .load_targets import note_load
 from .precision import dtype_name
 from .state_helpers import note_helper, note_options, option
 from .tables import external, method
 
-if TYPE_CHECKING:
-    from ..interp.call import Call
-    from ..interp.interpreter import Interpreter
-
 HELPERS = "torch.distributed.checkpoint.state_dict."
 DCP = "torch.distributed.checkpoint."
 
 
 @method("state_dict")
-def state_dict(machine: Interpreter, obj: Obj, call: Call) -> Value:
-    what = "optimizer" if obj in machine.optimizers else "model"
+def state_dict(machine: Machine, obj: Obj, call: Call) -> Value:
+    what = "optimizer" if obj in machine.libraries.optimizers else "model"
     wrapped = prefixed(machine, obj, call) if what == "model" else None
     return StateDict(what, obj, machine.now, prefixed=wrapped)
 
 
 @external(HELPERS + "StateDictOptions")
-def state_dict_options(machine: Interpreter, call: Call) -> Value:
+def state_dict_options(machine: Machine, call: Call) -> Value:
     atom = Atom("external", cls=Ext(HELPERS + "StateDictOptions"), origin="StateDictOptions")
     note_options(machine, atom, call)
     full = call.arg(0, "full_state_dict")
@@ -56,7 +53,7 @@ def state_dict_options(machine: Interpreter, call: Call) -> Value:
     return atom.root
 
 
-def _full(machine: Interpreter, options: Value | None) -> bool | None:
+def _full(machine: Machine, options: Value | None) -> bool | None:
     """Do these options ask for gathered tensors?"""
     if options is None or options == NONE:
         return False
@@ -67,8 +64,8 @@ def _full(machine: Interpreter, options: Value | None) -> bool | None:
 
 
 @external(HELPERS + "get_model_state_dict", HELPERS + "get_optimizer_state_dict", HELPERS + "get_state_dict")
-def get_state_dict(machine: Interpreter, call: Call) -> Value:
-    name = machine.called_name.rsplit(".", 1)[-1]
+def get_state_dict(machine: Machine, call: Call) -> Value:
+    name = call.name.rsplit(".", 1)[-1]
     full = _full(machine, call.arg(None, "options"))
     model = call.arg(0, "model") or NONE
     optimizers = call.arg(1, "optimizers") or NONE
@@ -85,21 +82,21 @@ def get_state_dict(machine: Interpreter, call: Call) -> Value:
     return of_model if name == "get_model_state_dict" else of_optimizer
 
 
-def _subject(machine: Interpreter, value: Value) -> Obj | None:
+def _subject(machine: Machine, value: Value) -> Obj | None:
     return next((leaf for _, leaf in machine.leaves(value) if isinstance(leaf, Obj)), None)
 
 
 @external(HELPERS + "set_model_state_dict", HELPERS + "set_optimizer_state_dict", HELPERS + "set_state_dict")
-def set_state_dict(machine: Interpreter, call: Call) -> Value:
+def set_state_dict(machine: Machine, call: Call) -> Value:
     model = _subject(machine, call.arg(0, "model") or NONE)
-    note_helper(machine, machine.called_name.rsplit(".", 1)[-1], call, model)
+    note_helper(machine, call.name.rsplit(".", 1)[-1], call, model)
     machine.emit(events.StateSet(), call.node, model)
     return unknown("incompatible keys")
 
 
 @external(DCP + "save", DCP + "save_state_dict", DCP + "async_save", DCP + "load", DCP + "load_state_dict")
-def dcp(machine: Interpreter, call: Call) -> Value:
-    name = machine.called_name.rsplit(".", 1)[-1]
+def dcp(machine: Machine, call: Call) -> Value:
+    name = call.name.rsplit(".", 1)[-1]
     alone = call.arg(None, "no_dist")
     group = call.arg(None, "process_group")
     if alone is None or alone == Const(False):
@@ -116,7 +113,7 @@ def dcp(machine: Interpreter, call: Call) -> Value:
     return unknown(f"dcp.{name}()")
 
 
-def run_stateful(machine: Interpreter, value: Value, method_name: str, call: Call) -> list[Value]:
+def run_stateful(machine: Machine, value: Value, method_name: str, call: Call) -> list[Value]:
     """DCP calls ``state_dict`` and then, to load, ``load_state_dict`` of the Stateful objects it is given."""
     made = []
     for _, leaf in list(machine.leaves(value)):
@@ -124,38 +121,40 @@ def run_stateful(machine: Interpreter, value: Value, method_name: str, call: Cal
             found = machine.find_attr(leaf, method_name)
             if found is not None:
                 given: list[Value] = [unknown("a state dict")] if method_name.startswith("load") else []
-                made.append(machine.call(found, type(call)(machine, call.node, given)))
+                made.append(machine.call(found, Call(call.node, given)))
     return made
 
 
 @external("torch.save", "safetensors.torch.save_file", "safetensors.torch.save_model", "safetensors.torch.save")
-def save(machine: Interpreter, call: Call) -> Value:
+def save(machine: Machine, call: Call) -> Value:
     payload, path = (
         call.arg(0, "obj") or call.arg(None, "tensors") or call.arg(None, "model"),
         call.arg(1, "f") or call.arg(None, "filename"),
     )
-    machine.emit(events.Saved(payload=payload or NONE, path=path or NONE, by=machine.called_name), call.node)
-    note_keys(machine, call, payload or NONE, machine.called_name)
+    machine.emit(events.Saved(payload=payload or NONE, path=path or NONE, by=call.name), call.node)
+    note_keys(machine, call, payload or NONE, call.name)
     return NONE
 
 
 @external("torch.load", "safetensors.torch.load_file", "safetensors.torch.load", "torch.hub.load_state_dict_from_url")
-def load(machine: Interpreter, call: Call) -> Value:
+def load(machine: Machine, call: Call) -> Value:
     path = call.arg(0, "f") or call.arg(None, "filename") or NONE
     return Loaded(machine.now, machine.per_rank(path))
 
 
 @method("load_state_dict")
-def load_state_dict(machine: Interpreter, obj: Obj, call: Call) -> Value:
+def load_state_dict(machine: Machine, obj: Obj, call: Call) -> Value:
     payload, assign = call.arg(0, "state_dict") or NONE, call.arg(2, "assign")
-    kind = events.OptimizerLoaded if obj in machine.optimizers else events.Loaded
+    kind = events.OptimizerLoaded if obj in machine.libraries.optimizers else events.Loaded
     if kind is events.Loaded and machine.about_rank(machine.guard.formula):
-        machine.blank.atoms.add(machine.address(obj)[0])  # what the other ranks get is of interest from here on
+        machine.libraries.blank.atoms.add(
+            machine.libraries.address(obj)[0]
+        )  # what the other ranks get is of interest from here on
     machine.emit(kind(payload=payload, assign=assign not in (None, Const(False))), call.node, obj)
     return unknown("incompatible keys")
 
 
-def tensor_method(machine: Interpreter, leaf: StateTensor | ParamV, name: str, call: Call) -> Value:
+def tensor_method(machine: Machine, leaf: StateTensor | ParamV, name: str, call: Call) -> Value:
     """Methods of one tensor of a state dict, or of a parameter."""
     if isinstance(leaf, ParamV) and (name in ("float", "double") or name == "to" and any(map(dtype_name, call.all))):
         parameter_converted(machine, leaf, call.node)
@@ -167,7 +166,7 @@ def tensor_method(machine: Interpreter, leaf: StateTensor | ParamV, name: str, c
         machine.emit(events.Collective(name=f"{name}()", group=None, sure=sure), call.node, _subject(machine, owner))
         return unknown("a full tensor") if name == "full_tensor" else leaf
     if name == "requires_grad_" and isinstance(leaf, ParamV) and call.arg(0, "requires_grad") == Const(False):
-        machine.frozen(leaf, Const(False), call.node)
+        machine.libraries.frozen(leaf, Const(False), call.node)
     if name in ("detach", "data", "requires_grad_"):
         return leaf
     if name in ("clone", "contiguous", "cpu", "cuda", "to", "float", "half", "bfloat16", "type"):
@@ -179,7 +178,7 @@ def tensor_method(machine: Interpreter, leaf: StateTensor | ParamV, name: str, c
     return leaf if name.endswith("_") and isinstance(leaf, ParamV) else unknown(f"{name}()")
 
 
-def state_dict_method(machine: Interpreter, leaf: StateDict, name: str, call: Call) -> Value:
+def state_dict_method(machine: Machine, leaf: StateDict, name: str, call: Call) -> Value:
     tensor, key = gathering.each_tensor(machine, leaf), gathering.each_key(leaf)
     if name == "items":
         return machine.new_list([TupleV((key, tensor))], exact=False)

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from astroid import nodes
 
 from .. import events
 from ..guards import Guard
+from ..interp.call import Call
 from ..values import NONE, Atom, Const, DictV, Obj, StateDict, Value
+from .interface import Machine
 from .sharding import keyword_sites
-
-if TYPE_CHECKING:
-    from ..interp.call import Call
-    from ..interp.interpreter import Interpreter
 
 OPTIONS = (
     "full_state_dict", "cpu_offload", "ignore_frozen_params", "keep_submodule_prefixes", "strict",
@@ -37,7 +33,7 @@ _STATES = {
 }
 
 
-def note_options(machine: Interpreter, atom: Atom, call: Call) -> None:
+def note_options(machine: Machine, atom: Atom, call: Call) -> None:
     atom.facts["options"] = {**dict(zip(OPTIONS, call.args)), **call.kwargs}
     atom.facts["options_open"] = call.open_why
     note_helper(machine, "StateDictOptions", call, None)
@@ -56,7 +52,7 @@ def option(leaf: Value, name: str) -> bool | None:
     return bool(given.value) if isinstance(given, Const) else None
 
 
-def note_helper(machine: Interpreter, name: str, call: Call, model: Obj | None) -> None:
+def note_helper(machine: Machine, name: str, call: Call, model: Obj | None) -> None:
     position, keyword = _STATES.get(name, (None, ""))
     states = [call.arg(position, keyword)] if keyword else [call.kwargs.get(key) for key in _state_keywords(name)]
     machine.emit(
@@ -79,13 +75,13 @@ def _state_keywords(name: str) -> tuple[str, ...]:
     return ("model_state_dict", "optim_state_dict") if name == "set_state_dict" else ()
 
 
-def _optimizers(machine: Interpreter, call: Call) -> tuple[Obj, ...]:
+def _optimizers(machine: Machine, call: Call) -> tuple[Obj, ...]:
     value = call.arg(1, "optimizers")
     leaves = machine.leaves(value) if value is not None else ()
     return tuple(leaf for _, leaf in leaves if isinstance(leaf, Obj))
 
 
-def _empty(machine: Interpreter, state: Value) -> list[tuple[Guard, bool]]:
+def _empty(machine: Machine, state: Value) -> list[tuple[Guard, bool]]:
     """The paths on which a state dict has nothing in it as it is now, and whether it has on rank 0."""
     found = []
     for path, leaf in machine.alternatives(state):

@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 from .. import events
+from ..interp.call import Call
 from ..values import NONE, Const, Ext, Obj, Value
 from . import optim
+from .interface import Machine
 from .tables import external, method
-
-if TYPE_CHECKING:
-    from ..interp.call import Call
-    from ..interp.interpreter import Interpreter
-
 
 _INFINITE = ("math.inf", "torch.inf", "numpy.inf")
 
 
 @method("set_requires_gradient_sync")
-def switch_sync(machine: Interpreter, obj: Obj, call: Call) -> Value:
+def switch_sync(machine: Machine, obj: Obj, call: Call) -> Value:
     """``off``: surely switched off here; else it is on, or depends on the micro-batch."""
     value = call.arg(0, "requires_gradient_sync")
     off = value is not None and all(leaf == Const(False) for _, leaf in machine.alternatives(value))
@@ -27,10 +23,15 @@ def switch_sync(machine: Interpreter, obj: Obj, call: Call) -> Value:
     return NONE
 
 
-def clipped(machine: Interpreter, call: Call) -> None:
+def clipped(machine: Machine, call: Call) -> None:
     """Without a bound it only computes the norm."""
     bound = call.arg(1, "max_norm")
-    if not machine.any_sharded or bound == Const(math.inf) or isinstance(bound, Ext) and bound.qname in _INFINITE:
+    if (
+        not machine.libraries.any_sharded
+        or bound == Const(math.inf)
+        or isinstance(bound, Ext)
+        and bound.qname in _INFINITE
+    ):
         return
     params = call.arg(0, "parameters")
     held, _ = optim.holdings(machine, [params] if params is not None else [])
@@ -39,6 +40,6 @@ def clipped(machine: Interpreter, call: Call) -> None:
 
 
 @external("torch.nn.utils.clip_grad_value_", "torch.nn.utils.clip_grads_with_norm_")
-def clip_otherwise(machine: Interpreter, call: Call) -> Value:
+def clip_otherwise(machine: Machine, call: Call) -> Value:
     clipped(machine, call)
     return NONE

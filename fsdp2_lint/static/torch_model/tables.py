@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, TypeVar
 
+from ..interp.call import Call
+from .interface import Machine
+
 if TYPE_CHECKING:
-    from ..interp.call import Call
-    from ..interp.interpreter import Interpreter
     from ..values import Obj, Value
 
-External = Callable[["Interpreter", "Call"], "Value"]
-Method = Callable[["Interpreter", "Obj", "Call"], "Value"]
+External = Callable[["Machine", "Call"], "Value"]
+Method = Callable[["Machine", "Obj", "Call"], "Value"]
 
-Observer = Callable[["Interpreter", str, "Call"], None]
-MethodObserver = Callable[["Interpreter", "Obj", str, "Call"], None]
+Observer = Callable[["Machine", str, "Call"], None]
+MethodObserver = Callable[["Machine", "Obj", str, "Call"], None]
 
 SeesMethods = TypeVar("SeesMethods", bound=MethodObserver)
 

@@ -6,14 +6,13 @@ from typing import TYPE_CHECKING
 
 from .. import events
 from ..values import Obj, Value
+from .interface import Machine
 
 if TYPE_CHECKING:
     from astroid import nodes
 
-    from ..interp.interpreter import Interpreter
 
-
-def tied(machine: Interpreter, owner: Obj, value: Value, node: nodes.NodeNG) -> None:
+def tied(machine: Machine, owner: Obj, value: Value, node: nodes.NodeNG) -> None:
     """From here on the weights of two layers are one parameter."""
     for _, leaf in machine.alternatives(value):
         if isinstance(leaf, Obj) and leaf.item == "weight" and leaf.parent is not None and leaf.parent is not owner:

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from astroid import nodes
 
 from ...vocab.finding import Moment
 from .. import events
+from ..interp.call import Call
 from ..origins import full_name
 from ..values import Const, Obj, Value, unknown
 from .escapes import is_output
+from .interface import Machine
 from .tables import external, method_observer, observer
-
-if TYPE_CHECKING:
-    from ..interp.call import Call
-    from ..interp.interpreter import Interpreter
 
 # Operations that refuse a DTensor next to a plain tensor.
 OPERATIONS = frozenset(
@@ -28,7 +26,7 @@ _VIEWS = frozenset("T mT data".split())
 _VIEW_METHODS = frozenset("t transpose permute contiguous detach clone float half bfloat16 view reshape".split())
 
 
-def circumstances(machine: Interpreter) -> events.Circumstances:
+def circumstances(machine: Machine) -> events.Circumstances:
     """The modules whose forward runs behind their hooks, and the methods that run, outermost first.
 
     A method is (its object, its name, how many activations are open inside it).
@@ -39,17 +37,17 @@ def circumstances(machine: Interpreter) -> events.Circumstances:
         if frame.func is not None and isinstance(frame.receiver, Obj)
     )
     return {
-        "inside": tuple(machine.inside),
+        "inside": tuple(machine.libraries.inside),
         "methods": methods,
         "looped": machine.loops > 0,
         "inference": inference(machine),
     }
 
 
-def inference(machine: Interpreter) -> Moment | None:
+def inference(machine: Machine) -> Moment | None:
     """Where ``torch.inference_mode`` was entered, as a context or as a decorator of what runs."""
-    if machine.inference:
-        return machine.inference[-1]
+    if machine.libraries.inference:
+        return machine.libraries.inference[-1]
     for position, frame in enumerate(machine.frames):
         decorators = getattr(frame.func.node, "decorators", None) if frame.func is not None else None
         for decorator in decorators.nodes if decorators is not None else ():
@@ -72,29 +70,31 @@ def switches_inference(value: Value) -> bool:
 
 
 @external(*_INFERENCE)
-def inference_mode(machine: Interpreter, call: Call) -> Value:
+def inference_mode(machine: Machine, call: Call) -> Value:
     made = unknown("torch.inference_mode()")
     made.atom.facts["inference"] = call.arg(0, "mode") in (None, Const(True))
     return made
 
 
 @observer
-def operation(machine: Interpreter, qname: str, call: Call) -> None:
+def operation(machine: Machine, qname: str, call: Call) -> None:
     """A function of torch gets a weight and a tensor."""
-    if machine.any_sharded and qname in OPERATIONS:
+    if machine.libraries.any_sharded and qname in OPERATIONS:
         _mixed(machine, call.node, call.all)
 
 
 @method_observer
-def method_called(machine: Interpreter, obj: Obj, name: str, call: Call) -> None:
+def method_called(machine: Machine, obj: Obj, name: str, call: Call) -> None:
     """``x.matmul(weight)``."""
     if name in PRODUCTS and call.args:
         product(machine, call.node, "@", obj, call.args[0])
 
 
-def product(machine: Interpreter, node: nodes.NodeNG, op: str, left: Value, right: Value) -> None:
+def product(machine: Machine, node: nodes.NodeNG, op: str, left: Value, right: Value) -> None:
     """``x @ weight``; sums only where the other side surely is a tensor, since a number may be added to a DTensor."""
-    if machine.any_sharded and (op == "@" or op in ("+", "-", "*") and (_is_tensor(left) or _is_tensor(right))):
+    if machine.libraries.any_sharded and (
+        op == "@" or op in ("+", "-", "*") and (_is_tensor(left) or _is_tensor(right))
+    ):
         _mixed(machine, node, [left, right])
 
 
@@ -102,7 +102,7 @@ def _is_tensor(value: Value) -> bool:
     return isinstance(value, Obj) and is_output(value)
 
 
-def _mixed(machine: Interpreter, node: nodes.NodeNG, values: list[Value]) -> None:
+def _mixed(machine: Machine, node: nodes.NodeNG, values: list[Value]) -> None:
     found: list[tuple[Any, Obj, str]] = []
     plain = False
     for value in values:
@@ -115,13 +115,13 @@ def _mixed(machine: Interpreter, node: nodes.NodeNG, values: list[Value]) -> Non
     start = machine.guard
     for guard, owner, name in found if plain else ():
         path = start.join(guard)
-        if path is not None and owner not in machine.inside:
+        if path is not None and owner not in machine.libraries.inside:
             machine.guard = path
             machine.emit(events.WeightUsed(name=name, **circumstances(machine)), node, owner)
     machine.guard = start
 
 
-def weight_of(machine: Interpreter, value: Value) -> tuple[Obj, str] | None:
+def weight_of(machine: Machine, value: Value) -> tuple[Obj, str] | None:
     """The module and the name of a parameter in a model that is sharded; views of it count as well."""
     at = value if isinstance(value, Obj) else None
     while at is not None and at.parent is not None and _is_view(at.item):
@@ -130,8 +130,8 @@ def weight_of(machine: Interpreter, value: Value) -> tuple[Obj, str] | None:
         return None
     if at.parent is None:
         held = machine.parents.get(at) if at.atom.facts.get("parameter") is not None else None
-        return held if held is not None and machine.in_sharded(held[0]) else None
-    if at.item in ("weight", "bias") and machine.in_sharded(at.parent):
+        return held if held is not None and machine.libraries.in_sharded(held[0]) else None
+    if at.item in ("weight", "bias") and machine.libraries.in_sharded(at.parent):
         return at.parent, str(at.item)
     return None
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..guards import TOP
+from ..interp.call import Call
 from ..store import Items
 from ..values import (
     BELOW,
@@ -26,14 +27,11 @@ from ..values import (
     unknown,
 )
 from . import gathering
+from .interface import Machine
 from .tables import external
 
-if TYPE_CHECKING:
-    from ..interp.call import Call
-    from ..interp.interpreter import Interpreter
 
-
-def reordered(machine: Interpreter, held: Items) -> Items:
+def reordered(machine: Machine, held: Items) -> Items:
     """Sorted by who knows what: which module comes first is not known any more."""
 
     def one(item: Value) -> Value:
@@ -51,7 +49,7 @@ def reordered(machine: Interpreter, held: Items) -> Items:
 
 
 @external("accelerate.utils.get_module_children_bottom_up", "accelerate.utils.other.get_module_children_bottom_up")
-def bottom_up(machine: Interpreter, call: Call) -> Value:
+def bottom_up(machine: Machine, call: Call) -> Value:
     return machine.over(
         call.args[0] if call.args else NONE,
         lambda leaf: machine.new_list([leaf.child(BELOW_ANYHOW)] if isinstance(leaf, Obj) else [], exact=False),
@@ -59,14 +57,14 @@ def bottom_up(machine: Interpreter, call: Call) -> Value:
 
 
 @external("builtins.dict", "collections.OrderedDict", "collections.defaultdict", "types.SimpleNamespace")
-def make_dict(machine: Interpreter, call: Call) -> Value:
-    if machine.called_name.endswith("SimpleNamespace"):
+def make_dict(machine: Machine, call: Call) -> Value:
+    if call.name.endswith("SimpleNamespace"):
         namespace = Atom("external", cls=Ext("types.SimpleNamespace"), origin="SimpleNamespace").root
         for name, value in call.kwargs.items():
             machine.store.put((namespace, name), machine.begun(f".{name}", value))
         return namespace
     made = machine.new_dict()
-    args = call.args[1:] if machine.called_name.endswith("defaultdict") else call.args
+    args = call.args[1:] if call.name.endswith("defaultdict") else call.args
     for value in args:
         for _, leaf in machine.alternatives(value):
             if isinstance(leaf, (ListV, TupleV, Params)):
@@ -82,7 +80,7 @@ def make_dict(machine: Interpreter, call: Call) -> Value:
     return made
 
 
-def _stands_for_many(machine: Interpreter, value: Value) -> bool:
+def _stands_for_many(machine: Machine, value: Value) -> bool:
     """Is it each element of a list? Then a loop over them adds more than one."""
     if not isinstance(value, Obj):
         return False
@@ -96,7 +94,7 @@ _LOOKS = frozenset(
 )  # what leaves a list, set or dict as it is
 
 
-def list_method(machine: Interpreter, leaf: ListV | TupleV, name: str, call: Call) -> Value:
+def list_method(machine: Machine, leaf: ListV | TupleV, name: str, call: Call) -> Value:
     if isinstance(leaf, ListV):
         held = machine.items(leaf)
         if name in ("append", "add", "appendleft") and call.args:
@@ -137,7 +135,7 @@ def list_method(machine: Interpreter, leaf: ListV | TupleV, name: str, call: Cal
     return unknown(f"{name}()")
 
 
-def popped(machine: Interpreter, leaf: ListV, at: Value) -> Value:
+def popped(machine: Machine, leaf: ListV, at: Value) -> Value:
     """What is taken out of a list; where it is not known which, the rest may be any of them."""
     held = machine.items(leaf)
     found, items = machine.list_item(held, at), list(held.items)
@@ -149,7 +147,7 @@ def popped(machine: Interpreter, leaf: ListV, at: Value) -> Value:
     return found
 
 
-def dict_method(machine: Interpreter, leaf: DictV, name: str, call: Call) -> Value:
+def dict_method(machine: Machine, leaf: DictV, name: str, call: Call) -> Value:
     held = machine.entries(leaf)
     if name == "items":
         return _rows(machine, tuple((path, TupleV((key, value))) for key, path, value in held.entries), held.open_why)
@@ -187,7 +185,7 @@ def dict_method(machine: Interpreter, leaf: DictV, name: str, call: Call) -> Val
     return unknown(f"{name}()")
 
 
-def make_dict_of(machine: Interpreter, other: Value, call: Call) -> Value:
+def make_dict_of(machine: Machine, other: Value, call: Call) -> Value:
     made = machine.new_dict()
     for _, pair in machine.listing(other).items if isinstance(other, (ListV, TupleV)) else ():
         if isinstance(pair, TupleV) and len(pair.items) == 2:
@@ -195,7 +193,7 @@ def make_dict_of(machine: Interpreter, other: Value, call: Call) -> Value:
     return made if isinstance(other, (ListV, TupleV)) else other
 
 
-def _rows(machine: Interpreter, rows: tuple[Any, ...], why: str) -> Value:
+def _rows(machine: Machine, rows: tuple[Any, ...], why: str) -> Value:
     made = ListV(machine.fresh())
     machine.store.put(made.id, Items(rows, False, why), local=True)
     return made
@@ -207,7 +205,7 @@ _TEXT_METHODS = frozenset(
 )
 
 
-def text_method(machine: Interpreter, leaf: Value, name: str, call: Call) -> Value:
+def text_method(machine: Machine, leaf: Value, name: str, call: Call) -> Value:
     """Methods of strings and other plain values."""
     if (
         isinstance(leaf, Const)
@@ -232,7 +230,7 @@ def text_method(machine: Interpreter, leaf: Value, name: str, call: Call) -> Val
     return unknown(f"{name}()")
 
 
-def text_parts(machine: Interpreter, leaf: Text, call: Call) -> Value:
+def text_parts(machine: Machine, leaf: Text, call: Call) -> Value:
     """``f"layers.{i}".split(".")``: what is written is known, what is put in is some text without the separator."""
     mark = call.args[0].value if len(call.args) == 1 and isinstance(call.args[0], Const) else None
     if not isinstance(mark, str) or not mark or leaf.hint.count(mark) == 0:
@@ -252,5 +250,5 @@ def text_parts(machine: Interpreter, leaf: Text, call: Call) -> Value:
     "os.path.realpath",
     "builtins.open",
 )
-def join_path(machine: Interpreter, call: Call) -> Value:
+def join_path(machine: Machine, call: Call) -> Value:
     return machine.text(call.args) if call.args else Text(False)

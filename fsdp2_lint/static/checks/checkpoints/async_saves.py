@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from ....vocab.answers import Answer, unknown, yes
 from ....vocab.finding import Place
 from ... import events
+from ...events import Step
 from ...torch_model.async_saves import AWAITED, DROPPED, KEPT, OVERTAKEN
 from ...torch_model.device import device_kind
-from ...trace import Step
 from ...values import NONE, Const
 from ..shared.program import Program
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from ....vocab.answers import Answer, unknown, yes
 from ... import events
-from ...trace import Step
+from ...events import Step
 from ..shared.program import Program
 from .state_helpers import without_state
 

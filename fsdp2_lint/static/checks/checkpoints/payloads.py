@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from ....vocab.answers import Answer, Many, many, unknown, yes
 from ....vocab.finding import Place
 from ... import events
+from ...events import AnyStep, Step
 from ...formulas import LARGE, atoms
 from ...guards import Guard
 from ...relations import Relation
@@ -14,7 +15,6 @@ from ...torch_model.attempts import is_dtensor
 from ...torch_model.gathering import replaced
 from ...torch_model.key_prefixes import PREFIX
 from ...torch_model.module_tree import PARAMETRIC
-from ...trace import AnyStep, Step
 from ...values import BELOW, BELOW_ANYHOW, NONE, PICK, Ext, Loaded, Obj, ParamV, StateDict, StateTensor, Value
 from ..ranks.rank_paths import by_one_rank
 from ..sharding.units import speaks_of
@@ -68,7 +68,9 @@ class StaticPayload:
                 elif state.full:
                     words = ""
             elif (
-                isinstance(leaf, Obj) and leaf.atom.facts.get("module") and leaf not in self.program.machine.optimizers
+                isinstance(leaf, Obj)
+                and leaf.atom.facts.get("module")
+                and leaf not in self.program.machine.libraries.optimizers
             ):
                 words, open_why = self._of_module(leaf, guard)
                 why = why or open_why

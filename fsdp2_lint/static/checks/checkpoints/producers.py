@@ -8,7 +8,7 @@ from ....vocab.events.base import Event
 from ....vocab.events.checkpoints import AsyncSaved, CheckpointLoaded, Fsdp1ContextUsed, KeysWritten, Loaded, Saved
 from ....vocab.events.state_dicts import HelperCalled, OptimizerStateRead, StateGathered, StateSet
 from ... import events
-from ...trace import Step
+from ...events import Step
 from ..shared.models import StaticModel
 from ..shared.producers import on
 from ..shared.program import Program
@@ -34,19 +34,19 @@ def loaded(program: Program, step: Step[events.Loaded]) -> Iterator[Event]:
 
 @on(events.DcpLoad)
 def checkpoint_loaded(program: Program, step: Step[events.DcpLoad]) -> Iterator[Event]:
-    if program.machine.any_sharded:
+    if program.machine.libraries.any_sharded:
         yield CheckpointLoaded(when=step.when, payload=StaticLoadTarget(program, step))
 
 
 @on(events.AsyncSave)
 def async_saved(program: Program, step: Step[events.AsyncSave]) -> Iterator[Event]:
-    if program.machine.any_sharded:
+    if program.machine.libraries.any_sharded:
         yield AsyncSaved(when=step.when, save=StaticAsyncSave(program, step))
 
 
 @on(events.KeysWritten)
 def keys_written(program: Program, step: Step[events.KeysWritten]) -> Iterator[Event]:
-    if program.machine.any_sharded:
+    if program.machine.libraries.any_sharded:
         yield KeysWritten(when=step.when, keys=StaticKeys(program, step), by=step.what.by)
 
 

@@ -11,12 +11,12 @@ from ....vocab.answers import Answer, Many, many, unknown, yes
 from ....vocab.events.state_dicts import StrangeKeyword
 from ....vocab.finding import Fix, Moment, Place, Site
 from ... import events
+from ...events import AnyStep, Step
 from ...formulas import atoms, is_fork
 from ...guards import Guard
 from ...interp.conditions import mentions_rank
 from ...torch_model.device import device_kind
 from ...torch_model.state_helpers import KEYWORDS, option
-from ...trace import AnyStep, Step
 from ...values import Const, Ext, Obj, Value, is_each
 from ..shared.loops import loops_around
 from ..shared.program import RELATED, Program

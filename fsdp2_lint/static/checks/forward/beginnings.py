@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ....vocab.answers import Answer, unknown, yes
 from ....vocab.finding import Place
 from ... import events
-from ...trace import AnyStep
+from ...events import AnyStep
 from ...values import Obj
 from ..shared.program import RELATED, Program
 

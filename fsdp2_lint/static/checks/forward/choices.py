@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from ....vocab.answers import Answer, unknown, yes
 from ....vocab.finding import Moment, Place
 from ... import events
+from ...events import Step
 from ...formulas import Formula, atoms
 from ...guards import TOP
 from ...relations import Relation
 from ...torch_model.seeds import generator_of
-from ...trace import Step
 from ...values import Obj, Rank, is_each
 from ..shared.asked import objects_in
 from ..shared.program import Handle, Program
@@ -60,7 +60,7 @@ class StaticChoice(Handle):
             return yes(Place(self.asked, "a random number, of a generator that each rank seeds differently"))
         if before or seeds or generator == "torch":  # torch starts from the same seed in every process
             return unknown("whether the ranks draw the same random numbers is not known")
-        if who := next(iter((*self.program.machine.opaque, self.program.managed_by)), ""):
+        if who := next(iter((*self.program.machine.libraries.opaque, self.program.managed_by)), ""):
             return unknown(f"{who} may seed the random numbers")
         return yes(Place(self.asked, "a random number, of a generator that nobody seeds"))
 

@@ -10,9 +10,9 @@ from typing import Literal
 from ....vocab.answers import Answer, unknown, yes
 from ....vocab.finding import Moment
 from ... import events
+from ...events import AnyStep, Step
 from ...relations import Relation, covers
 from ...sides import merged
-from ...trace import AnyStep, Step
 from ...values import Const, Obj
 from ..sharding.units import StaticUnit
 from ..shared.models import StaticModel

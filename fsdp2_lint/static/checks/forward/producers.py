@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from ....vocab.events.base import Event
 from ....vocab.events.forward import Called, CalledInInference, OldWeightsMet, PartCalled, RunsOnCondition, WeightUsed
 from ... import events
+from ...events import AnyStep, Step
 from ...relations import Relation
-from ...trace import AnyStep, Step
 from ...values import Obj
 from ..launch.producers import issued
 from ..shared.fixes import called_itself

@@ -9,8 +9,8 @@ from ....vocab.answers import Answer, Many, many, unknown, yes
 from ....vocab.finding import Place
 from ....vocab.live import Leftover
 from ... import events
+from ...events import AnyStep, Step
 from ...relations import Relation
-from ...trace import AnyStep, Step
 from ...values import Obj, is_each
 from ..shared.program import Handle, Program
 from ..shared.structure import from_a_library, leaves

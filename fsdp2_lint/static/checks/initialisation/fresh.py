@@ -11,11 +11,11 @@ from ....vocab.answers import Answer, Many, No, Unknown, many, unknown, yes
 from ....vocab.finding import Moment, Place
 from ... import events
 from ...budget import BUDGET
+from ...events import AnyStep
 from ...formulas import Formula, atoms, both, negate
 from ...guards import Guard
 from ...relations import Relation
 from ...torch_model.blank import of_buffers
-from ...trace import AnyStep
 from ...values import Const, Obj, Rank
 from ..shared.program import Handle, Program
 from ..shared.structure import has_parameters, parts_unseen

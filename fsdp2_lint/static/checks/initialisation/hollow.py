@@ -10,10 +10,10 @@ from functools import cached_property
 from ....vocab.answers import Answer, Many, many, unknown, yes
 from ....vocab.finding import Moment, Place
 from ... import events
+from ...events import AnyStep, Step
 from ...formulas import Interned, atoms
 from ...relations import Relation
 from ...torch_model.module_tree import lacks_reset, layer_base
-from ...trace import AnyStep, Step
 from ...values import SOME, ClassV, Ext, Obj
 from ..shared.program import Handle, Program
 from .fresh import StaticFresh

@@ -14,8 +14,8 @@ from ....vocab.events.initialisation import (
     StartingSeen,
 )
 from ... import events
+from ...events import AnyStep, Step
 from ...relations import Relation
-from ...trace import AnyStep, Step
 from ...values import Obj
 from ..shared.producers import at_end, on
 from ..shared.program import RELATED, Program

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from ....vocab.answers import Answer, unknown, yes
 from ....vocab.finding import Place
 from ... import events
+from ...events import AnyStep, Step
 from ...relations import Relation
 from ...torch_model.meshes import dimensions
-from ...trace import AnyStep, Step
 from ...values import Obj
 from ..launch.process import excluded_ranks
 from ..shared.program import Handle, Program

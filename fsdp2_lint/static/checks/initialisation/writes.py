@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from ....vocab.answers import Answer, unknown, yes
 from ....vocab.finding import Place
 from ... import events
+from ...events import AnyStep
 from ...relations import Relation
-from ...trace import AnyStep
 from ...values import Obj
 from ..shared.program import RELATED, Handle, Program
 

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from ....vocab.answers import Answer, unknown, yes
 from ....vocab.finding import Moment, Site
 from ... import events
+from ...events import AnyStep, Step
 from ...formulas import Formula, atoms, intern, is_fork, negate
 from ...guards import Guard
 from ...interp.conditions import mentions_rank
 from ...relations import Relation
 from ...torch_model.device import device_kind
 from ...torch_model.rank import INITIALISED, alone
-from ...trace import AnyStep, Step
 from ...values import Const, Obj, Rank
 from ..ranks.rank_paths import rank_in_words, rank_literal, reduced, split_by_rank
 from ..shared.program import RELATED, Program
@@ -29,7 +29,7 @@ class StaticProcess:
             return yes(step.when)
         if self.program.managed_by:
             return yes(self.program.managed_by)
-        for who in self.program.machine.opaque:
+        for who in self.program.machine.libraries.opaque:
             return unknown(f"{who}, which was not followed, may select the device")
         return self.program.nowhere(events.DeviceSet)
 
@@ -171,7 +171,7 @@ class StaticCollection:
         subject = self._called_last() if isinstance(self.step.what, events.Backward) else self.step.subject
         if subject is None:
             return unknown("which model this is about is not known")
-        if subject in self.program.machine.optimizers:
+        if subject in self.program.machine.libraries.optimizers:
             return unknown("which model this is about is not known")
         # what is called inside a group that is gathered already gathers nothing more
         gathering = (Relation.SAME, Relation.CONTAINS) if isinstance(self.step.what, events.Called) else RELATED

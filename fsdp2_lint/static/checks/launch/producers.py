@@ -8,7 +8,7 @@ from ....vocab.events.base import Event
 from ....vocab.events.process import CollectiveIssued, DeviceIndexDiscarded, DeviceSelected, ProgramEnded
 from ....vocab.finding import Moment, Site
 from ... import events
-from ...trace import Step
+from ...events import Step
 from ..shared.producers import at_end, on
 from ..shared.program import Program
 from .process import Gathering, StaticCollection, StaticDevice, StaticProcess

@@ -15,10 +15,11 @@ from ....vocab.target import Version, in_words
 from ... import events
 from ...budget import BUDGET
 from ...closure import excluded
-from ...project import Module, Project
+from ...events import Step
+from ...module import Module
+from ...project import Project
 from ...relations import Relation
 from ...torch_api import History, absent
-from ...trace import Step
 from ..shared.program import Program
 from .converted import StaticConverted
 

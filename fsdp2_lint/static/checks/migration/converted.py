@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from ....vocab.answers import Answer, Truth, unknown, yes
 from ....vocab.finding import Place
 from ... import events
+from ...events import AnyStep, Step
 from ...formulas import Formula, atoms, is_fork
 from ...guards import Guard
 from ...packages import builds_models
 from ...relations import Relation, covers
 from ...sides import merged
-from ...trace import AnyStep, Step
 from ...values import BELOW, ClassV, Ext, Obj
 from ..sharding.units import speaks_of
 from ..shared.program import RELATED, Handle, Program
@@ -29,7 +29,7 @@ class StaticConverted(Handle):
         return self.sharded_by(Relation.SAME)
 
     def sharded_by(self, *relations: Relation) -> Answer[Place]:
-        address = self.program.machine.address
+        address = self.program.machine.libraries.address
         calls = [
             (call, part)
             for call, part, relation in self.program.touching(self.obj)
@@ -99,7 +99,7 @@ class ModuleOfFsdp2(StaticConverted):
         answer = self.sharded_by(Relation.SAME)
         if why := self.program.managed(self.obj):
             return unknown(why)  # its own wrapper may come between
-        if not answer.surely or self.program.machine.surely_lacks(self.obj, "module"):
+        if not answer.surely or self.program.machine.libraries.surely_lacks(self.obj, "module"):
             return answer
         if self.obj.parent is None and _lacks_module(self.obj.atom.origin):
             return answer  # wrappers among them keep what they wrap under that name, and so never come here

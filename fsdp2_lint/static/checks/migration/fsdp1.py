@@ -10,7 +10,8 @@ from ....vocab.answers import Answer, Many, many, unknown, yes
 from ....vocab.events.migration import Fsdp1Wrapped
 from ....vocab.finding import Moment, Place, Site
 from ...closure import excluded
-from ...project import Project, Unreadable
+from ...module import Unreadable
+from ...project import Project
 
 CLASS = "FullyShardedDataParallel"
 # What a program asks for that can tell a module of FSDP2 from others.

@@ -11,10 +11,10 @@ from ....vocab.answers import Answer, unknown, yes
 from ....vocab.finding import Moment, Place, Site
 from ... import events
 from ...budget import BUDGET
+from ...events import Step
 from ...origins import full_name
 from ...relations import Relation
 from ...torch_model.migration import FSDP1
-from ...trace import Step
 from ..shared.program import RELATED
 from .converted import StaticConverted
 from .fsdp1 import asks_for_fsdp2, files_around, wraps_with_fsdp1

@@ -9,7 +9,8 @@ from astroid import nodes
 from ....files.source import Sources
 from ....vocab.events.migration import ApiUsed, Imported
 from ....vocab.finding import Edit, Fix, Moment, Site
-from ...project import Module, Project
+from ...module import Module
+from ...project import Project
 from ...torch_api import history_of_export
 from .api import ImportedName
 

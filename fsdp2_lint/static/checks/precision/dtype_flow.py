@@ -11,12 +11,12 @@ from ....vocab.answers import Answer, unknown, yes
 from ....vocab.finding import Place
 from ... import events
 from ...budget import BUDGET
+from ...events import Step
 from ...guards import Guard
 from ...interp.syntax import class_body
 from ...relations import Relation
 from ...torch_model.module_tree import FREE
 from ...torch_model.precision import dtype_name
-from ...trace import Step
 from ...values import NONE, Choice, ClassV, Const, Ext, Obj, Value
 from ..sharding.grouping import StaticGrouping, group_of
 from ..sharding.resharding import given
@@ -137,9 +137,9 @@ def _made(program: Program, value: Value, depth: int = 0) -> Iterator[Made]:
                 if joined is not None:
                     yield Made(made.dtype, made.group, made.by, joined)
         return
-    if not isinstance(value, Obj) or value in program.machine.cast_tensors:
+    if not isinstance(value, Obj) or value in program.machine.libraries.cast_tensors:
         return
-    module = program.machine.outputs.get(value)
+    module = program.machine.libraries.outputs.get(value)
     if module is not None:
         if _keeps(program, module):
             yield from _returned(program, module)

@@ -10,9 +10,9 @@ from ....vocab.answers import Answer, Many, many, unknown
 from ....vocab.finding import Place, Site
 from ... import events
 from ...choices import options
+from ...events import Step
 from ...guards import Guard
 from ...torch_model.precision import ALL_POLICIES, LOW, POLICIES, dtype_name
-from ...trace import Step
 from ...values import NONE, ClassV, Const, DictV, Ext, Obj, Value
 from ..shared.models import StaticModel
 from ..shared.program import Handle, Program

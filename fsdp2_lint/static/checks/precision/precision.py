@@ -8,11 +8,11 @@ from ....vocab.answers import Answer, unknown, yes
 from ....vocab.finding import Place
 from ... import events
 from ...choices import options
+from ...events import AnyStep
 from ...relations import Relation
 from ...torch_model.dtypes import SOME_DTYPE, literal_dtype
 from ...torch_model.escapes import is_output
 from ...torch_model.precision import LOW
-from ...trace import AnyStep
 from ...values import Ext, Obj
 from ..shared.program import RELATED, Handle, Program
 

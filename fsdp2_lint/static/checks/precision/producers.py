@@ -8,7 +8,7 @@ from ....vocab.events.base import Event
 from ....vocab.events.precision import PoliciesTaken, WeightsTrained
 from ....vocab.events.scalers import ScalerStepped
 from ... import events
-from ...trace import Step
+from ...events import Step
 from ...values import Obj
 from ..shared.models import StaticModel
 from ..shared.producers import on

@@ -9,10 +9,10 @@ from ....vocab.answers import Answer, unknown, yes
 from ....vocab.finding import Moment, Place
 from ... import events
 from ...choices import options
+from ...events import Step
 from ...guards import Guard
 from ...torch_model.precision import dtype_name
 from ...torch_model.scalers import FSDP1
-from ...trace import Step
 from ...values import NONE, Ext, Obj
 from ..shared.program import RELATED, Handle, Program
 

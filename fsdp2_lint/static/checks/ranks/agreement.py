@@ -8,8 +8,8 @@ from astroid import nodes
 
 from ....vocab.finding import Site
 from ... import events
-from ...project import Module
-from ...trace import AnyStep, Step
+from ...events import AnyStep, Step
+from ...module import Module
 from ..shared.mentions import callables, said
 from ..shared.program import Program
 from .carrying import BINDS, Carried, given, parameters, parts_of, place_of, scope_at

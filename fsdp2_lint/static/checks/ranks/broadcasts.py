@@ -9,8 +9,8 @@ from astroid import nodes
 from ....vocab.answers import Answer, unknown, yes
 from ....vocab.finding import Moment, Place
 from ... import events
+from ...events import Step
 from ...relevance import names_in
-from ...trace import Step
 from ...values import Loaded
 from ..shared.loops import Loop, loops_around
 from ..shared.program import Program

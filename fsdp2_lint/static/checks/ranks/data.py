@@ -9,8 +9,8 @@ from typing import Any
 from ....vocab.answers import Answer, unknown, yes
 from ....vocab.finding import Place
 from ... import events
+from ...events import AnyStep, Step
 from ...relevance import names_in
-from ...trace import AnyStep, Step
 from ...values import NONE, Const, Obj, Rank, Text, TupleV
 from ..shared.loops import loops_around
 from ..shared.program import Program

@@ -11,11 +11,11 @@ from astroid import nodes
 from ....vocab.answers import Answer, unknown, yes
 from ....vocab.finding import Moment, Place, Site
 from ... import events
-from ...interp.interpreter import Interpreter
-from ...interp.machine import CONTINUE, FALL, RETURN
+from ...events import AnyStep, Step
+from ...interp.frames import CONTINUE, FALL, RETURN
 from ...project import Project
 from ...relevance import names_in
-from ...trace import AnyStep, Step
+from ...torch_model.interface import Machine
 from ...values import NONE, ClassV, Ext, TupleV, Value
 from ..launch.process import StaticCollection
 from ..shared.loops import enclosing, loops_around
@@ -133,7 +133,7 @@ class StaticHandler:
         return yes(True)
 
 
-def _bases(machine: Interpreter, value: Value) -> list[Value]:
+def _bases(machine: Machine, value: Value) -> list[Value]:
     """Of a class of the project, what it is derived from outside of it."""
     if not isinstance(value, ClassV):
         return [value]

@@ -9,7 +9,7 @@ from ....vocab.events.broadcasts import BroadcastRepeated
 from ....vocab.events.data import BatchTrained, LoaderRead
 from ....vocab.events.errors import StepGuarded
 from ... import events
-from ...trace import Step
+from ...events import Step
 from ..shared.models import StaticModel
 from ..shared.producers import on
 from ..shared.program import Program
@@ -22,7 +22,7 @@ from .errors import StaticHandler, handlers_around
 
 @on(events.Broadcast)
 def repeated(program: Program, step: Step[events.Broadcast]) -> Iterator[Event]:
-    if program.machine.any_sharded:
+    if program.machine.libraries.any_sharded:
         yield BroadcastRepeated(when=step.when, names=StaticNames(program, step))
 
 
@@ -31,7 +31,7 @@ def repeated(program: Program, step: Step[events.Broadcast]) -> Iterator[Event]:
 
 @on(events.LoaderRead)
 def loader_read(program: Program, step: Step[events.LoaderRead]) -> Iterator[Event]:
-    if program.machine.any_sharded:
+    if program.machine.libraries.any_sharded:
         yield LoaderRead(when=step.when, epochs=StaticEpochs(program, step))
 
 
@@ -51,7 +51,7 @@ def batch_trained(program: Program, step: Step[events.Called]) -> Iterator[Event
 def guarded(program: Program, step: Step[events.Called | events.Backward]) -> Iterator[Event]:
     """A root's call or a backward; what runs inside the call is behind it."""
     if (
-        not program.machine.any_sharded
+        not program.machine.libraries.any_sharded
         or isinstance(step.what, events.Called)
         and (step.what.inside or not step.what.hooked)
     ):

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from astroid import nodes
 
 from ... import events
+from ...module import Module
 from ...packages import ALONE, ANYTHING, effect_of
-from ...project import Module
 from ...relevance import names_in, qualified
 from ...values import NONE, Bound, ClassV, Func, Obj, Rank, Text, Value
 from ..shared.program import Program

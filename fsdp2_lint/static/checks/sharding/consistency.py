@@ -9,10 +9,10 @@ from ....vocab.answers import Answer, unknown, yes
 from ....vocab.finding import Place
 from ....vocab.meshes import says_replicas
 from ... import events
+from ...events import Step
 from ...guards import Guard
 from ...relations import Relation
 from ...torch_model.meshes import dimensions, wanted_names
-from ...trace import Step
 from ...values import NONE, Const, Obj, Value, is_each
 from ..precision.dtype_flow import clash
 from ..shared.models import StaticModel

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from ....vocab.answers import Answer, Many, many, unknown, yes
 from ....vocab.finding import Moment, Place
 from ... import events
+from ...events import AnyStep, Step
 from ...guards import Guard
 from ...relations import Relation
 from ...torch_model.dtypes import DEFAULT, SOME_DTYPE
-from ...trace import AnyStep, Step
 from ...values import Const, ListV, Obj, Params, ParamV, Text, TupleV, Value
 from ..shared.program import Handle, Program
 from ..shared.structure import leaves, perhaps_experts

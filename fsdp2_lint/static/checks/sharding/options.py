@@ -9,8 +9,8 @@ from ....vocab.answers import Answer, unknown, yes
 from ....vocab.finding import Moment, Place
 from ....vocab.meshes import says_replicas, says_shards
 from ... import events
+from ...events import Step
 from ...torch_model.meshes import Mesh, dimensions, possible
-from ...trace import Step
 from ...values import Const, Obj, Value
 from ..shared.program import Handle, Program
 

@@ -13,8 +13,8 @@ from ....vocab.events.policies import OptionsGiven, PolicySettled, ReshardingSet
 from ....vocab.events.replacement import ParametersReplaced
 from ....vocab.finding import Moment, Site
 from ... import events
+from ...events import Step
 from ...relations import Relation
-from ...trace import Step
 from ...values import Obj
 from ..initialisation.residence import StaticOffload, StaticResident, offloaded
 from ..shared.fixes import keyword_fix

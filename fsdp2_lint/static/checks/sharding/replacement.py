@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from ....vocab.answers import Answer, unknown, yes
 from ....vocab.finding import Place
 from ... import events
-from ...trace import AnyStep, Step
+from ...events import AnyStep, Step
 from ...values import Obj
 from ..shared.program import RELATED, Handle, Program
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from ....vocab.answers import Answer, unknown, yes
 from ....vocab.finding import Place
 from ... import events
+from ...events import Step
 from ...formulas import negate
 from ...guards import TOP, Guard
 from ...relations import Relation
-from ...trace import Step
 from ...values import Choice, Cond, Const, Obj, Value
 from ..shared.program import Handle, Program
 

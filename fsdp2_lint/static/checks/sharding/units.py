@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from ....vocab.answers import Answer, unknown, yes
 from ....vocab.finding import Moment
 from ... import events
+from ...events import Step
 from ...formulas import atoms, is_dropped
 from ...relations import Relation, covers
-from ...trace import Step
 from ...values import BELOW, SLICE, ClassV, Ext, Obj, Text
 from ..shared.program import Handle, Program
 
@@ -65,7 +65,7 @@ class StaticUnit(Handle):
 
     def repeated(self) -> Answer[Moment]:
         may = ""
-        address = self.program.machine.address
+        address = self.program.machine.libraries.address
         for earlier, other, relation in self.program.touching(self.obj):
             if self._from_one_call(earlier) or not earlier.precedes(self.step):
                 continue  # in the same call: what it gets there are alternatives or elements, not one thing twice

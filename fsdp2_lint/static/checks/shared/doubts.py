@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from ....vocab.events.base import Event
 from ....vocab.events.process import CollectiveIssued
 from ... import events
+from ...events import Step
 from ...formulas import Interned, atoms
 from ...guards import Guard
 from ...torch_model.rank import alone
-from ...trace import Step
 from ...values import Atom, Obj
 from .asked import objects_in
 from .program import Program

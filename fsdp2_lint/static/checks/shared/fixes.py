@@ -6,7 +6,7 @@ from astroid import nodes
 
 from ....vocab.finding import Edit, Fix, Moment, Site
 from ... import events
-from ...trace import AnyStep, Step
+from ...events import AnyStep, Step
 from ...values import Obj
 from .program import Program
 from .written import is_global, renamed, replaced, value_at

@@ -9,8 +9,8 @@ from typing import Any
 from astroid import nodes
 
 from ....vocab.finding import Site
+from ...events import AnyStep
 from ...project import Project
-from ...trace import AnyStep
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from ....vocab.answers import Answer, Many, many, unknown, yes
 from ....vocab.finding import Moment
 from ... import events
+from ...events import AnyStep, Step
 from ...formulas import Formula, atoms
 from ...guards import TOP, Guard
 from ...relations import Relation
-from ...trace import AnyStep, Step
 from ...values import BELOW, SLICE, Obj, is_each
 from .program import RELATED, Handle, Program
 from .structure import (

@@ -8,8 +8,9 @@ from typing import Any, overload
 
 from ....vocab.events.base import Event
 from ... import events
+from ...events import Step
 from ...project import Project
-from ...trace import E, F, Step
+from ...trace import E, F
 from .program import Program
 
 OnStep = Callable[[Program, Step[E]], Iterator[Event]]

@@ -12,10 +12,11 @@ from ....vocab.finding import Site
 from ....vocab.rule import ModelKey, Rule
 from ... import events
 from ...closure import between, closed, excluded, origin_unseen
-from ...interp.interpreter import Interpreter
+from ...events import AnyStep, Step
 from ...relations import Address, Relation, relation
 from ...torch_model.escapes import describe
-from ...trace import AnyStep, E, Step, Trace
+from ...torch_model.interface import Machine
+from ...trace import E, Trace
 from ...values import EACH, Atom, ClassV, Ext, Obj, is_each
 from .structure import parts_unseen
 
@@ -42,7 +43,7 @@ class Handle:
 class Program:
     """An entry after its interpretation. ``partial``: no script was seen that drives it."""
 
-    machine: Interpreter
+    machine: Machine
     name: str
     partial: bool
     open_why: str = ""
@@ -85,7 +86,7 @@ class Program:
 
     def address(self, obj: Obj) -> Address:
         if obj not in self.addresses:
-            self.addresses[obj] = self.machine.address(obj)
+            self.addresses[obj] = self.machine.libraries.address(obj)
         return self.addresses[obj]
 
     def units(self, obj: Obj, *relations: Relation) -> Iterator[tuple[Step[events.Sharded], Obj]]:
@@ -145,7 +146,7 @@ class Program:
         """Was ``obj`` in its place inside ``outer`` already when ``step`` happened?"""
         chain = self.ancestors(obj)
         links = chain[: chain.index(outer)] if outer in chain else chain
-        return all(self.machine.adopted_at.get(at, 0) <= step.index for at in links)
+        return all(self.machine.libraries.adopted_at.get(at, 0) <= step.index for at in links)
 
     def ancestors(self, obj: Obj) -> list[Obj]:
         """The object and its holders, innermost first, as far as they are modules."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from ...budget import BUDGET
-from ...interp.interpreter import Interpreter
 from ...packages import builds_models
+from ...torch_model.interface import Machine
 from ...torch_model.module_tree import CONTAINERS, FREE, PARAMETRIC, contents, layer_base
 from ...values import SOME, ClassV, Ext, Obj, is_each
 
 
-def stack_of_blocks(machine: Interpreter, obj: Obj, depth: int = 0) -> str:
+def stack_of_blocks(machine: Machine, obj: Obj, depth: int = 0) -> str:
     """The name of a list of blocks below ``obj``."""
     for child, (holder, name) in machine.parents.items():
         if holder is not obj or depth > BUDGET.module_depth:
@@ -30,7 +30,7 @@ def stack_of_blocks(machine: Interpreter, obj: Obj, depth: int = 0) -> str:
     return ""
 
 
-def has_parameters(machine: Interpreter, obj: Obj, depth: int = 0) -> bool:
+def has_parameters(machine: Machine, obj: Obj, depth: int = 0) -> bool:
     cls = obj.atom.cls
     if owns_parameters(obj) or isinstance(cls, ClassV) and layer_base(machine, cls).rsplit(".", 1)[-1] in PARAMETRIC:
         return True
@@ -38,7 +38,7 @@ def has_parameters(machine: Interpreter, obj: Obj, depth: int = 0) -> bool:
     return depth < BUDGET.module_depth and any(has_parameters(machine, child, depth + 1) for child in parts)
 
 
-def size(machine: Interpreter, obj: Obj, depth: int = 0, repeats: int = 0) -> int | None:
+def size(machine: Machine, obj: Obj, depth: int = 0, repeats: int = 0) -> int | None:
     """The number of parameters; ``repeats``: how often parts of unknown number are taken to be there."""
     if obj.atom.kind not in ("instance", "external") or depth > BUDGET.module_depth:
         return None
@@ -64,7 +64,7 @@ def size(machine: Interpreter, obj: Obj, depth: int = 0, repeats: int = 0) -> in
     return total
 
 
-def sized_inside(machine: Interpreter, obj: Obj) -> bool:
+def sized_inside(machine: Machine, obj: Obj) -> bool:
     """Does the source say how large all of its parts are, some of them in a way that is not calculated here?"""
     if parts_unseen(machine, obj, ""):
         return False
@@ -78,7 +78,7 @@ def _takes_place(layer: Obj, child: Obj, name: str) -> bool:
     return given and "size" in layer.atom.facts and name in ("weight", "bias", SOME)
 
 
-def leaves(machine: Interpreter, obj: Obj, prefix: str = "", depth: int = 0) -> list[tuple[str, Obj]]:
+def leaves(machine: Machine, obj: Obj, prefix: str = "", depth: int = 0) -> list[tuple[str, Obj]]:
     """Modules and parameters below ``obj`` that own parameters themselves."""
     found: list[tuple[str, Obj]] = []
     for child, (holder, name) in machine.parents.items():
@@ -92,7 +92,7 @@ def leaves(machine: Interpreter, obj: Obj, prefix: str = "", depth: int = 0) -> 
     return found
 
 
-def opaque_parts(machine: Interpreter, obj: Obj, depth: int = 0) -> list[Obj]:
+def opaque_parts(machine: Machine, obj: Obj, depth: int = 0) -> list[Obj]:
     """Parts of which nobody knows what they are made of: given to it, or built by another package."""
     found = []
     for child, (holder, _) in machine.parents.items():
@@ -101,12 +101,12 @@ def opaque_parts(machine: Interpreter, obj: Obj, depth: int = 0) -> list[Obj]:
         cls = child.atom.cls
         if child.atom.kind == "instance" or isinstance(cls, Ext) and cls.qname.startswith("torch.nn."):
             found += opaque_parts(machine, child, depth + 1)
-        elif child.atom.facts.get("module") or not machine.plain_field(child):
+        elif child.atom.facts.get("module") or not machine.libraries.plain_field(child):
             found.append(child)
     return found
 
 
-def parts_unseen(machine: Interpreter, model: Obj, label: str) -> str:
+def parts_unseen(machine: Machine, model: Obj, label: str) -> str:
     """Why nobody knows what a model is made of; empty where all of it was built in code that was followed."""
     cls = model.atom.cls
     unseen = f"what {label} is made of is not known"

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from ....vocab.answers import Answer, unknown, yes
 from ....vocab.finding import Place
 from ... import events
+from ...events import Step
 from ...formulas import Formula, negate
 from ...packages import builds_models
 from ...relations import Relation
 from ...torch_model.module_tree import is_model_base
-from ...trace import Step
 from ...values import Ext, Obj
 from ..shared.program import Handle, Program
 
@@ -49,7 +49,9 @@ class StaticAsked(Handle):
         cls = machine.class_of(self.obj)
         bases = machine.mro(cls) if cls is not None else [self.obj.atom.cls] if self.obj.parent is None else []
         for base in bases:
-            own = isinstance(base, Ext) and (machine.external_is_module(base.qname) is not None or _is_hf(base.qname))
+            own = isinstance(base, Ext) and (
+                machine.libraries.external_is_module(base.qname) is not None or _is_hf(base.qname)
+            )
             if isinstance(base, Ext) and not own:
                 return f"{base.qname} may define {name}()"
         declared = cls is None or self.obj.atom.cls is not cls  # then some other class may be meant

@@ -10,8 +10,8 @@ from ....vocab.answers import Answer, yes
 from ....vocab.events.generators import Spent
 from ....vocab.finding import Edit, Fix, Moment, Site
 from ... import events
+from ...events import Step
 from ...relations import Relation
-from ...trace import Step
 from ..shared.loops import Loop, loops_around
 from ..shared.mentions import said
 from ..shared.program import Program

@@ -8,7 +8,7 @@ from typing import Any
 from ....vocab.answers import Answer, unknown, yes
 from ....vocab.finding import Place
 from ... import events
-from ...trace import AnyStep, Step
+from ...events import AnyStep, Step
 from ...values import NONE, Obj
 from ..shared.program import Program
 

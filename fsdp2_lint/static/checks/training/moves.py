@@ -10,7 +10,7 @@ from astroid import nodes
 from ....files.source import Sources
 from ....vocab.finding import Edit, Fix, Site
 from ... import events
-from ...trace import AnyStep, Step
+from ...events import AnyStep, Step
 from ..shared import mentions
 from ..shared.mentions import with_callees
 from ..shared.program import Program

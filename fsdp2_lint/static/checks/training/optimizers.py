@@ -10,8 +10,8 @@ from ....vocab.finding import Place
 from ....vocab.handles import Stale
 from ....vocab.optimizers import on_shards
 from ... import events
+from ...events import AnyStep, Step
 from ...relations import Relation
-from ...trace import AnyStep, Step
 from ...values import Const, Ext, Obj
 from ..shared.program import RELATED, Program
 from .moves import moved_behind

@@ -12,7 +12,7 @@ from ....vocab.events.losses import TensorReduced
 from ....vocab.events.steps import GradientsClipped, GradientsUsed
 from ....vocab.events.training import OptimizerSettled, ValueRead
 from ... import events
-from ...trace import Step
+from ...events import Step
 from ...values import Obj
 from ..shared.fixes import clipped_by_torch
 from ..shared.models import StaticModel

@@ -8,11 +8,11 @@ from typing import Any
 from ....vocab.answers import Answer, No, Unknown, unknown, yes
 from ....vocab.finding import Place, Site
 from ... import events
+from ...events import Step
 from ...formulas import atoms
 from ...relations import Relation
 from ...torch_model.attempts import is_dtensor
 from ...torch_model.dtensors import PLACEMENTS
-from ...trace import Step
 from ...values import Computed, ParamV
 from ..checkpoints.payloads import asked_of_unseen
 from ..ranks.agreement import agreed_later

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from ....vocab.answers import Answer, Many, many, unknown, yes
 from ....vocab.finding import Moment, Place
 from ... import events
+from ...events import AnyStep, Step
 from ...formulas import Formula
 from ...guards import TOP
 from ...relations import Relation
-from ...trace import AnyStep, Step
 from ...values import Obj, is_each
 from ..shared.program import RELATED, Handle, Program
 

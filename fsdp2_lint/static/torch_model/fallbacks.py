@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from astroid import nodes
 
 from ..guards import TOP
 from ..torch_api import always_takes
-from ..torch_model.names import canonical
+from ..torch_names import canonical
 from ..values import Const, DictV, Ext
-
-if TYPE_CHECKING:
-    from .interpreter import Interpreter
+from .interface import Machine
 
 _MISSING = {"ImportError", "ModuleNotFoundError"}
 
 
-def only_for_older_torch(machine: Interpreter, node: nodes.Try) -> bool:
+def only_for_older_torch(machine: Machine, node: nodes.Try) -> bool:
     """Would the handlers only run where torch, or a part or a keyword that FSDP2 came with, is missing?"""
     caught = {getattr(handler.type, "name", "") for handler in node.handlers}
     if caught <= _MISSING:
@@ -28,7 +24,7 @@ def only_for_older_torch(machine: Interpreter, node: nodes.Try) -> bool:
     return _without_keywords(machine, node) or _takes_all(machine, getattr(node.body[0], "value", None))
 
 
-def _takes_all(machine: Interpreter, call: nodes.NodeNG | None) -> bool:
+def _takes_all(machine: Machine, call: nodes.NodeNG | None) -> bool:
     """Is nothing tried but a call of torch with keywords of a known dict, ``StateDictOptions(**wanted)``?"""
     if not isinstance(call, nodes.Call) or call.args or not call.keywords:
         return False
@@ -46,7 +42,7 @@ def _takes_all(machine: Interpreter, call: nodes.NodeNG | None) -> bool:
     return isinstance(called, Ext) and always_takes(canonical(called.qname), keywords)
 
 
-def _without_keywords(machine: Interpreter, node: nodes.Try) -> bool:
+def _without_keywords(machine: Machine, node: nodes.Try) -> bool:
     """Does each handler call the same function of torch again, without keywords that it has had since FSDP2?"""
     tried = {call.func.as_string(): call for call in node.body[0].nodes_of_class(nodes.Call) if call.keywords}
     for handler in node.handlers:
@@ -56,7 +52,7 @@ def _without_keywords(machine: Interpreter, node: nodes.Try) -> bool:
     return True
 
 
-def _drops(machine: Interpreter, tried: nodes.Call, again: nodes.Call) -> bool:
+def _drops(machine: Machine, tried: nodes.Call, again: nodes.Call) -> bool:
     dropped = {each.arg for each in tried.keywords} - {each.arg for each in again.keywords}
     if not dropped or None in dropped:
         return False
