@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from fsdp2_lint.files.discovery import Discovered, look_at, walk_project
 from fsdp2_lint.files.source import display_path
-from fsdp2_lint.static.lookup import Lookup, Surroundings, imports_of
+from fsdp2_lint.static.frontend.lookup import Lookup, Surroundings, imports_of
 
 if TYPE_CHECKING:
     from fsdp2_lint.static.check import ModelVerdicts

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from fsdp2_lint.static.pins import pinned_torch
+from fsdp2_lint.static.frontend.pins import pinned_torch
 from fsdp2_lint.vocab.target import NEWEST, OLDEST, Version, in_digits, in_words, nearest_known
 
 

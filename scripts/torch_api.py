@@ -3,7 +3,7 @@
     python scripts/torch_api.py TREE ...
 
 Each TREE is a folder that holds ``torch/``: a checkout, or an unpacked wheel or sdist. Nothing in it is imported. The
-versions join those that fsdp2_lint/static/torch_api.json knows already:
+versions join those that fsdp2_lint/static/frontend/torch_api.json knows already:
 
     {"modules":   {"torch.distributed.fsdp": [["2.5", []], ["2.6", ["FSDPModule", ...]], ...]},
      "callables": {"torch.distributed.fsdp.fully_shard": [["2.5", ["module", "mesh", ...]], ...]}}
@@ -23,7 +23,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-TABLE = Path(__file__).parents[1] / "fsdp2_lint" / "static" / "torch_api.json"
+TABLE = Path(__file__).parents[1] / "fsdp2_lint" / "static" / "frontend" / "torch_api.json"
 FSDP, FSDP_BEFORE = "torch.distributed.fsdp", "torch.distributed._composable.fsdp"  # private until torch 2.6
 MODULES = (
     FSDP,

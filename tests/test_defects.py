@@ -14,9 +14,10 @@ from fsdp2_lint.cli import invoke
 from fsdp2_lint.files import edits, notebooks, source
 from fsdp2_lint.findings import suppress
 from fsdp2_lint.output import concise
-from fsdp2_lint.static import check, driver, entries, hearing, project
+from fsdp2_lint.static import check, driver, entries, hearing
 from fsdp2_lint.static.checks.migration import producers
-from fsdp2_lint.static.interp.interpreter import Interpreter
+from fsdp2_lint.static.frontend import project
+from fsdp2_lint.static.interpreter.interpreter import Interpreter
 
 FSDP2 = "from torch.distributed.fsdp import fully_shard"
 # One finding of the text, one of the program; both in each of two programs.

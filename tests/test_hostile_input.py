@@ -16,7 +16,7 @@ from fsdp2_lint.cli import invoke
 from fsdp2_lint.files import reading
 from fsdp2_lint.output import FORMATS
 from fsdp2_lint.output.terminal import defused, harmless, one_line
-from fsdp2_lint.static.pins import oldest_torch, pinned_torch
+from fsdp2_lint.static.frontend.pins import oldest_torch, pinned_torch
 from tests.locks.hostile import NAMES, PROGRAM
 
 Said = tuple[int, str, str]

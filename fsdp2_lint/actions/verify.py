@@ -17,7 +17,7 @@ from fsdp2_lint.actions.sight import standing
 from fsdp2_lint.findings.outcome import Report
 from fsdp2_lint.lint import Asked
 from fsdp2_lint.settings import Settings
-from fsdp2_lint.static.pins import pinned_torch
+from fsdp2_lint.static.frontend.pins import pinned_torch
 from fsdp2_lint.vocab.target import nearest_known
 
 if TYPE_CHECKING:

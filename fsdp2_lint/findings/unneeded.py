@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from fsdp2_lint.findings.baseline import Baseline, Entry
     from fsdp2_lint.findings.suppress import Comments
     from fsdp2_lint.static.check import Result
-    from fsdp2_lint.static.lookup import Surroundings
+    from fsdp2_lint.static.frontend.lookup import Surroundings
     from fsdp2_lint.vocab.finding import Finding
 
 _BY_TEXT = (b"import_module", b"__import__", b"run_module", b"_target_")

@@ -18,8 +18,8 @@ from ..vocab.target import Version
 from . import garbage
 from .budget import BUDGET, Budget
 from .driver import Driver
-from .lookup import Surroundings
-from .project import Project
+from .frontend.lookup import Surroundings
+from .frontend.project import Project
 from .seen import Sight
 
 _STACK = 512 * 1024 * 1024  # the interpreter follows calls by recursion; a thread can have room for it

@@ -17,20 +17,20 @@ from .budget import BUDGET, Budget
 from .checks import seen_in_text
 from .checks.shared.doubts import doubtful
 from .checks.shared.program import Program
+from .domain.guards import forget
+from .domain.sides import forget_sides
+from .domain.values import ClassV, Func
 from .driving import drive
 from .dump import dump
 from .entries import Entry, Plan, find_entries
 from .filters import blur_filtered
+from .frontend.project import Project
 from .garbage import Garbage
-from .guards import forget
 from .hearing import Clock, TooBusy, add, cut, hear, silence
-from .interp.frames import Diverges, OutOfBudget
-from .interp.interpreter import Interpreter
-from .project import Project
+from .interpreter.frames import Diverges, OutOfBudget
+from .interpreter.interpreter import Interpreter
+from .libraries.model import TorchModel
 from .seen import Extent, functions
-from .sides import forget_sides
-from .torch_model.model import TorchModel
-from .values import ClassV, Func
 
 
 class Driver:

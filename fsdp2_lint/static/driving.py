@@ -5,10 +5,10 @@ from __future__ import annotations
 from astroid import nodes
 
 from .budget import BUDGET
-from .interp.frames import Diverges, OutOfBudget
-from .interp.interpreter import Interpreter
-from .interp.libraries import Libraries
-from .values import ClassV, Func, Obj
+from .domain.values import ClassV, Func, Obj
+from .interpreter.frames import Diverges, OutOfBudget
+from .interpreter.interpreter import Interpreter
+from .interpreter.libraries import Libraries
 
 Method = tuple[ClassV, nodes.FunctionDef]
 Fields = dict[nodes.FunctionDef, tuple[set[str], set[str]]]

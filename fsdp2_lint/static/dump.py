@@ -18,12 +18,12 @@ from typing import Any
 from astroid import nodes
 
 from ..vocab.finding import Moment, Site
-from .events import AnyStep, AsksRanks, InLoops, Step
-from .formulas import LARGE, Interned
-from .guards import Guard
-from .module import Module
-from .trace import Trace
-from .values import Atom, Const, Obj
+from .domain.events import AnyStep, AsksRanks, InLoops, Step
+from .domain.formulas import LARGE, Interned
+from .domain.guards import Guard
+from .domain.trace import Trace
+from .domain.values import Atom, Const, Obj
+from .frontend.module import Module
 
 _LONG, _LONGEST = "expr", 160  # what is longer has a number
 _MARK = re.compile("\0([^\0]*)\0([0-9]+)\0")

@@ -15,7 +15,7 @@ from astroid import nodes
 
 from ..vocab.rule import ProgramKey
 from .budget import BUDGET
-from .definitions import (
+from .frontend.definitions import (
     GENERIC,
     SEED,
     Definition,
@@ -26,8 +26,8 @@ from .definitions import (
     mentions_seed,
     reaching,
 )
-from .module import Module
-from .project import Project
+from .frontend.module import Module
+from .frontend.project import Project
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from . import events
 from .checks.shared.program import Program
-from .events import Step
-from .formulas import LARGE, Formula, intern, is_fork
+from .domain import events
+from .domain.events import Step
+from .domain.formulas import LARGE, Formula, intern, is_fork
 
 
 def blur_filtered(program: Program) -> None:

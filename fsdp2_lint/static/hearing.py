@@ -8,12 +8,12 @@ from collections.abc import Collection, Sequence
 from ..vocab.answers import CannotTell
 from ..vocab.finding import Site
 from ..vocab.rule import Court, ModelKey, Rule, Verdict
-from . import events
 from .budget import BUDGET
 from .checks import witness
 from .checks.shared.program import Program
-from .guards import Pool
-from .interp.machine import LOOK
+from .domain import events
+from .domain.guards import Pool
+from .interpreter.machine import LOOK
 
 
 class TooBusy(Exception):

@@ -19,7 +19,7 @@ import pytest
 
 from fsdp2_lint.catalogue import registry
 from fsdp2_lint.static.check import ModelVerdicts, Result, check
-from fsdp2_lint.static.pins import pinned_torch
+from fsdp2_lint.static.frontend.pins import pinned_torch
 from fsdp2_lint.vocab.finding import Finding
 from fsdp2_lint.vocab.target import Version
 from tests.mutation.operators import plant

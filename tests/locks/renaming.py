@@ -16,8 +16,8 @@ import tokenize
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import PurePosixPath
 
-from fsdp2_lint.static.packages import rows
-from fsdp2_lint.static.torch_model.tables import EXTERNALS, FRAMEWORKS
+from fsdp2_lint.static.frontend.packages import rows
+from fsdp2_lint.static.libraries.tables import EXTERNALS, FRAMEWORKS
 
 KNOWN = (
     frozenset(name.split(".")[0] for name in (*rows(), *EXTERNALS))

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from fsdp2_lint.static import dump
-from fsdp2_lint.static.events import Step
+from fsdp2_lint.static.domain.events import Step
 from tests.locks.behaviour import Case, behaviour, cases
 from tests.locks.programs import sample
 

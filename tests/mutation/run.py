@@ -20,10 +20,10 @@ from typing import Any
 
 from fsdp2_lint.catalogue import registry
 from fsdp2_lint.files.discovery import discover
-from fsdp2_lint.static import definitions
 from fsdp2_lint.static.check import check
-from fsdp2_lint.static.pins import pinned_torch
-from fsdp2_lint.static.project import Project
+from fsdp2_lint.static.frontend import definitions
+from fsdp2_lint.static.frontend.pins import pinned_torch
+from fsdp2_lint.static.frontend.project import Project
 from fsdp2_lint.vocab.target import NEWEST
 from tests.mutation.operators import map_line, plant
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from fsdp2_lint.static.domain.guards import TOP
+from fsdp2_lint.static.domain.values import Atom, Const, ListV, Obj, Text, TupleV, unknown
 from fsdp2_lint.static.dump import Writer
-from fsdp2_lint.static.guards import TOP
-from fsdp2_lint.static.values import Atom, Const, ListV, Obj, Text, TupleV, unknown
 
 
 def lines(*values: object) -> list[str]:

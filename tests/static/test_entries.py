@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from fsdp2_lint.static.entries import find_entries
-from fsdp2_lint.static.project import Project
+from fsdp2_lint.static.frontend.project import Project
 
 from .program import HEAD, NET, analyse
 

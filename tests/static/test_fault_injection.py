@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from fsdp2_lint.lint import lint
-from fsdp2_lint.static.interp.interpreter import Interpreter
-from fsdp2_lint.static.torch_model.tables import EXTERNALS, METHODS
+from fsdp2_lint.static.interpreter.interpreter import Interpreter
+from fsdp2_lint.static.libraries.tables import EXTERNALS, METHODS
 from tests.copies import copied
 
 ROOT = Path(__file__).parents[2]

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from fsdp2_lint.static.formulas import atoms, both, either, intern, negate
-from fsdp2_lint.static.guards import TOP, Guard, forget
-from fsdp2_lint.static.sides import merged, two_sides
+from fsdp2_lint.static.domain.formulas import atoms, both, either, intern, negate
+from fsdp2_lint.static.domain.guards import TOP, Guard, forget
+from fsdp2_lint.static.domain.sides import merged, two_sides
 
 KEYS = ("a", "b", "n")
 VALUES = (None, 0, 1, "on")

@@ -7,7 +7,7 @@ import re
 import pytest
 from astroid import nodes
 
-from fsdp2_lint.static.interp.interpreter import Interpreter
+from fsdp2_lint.static.interpreter.interpreter import Interpreter
 
 from .program import HEAD, NET, analyse
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fsdp2_lint.static import packages
+from fsdp2_lint.static.frontend import packages
 
 
 def test_each_row_has_an_effect_and_a_reason() -> None:

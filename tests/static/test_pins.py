@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from fsdp2_lint.lint import lint
-from fsdp2_lint.static.pins import oldest_torch
+from fsdp2_lint.static.frontend.pins import oldest_torch
 
 PRIVATE = "from torch.distributed._composable.fsdp import fully_shard\n"
 

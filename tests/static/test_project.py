@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from fsdp2_lint.static.module import Unreadable, parse
-from fsdp2_lint.static.project import Project
+from fsdp2_lint.static.frontend.module import Unreadable, parse
+from fsdp2_lint.static.frontend.project import Project
 
 from .program import analyse
 

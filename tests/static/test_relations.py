@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fsdp2_lint.static.relations import Relation, address, covers, relation
-from fsdp2_lint.static.values import BELOW, EACH, PICK, SOME, Atom, Obj
+from fsdp2_lint.static.domain.relations import Relation, address, covers, relation
+from fsdp2_lint.static.domain.values import BELOW, EACH, PICK, SOME, Atom, Obj
 
 SAME, CONTAINS, INSIDE, MAY, NONE = Relation
 MODEL, OTHER = Atom("parameter", origin="model"), Atom("parameter", origin="other")

@@ -7,10 +7,10 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fsdp2_lint.static.choices import choose
-from fsdp2_lint.static.guards import TOP, Guard
-from fsdp2_lint.static.store import Entries, Items, Store
-from fsdp2_lint.static.values import NONE, Choice, Const
+from fsdp2_lint.static.domain.choices import choose
+from fsdp2_lint.static.domain.guards import TOP, Guard
+from fsdp2_lint.static.domain.store import Entries, Items, Store
+from fsdp2_lint.static.domain.values import NONE, Choice, Const
 
 FRAME = 1
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fsdp2_lint.static.thresholds import ANY, Range, exactly
+from fsdp2_lint.static.domain.thresholds import ANY, Range, exactly
 
 OPS = st.sampled_from(("<", "<=", ">", ">="))
 NUMBERS = st.integers(-2, 2)

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from fsdp2_lint.lint import Asked, lint
-from fsdp2_lint.static.torch_api import (
+from fsdp2_lint.static.frontend.torch_api import (
     absent,
     history_of_export,
     history_of_keyword,

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from fsdp2_lint.static.events import Step
-from fsdp2_lint.static.trace import Trace
+from fsdp2_lint.static.domain.events import Step
+from fsdp2_lint.static.domain.trace import Trace
 
 from .program import HEAD, NET, analyse
 

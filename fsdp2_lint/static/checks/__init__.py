@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from ...vocab.events.base import Event
 from ...vocab.rule import Court
-from ..project import Project
+from ..frontend.project import Project
 from . import checkpoints, forward, initialisation, launch, migration, precision, ranks, sharding, training
 from .shared.producers import AT_END, IN_TEXT, ON_STEP
 from .shared.program import Program

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 from ....vocab.answers import Answer, unknown, yes
 from ....vocab.finding import Place
-from ... import events
-from ...events import Step
-from ...torch_model.async_saves import AWAITED, DROPPED, KEPT, OVERTAKEN
-from ...torch_model.device import device_kind
-from ...values import NONE, Const
+from ...domain import events
+from ...domain.events import Step
+from ...domain.values import NONE, Const
+from ...libraries.torch.checkpoints.async_saves import AWAITED, DROPPED, KEPT, OVERTAKEN
+from ...libraries.torch.launch.device import device_kind
 from ..shared.program import Program
 
 

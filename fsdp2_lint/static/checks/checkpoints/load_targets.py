@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ....vocab.answers import Answer, unknown, yes
-from ... import events
-from ...events import Step
+from ...domain import events
+from ...domain.events import Step
 from ..shared.program import Program
 from .state_helpers import without_state
 

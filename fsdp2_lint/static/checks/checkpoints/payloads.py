@@ -6,16 +6,16 @@ from dataclasses import dataclass
 
 from ....vocab.answers import Answer, Many, many, unknown, yes
 from ....vocab.finding import Place
-from ... import events
-from ...events import AnyStep, Step
-from ...formulas import LARGE, atoms
-from ...guards import Guard
-from ...relations import Relation
-from ...torch_model.attempts import is_dtensor
-from ...torch_model.gathering import replaced
-from ...torch_model.key_prefixes import PREFIX
-from ...torch_model.module_tree import PARAMETRIC
-from ...values import BELOW, BELOW_ANYHOW, NONE, PICK, Ext, Loaded, Obj, ParamV, StateDict, StateTensor, Value
+from ...domain import events
+from ...domain.events import AnyStep, Step
+from ...domain.formulas import LARGE, atoms
+from ...domain.guards import Guard
+from ...domain.relations import Relation
+from ...domain.values import BELOW, BELOW_ANYHOW, NONE, PICK, Ext, Loaded, Obj, ParamV, StateDict, StateTensor, Value
+from ...libraries.python.attempts import is_dtensor
+from ...libraries.torch.checkpoints.gathering import replaced
+from ...libraries.torch.checkpoints.key_prefixes import PREFIX
+from ...libraries.torch.sharding.module_tree import PARAMETRIC
 from ..ranks.rank_paths import by_one_rank
 from ..sharding.units import speaks_of
 from ..shared.doubts import on_path

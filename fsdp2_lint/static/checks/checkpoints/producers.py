@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from ....vocab.events.base import Event
 from ....vocab.events.checkpoints import AsyncSaved, CheckpointLoaded, Fsdp1ContextUsed, KeysWritten, Loaded, Saved
 from ....vocab.events.state_dicts import HelperCalled, OptimizerStateRead, StateGathered, StateSet
-from ... import events
-from ...events import Step
+from ...domain import events
+from ...domain.events import Step
 from ..shared.models import StaticModel
 from ..shared.producers import on
 from ..shared.program import Program

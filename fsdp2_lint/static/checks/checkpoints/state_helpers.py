@@ -10,14 +10,14 @@ from astroid import nodes
 from ....vocab.answers import Answer, Many, many, unknown, yes
 from ....vocab.events.state_dicts import StrangeKeyword
 from ....vocab.finding import Fix, Moment, Place, Site
-from ... import events
-from ...events import AnyStep, Step
-from ...formulas import atoms, is_fork
-from ...guards import Guard
-from ...interp.conditions import mentions_rank
-from ...torch_model.device import device_kind
-from ...torch_model.state_helpers import KEYWORDS, option
-from ...values import Const, Ext, Obj, Value, is_each
+from ...domain import events
+from ...domain.events import AnyStep, Step
+from ...domain.formulas import atoms, is_fork
+from ...domain.guards import Guard
+from ...domain.values import Const, Ext, Obj, Value, is_each
+from ...interpreter.conditions import mentions_rank
+from ...libraries.torch.checkpoints.state_helpers import KEYWORDS, option
+from ...libraries.torch.launch.device import device_kind
 from ..shared.loops import loops_around
 from ..shared.program import RELATED, Program
 from ..shared.structure import size

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from ....vocab.answers import Answer, unknown, yes
 from ....vocab.finding import Place
-from ... import events
-from ...events import AnyStep
-from ...values import Obj
+from ...domain import events
+from ...domain.events import AnyStep
+from ...domain.values import Obj
 from ..shared.program import RELATED, Program
 
 

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 from ....vocab.answers import Answer, unknown, yes
 from ....vocab.finding import Moment, Place
-from ... import events
-from ...events import Step
-from ...formulas import Formula, atoms
-from ...guards import TOP
-from ...relations import Relation
-from ...torch_model.seeds import generator_of
-from ...values import Obj, Rank, is_each
+from ...domain import events
+from ...domain.events import Step
+from ...domain.formulas import Formula, atoms
+from ...domain.guards import TOP
+from ...domain.relations import Relation
+from ...domain.values import Obj, Rank, is_each
+from ...libraries.torch.ranks.seeds import generator_of
 from ..shared.asked import objects_in
 from ..shared.program import Handle, Program
 

@@ -9,11 +9,11 @@ from typing import Literal
 
 from ....vocab.answers import Answer, unknown, yes
 from ....vocab.finding import Moment
-from ... import events
-from ...events import AnyStep, Step
-from ...relations import Relation, covers
-from ...sides import merged
-from ...values import Const, Obj
+from ...domain import events
+from ...domain.events import AnyStep, Step
+from ...domain.relations import Relation, covers
+from ...domain.sides import merged
+from ...domain.values import Const, Obj
 from ..sharding.units import StaticUnit
 from ..shared.models import StaticModel
 from ..shared.program import Handle, Program

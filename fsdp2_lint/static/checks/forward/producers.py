@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from ....vocab.events.base import Event
 from ....vocab.events.forward import Called, CalledInInference, OldWeightsMet, PartCalled, RunsOnCondition, WeightUsed
-from ... import events
-from ...events import AnyStep, Step
-from ...relations import Relation
-from ...values import Obj
+from ...domain import events
+from ...domain.events import AnyStep, Step
+from ...domain.relations import Relation
+from ...domain.values import Obj
 from ..launch.producers import issued
 from ..shared.fixes import called_itself
 from ..shared.models import StaticModel

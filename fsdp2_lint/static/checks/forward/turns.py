@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from ....vocab.answers import Answer, Many, many, unknown, yes
 from ....vocab.finding import Place
 from ....vocab.live import Leftover
-from ... import events
-from ...events import AnyStep, Step
-from ...relations import Relation
-from ...values import Obj, is_each
+from ...domain import events
+from ...domain.events import AnyStep, Step
+from ...domain.relations import Relation
+from ...domain.values import Obj, is_each
 from ..shared.program import Handle, Program
 from ..shared.structure import from_a_library, leaves
 from .forward import Group, concerns, group_of

@@ -9,14 +9,14 @@ from typing import Any
 
 from ....vocab.answers import Answer, Many, No, Unknown, many, unknown, yes
 from ....vocab.finding import Moment, Place
-from ... import events
 from ...budget import BUDGET
-from ...events import AnyStep
-from ...formulas import Formula, atoms, both, negate
-from ...guards import Guard
-from ...relations import Relation
-from ...torch_model.blank import of_buffers
-from ...values import Const, Obj, Rank
+from ...domain import events
+from ...domain.events import AnyStep
+from ...domain.formulas import Formula, atoms, both, negate
+from ...domain.guards import Guard
+from ...domain.relations import Relation
+from ...domain.values import Const, Obj, Rank
+from ...libraries.torch.initialisation.blank import of_buffers
 from ..shared.program import Handle, Program
 from ..shared.structure import has_parameters, parts_unseen
 

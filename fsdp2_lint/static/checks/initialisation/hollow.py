@@ -9,12 +9,12 @@ from functools import cached_property
 
 from ....vocab.answers import Answer, Many, many, unknown, yes
 from ....vocab.finding import Moment, Place
-from ... import events
-from ...events import AnyStep, Step
-from ...formulas import Interned, atoms
-from ...relations import Relation
-from ...torch_model.module_tree import lacks_reset, layer_base
-from ...values import SOME, ClassV, Ext, Obj
+from ...domain import events
+from ...domain.events import AnyStep, Step
+from ...domain.formulas import Interned, atoms
+from ...domain.relations import Relation
+from ...domain.values import SOME, ClassV, Ext, Obj
+from ...libraries.torch.sharding.module_tree import lacks_reset, layer_base
 from ..shared.program import Handle, Program
 from .fresh import StaticFresh
 

@@ -13,10 +13,10 @@ from ....vocab.events.initialisation import (
     ResetCalled,
     StartingSeen,
 )
-from ... import events
-from ...events import AnyStep, Step
-from ...relations import Relation
-from ...values import Obj
+from ...domain import events
+from ...domain.events import AnyStep, Step
+from ...domain.relations import Relation
+from ...domain.values import Obj
 from ..shared.producers import at_end, on
 from ..shared.program import RELATED, Program
 from ..shared.structure import stands_alone

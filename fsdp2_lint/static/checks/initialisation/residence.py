@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 from ....vocab.answers import Answer, unknown, yes
 from ....vocab.finding import Place
-from ... import events
-from ...events import Step
-from ...guards import Guard
-from ...relations import Relation
-from ...values import Const, Ext, Obj
+from ...domain import events
+from ...domain.events import Step
+from ...domain.guards import Guard
+from ...domain.relations import Relation
+from ...domain.values import Const, Ext, Obj
 from ..shared.program import RELATED, Handle, Program
 from ..shared.structure import size, sized_inside, stands_alone
 

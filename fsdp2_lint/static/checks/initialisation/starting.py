@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 from ....vocab.answers import Answer, unknown, yes
 from ....vocab.finding import Place
-from ... import events
-from ...events import AnyStep, Step
-from ...relations import Relation
-from ...torch_model.meshes import dimensions
-from ...values import Obj
+from ...domain import events
+from ...domain.events import AnyStep, Step
+from ...domain.relations import Relation
+from ...domain.values import Obj
+from ...libraries.torch.launch.meshes import dimensions
 from ..launch.process import excluded_ranks
 from ..shared.program import Handle, Program
 from ..shared.structure import has_parameters

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 
 from ....vocab.answers import Answer, unknown, yes
 from ....vocab.finding import Moment, Site
-from ... import events
-from ...events import AnyStep, Step
-from ...formulas import Formula, atoms, intern, is_fork, negate
-from ...guards import Guard
-from ...interp.conditions import mentions_rank
-from ...relations import Relation
-from ...torch_model.device import device_kind
-from ...torch_model.rank import INITIALISED, alone
-from ...values import Const, Obj, Rank
+from ...domain import events
+from ...domain.events import AnyStep, Step
+from ...domain.formulas import Formula, atoms, intern, is_fork, negate
+from ...domain.guards import Guard
+from ...domain.relations import Relation
+from ...domain.values import Const, Obj, Rank
+from ...interpreter.conditions import mentions_rank
+from ...libraries.torch.launch.device import device_kind
+from ...libraries.torch.ranks.rank import INITIALISED, alone
 from ..ranks.rank_paths import rank_in_words, rank_literal, reduced, split_by_rank
 from ..shared.program import RELATED, Program
 

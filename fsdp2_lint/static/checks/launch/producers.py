@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from ....vocab.events.base import Event
 from ....vocab.events.process import CollectiveIssued, DeviceIndexDiscarded, DeviceSelected, ProgramEnded
 from ....vocab.finding import Moment, Site
-from ... import events
-from ...events import Step
+from ...domain import events
+from ...domain.events import Step
 from ..shared.producers import at_end, on
 from ..shared.program import Program
 from .process import Gathering, StaticCollection, StaticDevice, StaticProcess

@@ -12,14 +12,14 @@ from astroid import nodes
 from ....vocab.answers import Answer, unknown, yes
 from ....vocab.finding import Moment, Place
 from ....vocab.target import Version, in_words
-from ... import events
 from ...budget import BUDGET
-from ...closure import excluded
-from ...events import Step
-from ...module import Module
-from ...project import Project
-from ...relations import Relation
-from ...torch_api import History, absent
+from ...domain import events
+from ...domain.events import Step
+from ...domain.relations import Relation
+from ...frontend.module import Module
+from ...frontend.project import Project
+from ...frontend.torch_api import History, absent
+from ..shared.closure import excluded
 from ..shared.program import Program
 from .converted import StaticConverted
 

@@ -14,7 +14,7 @@ from astroid import nodes
 from ....vocab.answers import Answer, yes
 from ....vocab.events.migration import UnshardEntered
 from ....vocab.finding import Moment, Place, Site
-from ...module import Module
+from ...frontend.module import Module
 
 _FSDP2 = ("torch.distributed.fsdp", "torch.distributed._composable.fsdp")
 _CLASS = "FSDPModule"

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 from ....vocab.answers import Answer, Truth, unknown, yes
 from ....vocab.finding import Place
-from ... import events
-from ...events import AnyStep, Step
-from ...formulas import Formula, atoms, is_fork
-from ...guards import Guard
-from ...packages import builds_models
-from ...relations import Relation, covers
-from ...sides import merged
-from ...values import BELOW, ClassV, Ext, Obj
+from ...domain import events
+from ...domain.events import AnyStep, Step
+from ...domain.formulas import Formula, atoms, is_fork
+from ...domain.guards import Guard
+from ...domain.relations import Relation, covers
+from ...domain.sides import merged
+from ...domain.values import BELOW, ClassV, Ext, Obj
+from ...frontend.packages import builds_models
 from ..sharding.units import speaks_of
 from ..shared.program import RELATED, Handle, Program
 

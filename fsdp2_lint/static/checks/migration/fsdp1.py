@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from ....vocab.answers import Answer, Many, many, unknown, yes
 from ....vocab.events.migration import Fsdp1Wrapped
 from ....vocab.finding import Moment, Place, Site
-from ...closure import excluded
-from ...module import Unreadable
-from ...project import Project
+from ...frontend.module import Unreadable
+from ...frontend.project import Project
+from ..shared.closure import excluded
 
 CLASS = "FullyShardedDataParallel"
 # What a program asks for that can tell a module of FSDP2 from others.

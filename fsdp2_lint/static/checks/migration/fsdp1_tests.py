@@ -9,12 +9,12 @@ from astroid import nodes
 
 from ....vocab.answers import Answer, unknown, yes
 from ....vocab.finding import Moment, Place, Site
-from ... import events
 from ...budget import BUDGET
-from ...events import Step
-from ...origins import full_name
-from ...relations import Relation
-from ...torch_model.migration import FSDP1
+from ...domain import events
+from ...domain.events import Step
+from ...domain.relations import Relation
+from ...frontend.origins import full_name
+from ...libraries.torch.migration.migration import FSDP1
 from ..shared.program import RELATED
 from .converted import StaticConverted
 from .fsdp1 import asks_for_fsdp2, files_around, wraps_with_fsdp1

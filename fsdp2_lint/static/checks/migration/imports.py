@@ -9,9 +9,9 @@ from astroid import nodes
 from ....files.source import Sources
 from ....vocab.events.migration import ApiUsed, Imported
 from ....vocab.finding import Edit, Fix, Moment, Site
-from ...module import Module
-from ...project import Project
-from ...torch_api import history_of_export
+from ...frontend.module import Module
+from ...frontend.project import Project
+from ...frontend.torch_api import history_of_export
 from .api import ImportedName
 
 _PRIVATE = ("torch.distributed._composable.fsdp", "torch.distributed.fsdp._fully_shard")

@@ -19,9 +19,9 @@ from ....vocab.events.migration import (
 )
 from ....vocab.finding import Edit, Fix, Site
 from ....vocab.words import listed
-from ... import events
-from ...events import Step
-from ...project import Project
+from ...domain import events
+from ...domain.events import Step
+from ...frontend.project import Project
 from ..shared.producers import in_text, on
 from ..shared.program import Program
 from ..shared.written import replaced

@@ -9,15 +9,15 @@ from itertools import islice
 
 from ....vocab.answers import Answer, unknown, yes
 from ....vocab.finding import Place
-from ... import events
 from ...budget import BUDGET
-from ...events import Step
-from ...guards import Guard
-from ...interp.syntax import class_body
-from ...relations import Relation
-from ...torch_model.module_tree import FREE
-from ...torch_model.precision import dtype_name
-from ...values import NONE, Choice, ClassV, Const, Ext, Obj, Value
+from ...domain import events
+from ...domain.events import Step
+from ...domain.guards import Guard
+from ...domain.relations import Relation
+from ...domain.values import NONE, Choice, ClassV, Const, Ext, Obj, Value
+from ...interpreter.syntax import class_body
+from ...libraries.torch.precision.precision import dtype_name
+from ...libraries.torch.sharding.module_tree import FREE
 from ..sharding.grouping import StaticGrouping, group_of
 from ..sharding.resharding import given
 from ..shared.program import Program

@@ -8,12 +8,12 @@ from typing import Any
 
 from ....vocab.answers import Answer, Many, many, unknown
 from ....vocab.finding import Place, Site
-from ... import events
-from ...choices import options
-from ...events import Step
-from ...guards import Guard
-from ...torch_model.precision import ALL_POLICIES, LOW, POLICIES, dtype_name
-from ...values import NONE, ClassV, Const, DictV, Ext, Obj, Value
+from ...domain import events
+from ...domain.choices import options
+from ...domain.events import Step
+from ...domain.guards import Guard
+from ...domain.values import NONE, ClassV, Const, DictV, Ext, Obj, Value
+from ...libraries.torch.precision.precision import ALL_POLICIES, LOW, POLICIES, dtype_name
 from ..shared.models import StaticModel
 from ..shared.program import Handle, Program
 

@@ -6,14 +6,14 @@ from dataclasses import dataclass
 
 from ....vocab.answers import Answer, unknown, yes
 from ....vocab.finding import Place
-from ... import events
-from ...choices import options
-from ...events import AnyStep
-from ...relations import Relation
-from ...torch_model.dtypes import SOME_DTYPE, literal_dtype
-from ...torch_model.escapes import is_output
-from ...torch_model.precision import LOW
-from ...values import Ext, Obj
+from ...domain import events
+from ...domain.choices import options
+from ...domain.events import AnyStep
+from ...domain.relations import Relation
+from ...domain.values import Ext, Obj
+from ...libraries.escapes import is_output
+from ...libraries.torch.precision.dtypes import SOME_DTYPE, literal_dtype
+from ...libraries.torch.precision.precision import LOW
 from ..shared.program import RELATED, Handle, Program
 
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from ....vocab.events.base import Event
 from ....vocab.events.precision import PoliciesTaken, WeightsTrained
 from ....vocab.events.scalers import ScalerStepped
-from ... import events
-from ...events import Step
-from ...values import Obj
+from ...domain import events
+from ...domain.events import Step
+from ...domain.values import Obj
 from ..shared.models import StaticModel
 from ..shared.producers import on
 from ..shared.program import Program

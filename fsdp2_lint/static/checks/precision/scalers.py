@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 from ....vocab.answers import Answer, unknown, yes
 from ....vocab.finding import Moment, Place
-from ... import events
-from ...choices import options
-from ...events import Step
-from ...guards import Guard
-from ...torch_model.precision import dtype_name
-from ...torch_model.scalers import FSDP1
-from ...values import NONE, Ext, Obj
+from ...domain import events
+from ...domain.choices import options
+from ...domain.events import Step
+from ...domain.guards import Guard
+from ...domain.values import NONE, Ext, Obj
+from ...libraries.torch.precision.precision import dtype_name
+from ...libraries.torch.precision.scalers import FSDP1
 from ..shared.program import RELATED, Handle, Program
 
 

@@ -7,9 +7,9 @@ from dataclasses import replace
 from astroid import nodes
 
 from ....vocab.finding import Site
-from ... import events
-from ...events import AnyStep, Step
-from ...module import Module
+from ...domain import events
+from ...domain.events import AnyStep, Step
+from ...frontend.module import Module
 from ..shared.mentions import callables, said
 from ..shared.program import Program
 from .carrying import BINDS, Carried, given, parameters, parts_of, place_of, scope_at

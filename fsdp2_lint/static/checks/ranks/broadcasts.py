@@ -8,10 +8,10 @@ from astroid import nodes
 
 from ....vocab.answers import Answer, unknown, yes
 from ....vocab.finding import Moment, Place
-from ... import events
-from ...events import Step
-from ...relevance import names_in
-from ...values import Loaded
+from ...domain import events
+from ...domain.events import Step
+from ...domain.values import Loaded
+from ...frontend.relevance import names_in
 from ..shared.loops import Loop, loops_around
 from ..shared.program import Program
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from astroid import nodes
 
 from ....vocab.finding import Site
-from ...project import Project
-from ...relevance import names_in
+from ...frontend.project import Project
+from ...frontend.relevance import names_in
 from ..shared.loops import innermost
 
 BINDS = (nodes.Assign, nodes.AnnAssign, nodes.AugAssign)

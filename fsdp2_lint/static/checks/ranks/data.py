@@ -8,10 +8,10 @@ from typing import Any
 
 from ....vocab.answers import Answer, unknown, yes
 from ....vocab.finding import Place
-from ... import events
-from ...events import AnyStep, Step
-from ...relevance import names_in
-from ...values import NONE, Const, Obj, Rank, Text, TupleV
+from ...domain import events
+from ...domain.events import AnyStep, Step
+from ...domain.values import NONE, Const, Obj, Rank, Text, TupleV
+from ...frontend.relevance import names_in
 from ..shared.loops import loops_around
 from ..shared.program import Program
 from .sources import code_varies, origin_known, seeded_alike

@@ -10,13 +10,13 @@ from astroid import nodes
 
 from ....vocab.answers import Answer, unknown, yes
 from ....vocab.finding import Moment, Place, Site
-from ... import events
-from ...events import AnyStep, Step
-from ...interp.frames import CONTINUE, FALL, RETURN
-from ...project import Project
-from ...relevance import names_in
-from ...torch_model.interface import Machine
-from ...values import NONE, ClassV, Ext, TupleV, Value
+from ...domain import events
+from ...domain.events import AnyStep, Step
+from ...domain.values import NONE, ClassV, Ext, TupleV, Value
+from ...frontend.project import Project
+from ...frontend.relevance import names_in
+from ...interpreter.frames import CONTINUE, FALL, RETURN
+from ...libraries.interface import Machine
 from ..launch.process import StaticCollection
 from ..shared.loops import enclosing, loops_around
 from ..shared.program import Program

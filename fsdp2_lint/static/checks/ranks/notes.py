@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from astroid import nodes
 
 from ....vocab.finding import Site
-from ...events import AnyStep
+from ...domain.events import AnyStep
 from ..shared.loops import enclosing
 from ..shared.program import Program
 from .agreement import brought_together, exchanges, returned, with_methods

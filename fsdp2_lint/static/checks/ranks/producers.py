@@ -8,8 +8,8 @@ from ....vocab.events.base import Event
 from ....vocab.events.broadcasts import BroadcastRepeated
 from ....vocab.events.data import BatchTrained, LoaderRead
 from ....vocab.events.errors import StepGuarded
-from ... import events
-from ...events import Step
+from ...domain import events
+from ...domain.events import Step
 from ..shared.models import StaticModel
 from ..shared.producers import on
 from ..shared.program import Program

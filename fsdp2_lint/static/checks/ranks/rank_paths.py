@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from ...formulas import Formula, both, either, is_fork, negate
-from ...guards import TOP, Guard
-from ...interp.conditions import mentions_rank
-from ...torch_model.rank import INITIALISED
-from ...values import Rank
+from ...domain.formulas import Formula, both, either, is_fork, negate
+from ...domain.guards import TOP, Guard
+from ...domain.values import Rank
+from ...interpreter.conditions import mentions_rank
+from ...libraries.torch.ranks.rank import INITIALISED
 
 WORDS_OF_RANKS = {"global": "rank", "local": "local rank"}
 

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 from astroid import nodes
 
-from ... import events
-from ...module import Module
-from ...packages import ALONE, ANYTHING, effect_of
-from ...relevance import names_in, qualified
-from ...values import NONE, Bound, ClassV, Func, Obj, Rank, Text, Value
+from ...domain import events
+from ...domain.values import NONE, Bound, ClassV, Func, Obj, Rank, Text, Value
+from ...frontend.module import Module
+from ...frontend.packages import ALONE, ANYTHING, effect_of
+from ...frontend.relevance import names_in, qualified
 from ..shared.program import Program
 
 # What brings a rank, a process or a moment into data, and what brings chance.

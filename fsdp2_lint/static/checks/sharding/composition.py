@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 from ....vocab.answers import Answer, unknown, yes
 from ....vocab.finding import Place
-from ... import events
-from ...events import AnyStep
-from ...relations import Relation
-from ...values import Obj
+from ...domain import events
+from ...domain.events import AnyStep
+from ...domain.relations import Relation
+from ...domain.values import Obj
 from ..shared.program import Handle, Program
 
 _LEFT_ALONE = "_ddp_params_and_buffers_to_ignore"

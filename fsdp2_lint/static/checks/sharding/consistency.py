@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from ....vocab.answers import Answer, unknown, yes
 from ....vocab.finding import Place
 from ....vocab.meshes import says_replicas
-from ... import events
-from ...events import Step
-from ...guards import Guard
-from ...relations import Relation
-from ...torch_model.meshes import dimensions, wanted_names
-from ...values import NONE, Const, Obj, Value, is_each
+from ...domain import events
+from ...domain.events import Step
+from ...domain.guards import Guard
+from ...domain.relations import Relation
+from ...domain.values import NONE, Const, Obj, Value, is_each
+from ...libraries.torch.launch.meshes import dimensions, wanted_names
 from ..precision.dtype_flow import clash
 from ..shared.models import StaticModel
 from ..shared.program import Handle, Program

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 from ....vocab.answers import Answer, Many, many, unknown, yes
 from ....vocab.finding import Moment, Place
-from ... import events
-from ...events import AnyStep, Step
-from ...guards import Guard
-from ...relations import Relation
-from ...torch_model.dtypes import DEFAULT, SOME_DTYPE
-from ...values import Const, ListV, Obj, Params, ParamV, Text, TupleV, Value
+from ...domain import events
+from ...domain.events import AnyStep, Step
+from ...domain.guards import Guard
+from ...domain.relations import Relation
+from ...domain.values import Const, ListV, Obj, Params, ParamV, Text, TupleV, Value
+from ...libraries.torch.precision.dtypes import DEFAULT, SOME_DTYPE
 from ..shared.program import Handle, Program
 from ..shared.structure import leaves, perhaps_experts
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from ....vocab.answers import Answer, unknown, yes
 from ....vocab.finding import Moment, Place
 from ....vocab.meshes import says_replicas, says_shards
-from ... import events
-from ...events import Step
-from ...torch_model.meshes import Mesh, dimensions, possible
-from ...values import Const, Obj, Value
+from ...domain import events
+from ...domain.events import Step
+from ...domain.values import Const, Obj, Value
+from ...libraries.torch.launch.meshes import Mesh, dimensions, possible
 from ..shared.program import Handle, Program
 
 

@@ -12,10 +12,10 @@ from ....vocab.events.plans import KeywordPassed, Offloaded, PlanSettled, Sharde
 from ....vocab.events.policies import OptionsGiven, PolicySettled, ReshardingSettled
 from ....vocab.events.replacement import ParametersReplaced
 from ....vocab.finding import Moment, Site
-from ... import events
-from ...events import Step
-from ...relations import Relation
-from ...values import Obj
+from ...domain import events
+from ...domain.events import Step
+from ...domain.relations import Relation
+from ...domain.values import Obj
 from ..initialisation.residence import StaticOffload, StaticResident, offloaded
 from ..shared.fixes import keyword_fix
 from ..shared.models import StaticModel

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from ....vocab.answers import Answer, unknown, yes
 from ....vocab.finding import Place
-from ... import events
-from ...events import AnyStep, Step
-from ...values import Obj
+from ...domain import events
+from ...domain.events import AnyStep, Step
+from ...domain.values import Obj
 from ..shared.program import RELATED, Handle, Program
 
 

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 from ....vocab.answers import Answer, unknown, yes
 from ....vocab.finding import Place
-from ... import events
-from ...events import Step
-from ...formulas import negate
-from ...guards import TOP, Guard
-from ...relations import Relation
-from ...values import Choice, Cond, Const, Obj, Value
+from ...domain import events
+from ...domain.events import Step
+from ...domain.formulas import negate
+from ...domain.guards import TOP, Guard
+from ...domain.relations import Relation
+from ...domain.values import Choice, Cond, Const, Obj, Value
 from ..shared.program import Handle, Program
 
 

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 from ....vocab.answers import Answer, unknown, yes
 from ....vocab.finding import Moment
-from ... import events
-from ...events import Step
-from ...formulas import atoms, is_dropped
-from ...relations import Relation, covers
-from ...values import BELOW, SLICE, ClassV, Ext, Obj, Text
+from ...domain import events
+from ...domain.events import Step
+from ...domain.formulas import atoms, is_dropped
+from ...domain.relations import Relation, covers
+from ...domain.values import BELOW, SLICE, ClassV, Ext, Obj, Text
 from ..shared.program import Handle, Program
 
 _TRAITS = ("config", "_no_split_modules", "__class__")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ...values import Obj
+from ...domain.values import Obj
 
 
 def objects_in(part: Any) -> Iterator[Obj]:

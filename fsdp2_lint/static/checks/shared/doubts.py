@@ -10,12 +10,12 @@ from collections.abc import Sequence
 
 from ....vocab.events.base import Event
 from ....vocab.events.process import CollectiveIssued
-from ... import events
-from ...events import Step
-from ...formulas import Interned, atoms
-from ...guards import Guard
-from ...torch_model.rank import alone
-from ...values import Atom, Obj
+from ...domain import events
+from ...domain.events import Step
+from ...domain.formulas import Interned, atoms
+from ...domain.guards import Guard
+from ...domain.values import Atom, Obj
+from ...libraries.torch.ranks.rank import alone
 from .asked import objects_in
 from .program import Program
 

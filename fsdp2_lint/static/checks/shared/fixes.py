@@ -5,9 +5,9 @@ from __future__ import annotations
 from astroid import nodes
 
 from ....vocab.finding import Edit, Fix, Moment, Site
-from ... import events
-from ...events import AnyStep, Step
-from ...values import Obj
+from ...domain import events
+from ...domain.events import AnyStep, Step
+from ...domain.values import Obj
 from .program import Program
 from .written import is_global, renamed, replaced, value_at
 

@@ -9,8 +9,8 @@ from typing import Any
 from astroid import nodes
 
 from ....vocab.finding import Site
-from ...events import AnyStep
-from ...project import Project
+from ...domain.events import AnyStep
+from ...frontend.project import Project
 
 
 @dataclass(frozen=True, slots=True)

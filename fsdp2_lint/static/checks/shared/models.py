@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 from ....vocab.answers import Answer, Many, many, unknown, yes
 from ....vocab.finding import Moment
-from ... import events
-from ...events import AnyStep, Step
-from ...formulas import Formula, atoms
-from ...guards import TOP, Guard
-from ...relations import Relation
-from ...values import BELOW, SLICE, Obj, is_each
+from ...domain import events
+from ...domain.events import AnyStep, Step
+from ...domain.formulas import Formula, atoms
+from ...domain.guards import TOP, Guard
+from ...domain.relations import Relation
+from ...domain.values import BELOW, SLICE, Obj, is_each
 from .program import RELATED, Handle, Program
 from .structure import (
     from_a_library,

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any, overload
 
 from ....vocab.events.base import Event
-from ... import events
-from ...events import Step
-from ...project import Project
-from ...trace import E, F
+from ...domain import events
+from ...domain.events import Step
+from ...domain.trace import E, F
+from ...frontend.project import Project
 from .program import Program
 
 OnStep = Callable[[Program, Step[E]], Iterator[Event]]

@@ -10,14 +10,14 @@ from ....vocab.answers import No, Unknown
 from ....vocab.events.base import Event
 from ....vocab.finding import Site
 from ....vocab.rule import ModelKey, Rule
-from ... import events
-from ...closure import between, closed, excluded, origin_unseen
-from ...events import AnyStep, Step
-from ...relations import Address, Relation, relation
-from ...torch_model.escapes import describe
-from ...torch_model.interface import Machine
-from ...trace import E, Trace
-from ...values import EACH, Atom, ClassV, Ext, Obj, is_each
+from ...domain import events
+from ...domain.events import AnyStep, Step
+from ...domain.relations import Address, Relation, relation
+from ...domain.trace import E, Trace
+from ...domain.values import EACH, Atom, ClassV, Ext, Obj, is_each
+from ...libraries.escapes import describe
+from ...libraries.interface import Machine
+from .closure import between, closed, excluded, origin_unseen
 from .structure import parts_unseen
 
 RELATED = frozenset({Relation.SAME, Relation.CONTAINS, Relation.INSIDE})

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from ...budget import BUDGET
-from ...packages import builds_models
-from ...torch_model.interface import Machine
-from ...torch_model.module_tree import CONTAINERS, FREE, PARAMETRIC, contents, layer_base
-from ...values import SOME, ClassV, Ext, Obj, is_each
+from ...domain.values import SOME, ClassV, Ext, Obj, is_each
+from ...frontend.packages import builds_models
+from ...libraries.interface import Machine
+from ...libraries.torch.sharding.module_tree import CONTAINERS, FREE, PARAMETRIC, contents, layer_base
 
 
 def stack_of_blocks(machine: Machine, obj: Obj, depth: int = 0) -> str:

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 from ....vocab.answers import Answer, unknown, yes
 from ....vocab.finding import Place
-from ... import events
-from ...events import Step
-from ...formulas import Formula, negate
-from ...packages import builds_models
-from ...relations import Relation
-from ...torch_model.module_tree import is_model_base
-from ...values import Ext, Obj
+from ...domain import events
+from ...domain.events import Step
+from ...domain.formulas import Formula, negate
+from ...domain.relations import Relation
+from ...domain.values import Ext, Obj
+from ...frontend.packages import builds_models
+from ...libraries.torch.sharding.module_tree import is_model_base
 from ..shared.program import Handle, Program
 
 

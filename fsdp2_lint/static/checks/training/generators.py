@@ -9,9 +9,9 @@ from astroid import nodes
 from ....vocab.answers import Answer, yes
 from ....vocab.events.generators import Spent
 from ....vocab.finding import Edit, Fix, Moment, Site
-from ... import events
-from ...events import Step
-from ...relations import Relation
+from ...domain import events
+from ...domain.events import Step
+from ...domain.relations import Relation
 from ..shared.loops import Loop, loops_around
 from ..shared.mentions import said
 from ..shared.program import Program

@@ -7,9 +7,9 @@ from typing import Any
 
 from ....vocab.answers import Answer, unknown, yes
 from ....vocab.finding import Place
-from ... import events
-from ...events import AnyStep, Step
-from ...values import NONE, Obj
+from ...domain import events
+from ...domain.events import AnyStep, Step
+from ...domain.values import NONE, Obj
 from ..shared.program import Program
 
 

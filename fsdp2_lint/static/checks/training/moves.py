@@ -9,8 +9,8 @@ from astroid import nodes
 
 from ....files.source import Sources
 from ....vocab.finding import Edit, Fix, Site
-from ... import events
-from ...events import AnyStep, Step
+from ...domain import events
+from ...domain.events import AnyStep, Step
 from ..shared import mentions
 from ..shared.mentions import with_callees
 from ..shared.program import Program

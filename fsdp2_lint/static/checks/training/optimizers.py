@@ -9,10 +9,10 @@ from ....vocab.answers import Answer, Many, many, unknown, yes
 from ....vocab.finding import Place
 from ....vocab.handles import Stale
 from ....vocab.optimizers import on_shards
-from ... import events
-from ...events import AnyStep, Step
-from ...relations import Relation
-from ...values import Const, Ext, Obj
+from ...domain import events
+from ...domain.events import AnyStep, Step
+from ...domain.relations import Relation
+from ...domain.values import Const, Ext, Obj
 from ..shared.program import RELATED, Program
 from .moves import moved_behind
 

@@ -11,9 +11,9 @@ from ....vocab.events.generators import GeneratorRead
 from ....vocab.events.losses import TensorReduced
 from ....vocab.events.steps import GradientsClipped, GradientsUsed
 from ....vocab.events.training import OptimizerSettled, ValueRead
-from ... import events
-from ...events import Step
-from ...values import Obj
+from ...domain import events
+from ...domain.events import Step
+from ...domain.values import Obj
 from ..shared.fixes import clipped_by_torch
 from ..shared.models import StaticModel
 from ..shared.producers import at_end, on

@@ -7,13 +7,13 @@ from typing import Any
 
 from ....vocab.answers import Answer, No, Unknown, unknown, yes
 from ....vocab.finding import Place, Site
-from ... import events
-from ...events import Step
-from ...formulas import atoms
-from ...relations import Relation
-from ...torch_model.attempts import is_dtensor
-from ...torch_model.dtensors import PLACEMENTS
-from ...values import Computed, ParamV
+from ...domain import events
+from ...domain.events import Step
+from ...domain.formulas import atoms
+from ...domain.relations import Relation
+from ...domain.values import Computed, ParamV
+from ...libraries.python.attempts import is_dtensor
+from ...libraries.torch.training.dtensors import PLACEMENTS
 from ..checkpoints.payloads import asked_of_unseen
 from ..ranks.agreement import agreed_later
 from ..shared.program import RELATED, Program

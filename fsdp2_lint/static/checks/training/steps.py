@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 from ....vocab.answers import Answer, Many, many, unknown, yes
 from ....vocab.finding import Moment, Place
-from ... import events
-from ...events import AnyStep, Step
-from ...formulas import Formula
-from ...guards import TOP
-from ...relations import Relation
-from ...values import Obj, is_each
+from ...domain import events
+from ...domain.events import AnyStep, Step
+from ...domain.formulas import Formula
+from ...domain.guards import TOP
+from ...domain.relations import Relation
+from ...domain.values import Obj, is_each
 from ..shared.program import RELATED, Handle, Program
 
 SWITCH = "set_requires_gradient_sync"

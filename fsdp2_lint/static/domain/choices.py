@@ -1,0 +1,84 @@
+"""One value out of several: joined where branches meet, and kept few."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+from ..budget import BUDGET
+from .formulas import LARGE, either
+from .guards import TOP, Guard
+from .sides import merged
+from .values import NONE, PICK, Choice, Func, Obj, Value, unknown
+
+
+def options(value: Value) -> tuple[tuple[Guard, Value], ...]:
+    return value.options if isinstance(value, Choice) else ((TOP, value),)
+
+
+def choose(alternatives: list[tuple[Guard, Value]]) -> Value:
+    """One value out of guarded alternatives; equal ones are merged where that loses nothing."""
+    flat: list[tuple[Guard, Value]] = []
+    for guard, value in alternatives:
+        for inner, leaf in options(value):
+            joined = guard.join(inner)
+            if joined is not None:
+                flat.append((joined, leaf))
+    first = flat[0][1] if flat else NONE
+    if all(leaf == first for _, leaf in flat):
+        return first
+    flat = _by_value(flat)
+    if len(flat) > BUDGET.options:
+        some = unknown("one of many values", kind="opaque").child((PICK, None))
+        if not all(isinstance(leaf, Obj) and leaf.atom.kind != "configuration" for _, leaf in flat):
+            return some
+        others = either([guard.formula for guard, _ in flat[BUDGET.options_kept :]])
+        flat = [
+            *flat[: BUDGET.options_kept],
+            (TOP.add(others) or TOP, some),
+        ]  # something may still be proved of the first
+    return Choice(tuple(flat)) if len(flat) > 1 or flat[0][0] is not TOP else flat[0][1]
+
+
+def unmarked(alternatives: list[tuple[Guard, Value]], since: int) -> list[tuple[Guard, Value]]:
+    """The ends of a function by what they ask alone, where that keeps them apart: what they say holds backwards too.
+
+    ``if not f()`` then says what ``f`` asked, and not only that it took another way out. What it asked may speak of
+    ways that were taken before it was called: only the marks from ``since`` on are its own.
+    """
+    plain = [(guard.unforked_since(since), value) for guard, value in alternatives]
+    if len(plain) > BUDGET.few_options or all(new is old for (new, _), (old, _) in zip(plain, alternatives)):
+        return alternatives
+    apart = all(not one.compatible(other) for (one, _), (other, _) in itertools.combinations(plain, 2))
+    return plain if apart else alternatives
+
+
+def _few_closures(options_: list[tuple[Guard, Value]]) -> list[tuple[Guard, Value]]:
+    """A function that a loop wraps and wraps again is one of many: what it closes over proves nothing then."""
+    seen: dict[Any, list[Func]] = {}
+    found: list[tuple[Guard, Value]] = []
+    for guard, leaf in options_:
+        if isinstance(leaf, Func) and leaf.closure:
+            same = seen.setdefault(leaf.node, [])
+            if leaf not in same and len(same) >= BUDGET.closures:
+                guard, leaf = guard.add(("truth", (LARGE, leaf.node))) or guard, same[0]
+            elif leaf not in same:
+                same.append(leaf)
+        found.append((guard, leaf))
+    return found
+
+
+def _by_value(options_: list[tuple[Guard, Value]]) -> list[tuple[Guard, Value]]:
+    """Each value once, on the paths on which it is the one; few paths are only united where that loses nothing."""
+    paths: dict[Value, list[Guard]] = {}
+    for guard, leaf in _few_closures(options_):
+        paths.setdefault(leaf, []).append(guard)
+    many = len(options_) > BUDGET.few_options
+    found = []
+    for leaf, guards in paths.items():
+        if len(guards) > 1:
+            guards = merged(guards)
+        if len(guards) > 1 and many:
+            guards = [TOP.add(either([guard.formula for guard in guards])) or TOP]
+        found += [(guard, leaf) for guard in guards]
+    return found

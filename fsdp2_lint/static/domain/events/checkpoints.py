@@ -1,0 +1,100 @@
+"""What is saved and loaded, and by which functions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from ....vocab.finding import Moment
+from ..guards import Guard
+from ..values import Obj, Value
+from .base import AsksRanks, Counted, Event
+
+if TYPE_CHECKING:
+    from astroid import nodes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Saved(Counted):
+    """``torch.save`` or one of its kin writes a file."""
+
+    words: ClassVar[str] = "save"
+    payload: Value
+    path: Value
+    by: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AsyncSave(Counted):
+    """``dcp.async_save`` is called."""
+
+    words: ClassVar[str] = "save in the background"
+    fate: str  # of what it returns (see ``async_saves``)
+    group: Value  # that is given for it
+    loops: int  # how deep in loops, over all active calls
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loaded(Counted, AsksRanks):
+    """``load_state_dict`` is called on a model, the step's subject."""
+
+    words: ClassVar[str] = "load of weights"
+    payload: Value
+    assign: bool  # the loaded tensors take the place of the parameters, perhaps
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OptimizerLoaded(Event):
+    """``load_state_dict`` is called on an optimizer, the step's subject."""
+
+    payload: Value
+    assign: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DcpLoad(Counted):
+    """``dcp.load`` is given a state dict to fill."""
+
+    words: ClassVar[str] = "load of a checkpoint"
+    nothing: tuple[tuple[Guard, str], ...]  # the paths on which what is loaded is lost, and why
+    optimizers: tuple[tuple[Guard, Obj, str], ...]  # whose own state is to be filled, and what it is called there
+    planned: bool  # a planner is given
+    loops: int  # how deep in loops, over all active calls
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StateHelper(Counted):
+    """A state-dict helper of DCP is called on a model, the step's subject. None: it is not known, or not its affair."""
+
+    words: ClassVar[str] = "state-dict helper"
+    helper: str  # its name
+    optimizers: tuple[Obj, ...]
+    options: tuple[tuple[Guard, Value], ...]  # what is given for them, with the path of each
+    open_why: str  # why there may be more arguments; empty: there are none
+    keywords: Mapping[str, nodes.NodeNG]  # where each is written; the call, where it came in a dict
+    missing_on: tuple[tuple[Guard, bool], ...]  # the paths with nothing in a state dict, and whether rank 0 has it
+    tried: bool  # the call is an attempt, and its error is caught
+    loops: int  # how deep in loops, over all active calls
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StateSet(Event):
+    """A state-dict helper of DCP fills a model, the step's subject."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prefixed(Event):
+    """From here on a wrapper's name is in the keys of a model, the step's subject."""
+
+    key: (
+        tuple[object, ...] | None
+    )  # the name that the wrapper is kept under. None: it is put in the place of a part of the model
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeysWritten(Event):
+    """State dicts are written under their keys."""
+
+    wrapped: tuple[Moment, ...]  # where the wrappers were put on whose names are in them
+    by: str

@@ -1,0 +1,86 @@
+"""Models run. The step's subject is the module that is called, or that holds what is used."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, TypedDict
+
+from ....vocab.finding import Moment
+from ..values import Obj, Value
+from .base import AsksRanks, Counted, Event
+
+if TYPE_CHECKING:
+    from astroid import nodes
+
+
+class Circumstances(TypedDict):
+    """The fields of a :class:`Use`."""
+
+    inside: tuple[Obj, ...]
+    methods: tuple[tuple[Obj, str, int], ...]
+    looped: bool
+    inference: Moment | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Use(Event):
+    """Something of a model is used, and how the program came there."""
+
+    inside: tuple[Obj, ...]  # the modules whose forward runs behind their hooks, outermost first
+    methods: tuple[tuple[Obj, str, int], ...]  # that run, likewise: of whom, called what, how many calls are inside it
+    looped: bool  # in a loop, here or in a caller
+    inference: Moment | None  # where ``torch.inference_mode`` was entered. None: it is off
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Called(Use, Counted, AsksRanks):
+    """A module is called, or a method of it that runs its forward."""
+
+    words: ClassVar[str] = "call of a module"
+    method: str
+    hooked: bool  # the hooks that gather its parameters run
+    args: tuple[Value, ...] = ()  # of a call of the module itself
+    written: nodes.NodeNG | None = None  # the call, where it goes past the hooks
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WeightUsed(Use):
+    """A weight of a sharded module meets a plain tensor, and no forward of the module runs."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Registered(Event):
+    """``register_fsdp_forward_method`` is called."""
+
+    method: object  # the name that is given. None: not known
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unshard(Counted):
+    """Parameters are gathered by hand."""
+
+    words: ClassVar[str] = "unshard call"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnshardWaited(Event):
+    """What ``unshard`` returned is waited for."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reshard(Counted):
+    """Parameters are sharded again by hand."""
+
+    words: ClassVar[str] = "reshard call"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReshardingSwitched(Event):
+    """When a module's parameters are sharded again is set anew, perhaps."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evaluated(Event):
+    """``eval()`` is called on a module."""

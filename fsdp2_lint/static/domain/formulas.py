@@ -1,0 +1,164 @@
+"""Formulas: what is asked of unknown values, as hashable tuples that exist once.
+
+A *formula* is ``True``, ``False`` or a tuple::
+
+    ("is", key, constant)   the unknown ``key`` equals a constant (also: one arm of a fork)
+    ("truth", key)          the unknown ``key`` is true
+    ("compared", key, op, number)   the unknown ``key`` is ">" or ">=" the number
+    ("not", f)  ("and", (f, ...))  ("or", (f, ...))
+
+Equality of unknowns is symbolic: the same unknown asked twice gives the same truth. That is
+only ever used to keep events apart, never to join them.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from ..budget import BUDGET
+
+Formula = Any  # bool or one of the tuples above; recursive types add nothing here
+LARGE = "a condition too large to keep"
+_DROPPED = "conditions of which nothing was kept"
+
+
+class Interned(tuple):  # type: ignore[type-arg]
+    """A formula that exists once, so that comparing and hashing it cost nothing; what is asked of it is kept."""
+
+    key = 0  # a number for the unknown that a leaf is about: unknowns are deep, and hashing them is dear
+    asserted: Interned | None = None  # of a leaf: the formula that says that its unknown is true
+    size = 0  # how many leaves it has
+    keys: frozenset[int] | None = None  # of the unknowns that its leaves are about
+    literals: tuple[tuple[Interned, bool], tuple[Interned, bool]] | None = None  # that it is false, that it is true
+    watched: tuple[Interned, ...] = ()  # of a composite: the parts that could meet it when it was last asked
+    __hash__ = object.__hash__
+    __eq__ = object.__eq__
+    __ne__ = object.__ne__
+
+
+_interned: dict[tuple[Any, ...], Interned] = {}
+
+
+def intern(formula: Formula) -> Formula:
+    if isinstance(formula, (bool, Interned)):
+        return formula
+    found = _interned.get(formula)
+    if found is None:
+        found = _interned[formula] = Interned(formula)
+    return found
+
+
+def forget_formulas() -> None:
+    """Formulas are shared within one entry; between entries nothing refers to them."""
+    _interned.clear()
+    _numbers.clear()
+
+
+def negate(formula: Formula) -> Formula:
+    if isinstance(formula, bool):
+        return not formula
+    formula = intern(formula)
+    return formula[1] if formula[0] == "not" else intern(("not", formula))
+
+
+def both(formulas: Iterable[Formula]) -> Formula:
+    return _combine("and", formulas, neutral=True)
+
+
+def either(formulas: Iterable[Formula]) -> Formula:
+    return _combine("or", formulas, neutral=False)
+
+
+def is_large(leaf: Formula) -> bool:
+    """Does it stand for a condition that is not kept?"""
+    return isinstance(leaf, tuple) and isinstance(leaf[1], tuple) and leaf[1][0] == LARGE
+
+
+def dropped(which: object) -> Formula:
+    """What stands for conditions of which nothing is kept; it is equal where ``which`` is."""
+    return intern(("truth", (LARGE, _DROPPED, which)))
+
+
+def is_dropped(leaf: Formula) -> bool:
+    """Does it stand for such conditions? Anything may have been asked in them."""
+    return is_large(leaf) and leaf[1][1] == _DROPPED
+
+
+def _combine(kind: str, formulas: Iterable[Formula], *, neutral: bool) -> Formula:
+    found: dict[Formula, None] = {}
+    for formula in map(intern, formulas):
+        if formula is (not neutral):
+            return not neutral
+        if formula is not neutral:
+            found[formula] = None
+    kept = list(found)
+    if len(kept) < 2:
+        return kept[0] if kept else neutral
+    made = intern((kind, tuple(kept)))
+    return made if _leaves(made) <= BUDGET.questions else dropped(id(made))
+
+
+def _leaves(formula: Formula) -> int:
+    if isinstance(formula, bool):
+        return 0
+    if not formula.size:
+        if formula[0] == "not":
+            formula.size = _leaves(formula[1])
+        else:
+            formula.size = sum(map(_leaves, formula[1])) if formula[0] in ("and", "or") else 1
+    return int(formula.size)
+
+
+def atoms(formula: Formula) -> Iterator[Interned]:
+    """The leaves of a formula."""
+    if isinstance(formula, bool):
+        return
+    kind = formula[0]
+    if kind == "not":
+        yield from atoms(formula[1])
+    elif kind in ("and", "or"):
+        for part in formula[1]:
+            yield from atoms(part)
+    else:
+        yield formula
+
+
+def key_of(leaf: Interned) -> int:
+    """The number of the unknown that a leaf is about."""
+    if not leaf.key:
+        leaf.key = _numbers.setdefault(leaf[1], next(_fresh))
+    return leaf.key
+
+
+def literal(formula: Interned, truth: bool) -> tuple[Interned, bool]:
+    """The pair that says so; many path conditions hold it."""
+    if formula.literals is None:
+        formula.literals = (formula, False), (formula, True)
+    return formula.literals[truth]
+
+
+def asserted(leaf: Interned) -> Interned:
+    """The formula that says that the unknown of this leaf is true."""
+    if leaf.asserted is None:
+        leaf.asserted = intern(("truth", leaf[1]))
+    return leaf.asserted
+
+
+def keys_of(formula: Interned) -> frozenset[int]:
+    """The numbers of what the leaves of a formula are about: only news of those can settle it."""
+    if formula.keys is None:
+        formula.keys = frozenset(key_of(leaf) for leaf in atoms(formula))
+    return formula.keys
+
+
+_numbers: dict[Any, int] = {}
+_fresh = itertools.count(1)  # never used twice: a formula that outlives its entry keeps its number
+
+
+def is_fork(formula: Formula) -> bool:
+    """Is it one arm of a decision that the program takes, rather than something it asks?"""
+    return (
+        isinstance(formula, tuple) and formula[0] == "is" and isinstance(formula[1], tuple) and formula[1][0] == "fork"
+    )

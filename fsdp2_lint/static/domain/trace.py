@@ -1,0 +1,112 @@
+"""The trace: what one entry of the program does, in order, each step with its path."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeVar, overload
+
+from ...vocab.answers import CannotTell
+from ...vocab.finding import Moment
+from ..budget import BUDGET
+from .events import AnyStep, Event, Step
+from .formulas import Formula
+from .guards import Guard
+from .values import Obj
+
+if TYPE_CHECKING:
+    from astroid import nodes
+
+E = TypeVar("E", bound=Event)
+F = TypeVar("F", bound=Event)
+G = TypeVar("G", bound=Event)
+
+
+@dataclass(slots=True)
+class Trace:
+    steps: list[AnyStep] = field(default_factory=list)
+    opened: list[str] = field(default_factory=list)  # what was not understood, in words
+    _kinds: dict[type[Event], list[Step[Any]]] = field(default_factory=dict)
+    _places: dict[Moment, int] = field(default_factory=dict)
+    looked_at: int = 0  # steps, by all questions that were asked of the trace
+    _allowed: int | None = None
+
+    def add(
+        self,
+        what: E,
+        when: Moment,
+        guard: Guard,
+        subject: Obj | None,
+        *,
+        frames: tuple[int, ...],
+        context: int,
+        asked: Mapping[Formula, Moment],
+        loops: tuple[nodes.NodeNG, ...],
+    ) -> Step[E]:
+        place = self._places.setdefault(when, len(self._places))
+        step = Step(what, len(self.steps), when, guard, subject, frames, context, place, asked, loops)
+        self.steps.append(step)
+        self._kinds.setdefault(type(what), []).append(step)
+        return step
+
+    def put(self, step: AnyStep) -> None:
+        """In the place of what is known of it so far."""
+        same = self._kinds[type(step.what)]
+        same[same.index(self.steps[step.index])] = step
+        self.steps[step.index] = step
+
+    @overload
+    def of(
+        self, kind: type[E], /, *, before: AnyStep | None = None, after: AnyStep | None = None
+    ) -> Iterator[Step[E]]: ...
+    @overload
+    def of(
+        self, one: type[E], other: type[F], /, *, before: AnyStep | None = None, after: AnyStep | None = None
+    ) -> Iterator[Step[E | F]]: ...
+    @overload
+    def of(
+        self,
+        one: type[E],
+        two: type[F],
+        three: type[G],
+        /,
+        *,
+        before: AnyStep | None = None,
+        after: AnyStep | None = None,
+    ) -> Iterator[Step[E | F | G]]: ...
+    @overload
+    def of(
+        self, *kinds: type[Event], before: AnyStep | None = None, after: AnyStep | None = None
+    ) -> Iterator[AnyStep]: ...
+    def of(self, *kinds: type[Event], before: AnyStep | None = None, after: AnyStep | None = None) -> Iterator[AnyStep]:
+        """Steps of these kinds in order; with ``before``/``after`` only those surely before or after."""
+        for kind in kinds:
+            same = self._kinds.get(kind, ())
+            self.look(len(same))
+            for step in same:
+                if before is not None and not step.precedes(before):
+                    continue
+                if after is not None and not after.precedes(step):
+                    continue
+                yield step
+
+    @contextmanager
+    def bounded(self, steps: int) -> Iterator[None]:
+        """Inside, questions may look at so many steps; then each of them is unknown."""
+        self._allowed = self.looked_at + steps
+        try:
+            yield
+        finally:
+            self._allowed = None
+
+    def look(self, steps: int = 1) -> None:
+        self.looked_at += steps
+        if self._allowed is not None and self.looked_at > self._allowed:
+            raise CannotTell(f"judging it took more than {BUDGET.judging} looks at what happens")
+
+    def count(self, kind: type[Event]) -> int:
+        return len(self._kinds.get(kind, ()))
+
+    def __len__(self) -> int:
+        return len(self.steps)

@@ -1,0 +1,291 @@
+"""The values of the abstract interpreter.
+
+Unknown values and models are the same thing: an :class:`Atom` with an origin, and
+:class:`Obj`, an atom plus the access path that was taken from it. ``cfg.fsdp``,
+``model.layers[*]`` and ``engine.get_model()`` are paths, and any of them can turn out
+to be a model on the day someone shards it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from ..budget import BUDGET
+from .formulas import Formula
+from .guards import Guard
+
+if TYPE_CHECKING:
+    from astroid import nodes
+
+    from ...vocab.finding import Moment, Site
+    from ..frontend.module import Module
+
+EACH = "[*]"  # every element of a collection, one after the other
+SOME = "[?]"  # one element, nobody knows which
+PICK = "pick"  # (PICK, k): the k-th (None: some) of the objects that one summary value stands for
+SLICE = "[:]"  # some elements, in a row
+BELOW = "**"  # each module below, itself included
+BELOW_ANYHOW = "**^"  # likewise, and which of them comes first is not known
+
+
+def is_each(item: Any) -> bool:
+    """``[*]``, or ``[*2]`` where statements of one loop add several kinds of elements."""
+    return isinstance(item, str) and item.startswith("[*")
+
+
+class Atom:
+    """Where a value began: a construction, a parameter of an entry, an unresolved call."""
+
+    __slots__ = ("id", "kind", "cls", "origin", "site", "many", "facts", "root")
+    made: ClassVar[int] = 0
+
+    def __init__(self, kind: str, *, cls: Value | None = None, origin: str = "", site: Any = None, many: bool = False):
+        Atom.made += 1
+        self.id = Atom.made
+        # "instance" (of a project's class), "external" (of another package's class), "configuration",
+        # "unknown" (a plain result), and what may be or do anything: "parameter" (never passed), "opaque"
+        self.kind = kind
+        self.cls = cls
+        self.origin = origin
+        self.site = site
+        self.many = many  # stands for several objects that one statement made
+        self.facts: dict[str, Any] = {}
+        self.root = Obj(self, None, "")
+
+    def __repr__(self) -> str:
+        return f"<{self.kind} {self.origin or self.cls}#{self.id}>"
+
+
+class Obj:
+    """An atom and an access path. Interned, so identity is equality."""
+
+    __slots__ = ("atom", "parent", "item", "_children", "depth")
+
+    def __init__(self, atom: Atom, parent: Obj | None, item: Any) -> None:
+        self.atom = atom
+        self.parent = parent
+        self.item = item
+        self.depth: int = parent.depth + 1 if parent else 0
+        self._children: dict[Any, Obj] = {}
+
+    def child(self, item: Any) -> Obj:
+        if self.depth > BUDGET.path:  # recursive data (``node = node.next``): the tail is one unknown
+            return self
+        found = self._children.get(item)
+        if found is None:
+            found = self._children[item] = Obj(self.atom, self, item)
+        return found
+
+    @property
+    def path(self) -> tuple[Any, ...]:
+        return (*self.parent.path, self.item) if self.parent else ()
+
+    @property
+    def above(self) -> Iterator[Obj]:
+        """This object and what its path goes through, innermost first."""
+        at: Obj | None = self
+        while at is not None:
+            yield at
+            at = at.parent
+
+    def __repr__(self) -> str:
+        return f"{self.atom!r}{''.join(f'.{item}' for item in self.path)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Const:
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Rank:
+    """A rank's number. ``kind``: "global", "local", "node" or "group" (a mesh's or sub-group's).
+
+    ``at`` is where it is read, for the words of a finding: it is the same number wherever it is.
+    """
+
+    kind: str
+    at: Site | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Cond:
+    """A truth that is not known yet, kept as a formula."""
+
+    formula: Formula
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A string or number that is not known; ``per_rank`` says whether it differs by rank."""
+
+    per_rank: bool | None
+    hint: str = ""
+    source: Rank | None = None  # the one rank that it is made from
+    of: int = 0  # a number for what it is made from: two texts of the same are the same
+
+
+@dataclass(frozen=True, slots=True)
+class Func:
+    module: Module
+    node: nodes.FunctionDef | nodes.Lambda
+    closure: int = 0
+    owner: ClassV | None = None
+    around: str = ""  # what wraps it, and was not followed
+
+    @property
+    def name(self) -> str:
+        return getattr(self.node, "name", "<lambda>")
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    receiver: Value
+    func: Func
+
+
+@dataclass(frozen=True, slots=True)
+class ClassV:
+    module: Module
+    node: nodes.ClassDef
+    closure: int = 0
+
+    @property
+    def name(self) -> str:
+        return str(self.node.name)
+
+
+@dataclass(frozen=True, slots=True)
+class Partial:
+    func: Value
+    args: tuple[Value, ...]
+    kwargs: tuple[tuple[str, Value], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class BoundExt:
+    """A method of an object that is not code of the project."""
+
+    receiver: Value
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class ModRef:
+    module: Module
+
+
+@dataclass(frozen=True, slots=True)
+class Ext:
+    """Something outside the project, by its qualified name."""
+
+    qname: str
+
+
+@dataclass(frozen=True, slots=True)
+class Super:
+    cls: ClassV
+    receiver: Value
+
+
+@dataclass(frozen=True, slots=True)
+class TupleV:
+    items: tuple[Value, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ListV:
+    """A list, set or generator; its contents live in the store under ``id``."""
+
+    id: int
+    lazy: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DictV:
+    id: int
+
+
+@dataclass(frozen=True, slots=True)
+class Params:
+    """``model.parameters()`` as a generator: read only when it is consumed."""
+
+    model: Value
+    named: bool = False
+    part: bool = False  # buffers or a filtered part
+    made: int = -1  # the step of the trace that made this generator
+
+
+@dataclass(frozen=True, slots=True)
+class ParamV:
+    """A parameter of ``model``, read at position ``read`` of the trace; or (``copied``) a tensor like it."""
+
+    model: Value
+    read: int
+    copied: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Computed:
+    """What was computed from a parameter or its gradient: shards, or (``how``) a reduction in parts."""
+
+    of: ParamV
+    how: str
+    at: Site | None = field(default=None, compare=False)  # where it was computed
+
+
+@dataclass(frozen=True, slots=True)
+class StateDict:
+    """``what`` is "model" or "optimizer"; ``full`` dicts hold gathered, plain tensors.
+
+    ``rank0``: full dicts that are moved to the CPU are empty on all ranks but the first. ``prefixed``: where the
+    wrapper is put on whose name is in its keys.
+    """
+
+    what: str
+    owner: Value
+    read: int
+    full: bool | None = False
+    rank0: bool = False
+    prefixed: Moment | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StateTensor:
+    """One tensor of a state dict that is not gathered."""
+
+    of: StateDict
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """What ``torch.load`` and its kin returned, or a part of it."""
+
+    read: int
+    per_rank: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One of several values, each with the path on which it is the one."""
+
+    options: tuple[tuple[Guard, Value], ...]
+
+
+Value = (
+    Obj | Const | Rank | Cond | Text | Func | Bound | BoundExt | ClassV | Partial | ModRef | Ext | Super
+    | TupleV | ListV | DictV | Params | ParamV | Computed | StateDict | StateTensor | Loaded | Choice
+)  # fmt: skip
+NONE = Const(None)
+
+
+def unknown(origin: str, site: Any = None, kind: str = "unknown") -> Obj:
+    """A fresh unknown value."""
+    return Atom(kind, origin=origin, site=site).root
+
+
+def taken_out(key: Const) -> str:
+    """Under which name it is remembered that ``pop`` took a key out of a mapping that is not known."""
+    return f"[{key.value!r}] is gone"

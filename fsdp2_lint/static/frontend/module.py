@@ -1,0 +1,104 @@
+"""One file of the checked program: read, parsed, and what it binds."""
+
+from __future__ import annotations
+
+import ast
+import re
+import warnings
+from dataclasses import dataclass, field
+
+from astroid import nodes
+from astroid.manager import AstroidManager
+from astroid.rebuilder import TreeRebuilder
+
+from ...files.newer import reading
+from ...files.reading import read as read_file
+from ...files.reading import reason_of
+from ..budget import BUDGET
+
+_HUGE = re.compile(rb"0[xXoObB][0-9a-fA-F_]{600}")  # in decimal digits Python refuses as many itself
+_BITS = 2_000  # the least limit that Python may be set to is 640 digits
+
+
+class Unreadable(Exception):
+    """A file that cannot be analysed; the text says why, for the user."""
+
+    def __init__(
+        self, path: str, reason: str, row: int = 1, column: int = 1, *, needs: tuple[int, int] | None = None
+    ) -> None:
+        super().__init__(f"{path}: {reason}")
+        self.path, self.reason, self.row, self.column = path, reason, row, column
+        self.needs = needs  # the Python that can read it, where this one cannot
+
+
+@dataclass(eq=False, slots=True)
+class Module:
+    """One parsed file."""
+
+    name: str
+    path: str
+    tree: nodes.Module
+    is_package: bool
+    bindings: dict[str, list[nodes.NodeNG]] = field(default_factory=dict)
+    stars: list[nodes.ImportFrom] = field(default_factory=list)
+    mentions_torch: bool = True
+
+    def top_level_class(self, name: str) -> nodes.ClassDef | None:
+        return next((node for node in self.tree.body if isinstance(node, nodes.ClassDef) and node.name == name), None)
+
+    def __repr__(self) -> str:
+        return f"<module {self.path}>"
+
+
+def read(path: str) -> bytes:
+    try:
+        return read_file(path, BUDGET.file_bytes)
+    except (OSError, ValueError) as error:
+        raise Unreadable(path, reason_of(error)) from error
+
+
+def parse(path: str, data: bytes) -> ast.Module:
+    """Parse as Python itself would, with its encoding rules; errors become :class:`Unreadable`."""
+    try:
+        tree = _parsed(path, data)
+    except SyntaxError as error:
+        tree = _newer(path, data, error)
+    except ValueError as error:  # null bytes, unknown encodings
+        raise Unreadable(path, f"cannot be decoded: {error}") from error
+    except (RecursionError, MemoryError) as error:
+        raise Unreadable(path, "is nested too deeply to be parsed") from error
+    return _Numbers().visit(tree) if _HUGE.search(data) else tree
+
+
+def _parsed(path: str, source: bytes | str) -> ast.Module:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the checked code's own escapes are not our message
+        return ast.parse(source, filename=path)
+
+
+def _newer(path: str, data: bytes, error: SyntaxError) -> ast.Module:
+    """Of a file that this Python cannot parse, what means the same and can be parsed."""
+    found = reading(data)
+    row, column = error.lineno or 1, error.offset or 1
+    if found is None:
+        raise Unreadable(path, f"syntax error: {error.msg}", row, column) from error
+    if not found.same:
+        raise Unreadable(path, "uses syntax of a newer Python", row, column, needs=found.python) from error
+    return _parsed(path, found.text)
+
+
+class _Numbers(ast.NodeTransformer):
+    """A number that Python does not write in digits is one that nobody knows."""
+
+    def visit_Constant(self, node: ast.Constant) -> ast.expr:
+        if isinstance(node.value, int) and node.value.bit_length() > _BITS:
+            return ast.copy_location(ast.Name("a number of thousands of digits", ast.Load()), node)
+        return node
+
+
+def rebuild(tree: ast.Module, name: str, path: str, is_package: bool) -> nodes.Module:
+    """astroid's tree from the same ast: no transforms, no inference, no import of anything."""
+    try:
+        return TreeRebuilder(AstroidManager(), data=None).visit_module(tree, name, path, is_package)
+    except RecursionError as error:
+        raise Unreadable(path, "is nested too deeply to be checked") from error

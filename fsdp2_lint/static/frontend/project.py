@@ -1,0 +1,184 @@
+"""Files of the checked program, read and parsed once; imports resolved to files."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+from astroid import nodes
+
+from ...errors import INTERNAL, CostsOnly, debugging, in_words
+from ...vocab.target import Version
+from .lookup import Lookup, Surroundings
+from .module import Module, Unreadable, parse, read, rebuild
+from .pins import oldest_torch
+from .relevance import Relevance
+
+T = TypeVar("T")
+SyntaxTree = ast.Module  # the class below has a method of the name ``ast``
+
+
+class Project(Lookup):
+    """The files of a project, and what is known of each.
+
+    ``scope`` are those in which sharding code is looked for, ``programs`` those in which a program may begin (None: in
+    any of the scope).
+    """
+
+    def __init__(self, root: Path, overlay: dict[str, bytes] | None = None, source_roots: Sequence[Path] = ()) -> None:
+        super().__init__(str(root), overlay, [str(folder) for folder in source_roots])
+        self.root = root.resolve()
+        self._scope: list[str] | None = None  # None: all files
+        self._in_scope: frozenset[str] | None = None
+        self.programs: frozenset[str] | None = None
+        self.entry_points: list[str] = []  # files, or file:function, that the project names as its own
+        self.unreadable: dict[str, Unreadable] = {}
+        self.broken: list[tuple[str, str]] = []  # what a defect of the analysis cost, and the defect
+        self._overlay = overlay or {}
+        self._bytes: dict[str, bytes] = dict(self._overlay)
+        self._asts: dict[str, ast.Module] = {}
+        self._modules: dict[str, Module | None] = {}
+        self.target: Version | None = None  # the torch that was stated for all files
+        self.relevance = Relevance(self)
+        self.imported_by: dict[str, list[str]] = {}  # filled by ``entries``
+        self.relevant: set[str] = set()  # files from which sharding code can be reached by imports; likewise
+        self.reaching: set[tuple[str, str, int]] = (
+            set()
+        )  # what mentions sharding code: file, name, row; and its classes
+        self.reaching_classes: set[tuple[str, str]] = set()
+        self.sharding_methods: dict[str, list[tuple[str, str]]] = {}  # names of which each method shards: file, class
+
+    def take(self, files: Sequence[str], within: Surroundings | None) -> None:
+        """What is to be analysed, and what else there is."""
+        self.files = list(files)
+        if within is not None:
+            self.files, self._scope = within.files, list(files)
+            self.programs, self.imported_by = within.programs, within.imported_by
+
+    @property
+    def scope(self) -> list[str]:
+        return self.files if self._scope is None else self._scope
+
+    def in_scope(self, path: str) -> bool:
+        """Is sharding code looked for in this file?"""
+        if self._in_scope is None:
+            self._in_scope = frozenset(self.scope)
+        return path in self._in_scope
+
+    def begins_in(self, path: str) -> bool:
+        """May a program begin here?"""
+        return self.programs is None or path in self.programs
+
+    def data(self, path: str) -> bytes:
+        if path not in self._bytes:
+            self._bytes[path] = read(path)
+        return self._bytes[path]
+
+    @property
+    def texts(self) -> dict[str, bytes]:
+        """What was read and is not forgotten."""
+        return self._bytes
+
+    def mentions(self, text: str) -> int:
+        """How often is this written in the files that are checked?"""
+        return sum(self.data(path).count(text.encode()) for path in self.files if path not in self.unreadable)
+
+    def forget(self, path: str) -> None:
+        """Drop the bytes of a file that turned out not to matter."""
+        if path not in self._overlay:
+            self._bytes.pop(path, None)
+
+    def ast(self, path: str) -> SyntaxTree | None:
+        """The file's plain syntax tree; None (and a note in ``unreadable``) if it has none."""
+        if path not in self._asts and path not in self.unreadable:
+            try:
+                self._asts[path] = parse(path, self.data(path))
+            except Unreadable as error:
+                self.unreadable[path] = error
+            except Exception as error:
+                self.unreadable[path] = self.broke(path, error)
+        return self._asts.get(path)
+
+    def module(self, path: str) -> Module | None:
+        if path not in self._modules:
+            self._modules[path] = None
+            tree = self.ast(path)
+            if tree is not None:
+                try:
+                    self._modules[path] = self._load(path, tree)
+                except Unreadable as error:
+                    self.unreadable[path] = error
+                except Exception as error:
+                    self.unreadable[path] = self.broke(path, error)
+        return self._modules[path]
+
+    def broke(self, path: str, error: Exception) -> Unreadable:
+        """A defect costs this file, not the run."""
+        if debugging():
+            raise error
+        return Unreadable(path, f"{INTERNAL}: {in_words(error)}")
+
+    def careful(self, read: Callable[[Project, str], Iterable[T]], path: str) -> list[T]:
+        """What ``read`` finds in a file; nothing where it has a defect, which is noted."""
+        with CostsOnly(path, self.note):
+            return list(read(self, path))
+        return []
+
+    def note(self, part: str, defect: str) -> None:
+        self.broken.append((part, defect))
+
+    def _load(self, path: str, tree: SyntaxTree) -> Module:
+        is_package = Path(path).name == "__init__.py"
+        name = Path(path).parent.name if is_package else Path(path).stem
+        module = Module(name, path, rebuild(tree, name, path, is_package), is_package)
+        module.mentions_torch = b"torch" in self.data(path)
+        _bind(module, module.tree.body)
+        return module
+
+    def may_shard(self, path: str, node: nodes.NodeNG, owner: str = "") -> bool:
+        """Can this function, or another method of its class, reach a sharding call, by the names that it mentions?"""
+        if owner and (path, owner) in self.reaching_classes:
+            return True
+        name = getattr(node, "name", "")
+        return any((path, name, row) in self.reaching for row in (node.lineno, node.fromlineno))
+
+    def oldest_torch(self, path: str) -> Version | None:
+        """The oldest torch that a file has to run on: the one that was stated, or what the project says; else None."""
+        return self.target or oldest_torch(path, self.root)
+
+    def importers_of(self, path: str) -> list[str]:
+        """Files that import ``path`` directly, and where a package's file re-exports it, the package's users."""
+        found = dict.fromkeys(self.imported_by.get(path, ()))
+        package = str(Path(path).parent / "__init__.py")
+        if package in found:
+            found.update(dict.fromkeys(self.imported_by.get(package, ())))
+        return list(found)
+
+
+def _bind(module: Module, body: list[nodes.NodeNG]) -> None:
+    """Which statements of a module's top level bind which names, also inside if/try/with."""
+    for node in body:
+        if isinstance(node, (nodes.FunctionDef, nodes.ClassDef)):
+            module.bindings.setdefault(node.name, []).append(node)
+        elif isinstance(node, nodes.ImportFrom) and node.names[0][0] == "*":
+            module.stars.append(node)
+        elif isinstance(node, (nodes.Import, nodes.ImportFrom)):
+            for name, alias in node.names:
+                bound = alias or (name.split(".")[0] if isinstance(node, nodes.Import) else name)
+                module.bindings.setdefault(bound, []).append(node)
+        elif isinstance(node, nodes.Assign):
+            for target in node.targets:
+                for name_node in target.nodes_of_class(nodes.AssignName):
+                    module.bindings.setdefault(name_node.name, []).append(node)
+        elif isinstance(node, (nodes.AnnAssign, nodes.AugAssign)) and isinstance(node.target, nodes.AssignName):
+            module.bindings.setdefault(node.target.name, []).append(node)
+        elif isinstance(node, (nodes.If, nodes.For, nodes.While)):
+            _bind(module, node.body)
+            _bind(module, node.orelse)
+        elif isinstance(node, nodes.With):
+            _bind(module, node.body)
+        elif isinstance(node, nodes.Try):
+            for block in (node.body, node.orelse, node.finalbody, *(handler.body for handler in node.handlers)):
+                _bind(module, block)

@@ -1,0 +1,264 @@
+"""Which functions can have a part in what the clauses are about, read off names before anything is interpreted.
+
+Most lines of a training program handle data. A function that names nothing of models,
+optimizers, ranks, collectives or unknown packages, and calls no function that does, cannot
+matter as long as nothing of that kind is handed to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from math import inf
+from typing import Protocol
+
+from astroid import nodes
+
+from ..budget import BUDGET
+from .module import Module
+from .packages import is_harmless
+
+Part = tuple[Module, nodes.NodeNG]
+# Names of torch, of Python and of Hugging Face that build a model or an optimizer, ask for a rank, or do what no
+# reading can follow. Names that a program makes up say nothing: what they stand for is looked up.
+_TELLING = frozenset(
+    """optim distributed fully_shard environ getenv from_pretrained from_config instantiate setattr exec eval globals
+    import_module register_module add_module to_empty compile requires_grad requires_grad_ modules named_modules
+    children named_children parameters named_parameters state_dict load_state_dict get_rank get_world_size
+    get_local_rank get_node_local_rank set_device set_default_device init_device_mesh DeviceMesh init_process_group
+    DataLoader DistributedSampler set_epoch manual_seed FSDPModule param_groups""".split()
+)
+_DYNAMIC = frozenset({"getattr", "setattr", "vars", "__dict__", "eval", "exec", "globals"})
+_DEVICE = frozenset({"cuda", "device", "to_device"})  # these only matter as long as no device was used
+_TORCH_PARTS = ("torch.distributed", "torch.optim", "torch.multiprocessing")
+_FILES = frozenset({"torch.save", "torch.load"})
+_BUILDING = frozenset({"__init__", "__new__", "__post_init__"})
+NONE, DEVICE, ALL = 0, 1, 2
+
+
+class Files(Protocol):
+    """The project, as far as names lead from one file to another."""
+
+    def module(self, path: str) -> Module | None: ...
+    def resolve(self, importer: str, name: str, level: int = 0) -> str | None: ...
+
+
+class _TooFar(Exception):
+    """A name is handed on by more imports than are followed, or in a circle."""
+
+
+class Relevance:
+    def __init__(self, project: Files) -> None:
+        self.project = project
+        self._levels: dict[nodes.NodeNG, int] = {}
+        self._names: dict[nodes.NodeNG, frozenset[str] | None] = {}
+        self._inside: dict[nodes.NodeNG, bool] = {}
+        self._torch: dict[nodes.NodeNG, bool] = {}
+
+    def level(self, module: Module, node: nodes.NodeNG) -> int:
+        """What the code of ``node`` and all that it calls by name can touch: nothing, devices, or anything."""
+        if node not in self._levels:
+            self._levels[node] = self._search(module, node)
+        return self._levels[node]
+
+    def mentioned(self, module: Module, node: nodes.NodeNG) -> frozenset[str] | None:
+        """All names in the code of ``node`` and in what it calls by name; None if others may be meant."""
+        if node not in self._names:
+            self._names[node] = self._gather(module, node)
+        return self._names[node]
+
+    def _gather(self, module: Module, node: nodes.NodeNG) -> frozenset[str] | None:
+        found: set[str] = set()
+        try:
+            parts = list(islice(self.code_of(module, node), BUDGET.name_parts + 1))
+        except _TooFar:
+            return None
+        for _, part in parts:
+            found |= names_in(part)
+        return None if found & _DYNAMIC or len(parts) > BUDGET.name_parts else frozenset(found)
+
+    def stays_inside(self, module: Module, node: nodes.NodeNG) -> bool:
+        """Is all that it calls, by name, code of the project or of packages that leave models and optimizers alone?"""
+        if node not in self._inside:
+            self._inside[node] = self.mentioned(module, node) is not None and not any(
+                _calls_values(part) or any(_unknown_package(self.project, at, name) for name in names_in(part))
+                for at, part in self.code_of(module, node)
+            )
+        return self._inside[node]
+
+    def comes_to_torch(self, module: Module, node: nodes.NodeNG) -> bool:
+        """Does it call, by name, code of a file that speaks of torch?"""
+        if node not in self._torch:
+            try:
+                parts = islice(self.code_of(module, node), BUDGET.name_parts)
+                self._torch[node] = any(at.mentions_torch for at, _ in parts)
+            except _TooFar:
+                self._torch[node] = True
+        return self._torch[node]
+
+    def _search(self, module: Module, node: nodes.NodeNG) -> int:
+        found = NONE
+        try:
+            for number, (at, part) in enumerate(self.code_of(module, node)):
+                found = max(found, _own_level(self.project, at, part))
+                if found == ALL or number > BUDGET.name_parts:
+                    return ALL
+        except _TooFar:
+            return ALL
+        return found
+
+    def code_of(self, module: Module, node: nodes.NodeNG) -> Iterator[Part]:
+        """The code of ``node`` and of all that it calls by name."""
+        seen: dict[nodes.NodeNG, None] = {node: None}
+        queue: list[Part] = [(module, node)]
+        while queue:
+            at, part = queue.pop()
+            yield at, part
+            for other, target in self._called(at, part):
+                if target not in seen:
+                    seen[target] = None
+                    queue.append((other, target))
+
+    def _called(self, module: Module, node: nodes.NodeNG) -> Iterator[Part]:
+        """What the names in ``node`` may stand for: functions, classes and values of the project."""
+        names = names_in(node)
+        for name in names:
+            yield from self._bound(module, name, names, 0)
+        for cls in module.tree.body:
+            if isinstance(cls, nodes.ClassDef):
+                for method in cls.body:
+                    if isinstance(method, nodes.FunctionDef) and method.name in names:
+                        yield module, method
+
+    def _bound(self, module: Module, name: str, names: frozenset[str], depth: int) -> Iterator[Part]:
+        if depth > BUDGET.name_imports:
+            raise _TooFar
+        for node in module.bindings.get(name, ()):
+            if isinstance(node, nodes.ImportFrom):
+                yield from self._imported(module, node, name, names, depth)
+            elif isinstance(node, nodes.Import):
+                for full, alias in node.names:
+                    if (alias or full.split(".")[0]) == name:
+                        yield from self._members(self.project.resolve(module.path, full), names, depth)
+            elif isinstance(node, nodes.ClassDef):  # to name a class is to build one; its methods are called by name
+                yield from ((module, base) for base in node.bases)
+                yield from ((module, method) for method in node.mymethods() if method.name in _BUILDING)
+            else:
+                yield module, node
+
+    def _imported(
+        self, module: Module, node: nodes.ImportFrom, name: str, names: frozenset[str], depth: int
+    ) -> Iterator[Part]:
+        for full, alias in node.names:
+            if (alias or full) == name:
+                base, level = node.modname or "", node.level or 0
+                path = self.project.resolve(module.path, base, level)
+                target = self.project.module(path) if path else None
+                if target is not None and full in target.bindings:
+                    yield from self._bound(target, full, names, depth + 1)
+                else:
+                    below = self.project.resolve(module.path, f"{base}.{full}" if base else full, level)
+                    yield from self._members(below, names, depth)
+
+    def _members(self, path: str | None, names: frozenset[str], depth: int) -> Iterator[Part]:
+        """``utils.f``: what of that file is named."""
+        target = self.project.module(path) if path else None
+        for name in names if target is not None else ():
+            if target is not None and name in target.bindings:
+                yield from self._bound(target, name, names, depth + 1)
+
+
+def names_in(node: nodes.NodeNG) -> frozenset[str]:
+    """Names and attributes that code mentions."""
+    found: frozenset[str] | None = getattr(node, "fsdp2_names", None)
+    if found is None:
+        mentioned = [part.name for part in node.nodes_of_class((nodes.Name, nodes.AssignName))]
+        mentioned += [part.attrname for part in node.nodes_of_class(nodes.Attribute)]
+        found = node.fsdp2_names = frozenset(mentioned)
+    return found
+
+
+def _own_level(project: Files, module: Module, node: nodes.NodeNG) -> int:
+    names = names_in(node)
+    if names & _TELLING or _calls_values(node) or any(_unknown_package(project, module, name) for name in names):
+        return ALL
+    if any(map(_is_telling, qualified(module, node))):
+        return ALL
+    return DEVICE if names & _DEVICE else NONE
+
+
+def _is_telling(qname: str) -> bool:
+    """Is it a part of torch that is about models, optimizers, ranks or checkpoints? ``nn.functional`` is not."""
+    layer = qname.startswith("torch.nn.") and qname.rpartition(".")[2][:1].isupper()
+    return layer or qname in _FILES or qname.startswith(_TORCH_PARTS)
+
+
+def qualified(module: Module, node: nodes.NodeNG) -> Iterator[str]:
+    """The full names of what code mentions of other packages."""
+    for name in names_in(node):
+        yield from (_imported(at, full, name) for at, full in _origins(module, name))
+    for part in node.nodes_of_class(nodes.Attribute):
+        behind, root = [part.attrname], part.expr
+        while isinstance(root, nodes.Attribute):
+            behind.append(root.attrname)
+            root = root.expr
+        if isinstance(root, nodes.Name):
+            for at, full in _origins(module, root.name):
+                yield ".".join([_imported(at, full, root.name), *reversed(behind)])
+
+
+def _calls_values(node: nodes.NodeNG) -> bool:
+    """Is something called that the code was handed or looked up, such as a class that a configuration names?"""
+    own = {part.name for part in node.nodes_of_class(nodes.AssignName)}
+    for call in node.nodes_of_class(nodes.Call):
+        func = call.func
+        if isinstance(func, (nodes.Call, nodes.Subscript)) or isinstance(func, nodes.Name) and func.name in own:
+            return True
+    return False
+
+
+def _origins(module: Module, name: str) -> Iterator[tuple[nodes.NodeNG, str]]:
+    """Modules, by their full names, that a name is imported from or stands for."""
+    for node in module.bindings.get(name, ()):
+        if isinstance(node, nodes.Import):
+            yield from ((node, full) for full, alias in node.names if (alias or full.split(".")[0]) == name)
+        elif isinstance(node, nodes.ImportFrom) and not node.level:
+            yield node, node.modname or ""
+
+
+def _unknown_package(project: Files, module: Module, name: str) -> bool:
+    """Is this name imported from a package that may do anything?"""
+    for node, full in _origins(module, name):
+        if project.resolve(module.path, full) is None and not is_harmless(_imported(node, full, name)):
+            return True
+    return False
+
+
+def _imported(node: nodes.NodeNG, full: str, name: str) -> str:
+    """The full name of what is imported."""
+    if not isinstance(node, nodes.ImportFrom):
+        return full
+    return next((f"{full}.{own}" for own, alias in node.names if (alias or own) == name), full)
+
+
+def lengthy(node: nodes.NodeNG) -> bool:
+    """Is it worth not to run it? Shorter functions of files that speak of torch are always followed."""
+    return lines(node) > BUDGET.lengthy
+
+
+def is_predicate(node: nodes.NodeNG) -> bool:
+    """Is it so short that it is followed wherever it stands? Conditions are compared with each other."""
+    return lines(node) <= BUDGET.predicate
+
+
+def lines(node: nodes.NodeNG) -> float:
+    """The lines of a function behind its docstring; more than any limit where it has a loop."""
+    found: float | None = getattr(node, "fsdp2_lines", None)
+    if found is None:
+        loops = (nodes.For, nodes.While, nodes.ListComp, nodes.DictComp, nodes.SetComp, nodes.GeneratorExp)
+        looped = next(node.nodes_of_class(loops), None) is not None
+        body = node.body if isinstance(node.body, list) else [node.body]  # of a lambda
+        first = body[0].lineno if body else node.end_lineno + 1  # nothing but a docstring
+        found = inf if looped else node.end_lineno - first + 1
+        node.fsdp2_lines = found
+    return found

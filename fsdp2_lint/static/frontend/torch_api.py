@@ -1,0 +1,89 @@
+"""What FSDP2's part of torch has in which version, as scripts/torch_api.py has read it off torch's sources."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from ...vocab.target import Version, in_words, parse
+
+_FILE = Path(__file__).with_suffix(".json")
+MODULE_CLASS = "torch.distributed.fsdp.FSDPModule"
+ANY = "**"  # takes any keyword
+
+History = list[tuple[Version, bool]]
+"""From which version on something is there, or is not."""
+
+
+@cache
+def _rows(kind: str) -> dict[str, list[tuple[Version, Any]]]:
+    table = json.loads(_FILE.read_text(encoding="utf-8"))
+    return {name: [(parse(since), value) for since, value in rows] for name, rows in table[kind].items()}
+
+
+@cache
+def varying_keywords() -> dict[str, frozenset[str]]:
+    """For each function or class, the keywords that some versions have and others have not."""
+    found = {}
+    for name, rows in _rows("callables").items():
+        given = [set(value) for _, value in rows if value is not None]
+        always = set.intersection(*given)
+        found[name] = frozenset(set.union(*given) - always - {"*", ANY})
+    return {name: keywords for name, keywords in found.items() if keywords}
+
+
+@cache
+def varying_methods() -> frozenset[str]:
+    """Methods of FSDPModule that some versions do not have."""
+    prefix = f"{MODULE_CLASS}."
+    (oldest, _), *_ = _rows("modules")["torch.distributed.fsdp"]
+    return frozenset(
+        name.removeprefix(prefix)
+        for name, rows in _rows("callables").items()
+        if name.startswith(prefix) and (rows[0][0] > oldest or len(rows) > 1)
+    )
+
+
+def always_takes(name: str, keywords: set[str]) -> bool:
+    """Does a function or class take these in every version that has FSDP2?"""
+    rows = _rows("callables").get(name, [])
+    return bool(rows) and all(value is not None and keywords <= {*value} for _, value in rows)
+
+
+def keywords_in_versions(name: str) -> list[set[str]]:
+    """What a function takes in each version that has another list of it; nothing where it is not known or takes any."""
+    given = [set(value) - {"*"} for _, value in _rows("callables").get(name, []) if value is not None]
+    return [] if any(ANY in names for names in given) else given
+
+
+def history_of_keyword(name: str, keyword: str) -> History:
+    return [
+        (since, value is not None and (keyword in value or ANY in value)) for since, value in _rows("callables")[name]
+    ]
+
+
+def history_of_method(name: str) -> History:
+    return [(since, value is not None) for since, value in _rows("callables")[f"{MODULE_CLASS}.{name}"]]
+
+
+def history_of_export(module: str, name: str) -> History | None:
+    """None if no version exports it, or nothing is known of the module."""
+    rows = _rows("modules").get(module, [])
+    found = [(since, name in value) for since, value in rows]
+    return found if any(there for _, there in found) else None
+
+
+def absent(history: History, version: Version) -> str:
+    """Since when something is there, or no more, if this version lacks it; else nothing."""
+    (oldest, _), *_ = _rows("modules")["torch.distributed.fsdp"]
+    at = max(version, oldest)  # what came before the first that is known was like that
+    past = [there for since, there in history if since <= at]
+    if past and past[-1]:
+        return ""
+    came = next((since for since, there in history if since > at and there), None)
+    if came is not None:
+        return f"it came with {in_words(came)}"
+    gone = max(since for since, there in history if since <= at and not there)
+    return f"it is gone since {in_words(gone)}"

@@ -1,0 +1,90 @@
+"""How far one call is followed: recursion, and calls that take more steps than they are worth."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ..budget import BUDGET
+from ..domain.values import DictV, Func, ListV, Obj, StateDict, StateTensor, TupleV, Value, unknown
+from .call import Call
+from .frames import CallTooLong
+from .iteration import Iteration
+from .machine import L
+
+_HOLDERS = (DictV, ListV, TupleV, StateDict, StateTensor)
+_REGROUP = frozenset({"param_groups", "add_param_group"})
+
+
+class Bounds(Iteration[L]):
+    def repeats(self, func: Func, handed: list[Value]) -> bool:
+        """Does a call that runs already have all of these in its hands? A recursive one does the same to them again."""
+        mine = set(self.libraries.changeable(handed))
+        return any(
+            frame.func is not None
+            and frame.func.node is func.node
+            and mine <= set(self.libraries.changeable(frame.given))
+            for frame in self.frames
+        )
+
+    def allowed_depth(self, args: list[Value]) -> int:
+        """Recursion over the parts of a known model, or of a state dict in containers, ends by itself."""
+        known = any(
+            isinstance(value, _HOLDERS)
+            or isinstance(value, Obj)
+            and value.parent is None
+            and value.atom.facts.get("module")
+            for value in args
+        )
+        return BUDGET.model_recursion if known else BUDGET.recursion
+
+    def limited(self, func: Func, call: Call, receiver: Value | None, run: Callable[[], Value]) -> Value:
+        """Run a call; one that takes too long becomes code that was not seen.
+
+        Side matters are cut, so that a program that spends its steps on them still gets to
+        the point; what can lead to a sharding call is bounded by its own statements only.
+        """
+        outer, began = self.call_limit, self.steps
+        aside = not self.project.may_shard(func.module.path, func.node, func.owner.name if func.owner else "")
+        if aside:
+            left = max(BUDGET.call_steps - self.spent.get(func.node, 0), BUDGET.short_call)
+            self.call_limit = began + min(left, int((outer - began) * BUDGET.call_share) if outer is not None else left)
+        mark, born = self.store.mark(), self.fresh()
+        loops, context, inside = self.loops, self.context, len(self.libraries.inside)
+        try:
+            return run()
+        except CallTooLong:
+            self.store.undo(mark, 0)
+            self.unfinished.update(range(born, self.fresh()))
+            self.loops, self.context = loops, context
+            del self.libraries.inside[inside:]
+            self.blur(func, [*call.all, *([receiver] if receiver is not None else [])])
+            if aside and func.name == "__init__" and isinstance(receiver, Obj):
+                receiver.atom.facts["filled before"] = True  # unseen parts, but nobody else has it yet
+                receiver = None
+            self.cut(func, call, receiver, aside)
+            result = unknown(f"{func.name}()", kind="opaque")
+            result.atom.facts["cut"] = True
+            return result
+        finally:
+            self.call_limit = outer
+            self.spent[func.node] = self.spent.get(func.node, 0) + self.steps - began
+
+    def cut(self, func: Func, call: Call, receiver: Value | None, aside: bool) -> None:
+        """What a call that was not followed to its end may have changed.
+
+        What lies ``aside`` reaches no sharding call; without unknown code in it, it can but exchange an optimizer's
+        parameters.
+        """
+        who = f"{func.name}(), which takes too long to follow,"
+        relevance = self.project.relevance
+        names = relevance.mentioned(func.module, func.node) if aside else None
+        if names is not None and not names & _REGROUP and relevance.stays_inside(func.module, func.node):
+            self.libraries.not_followed(who, call)
+            self.libraries.overlooked(who, call.node)
+        else:
+            self.libraries.opened(who, call, receiver, names)
+
+    def blur(self, func: Func, handed: list[Value]) -> None:
+        """A function that is not run was handed these."""
+        names = self.project.relevance.mentioned(func.module, func.node)
+        self.open_data(handed, f"{func.name}() may change", names)

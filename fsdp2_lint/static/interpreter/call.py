@@ -1,0 +1,29 @@
+"""One call, as transfer functions see it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from astroid import nodes
+
+from ..domain.values import Value
+
+
+@dataclass(slots=True)
+class Call:
+    """One call as a transfer function sees it."""
+
+    node: nodes.NodeNG
+    args: list[Value]
+    kwargs: dict[str, Value] = field(default_factory=dict)
+    open_why: str = ""  # there may be arguments that were not seen
+    name: str = ""  # by which it was found in a table of library models
+
+    def arg(self, position: int | None, name: str = "") -> Value | None:
+        if position is not None and position < len(self.args):
+            return self.args[position]
+        return self.kwargs.get(name)
+
+    @property
+    def all(self) -> list[Value]:
+        return [*self.args, *self.kwargs.values()]

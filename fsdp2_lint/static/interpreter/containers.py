@@ -1,0 +1,296 @@
+"""Items of lists and dicts, slices and comprehensions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from astroid import nodes
+
+from ..budget import BUDGET
+from ..domain.choices import choose
+from ..domain.guards import TOP, Guard
+from ..domain.store import Entries, Items
+from ..domain.values import (
+    BELOW,
+    BELOW_ANYHOW,
+    EACH,
+    NONE,
+    PICK,
+    SLICE,
+    SOME,
+    Atom,
+    Choice,
+    ClassV,
+    Const,
+    DictV,
+    Ext,
+    ListV,
+    Loaded,
+    ModRef,
+    Obj,
+    Rank,
+    StateDict,
+    Text,
+    TupleV,
+    Value,
+    is_each,
+    unknown,
+)
+from . import enums
+from .loops import rounds_of, stands_for_rounds
+from .machine import L
+from .names import Names
+
+
+class Containers(Names[L]):
+    def eval_Subscript(self, node: nodes.Subscript) -> Value:
+        container = self.eval(node.value)
+        if isinstance(node.slice, nodes.Slice):
+            self.note_picks(self.bounds_of(node.slice))
+            return self.over(container, lambda leaf: self.sliced(leaf, node.slice))
+        key = self.eval(node.slice)
+        self.note_picks([key])
+        return self.over(container, lambda leaf: self.get_item(leaf, key, node))
+
+    def eval_Slice(self, node: nodes.Slice) -> Value:
+        """One of several indices in a row, as in ``x[:, 1:]``."""
+        self.note_picks(self.bounds_of(node))
+        return unknown("a slice")
+
+    def bounds_of(self, node: nodes.Slice) -> list[Value]:
+        return [self.eval(part) for part in (node.lower, node.upper, node.step) if part is not None]
+
+    def note_picks(self, indices: list[Value]) -> None:
+        """Something is taken out of a whole that may be another part on each rank: in which file."""
+        if self.frame.module.path not in self.picks and any(map(self.perhaps_of_rank, indices)):
+            self.picks.add(self.frame.module.path)
+
+    def perhaps_of_rank(self, value: Value) -> bool:
+        """Is it made from a rank, or handed in by a caller that was not seen?"""
+        if isinstance(value, (Rank, Text)):
+            return self.per_rank(value) is True
+        if isinstance(value, Obj):
+            return bool(value.atom.facts.get("per_rank")) or value.atom.kind in ("parameter", "opaque")
+        if isinstance(value, Choice):
+            return any(self.perhaps_of_rank(leaf) for _, leaf in value.options)
+        return isinstance(value, TupleV) and any(map(self.perhaps_of_rank, value.items))
+
+    def sliced(self, leaf: Value, node: nodes.Slice) -> Value:
+        whole = node.lower is None and node.upper is None and node.step is None
+        backwards = isinstance(node.step, nodes.UnaryOp) and node.lower is None and node.upper is None
+        if whole or backwards:
+            return leaf
+        if isinstance(leaf, (ListV, TupleV)):
+            held = self.listing(leaf)
+            bounds = [self.eval(part) if part is not None else NONE for part in (node.lower, node.upper, node.step)]
+            if held.exact and all(isinstance(bound, Const) for bound in bounds):
+                made = self.new_list([])
+                picked = held.items[slice(*[bound.value for bound in bounds if isinstance(bound, Const)])]
+                self.store.put(made.id, Items(tuple(picked), True, ""))
+                return made
+            made = self.new_list([])
+            some = tuple((path, self.some_of(item)) for path, item in held.items)
+            self.store.put(made.id, Items(some, False, held.open_why))
+            return made
+        if isinstance(leaf, Obj):
+            return leaf.child(SLICE)
+        return leaf if isinstance(leaf, (Const, Text)) else unknown("a slice")
+
+    def some_of(self, value: Value) -> Value:
+        """One of several objects; no longer each of them."""
+        if isinstance(value, TupleV):
+            return TupleV(tuple(self.some_of(part) for part in value.items))
+        return value.child((PICK, None)) if isinstance(value, Obj) else value
+
+    def get_item(self, leaf: Value, key: Value, node: nodes.NodeNG) -> Value:
+        if isinstance(key, Choice):
+            return self.over(key, lambda one: self.get_item(leaf, one, node))
+        if isinstance(leaf, TupleV) and isinstance(key, Const) and isinstance(key.value, int):
+            return leaf.items[key.value] if -len(leaf.items) <= key.value < len(leaf.items) else unknown("an item")
+        if isinstance(leaf, (ListV, TupleV)):
+            return self.list_item(self.listing(leaf), key)
+        if isinstance(leaf, DictV):
+            return self.dict_item(leaf, key)
+        if isinstance(leaf, ModRef):
+            return self.member(leaf.module, key.value) if isinstance(key, Const) else unknown("a global", kind="opaque")
+        if isinstance(leaf, Ext) and leaf.qname == "os.environ":
+            return self.libraries.environment(key, node)
+        if isinstance(leaf, StateDict):
+            return self.libraries.state_item(leaf, key)
+        if isinstance(leaf, Loaded):
+            return leaf
+        if isinstance(leaf, Obj):
+            return self.libraries.item_of(leaf, key, node)
+        if isinstance(leaf, ClassV) and enums.is_enumeration(self, leaf):
+            return enums.by_name(self, leaf, key)
+        if isinstance(leaf, Ext) and not self.libraries.harmless(leaf.qname):
+            return unknown(f"an item of {leaf.qname}", kind="opaque")
+        return Text(False) if isinstance(leaf, Const) and isinstance(leaf.value, str) else unknown("an item")
+
+    def list_item(self, held: Items, key: Value) -> Value:
+        if (
+            isinstance(key, Const)
+            and isinstance(key.value, int)
+            and held.exact
+            and -len(held.items) <= key.value < len(held.items)
+        ):
+            return choose([held.items[key.value]])
+        if not held.items:
+            return unknown("an item of a list", kind="opaque")
+        if isinstance(key, Const) and (len(held.items) == 1 or key.value == -1):
+            path, item = held.items[-1]
+            each = [(path, item.child((PICK, key.value)) if isinstance(item, Obj) else item)]
+        elif isinstance(key, Obj) and key.item == EACH:
+            each = list(held.items)
+        else:
+            each = [(path, self.some_of(item)) for path, item in held.items]
+        if len(each) == 1:
+            return each[0][1]
+        number = self.fresh()
+        return choose(
+            [
+                ((TOP.add(("is", ("alt", number), arm)) or TOP).join(path) or TOP, item)
+                for arm, (path, item) in enumerate(each)
+            ]
+        )
+
+    def dict_item(self, leaf: DictV, key: Value, default: Value | None = None) -> Value:
+        held = self.entries(leaf)
+        if isinstance(key, Const):
+            possible = [
+                (path, value) for name, path, value in held.entries if name == key and self.guard.compatible(path)
+            ]
+            if possible:
+                if default is not None and all(path is not TOP for path, _ in possible):
+                    for path, _ in list(possible):
+                        possible += self.rest(path, default) if len(possible) == 1 else []
+                return choose(possible)
+            if not held.open_why and all(isinstance(name, Const) for name, _, _ in held.entries):
+                return default if default is not None else unknown(f"missing key {key.value!r}", kind="opaque")
+        values = [(path, _in_any_order(value)) for _, path, value in held.entries]
+        if not values:
+            return unknown("an item of a dict", kind="opaque")
+        if isinstance(key, Obj) and key.item == EACH and not held.open_why:
+            return choose(values[:1])
+        if (
+            len(values) == 1 and not held.open_why and not isinstance(held.entries[0][0], Const)
+        ):  # which of those that the one value stands for is not known
+            return choose([(path, self.some_of(value)) for path, value in values])
+        return self.entry_of_some_key(held, key, asked_for=default is None)
+
+    def leave_open(self, held: DictV | ListV, why: str) -> None:
+        """More may be in it than is known."""
+        if isinstance(held, DictV):
+            self.store.put(held.id, Entries(self.entries(held).entries, why))
+        else:
+            self.store.put(held.id, Items(self.items(held).items, False, why))
+
+    def entry_of_some_key(self, held: Entries, key: Value, *, asked_for: bool) -> Value:
+        """What an unknown key may name: each of the first few on a path of its own, the rest as one unknown.
+
+        ``asked_for``: there is no default, so a key that is not in it raises.
+        """
+        number = self.fresh()
+        changing = isinstance(key, Obj) and any(is_each(item) or item in (SOME, BELOW) for item in key.path)
+        constant = not changing  # the same key asked again, or compared, names the same entry
+        found: list[tuple[Guard, Value]] = []
+        rest = TOP
+        table = constant and all(isinstance(name, Const) for name, _, _ in held.entries)
+        most = BUDGET.options if table else BUDGET.few_options  # of one row, what it says together is kept together
+        for arm, (name, path, value) in enumerate(held.entries[:most]):
+            formula = ("is", key, name.value) if constant and isinstance(name, Const) else ("is", ("alt", number), arm)
+            taken = (TOP.add(formula) or TOP).join(path)
+            if taken is not None:
+                found.append((taken, _in_any_order(value)))
+            rest = rest.add(formula, False) or rest
+        if held.open_why or len(held.entries) > most:
+            found.append((rest, unknown("an item of a dict", kind="opaque")))
+        elif table and asked_for and rest.literals:  # any other key raises
+            self.guard = self.checked_path(self.guard, self.guard.add(rest.formula, False))
+        return choose(found)
+
+    def eval_ListComp(self, node: nodes.ListComp) -> Value:
+        return self.comprehension(node, lazy=False)
+
+    eval_SetComp = eval_ListComp
+
+    def eval_GeneratorExp(self, node: nodes.GeneratorExp) -> Value:
+        return self.comprehension(node, lazy=True)
+
+    def eval_DictComp(self, node: nodes.DictComp) -> Value:
+        made, start = self.new_dict(), self.guard
+
+        def body() -> None:
+            key, value = self.eval(node.key), self.eval(node.value)
+            held, path = self.entries(made), self.relative(self.guard, start)
+            self.store.put(made.id, Entries((*held.entries, (key, path, value)), held.open_why))
+
+        why = self.generate(node.generators, body)
+        if why:
+            self.leave_open(made, why)
+        return made
+
+    def comprehension(self, node: Any, *, lazy: bool) -> Value:
+        items: list[tuple[Any, Value]] = []
+        start = self.guard
+
+        def body() -> None:
+            born = Atom.made
+            value = self.eval(node.elt)
+            self.made_often(value, born)
+            items.append((self.relative(self.guard, start), value))
+
+        why = self.generate(node.generators, body)
+        made = ListV(self.fresh(), lazy)
+        self.store.put(made.id, Items(tuple(items), False, why))  # nobody indexes one by a constant
+        if lazy:
+            self.libraries.generator_made(made, node)
+        return made
+
+    def generate(self, generators: list[nodes.Comprehension], body: Any) -> str:
+        """Run ``body`` for each element that the generators yield; why the listing is open.
+
+        Its targets are names of its own: what is outside keeps what it is bound to.
+        """
+        scope = self.frame.id if self.frame.func is not None else self.frame.module
+        names = [part.name for each in generators for part in each.target.nodes_of_class(nodes.AssignName)]
+        outside = {name: self.store.get((scope, name)) for name in names}
+        try:
+            return self.generate_all(generators, body)
+        finally:
+            for name, value in outside.items():
+                if value is not None:
+                    self.store.put((scope, name), value, local=self.frame.func is not None)
+
+    def generate_all(self, generators: list[nodes.Comprehension], body: Any) -> str:
+        if not generators:
+            body()
+            return ""
+        first, rest = generators[0], generators[1:]
+        source = self.eval(first.iter)
+        why = ""
+        start = self.guard
+        for guard, element in self.elements(source, first.iter):
+            path = start.join(guard)
+            if path is None:
+                continue
+            self.guard = path
+            self.assign(first.target, element)
+            rounds = rounds_of(element) if not first.ifs and not rest else None
+            for test in first.ifs:
+                narrowed = self.guard.add(self.condition(test))
+                if narrowed is None:
+                    break
+                self.guard = narrowed
+            else:
+                with self.repeated(rounds, many=stands_for_rounds(element)):
+                    why = self.generate_all(rest, body) or why
+            self.guard = start
+        return why
+
+
+def _in_any_order(value: Value) -> Value:
+    """What names choose comes in the order of the names, not in that in which it was put under them."""
+    if isinstance(value, Obj) and value.item == BELOW and value.parent is not None:
+        return value.parent.child(BELOW_ANYHOW)
+    return value

@@ -1,0 +1,330 @@
+"""Expressions: each evaluates to an abstract value."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+from astroid import nodes
+
+from ..budget import BUDGET
+from ..domain.choices import choose
+from ..domain.formulas import negate
+from ..domain.guards import TOP
+from ..domain.store import Items
+from ..domain.values import (
+    NONE,
+    Choice,
+    Computed,
+    Cond,
+    Const,
+    DictV,
+    Ext,
+    Func,
+    ListV,
+    Loaded,
+    ModRef,
+    Obj,
+    ParamV,
+    Rank,
+    StateTensor,
+    Text,
+    TupleV,
+    Value,
+)
+from .call import Call
+from .containers import Containers
+from .machine import L
+from .numbers import number_made_of, some_number
+
+_ARITHMETIC = {
+    "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "//": operator.floordiv,
+    "%": operator.mod, "**": operator.pow, "&": operator.and_, "|": operator.or_, "<<": operator.lshift,
+}  # fmt: skip
+_METHODS_OF = {
+    "+": "add", "-": "sub", "*": "mul", "/": "truediv", "//": "floordiv", "%": "mod", "**": "pow", "@": "matmul",
+    "&": "and", "|": "or", "^": "xor", "<<": "lshift", ">>": "rshift",
+}  # fmt: skip
+
+
+class Expressions(Containers[L]):
+    def eval(self, node: nodes.NodeNG) -> Value:
+        self.tick()
+        method = getattr(self, f"eval_{type(node).__name__}", None)
+        return method(node) if method else self.havoc(node)
+
+    def eval_Const(self, node: nodes.Const) -> Value:
+        return Const(node.value)
+
+    def eval_Name(self, node: nodes.Name) -> Value:
+        return self.lookup(node.name)
+
+    def eval_Attribute(self, node: nodes.Attribute) -> Value:
+        return self.get_attr(self.eval(node.expr), node.attrname, node)
+
+    def eval_NamedExpr(self, node: nodes.NamedExpr) -> Value:
+        value = self.eval(node.value)
+        self.assign(node.target, value)
+        return value
+
+    def eval_Await(self, node: nodes.Await) -> Value:
+        return self.eval(node.value)
+
+    def eval_Starred(self, node: nodes.Starred) -> Value:
+        return self.eval(node.value)
+
+    def eval_Lambda(self, node: nodes.Lambda) -> Value:
+        return self.function_value(node)
+
+    def eval_JoinedStr(self, node: nodes.JoinedStr) -> Value:
+        return self.text([self.eval(part) for part in node.values])
+
+    def eval_FormattedValue(self, node: nodes.FormattedValue) -> Value:
+        return self.eval(node.value)
+
+    def text(self, parts: list[Value]) -> Value:
+        """Text built from parts: constant if all are, else known to differ by rank or not."""
+        if all(isinstance(part, Const) for part in parts):
+            known = "".join(str(part.value) for part in parts if isinstance(part, Const))
+            return Const(known) if len(known) <= BUDGET.text else Text(False, known[: BUDGET.text])
+        ranked = [self.per_rank(part) for part in parts]
+        verdict = True if True in ranked else (None if None in ranked else False)
+        hint = "".join(str(p.value) if isinstance(p, Const) else getattr(p, "hint", "") or "{}" for p in parts)
+        ranks = [
+            part if isinstance(part, Rank) else part.source
+            for part in parts
+            if isinstance(part, Rank) or isinstance(part, Text) and part.source
+        ]
+        return Text(verdict, hint[: BUDGET.text], ranks[0] if len(ranks) == 1 else None, self.made_of("text", *parts))
+
+    def made_of(self, how: str, *parts: Value) -> int:
+        """A number for what a text is made from, however deep that is: texts of texts are compared by it."""
+        return self.texts.setdefault((how, parts), len(self.texts) + 1)
+
+    def per_rank(self, value: Value) -> bool | None:
+        """Does a text or number differ by rank? None: cannot tell."""
+        if isinstance(value, (Const, Func, Ext, ModRef)):
+            return False
+        if isinstance(value, Rank):
+            return True
+        if isinstance(value, (Text, Loaded)):
+            return value.per_rank
+        if isinstance(value, (TupleV, ListV, Choice)):
+            found = [self.per_rank(leaf) for _, leaf in self.leaves(value) if not isinstance(leaf, (TupleV, ListV))]
+            return True if True in found else (None if None in found else False)
+        if isinstance(value, Obj):
+            return False if self.is_setting(value) else None
+        return None
+
+    def is_setting(self, value: Obj) -> bool:
+        """Is it a setting that is the same for all ranks, as a file or the command line of the job says?"""
+        if not value.atom.facts.get("shared") or "rank" in str(value.path):  # what is called so may be the rank
+            return False
+        if value.parent is None or not value.atom.origin.startswith("argparse"):
+            return True
+        default = self.libraries.default_of(
+            value
+        )  # what has none is said by whoever starts a rank, perhaps to each its own
+        return isinstance(default, Const) and default != NONE
+
+    def eval_Tuple(self, node: nodes.Tuple) -> Value:
+        if any(isinstance(part, nodes.Starred) for part in node.elts):
+            return self.eval_List(node)
+        items = tuple(self.eval(part) for part in node.elts)
+        if (
+            sum(map(tuple_size, items)) > BUDGET.tuple_leaves
+        ):  # a tuple of tuples of tuples: a list is compared by identity
+            return self.new_list(list(items))
+        return TupleV(items)
+
+    def eval_List(self, node: nodes.List | nodes.Tuple | nodes.Set) -> Value:
+        items: list[tuple[Any, Value]] = []
+        exact, why = True, ""
+        for part in node.elts:
+            if isinstance(part, nodes.Starred):
+                held = self.listing(self.eval(part.value))
+                items += held.items
+                exact, why = exact and held.exact, why or held.open_why
+            else:
+                items.append((TOP, self.eval(part)))
+        made = self.new_list([])
+        self.store.put(made.id, Items(tuple(items), exact, why))
+        return made
+
+    eval_Set = eval_List
+
+    def eval_Dict(self, node: nodes.Dict) -> Value:
+        made = self.new_dict()
+        for key, value in node.items:
+            if isinstance(key, nodes.DictUnpack):
+                self.update_dict(made, self.eval(value))
+            else:
+                self.set_item(made, self.eval(key), self.eval(value), node)
+        return made
+
+    def update_dict(self, target: DictV, other: Value) -> None:
+        from ..domain.store import Entries
+
+        held = self.entries(target)
+        for guard, leaf in self.alternatives(other):
+            if isinstance(leaf, DictV):
+                more = self.entries(leaf)
+                held = held.joined(TOP, held, TOP)
+                for key, path, value in more.entries:
+                    joined = guard.join(path)
+                    if joined is not None:
+                        old = [(there, before) for name, there, before in held.entries if name == key]
+                        if joined is TOP:
+                            held = held.put(key, value)
+                        elif any(there is TOP for there, _ in old):
+                            held = held.put(key, choose([(joined, value), *self.rest(joined, choose(old))]))
+                        else:  # it is there on some paths only
+                            held = held.added(key, joined, value)
+                held = Entries(held.entries, held.open_why or more.open_why)
+            elif leaf != NONE:
+                held = Entries(
+                    (*held.entries, (Text(None), guard, leaf)), held.open_why or "a mapping that was not followed"
+                )
+        self.store.put(target.id, held)
+
+    def eval_IfExp(self, node: nodes.IfExp) -> Value:
+        formula = self.condition(node.test)
+        decided = self.guard.decide(formula)
+        if decided is not None:
+            return self.eval(node.body if decided else node.orelse)
+        self.asks_rank(formula, node.test)
+        return self.branch(
+            [
+                (TOP.add(formula) or TOP, lambda: self.eval(node.body)),
+                (TOP.add(formula, False) or TOP, lambda: self.eval(node.orelse)),
+            ]
+        )
+
+    def eval_BoolOp(self, node: nodes.BoolOp) -> Value:
+        """``a or b`` as a value: each operand on the path on which it is the result."""
+        results: list[tuple[Any, Value]] = []
+        path, start = TOP, self.guard
+        for position, part in enumerate(node.values):
+            value = self.eval(part)
+            if position == len(node.values) - 1:
+                results.append((path, value))
+                break
+            self.libraries.tested(value, part)
+            formula = self.truth(value)
+            stop = formula if node.op == "or" else negate(formula)
+            taken, onward = path.add(stop), path.add(stop, False)
+            if taken is not None:
+                results.append((taken, value))
+            narrowed = self.guard.add(stop, False)
+            if onward is None or narrowed is None:
+                break
+            path, self.guard = onward, narrowed
+        self.guard = start
+        if all(
+            isinstance(value, Cond) or isinstance(value, Const) and isinstance(value.value, bool)
+            for _, value in results
+        ):
+            return self.cond(self.condition_of_parts(node.op, [value for _, value in results]))
+        return choose(results)
+
+    def eval_UnaryOp(self, node: nodes.UnaryOp) -> Value:
+        if node.op == "not":
+            return self.cond(self.condition(node))
+        value = self.eval(node.operand)
+        if node.op == "-" and isinstance(value, Const) and isinstance(value.value, (int, float)):
+            return Const(-value.value)
+        return value if isinstance(value, (ParamV, StateTensor, Computed)) else some_number("arithmetic")
+
+    def eval_Compare(self, node: nodes.Compare) -> Value:
+        return self.cond(self.condition(node))
+
+    def cond(self, formula: Any) -> Value:
+        return Const(formula) if isinstance(formula, bool) else Cond(formula)
+
+    def eval_BinOp(self, node: nodes.BinOp) -> Value:
+        left, right = self.eval(node.left), self.eval(node.right)
+        self.libraries.met(node, node.op, left, right)
+        own = self.own_operator(node, left, right)
+        return own if own is not None else self.binary(node.op, left, right)
+
+    def own_operator(self, node: nodes.BinOp, left: Value, right: Value) -> Value | None:
+        """The method of a class of the project that an operator calls."""
+        name = _METHODS_OF.get(node.op, "")
+        for mine, method, other in ((left, f"__{name}__", right), (right, f"__r{name}__", left)):
+            if name and isinstance(mine, Obj) and self.class_of(mine) is not None:
+                found = self.find_attr(mine, method)
+                if found is not None:
+                    return self.call(found, Call(node, [other]))
+        return None
+
+    def binary(self, op: str, left: Value, right: Value) -> Value:
+        if isinstance(left, Const) and isinstance(right, Const):
+            return self.constant(op, left.value, right.value)
+        if isinstance(left, (ParamV, Computed)) or isinstance(right, (ParamV, Computed)):
+            if not isinstance(left, Choice) and not isinstance(right, Choice):
+                return self.libraries.tensor_arithmetic(op, left, right)
+        if op == "+" and isinstance(left, (ListV, TupleV)):
+            made = self.new_list([])
+            self.extend(made, left)
+            self.extend(made, right)
+            return made
+        if op == "|" and isinstance(left, DictV):
+            made_dict = self.new_dict()
+            self.update_dict(made_dict, left)
+            self.update_dict(made_dict, right)
+            return made_dict
+        if op == "%" and isinstance(left, Rank):  # rank % gpus_per_node
+            return Rank("local") if left.kind == "global" else left
+        if op == "//" and isinstance(left, Rank):
+            return Rank("node")
+        if op in ("+", "/", "%") and (self.is_text(left) or self.is_text(right)):
+            return self.text([left, right])
+        if isinstance(left, Choice) or isinstance(right, Choice):
+            return self.over(
+                left,
+                lambda a: self.over(
+                    right,
+                    lambda b: (
+                        some_number("arithmetic")
+                        if isinstance(a, Choice) or isinstance(b, Choice)
+                        else self.binary(op, a, b)
+                    ),
+                ),
+            )
+        if isinstance(left, Obj) and isinstance(right, Const):
+            return left.child(("op", op, right))
+        if op in ("*", "+") and isinstance(right, Obj) and isinstance(left, Const) and not self.is_text(left):
+            return right.child(("op", op, left))
+        result = number_made_of(self, "arithmetic", left, right)
+        result.atom.facts["per_rank"] = any(_of_rank(part) for part in (left, right))
+        result.atom.facts["shared"] = all(self.per_rank(part) is False for part in (left, right))
+        if isinstance(left, Obj):
+            result.atom.facts["left of"] = (op, left)
+        return result
+
+    def is_text(self, value: Value) -> bool:
+        return isinstance(value, Text) or isinstance(value, Const) and isinstance(value.value, str)
+
+    def constant(self, op: str, left: Any, right: Any) -> Value:
+        numbers = (
+            isinstance(left, (int, float)) and isinstance(right, (int, float)) and abs(left) < 1e15 and abs(right) < 1e9
+        )
+        if op in ("**", "<<") and not (numbers and abs(right) < 64):
+            return some_number("arithmetic")
+        if not numbers and not (
+            isinstance(left, str) and isinstance(right, str) and op == "+" and len(left) < BUDGET.text
+        ):
+            return Text(False) if isinstance(left, str) else some_number("arithmetic")
+        try:
+            return Const(_ARITHMETIC[op](left, right))
+        except Exception:
+            return some_number("arithmetic")
+
+
+def _of_rank(value: Value) -> bool:
+    """Is a number made from this rank's number?"""
+    return isinstance(value, Rank) or isinstance(value, Obj) and bool(value.atom.facts.get("per_rank"))
+
+
+def tuple_size(value: Value) -> int:
+    return sum(map(tuple_size, value.items)) if isinstance(value, TupleV) else 1

@@ -1,0 +1,63 @@
+"""Activations of functions, rounds of loops, and how a block of statements can end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from ...vocab.answers import CannotTell
+from ..domain.guards import Guard
+from ..domain.values import ClassV, Func, Value
+from ..frontend.module import Module
+
+FALL, RETURN, BREAK, CONTINUE, RAISE = 1, 2, 4, 8, 16
+
+
+class Diverges(Exception):
+    """The path ends here: an exception, an exit, a function that never returns."""
+
+
+class CallTooLong(Exception):
+    """One call took too many steps; its caller goes on without it."""
+
+
+class OutOfBudget(CannotTell):
+    """This entry took too many steps; what is not seen, or no longer judged, stays unknown."""
+
+
+@dataclass(slots=True, eq=False)
+class Frame:
+    """One activation of a function, or a module's body (then ``func`` is None)."""
+
+    id: int
+    module: Module
+    func: Func | None
+    guard: Guard
+    owner: ClassV | None = None
+    receiver: Value | None = None
+    given: tuple[Value, ...] = ()
+    returns: list[tuple[Guard, Value]] = field(default_factory=list)
+    yields: list[tuple[Guard, Value]] = field(default_factory=list)
+    on_yield: Callable[[Value], int] | None = None
+    flow_of_body: int = 0
+    steps: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Handled:
+    """How the body of an ``except`` ends: the ways out, and whether what it calls may end the program."""
+
+    ways: int
+    may_stop: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Rounds:
+    """One round of a loop that runs: in which activation, for how many it stands, what there was before it."""
+
+    frame: int
+    number: int | None  # None: not known
+    many: bool  # whether it stands for others, rather than for one element that is known
+    atoms: int
+    made: int
+    visits: Value | None  # what stands for all that the loop goes through, where nothing ends it early

@@ -1,0 +1,297 @@
+"""Activations of project functions: arguments, memory of calls, depth."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from astroid import nodes
+
+from ..budget import BUDGET
+from ..domain import events
+from ..domain.choices import choose, options, unmarked
+from ..domain.formulas import Formula
+from ..domain.store import Items
+from ..domain.values import (
+    NONE,
+    Atom,
+    Bound,
+    Const,
+    DictV,
+    Func,
+    ListV,
+    Loaded,
+    Obj,
+    Params,
+    ParamV,
+    Partial,
+    StateDict,
+    StateTensor,
+    TupleV,
+    Value,
+    unknown,
+)
+from ..frontend import relevance
+from ..frontend.packages import builds_models
+from ..frontend.relevance import is_predicate, lengthy, names_in
+from .bounds import Bounds
+from .call import Call
+from .frames import FALL, RAISE, RETURN, Diverges, Frame
+from .machine import L
+from .syntax import checks
+
+if TYPE_CHECKING:
+    from ..frontend.module import Module
+
+_DATA = frozenset({"int", "float", "str", "bool", "bytes", "Tensor", "ndarray", "LongTensor", "dtype"})
+_AROUND_DATA = frozenset(
+    "dict Dict list List tuple Tuple set Sequence Mapping Iterable Any Optional Union None torch np numpy".split()
+)
+
+
+class Functions(Bounds[L]):
+    def call_function(
+        self,
+        func: Func,
+        args: list[Value],
+        kwargs: dict[str, Value],
+        node: nodes.NodeNG,
+        *,
+        receiver: Value | None = None,
+        why: str = "",
+        on_yield: Callable[[Value], int] | None = None,
+    ) -> Value:
+        if func.around:
+            return self.call_around(func, Call(node, args, kwargs, why), receiver, on_yield)
+        if on_yield is None and self.pointless(func, args, kwargs, receiver):
+            self.blur(func, [*args, *kwargs.values(), receiver or NONE])
+            self.stops += 1
+            made = unknown(f"{func.name}()")
+            made.atom.facts["apart"] = True  # nothing of a model was in its hands
+            return self.as_annotated(func, made)
+        active = sum(1 for frame in self.frames if frame.func is not None and frame.func.node is func.node)
+        if active >= self.allowed_depth(args) or len(self.frames) >= BUDGET.frames:
+            if not self.repeats(func, [*args, *kwargs.values(), receiver or NONE]):
+                self.libraries.opened(f"a recursive call of {func.name}()", Call(node, args, kwargs), receiver)
+            return unknown(f"{func.name}(), a recursive call", kind="opaque")
+        key = self.memo_key(func, args, kwargs, receiver) if on_yield is None and not why else None
+        if key is not None and (found := self.memo.get(key)) is not None:
+            value, pure, version, stops = found
+            if pure or version == self.store.shared_writes:
+                self.stops += stops
+                return value
+        before, stopped = (self.reads, self.store.shared_writes, len(self.trace)), self.stops
+        born = Atom("mark").id
+        if on_yield is not None:  # the body of the ``with`` is the caller's own code
+            return self.activate(func, args, kwargs, node, receiver, why, on_yield)
+        call = Call(node, args, kwargs, why)
+        value = self.limited(func, call, receiver, lambda: self.activate(func, args, kwargs, node, receiver, why, None))
+        if (
+            key is not None
+            and before[1:] == (self.store.shared_writes, len(self.trace))
+            and not self.makes_new(value, born)
+        ):
+            self.memo[key] = (value, before[0] == self.reads, self.store.shared_writes, self.stops - stopped)
+        return value
+
+    def makes_new(self, value: Value, born: int) -> bool:
+        """Is a fresh object returned? Two calls make two of them, which must not become one."""
+        for _, leaf in options(value):
+            if isinstance(leaf, (ListV, DictV)):
+                return True
+            if isinstance(leaf, TupleV):
+                if any(self.makes_new(item, born) for item in leaf.items):
+                    return True
+            elif (
+                isinstance(leaf, Obj)
+                and leaf.atom.id > born
+                and (leaf.atom.site is not None or leaf.atom.kind == "instance")
+                or isinstance(leaf, Obj)
+                and leaf in self.libraries.answers
+            ):
+                return True
+        return False
+
+    def memo_key(self, func: Func, args: list[Value], kwargs: dict[str, Value], receiver: Value | None) -> Any:
+        return (func.node, func.closure, receiver, tuple(args), tuple(kwargs.items()), self.guard)
+
+    def pointless(self, func: Func, args: list[Value], kwargs: dict[str, Value], receiver: Value | None) -> bool:
+        """Code that has no part in what is checked, with nothing of it in its hands."""
+        if func.closure or func.name in ("__init__", "__post_init__"):
+            return False
+        near = func.module.mentions_torch or func.module.path in self.project.relevant
+        if near and not lengthy(func.node) or is_predicate(func.node):
+            return False
+        if near or self.project.relevance.comes_to_torch(func.module, func.node):
+            used = next(self.trace.of(events.DeviceSet, events.DeviceTouch), None) is not None
+            if self.project.relevance.level(func.module, func.node) > (relevance.DEVICE if used else relevance.NONE):
+                return False
+        handed = [*args, *kwargs.values(), *([receiver] if receiver is not None else [])]
+        return not any(self.matters(leaf, 0) for value in handed for _, leaf in self.leaves(value))
+
+    def matters(self, leaf: Value, depth: int) -> bool:
+        if not isinstance(leaf, Obj):
+            return isinstance(leaf, (Params, ParamV, StateDict, StateTensor, Loaded, Func, Bound, Partial))
+        if leaf in self.libraries.optimizers or any(
+            leaf.atom.facts.get(fact) for fact in ("module", "wrapper", "framework")
+        ):
+            return True
+        if self.libraries.in_sharded(leaf):
+            return True
+        if leaf.atom.kind == "unknown" and builds_models(leaf.atom.origin):
+            return True
+        if depth > BUDGET.held_depth:
+            return bool(self.store.fields.get(leaf))
+        held = [
+            value for name in self.store.fields.get(leaf, ()) if (value := self.store.get((leaf, name))) is not None
+        ]
+        return any(self.matters(part, depth + 1) for value in held for _, part in self.leaves(value))
+
+    def activate(
+        self,
+        func: Func,
+        args: list[Value],
+        kwargs: dict[str, Value],
+        node: nodes.NodeNG,
+        receiver: Value | None,
+        why: str,
+        on_yield: Any,
+    ) -> Value:
+        start = self.guard
+        given = (*args, *kwargs.values(), receiver or NONE)
+        frame = Frame(self.fresh(), func.module, func, start, func.owner, receiver, given, on_yield=on_yield)
+        if func.closure:
+            self.closures[frame.id] = func.closure
+        bound = self.bind_arguments(func, args, kwargs, receiver, why)
+        self.reached[func.node] = None
+        if self.frames:
+            self.calls.append((self.frame.module, node))
+        self.frames.append(frame)
+        common: list[Formula] = []
+        left = self.quiet_exits
+        try:
+            self.libraries.given(func, bound)
+            for name, value in bound.items():
+                self.store.put((frame.id, name), value, local=True)
+            if isinstance(func.node, nodes.Lambda) and not isinstance(func.node, nodes.FunctionDef):
+                return self.eval(func.node.body)
+            flow = self.exec_block(func.node.body)
+            if flow & FALL:
+                frame.returns.append((self.guard, NONE))
+            elif not flow & RETURN and flow & RAISE and not frame.returns:
+                if left == self.quiet_exits:
+                    self.doomed.add(frame.id)
+                raise Diverges
+            if on_yield is None and checks(func.node):
+                common = self.checked(frame)
+        finally:
+            self.frames.pop()
+            if self.frames:
+                self.calls.pop()
+            self.guard = start
+        self.finished.add(func.node)
+        for formula in common:
+            goes_on = self.assumed if left != self.quiet_exits else self.checked_path
+            self.guard = goes_on(self.guard, self.guard.add(formula))
+        start = self.guard
+        if frame.yields:
+            made = ListV(self.fresh())
+            items = tuple((self.relative(path, start), value) for path, value in frame.yields)
+            self.store.put(made.id, Items(items, False), local=True)
+            return made
+        self.frame_flow = frame.flow_of_body
+        result = choose(unmarked([(self.relative(path, start), value) for path, value in frame.returns], frame.id))
+        return self.as_annotated(func, result)
+
+    def as_annotated(self, func: Func, result: Value) -> Value:
+        """What a function returns, of the class that it says where nothing else does."""
+        if isinstance(func.node, nodes.FunctionDef) and func.node.returns is not None:
+            self.declare(result, func.module, func.node.returns)
+        return result
+
+    def bind_arguments(
+        self, func: Func, args: list[Value], kwargs: dict[str, Value], receiver: Value | None, why: str
+    ) -> dict[str, Value]:
+        spec = func.node.args
+        names = [*(spec.posonlyargs or []), *(spec.args or [])]
+        positional = [receiver, *args] if receiver is not None else list(args)
+        rest = dict(kwargs)
+        bound: dict[str, Value] = {}
+        for position, name_node in enumerate(names):
+            if position < len(positional):
+                bound[name_node.name] = positional[position]
+            elif name_node.name in rest:
+                bound[name_node.name] = rest.pop(name_node.name)
+        for name_node in spec.kwonlyargs or []:
+            if name_node.name in rest:
+                bound[name_node.name] = rest.pop(name_node.name)
+        if spec.vararg:
+            extra = positional[len(names) :]
+            bound[spec.vararg] = unknown(f"*{spec.vararg}", kind="opaque") if why else TupleV(tuple(extra))
+        if spec.kwarg:
+            made = self.new_dict({Const(name): value for name, value in rest.items()}, why)
+            bound[spec.kwarg] = made
+        self.bind_defaults(func, spec, names, bound, why)
+        self.bind_types(func, spec, bound)
+        return bound
+
+    def bind_defaults(
+        self, func: Func, spec: nodes.Arguments, names: list[Any], bound: dict[str, Value], why: str
+    ) -> None:
+        defaults = list(spec.defaults or [])
+        pairs = list(zip(names[len(names) - len(defaults) :], defaults))
+        pairs += [
+            (name, default)
+            for name, default in zip(spec.kwonlyargs or [], spec.kw_defaults or [])
+            if default is not None
+        ]
+        given = {name.name: default for name, default in pairs}
+        for name_node in [*names, *(spec.kwonlyargs or [])]:
+            name = name_node.name
+            if name in bound:
+                continue
+            if name in given and not why:
+                bound[name] = self.in_module(func.module, partial(self.eval, given[name])) or unknown(name)
+            else:
+                bound[name] = self.parameter(func, name)
+
+    def parameter(self, func: Func, name: str) -> Value:
+        """An argument that nobody passed (yet): the same unknown each time it is asked for."""
+        key = (func.node, name)
+        if key not in self.parameters:
+            kind = "configuration" if self.plain_parameter(func.node.args, name) else "parameter"
+            self.parameters[key] = unknown(name, kind=kind)
+        return self.parameters[key]
+
+    def plain_parameter(self, spec: nodes.Arguments, name: str) -> bool:
+        """Is it annotated as numbers, strings, tensors, or dicts and lists of them?"""
+        pairs = [
+            *zip(spec.args or [], spec.annotations or []),
+            *zip(spec.kwonlyargs or [], spec.kwonlyargs_annotations or []),
+        ]
+        found = next((annotation for node, annotation in pairs if node.name == name), None)
+        names = names_in(found) if found is not None else frozenset()
+        return bool(names & _DATA) and names <= _DATA | _AROUND_DATA
+
+    def bind_types(self, func: Func, spec: nodes.Arguments, bound: dict[str, Value]) -> None:
+        annotated = [
+            *zip(spec.posonlyargs or [], spec.posonlyargs_annotations or []),
+            *zip(spec.args or [], spec.annotations or []),
+            *zip(spec.kwonlyargs or [], spec.kwonlyargs_annotations or []),
+        ]
+        for name_node, annotation in annotated:
+            value = bound.get(name_node.name)
+            if annotation is not None and value is not None:
+                self.declare(value, func.module, annotation)
+
+    def declare(self, value: Value, module: Module, annotation: nodes.NodeNG) -> None:
+        """Believe an annotation where nothing else says of what class a value is."""
+        for _, leaf in self.alternatives(value):
+            if isinstance(leaf, Obj) and leaf.atom.cls is None and leaf not in self.types:
+                found = self.annotated_class(module, annotation)
+                strange = found is not None and builds_models(leaf.atom.origin) and self.is_module_class(found) is False
+                if found is not None and not strange:  # else it was meant for another method than this one
+                    self.types[leaf] = found
+                elif leaf.atom.kind == "parameter" and leaf.parent is None:
+                    self.libraries.annotated_external(leaf, module, annotation)

@@ -1,0 +1,179 @@
+"""What a loop visits, what a generator yields, what a context manager runs around its body."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from astroid import nodes
+
+from ..budget import BUDGET
+from ..domain.guards import TOP, Guard
+from ..domain.store import Items
+from ..domain.values import (
+    NONE,
+    Bound,
+    Choice,
+    ClassV,
+    DictV,
+    Func,
+    ListV,
+    Obj,
+    Params,
+    ParamV,
+    StateDict,
+    Text,
+    TupleV,
+    Value,
+    unknown,
+)
+from . import enums
+from .call import Call
+from .conditions import Conditions
+from .frames import FALL, RAISE, Diverges, Frame
+from .machine import L
+
+
+class Iteration(Conditions[L]):
+    def elements(self, value: Value, node: nodes.NodeNG) -> list[tuple[Guard, Value]]:
+        """What a loop over ``value`` visits: each known element, or one that means each."""
+        found: list[tuple[Guard, Value]] = []
+        for guard, leaf in self.alternatives(self.libraries.unwrapped(value)):
+            self.libraries.consumes(leaf, node, guard)
+            for path, item in self.iterated(leaf, node).items:
+                joined = guard.join(path)
+                if joined is not None:
+                    found.append((joined, item))
+        if any(guard is not TOP for guard, _ in found):
+            self.libraries.goes_through(found, node)
+        if len(found) > BUDGET.visits:
+            rest = [item for _, item in found[BUDGET.visits :]]
+            self.libraries.opened(f"a loop of more than {BUDGET.visits} rounds", Call(node, rest, {}))
+        return found[: BUDGET.visits]
+
+    def iterated(self, leaf: Value, node: nodes.NodeNG) -> Items:
+        """As ``listing``, but an iterator that the project wrote is run for one element."""
+        typed = isinstance(leaf, Obj) and self.class_of(leaf) is not None
+        advance = self.find_attr(leaf, "__next__") if typed else None
+        if advance is None:
+            return self.listing(leaf)
+        start = self.find_attr(leaf, "__iter__")
+        try:
+            if start is not None:
+                self.call(start, Call(node, []))
+            return Items(((TOP, self.call(advance, Call(node, []))),), False)
+        except Diverges:
+            return Items((), False)
+
+    def listing(self, leaf: Value) -> Items:
+        """The contents of anything that can be iterated."""
+        leaf = self.libraries.unwrapped(leaf)
+        if isinstance(leaf, Choice):
+            parts = [(guard, self.listing(one)) for guard, one in self.alternatives(leaf)]
+            items = tuple(
+                (joined, item) for guard, held in parts for path, item in held.items if (joined := guard.join(path))
+            )
+            why = next((held.open_why for _, held in parts if held.open_why), "")
+            return Items(items, False, why)
+        if isinstance(leaf, TupleV):
+            return Items(tuple((TOP, item) for item in leaf.items))
+        if isinstance(leaf, ListV):
+            held = self.items(leaf)
+            return self.consumed(held) if leaf.lazy else held
+        if isinstance(leaf, DictV):
+            entries = self.entries(leaf)
+            return Items(tuple((path, key) for key, path, _ in entries.entries), False, entries.open_why)
+        if isinstance(leaf, Params):
+            read = ParamV(leaf.model, self.now)
+            return Items(((TOP, TupleV((Text(False), read)) if leaf.named else read),), False)
+        if isinstance(leaf, StateDict):
+            return Items(((TOP, self.libraries.state_keys(leaf)),), False)
+        if isinstance(leaf, Obj):
+            return self.libraries.object_listing(leaf)
+        if isinstance(leaf, ClassV) and enums.is_enumeration(self, leaf):
+            return Items(tuple((TOP, each) for each in dict.fromkeys(enums.members(self, leaf).values())))
+        return Items(((TOP, self.libraries.part_of(leaf)),), False, "something that was not followed")
+
+    def consumed(self, held: Items) -> Items:
+        """A generator's parameters are read when it is consumed, not when it is written."""
+        items = tuple(
+            (path, replace(item, read=self.now) if isinstance(item, ParamV) else item) for path, item in held.items
+        )
+        return Items(items, held.exact, held.open_why)
+
+    def eval_Yield(self, node: nodes.Yield) -> Value:
+        value = self.eval(node.value) if node.value is not None else NONE
+        frame = self.frame
+        if frame.on_yield is None:
+            frame.yields.append((self.guard, value))
+            return unknown("what was sent to a generator")
+        self.run_suspended(frame, value)
+        return NONE
+
+    def run_suspended(self, frame: Frame, value: Value) -> None:
+        """The body of a ``with`` runs where its context manager yields."""
+        frames, calls = self.frames, self.calls
+        self.frames, self.calls = frames[:-1], calls[:-1]
+        self.suspended.append(frame)
+        try:
+            frame.flow_of_body |= frame.on_yield(value) if frame.on_yield is not None else FALL
+        except Diverges:  # what stands behind the yield is there to clean up
+            frame.flow_of_body |= RAISE
+        finally:
+            self.suspended.pop()
+            self.frames, self.calls = frames, calls
+
+    def eval_YieldFrom(self, node: nodes.YieldFrom) -> Value:
+        for guard, element in self.elements(self.eval(node.value), node):
+            self.frame.yields.append((self.guard.join(guard) or self.guard, element))
+        return NONE
+
+    def with_manager(self, manager: nodes.NodeNG, inner: Callable[[Value], int]) -> int:
+        if isinstance(manager, nodes.Call):
+            found = self.generator_manager(manager)
+            if found is not None:
+                func, receiver, args, kwargs, why = found
+                self.frame_flow = 0
+                self.call_function(func, args, kwargs, manager, receiver=receiver, why=why, on_yield=inner)
+                return self.frame_flow or FALL
+        value = self.eval(manager)
+        modes = len(self.libraries.inference)
+        entered = self.libraries.enter_manager(value, manager)
+        try:
+            flow = inner(entered)
+        finally:
+            del self.libraries.inference[modes:]
+        self.libraries.leave_manager(value, manager)
+        return flow
+
+    def generator_manager(self, manager: nodes.Call) -> Any:
+        """Is this a call of a project function under ``@contextmanager``?"""
+        func = manager.func
+        receiver: Value | None = None
+        callee: Value | None
+        if isinstance(func, nodes.Attribute):
+            owner = self.eval(func.expr)
+            callee = (
+                self.find_attr(owner, func.attrname)
+                if isinstance(owner, Obj)
+                else self.get_attr(owner, func.attrname, func)
+            )
+        elif isinstance(func, nodes.Name):
+            callee = self.lookup(func.name)
+        else:
+            return None
+        if isinstance(callee, Bound):
+            receiver, callee = callee.receiver, callee.func
+        if not (isinstance(callee, Func) and self.is_generator_manager(callee.node)):
+            return None
+        args, kwargs, why = self.arguments(manager)
+        return callee, receiver, args, kwargs, why
+
+    def is_generator_manager(self, node: nodes.NodeNG) -> bool:
+        decorators = getattr(node, "decorators", None)
+        return any(self.is_context(part) for part in decorators.nodes) if decorators else False
+
+    def statement_value(self, node: nodes.Expr, value: Value) -> None:
+        """A value that a bare statement throws away (see ``torch_model.device``)."""
+        self.libraries.discarded(node, value)

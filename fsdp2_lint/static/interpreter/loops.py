@@ -1,0 +1,199 @@
+"""Loops: once per known element, one round standing for any other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from astroid import nodes
+
+from ..budget import BUDGET
+from ..domain.choices import options
+from ..domain.formulas import is_fork
+from ..domain.guards import TOP, Guard
+from ..domain.store import Entries, Items
+from ..domain.values import (
+    BELOW_ANYHOW,
+    Atom,
+    Const,
+    DictV,
+    ListV,
+    Obj,
+    ParamV,
+    StateDict,
+    StateTensor,
+    TupleV,
+    Value,
+    unknown,
+)
+from .frames import BREAK, CONTINUE, FALL, RAISE, RETURN, Rounds
+from .machine import L
+from .patterns import Patterns
+from .syntax import changed_in, ends_early, grown_in, jumps_out, sets_items, unwraps
+
+
+def rounds_of(element: Value) -> int | None:
+    """How often the body runs for what a loop goes through."""
+    return element.atom.facts.get("rounds") if isinstance(element, Obj) else None
+
+
+def stands_for_rounds(element: Value) -> bool:
+    """Is this the index of a loop over a range, of which one round is run for all?"""
+    return isinstance(element, Obj) and element.atom.origin == "range" and rounds_of(element) != 1
+
+
+class Loops(Patterns[L]):
+    def exec_For(self, node: nodes.For) -> int:
+        iterable = self.eval(node.iter)
+        self.widen(node)
+        self.loops += 1
+        start = self.guard
+        ways = 0
+        known, ended = self.all_known(iterable), False
+        for guard, element in self.elements(iterable, node.iter):
+            if not self.guard.compatible(guard):
+                continue
+            flow = self.visit_if(guard, node, element)
+            ways |= flow
+            self.leave_loop(start, ended=CONTINUE, passed=known and not ways & (BREAK | CONTINUE))
+            if not flow & (FALL | CONTINUE):
+                ended = known and guard is TOP and not ways & BREAK
+                break
+        self.loops -= 1
+        self.leave_loop(start, passed=known and not ways & (BREAK | CONTINUE))
+        if ended:
+            return ways & (RETURN | RAISE)
+        if node.orelse:
+            ways |= self.exec_block(node.orelse)
+        return (ways & (RETURN | RAISE)) | FALL
+
+    exec_AsyncFor = exec_For
+
+    def visit_if(self, guard: Guard, node: nodes.For, element: Value) -> int:
+        """One round of a loop; an element that a filter may have kept out is visited on one side of a branch."""
+
+        def visit() -> int:
+            self.assign(node.target, element)
+            rounds = None if jumps_out(node) else rounds_of(element)
+            visits = None if ends_early(node) else element
+            with self.repeated(rounds, many=stands_for_rounds(element), visits=visits):
+                return self.exec_block(node.body)
+
+        return self.either_way(guard.formula, visit, [], jumps_out(node))
+
+    @contextmanager
+    def repeated(self, rounds: int | None, *, many: bool, visits: Value | None = None) -> Iterator[None]:
+        """One round stands for so many; None where that is not known."""
+        self.rounds.append(Rounds(self.frame.id, rounds, many, Atom.made, self.fresh(), visits))
+        try:
+            yield
+        finally:
+            self.rounds.pop()
+
+    def made_often(self, value: Value, born: int | None = None) -> None:
+        """An object that a round of a loop makes and keeps is one of as many as there are rounds."""
+        now = self.rounds[-1] if self.rounds else None
+        if now is None or now.number is None or now.frame != self.frame.id:
+            return
+        if isinstance(value, Obj) and value.parent is None and value.atom.id > (now.atoms if born is None else born):
+            value.atom.facts.setdefault("times", now.number)
+
+    def filled_in_rounds(self, held: ListV) -> bool:
+        """Is a list filled by a round that stands for others? Then it gets more than is seen."""
+        return any(now.many and held.id < now.made for now in self.rounds)
+
+    def all_known(self, iterable: Value) -> bool:
+        """Is each round of a loop over this run on its own, so that what holds behind one holds from then on?"""
+        options = [leaf for _, leaf in self.alternatives(iterable)]
+        held = [self.listing(leaf) if isinstance(leaf, (TupleV, ListV)) else None for leaf in options]
+        return all(each is not None and each.exact and not each.open_why for each in held)
+
+    def leave_loop(self, start: Guard, ended: int = BREAK | CONTINUE, *, passed: bool = False) -> None:
+        """Behind a loop only returns out of it stay exclusive; its breaks were its own.
+
+        ``passed``: each round was run to its end, so that what the others left by holds not.
+        """
+        if passed:
+            return
+        kept = start
+        for formula, truth in self.relative(self.guard, start).literals:
+            if is_fork(formula) and not self.fork_kinds.get(formula[1][1], 0) & ended:
+                kept = kept.add(formula, truth) or kept
+        self.guard = kept
+
+    def exec_While(self, node: nodes.While) -> int:
+        if unwraps(node):
+            return self.exec_unwrapping(node)
+        self.widen(node)
+        formula = self.condition(node.test)
+        if self.guard.decide(formula) is False:
+            return self.exec_block(node.orelse)
+        start = self.guard
+        if self.about_rank(formula):
+            self.guard = start.add(formula) or start
+        self.loops += 1
+        with self.repeated(None, many=True):
+            flow = self.exec_block(node.body)
+        self.loops -= 1
+        self.leave_worklists(node)
+        self.leave_loop(start)
+        if isinstance(node.test, nodes.Const) and not flow & BREAK:
+            return flow & (RETURN | RAISE)
+        return (flow & (RETURN | RAISE)) | FALL
+
+    def exec_unwrapping(self, node: nodes.While) -> int:
+        """Few models have more than one or two wrappers around them: each round is run for those that have one."""
+        for _ in range(BUDGET.wrappers):
+            formula = self.condition(node.test)
+            if self.guard.decide(formula) is False:
+                break
+            self.either_way(formula, node.body, [], jumps=False)
+        return FALL
+
+    def widen(self, node: nodes.For | nodes.While) -> None:
+        """Constants that the body changes are not constant while it runs: the body stands for any round."""
+        for target in changed_in(node):
+            if isinstance(target, nodes.AssignName):
+                if isinstance(self.store.get((self.frame.id, target.name)), Const):
+                    counted = unknown(target.name)
+                    counted.atom.facts["from outside"] = False
+                    self.bind_local(target.name, counted)
+            elif isinstance(target.expr, nodes.Name):
+                for _, owner in self.alternatives(self.eval(target.expr)):
+                    if isinstance(owner, Obj) and isinstance(self.store.get((owner, target.attrname)), Const):
+                        self.store.put((owner, target.attrname), owner.child(target.attrname))
+        self.widen_worklists(node)
+
+    def widen_worklists(self, node: nodes.For | nodes.While) -> None:
+        """``while stack: module = stack.pop(); stack.extend(module.children())`` comes to each module below."""
+        for name in grown_in(node):
+            for _, leaf in self.alternatives(self.lookup(name)):
+                if isinstance(leaf, ListV):
+                    held = self.items(leaf)
+                    items = tuple((path, self.some_below(item)) for path, item in held.items)
+                    self.store.put(leaf.id, Items(items, False, held.open_why))
+
+    def leave_worklists(self, node: nodes.While) -> None:
+        """One round was followed: what others do to the dicts and lists that were put in for them is not known."""
+        for name in grown_in(node) if sets_items(node) else ():
+            for _, leaf in self.leaves(self.lookup(name)):
+                if isinstance(leaf, StateDict):
+                    self.libraries.state_left_open(leaf)
+                elif isinstance(leaf, DictV):
+                    self.open_tensors(leaf)
+
+    def open_tensors(self, held: DictV) -> None:
+        why = "a loop may change what it puts in for later rounds"
+        rows = self.entries(held).entries
+        kept = tuple((key, path, unknown(why) if _is_tensor(item) else item) for key, path, item in rows)
+        self.store.put(held.id, Entries(kept, why))
+
+    def some_below(self, value: Value) -> Value:
+        if isinstance(value, TupleV):
+            return TupleV(tuple(self.some_below(part) for part in value.items))
+        return value.child(BELOW_ANYHOW) if isinstance(value, Obj) and value.item != BELOW_ANYHOW else value
+
+
+def _is_tensor(value: Value) -> bool:
+    """Of a model or of its optimizer, on at least one path."""
+    return any(isinstance(leaf, (ParamV, StateTensor)) for _, leaf in options(value))

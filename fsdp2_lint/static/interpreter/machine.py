@@ -1,0 +1,282 @@
+"""What every part of the interpreter stands on: state, paths, branches, budget, the trace."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any, Generic, TypeAlias, TypeVar
+
+from astroid import nodes
+
+from ...vocab.finding import Moment, Site
+from ..budget import BUDGET
+from ..domain.choices import choose, options
+from ..domain.events import AsksRanks, InLoops, Step
+from ..domain.formulas import Formula, atoms
+from ..domain.guards import TOP, Guard, Pool
+from ..domain.store import Entries, Items, Store
+from ..domain.trace import E, Trace
+from ..domain.values import Atom, Choice, ClassV, DictV, Func, ListV, Obj, StateDict, TupleV, Value, unknown
+from ..frontend.module import Module
+from ..frontend.project import Project
+from .frames import CallTooLong, Diverges, Frame, Handled, OutOfBudget, Rounds
+from .libraries import Libraries
+from .semantics import Semantics
+from .syntax import loops_around
+
+LOOK = 256  # steps between two looks at the clock; events, while they are judged
+
+L = TypeVar("L", bound=Libraries, covariant=True)
+
+
+class Machine(Semantics, Generic[L]):
+    """State of one entry's interpretation."""
+
+    def __init__(
+        self,
+        project: Project,
+        libraries: Callable[[Machine[Any]], L],
+        *,
+        max_steps: int,
+        max_unsharded: int,
+        look: Callable[[], None],
+    ) -> None:
+        self.project = project
+        self.libraries = libraries(self)
+        self.store = Store()
+        self.trace = Trace()
+        self.guard: Guard = TOP
+        self.frames: list[Frame] = []
+        self.suspended: list[Frame] = []  # context managers whose body runs
+        self.unfinished: set[int] = set()  # activations that were cut off
+        self.calls: list[tuple[Module, nodes.NodeNG]] = []
+        self.closures: dict[int, int] = {}
+        self.types: dict[Obj, ClassV] = {}  # declared types of unknown values
+        self.parents: dict[Obj, tuple[Obj, str]] = {}  # which module a module was stored in first
+        self.steps = 0
+        self.max_steps = max_steps
+        self.max_unsharded = max_unsharded
+        self.call_limit: int | None = None  # the step at which the innermost call that has a bound ends
+        self.spent: dict[nodes.NodeNG, int] = {}  # steps in each function, over all its calls and what they call
+        self.own: dict[nodes.NodeNG, int] = {}  # likewise, without what they call
+        self.look = look  # at the clock: the last resort
+        self.reached: dict[nodes.NodeNG, None] = {}  # in order, which a set has not
+        self.patched: set[str] = set()  # attributes of classes and of other packages that were set
+        self.fork_kinds: dict[int, int] = {}
+        self.tries: set[int] = set()  # forks between a ``try`` and its handlers
+        self.rank_sites: dict[Formula, Moment] = {}  # where a condition on the rank was asked
+        self.stops = (
+            0  # how often something ran that may have ended the program: a raise, an exit, code that is not seen
+        )
+        self.handling = 0  # how many frames were open where the innermost handler of an exception began
+        self.handled: dict[nodes.ExceptHandler, Handled] = {}
+        self.context = 0
+        self.loops = 0  # how deep in loops, over all active calls
+        self.rounds: list[Rounds] = []  # of loops that run, outermost first
+        self._counter = 0
+        self.reads = 0
+        self.picks: set[str] = set()  # files in which a part is taken out that may be another one on each rank
+        self.memo: dict[Any, tuple[Value, bool, int, int]] = {}
+        self.parameters: dict[Any, Value] = {}
+        self.refused: set[tuple[tuple[Formula, bool], ...]] = set()  # paths that end in what a check has made sure of
+        self.doomed: set[int] = set()  # activations that end the job: with an error, whatever they do before
+        self.quiet_exits = 0  # how often a process ended as if all were well
+        self.finished: set[nodes.NodeNG] = set()  # functions that ran to their end
+        self.whole = False  # is it a script, followed from its first line on?
+        self.texts: dict[Any, int] = {}  # what texts are made from, by number
+        self.module_globals: dict[tuple[Module, str], Value] = {}
+        self.resolving: set[tuple[Module, str]] = set()
+        self.class_values: dict[Any, Value] = {}
+        self.unseen_makers: dict[ClassV, str] = {}
+        self.method_values: dict[Func, Func] = {}
+        self.mros: dict[ClassV, list[Value]] = {}
+        self.frame_flow = 0
+
+    def fresh(self) -> int:
+        self._counter += 1
+        return self._counter
+
+    @property
+    def frame(self) -> Frame:
+        return self.frames[-1]
+
+    def tick(self) -> None:
+        self.steps += 1
+        if self.steps > self.max_steps:
+            self.stop(f"more than {self.max_steps} steps")
+        if self.call_limit is not None and self.steps > self.call_limit:
+            raise CallTooLong
+        frame = self.frames[-1]
+        if frame.func is not None and frame.on_yield is None:
+            frame.steps += 1
+            own = self.own[frame.func.node] = self.own.get(frame.func.node, 0) + 1
+            if own > BUDGET.own_steps and frame.steps > BUDGET.short_call:
+                raise CallTooLong
+        if self.steps > self.max_unsharded and not self.libraries.any_sharded:
+            self.stop(f"more than {self.max_unsharded} steps before anything was sharded")
+        if not self.steps % LOOK:
+            self.look()
+        if Pool.made > BUDGET.conditions:
+            self.stop(f"more than {BUDGET.conditions} path conditions")
+
+    def stop(self, why: str) -> None:
+        """The budget is spent: the rest of each activation that is open now is not seen."""
+        self.unfinished.update(frame.id for frame in (*self.frames, *self.suspended))
+        raise OutOfBudget(why)
+
+    # -- places ---------------------------------------------------------------
+
+    def site(self, node: nodes.NodeNG, module: Module | None = None) -> Site:
+        path = (module or self.frame.module).path
+        column, end_column = node.col_offset or 0, node.end_col_offset or 0
+        return Site(path, node.lineno or 1, column + 1, node.end_lineno or node.lineno or 1, end_column + 1)
+
+    def site_of(self, cls: ClassV) -> Site:
+        """Where a class is defined."""
+        return self.site(cls.node, cls.module)
+
+    def moment(self, node: nodes.NodeNG) -> Moment:
+        return Moment(self.site(node), tuple(self.site(call, module) for module, call in self.calls))
+
+    def emit(self, what: E, node: nodes.NodeNG, subject: Obj | None = None) -> Step[E]:
+        return self.trace.add(
+            what,
+            self.moment(node),
+            self.guard,
+            subject,
+            # Code at the top of another file runs where it is asked for, and is called from nowhere.
+            frames=tuple(frame.id for frame in self.frames[-len(self.calls) - 1 :]),
+            context=self.context,
+            asked=self.asked() if isinstance(what, AsksRanks) else {},
+            loops=loops_around([*(call for _, call in self.calls), node]) if isinstance(what, InLoops) else (),
+        )
+
+    def asked(self) -> dict[Formula, Moment]:
+        """Where the conditions on ranks that hold here were last asked."""
+        if not self.rank_sites:
+            return {}
+        parts = [atom for formula, _ in self.guard.literals for atom in atoms(formula)]
+        return {atom: self.rank_sites[atom] for atom in parts if atom in self.rank_sites}
+
+    @property
+    def now(self) -> int:
+        """The position in the trace: events with a smaller index are in the past."""
+        return len(self.trace)
+
+    # -- paths ----------------------------------------------------------------
+
+    def alternatives(self, value: Value) -> list[tuple[Guard, Value]]:
+        """The options of a value that are possible on this path."""
+        if not isinstance(value, Choice):
+            return [(TOP, value)]
+        possible = [(guard, leaf) for guard, leaf in value.options if self.guard.compatible(guard)]
+        return [(TOP, possible[0][1])] if len(possible) == 1 else possible
+
+    def over(self, value: Value, action: Callable[[Value], Value]) -> Value:
+        """``action`` on each option of ``value``, each on its own path."""
+        possible = self.alternatives(value)
+        if len(possible) == 1:
+            return action(possible[0][1])
+        if not possible:
+            return unknown("value of an impossible path")
+        return self.branch([(guard, partial(action, leaf)) for guard, leaf in possible])
+
+    def branch(self, arms: list[tuple[Guard, Callable[[], Value]]]) -> Value:
+        """Run exclusive arms from the same state and join what they did and returned."""
+        start, born = self.guard, Atom.made
+        results: list[tuple[Guard, Value]] = []
+        written: list[tuple[Guard, dict[Any, Any]]] = []
+        for guard, thunk in arms:
+            joined = start.join(guard)
+            if joined is None:
+                continue
+            self.guard = joined
+            mark = self.store.mark()
+            try:
+                results.append((guard, thunk()))
+            except Diverges:
+                pass
+            written.append((guard, self.store.undo(mark, self.frame.id)))
+        self.guard = start
+        self.store.join(written, lambda key: self.derive(key, born))
+        if not results:
+            raise Diverges
+        if len(results) == 1 < len(written):  # the others raise
+            self.guard = self.checked_path(start, start.join(results[0][0]))
+        return choose(results)
+
+    def fork(self) -> tuple[int, Callable[[int], Formula]]:
+        """A fresh n-way decision: its number and the formula of each of its arms."""
+        number = self.fresh()
+        return number, lambda arm: ("is", ("fork", number), arm)
+
+    def relative(self, guard: Guard, base: Guard) -> Guard:
+        """What ``guard`` adds to ``base``."""
+        if guard is base:
+            return TOP
+        known = set(base.literals)
+        result = TOP
+        for formula, truth in guard.literals:
+            if (formula, truth) not in known:
+                result = result.add(formula, truth) or result
+        return result
+
+    # -- heap -----------------------------------------------------------------
+
+    def new_list(self, items: Sequence[Value] = (), *, exact: bool = True, open_why: str = "") -> ListV:
+        made = ListV(self.fresh())
+        self.store.put(made.id, Items(tuple((TOP, item) for item in items), exact, open_why))
+        return made
+
+    def items(self, value: ListV) -> Items:
+        found = self.store.get(value.id)
+        return found if isinstance(found, Items) else Items((), False, "a list that was not followed")
+
+    def new_dict(self, entries: dict[Value, Value] | None = None, open_why: str = "") -> DictV:
+        made = DictV(self.fresh())
+        self.store.put(made.id, Entries(tuple((key, TOP, item) for key, item in (entries or {}).items()), open_why))
+        return made
+
+    def entries(self, value: DictV) -> Entries:
+        found = self.store.get(value.id)
+        return found if isinstance(found, Entries) else Entries((), "a dict that was not followed")
+
+    def more_inside(self, leaf: Value) -> str:
+        """Why a list or dict may hold more than was seen; empty for all other values."""
+        if isinstance(leaf, ListV):
+            return self.items(leaf).open_why
+        return self.entries(leaf).open_why if isinstance(leaf, DictV) else ""
+
+    def leaves(self, value: Value) -> Iterator[tuple[Guard, Value]]:
+        """All values inside lists, tuples and dicts, each with its path; cycles are cut."""
+        stack: list[tuple[Guard, Value]] = [(self.guard, value)]
+        seen: set[int] = set()
+        while stack:
+            guard, at = stack.pop()
+            for inner, leaf in options(at):
+                joined = guard.join(inner)
+                if joined is None:
+                    continue
+                if isinstance(leaf, (ListV, DictV)):
+                    if leaf.id in seen:
+                        continue
+                    seen.add(leaf.id)
+                yield joined, leaf
+                for path, item in self.contents(leaf):
+                    if (deeper := joined.join(path)) is not None:
+                        stack.append((deeper, item))
+
+    def contents(self, leaf: Value) -> list[tuple[Guard, Value]]:
+        if isinstance(leaf, StateDict):
+            tensors = self.libraries.state_tensors(leaf)
+            return [] if tensors is None else [(TOP, tensors)]
+        if isinstance(leaf, TupleV):
+            return [(TOP, item) for item in reversed(leaf.items)]
+        if isinstance(leaf, ListV):
+            return list(reversed(self.items(leaf).items))
+        if isinstance(leaf, DictV):
+            return [(guard, item) for _, guard, item in reversed(self.entries(leaf).entries)]
+        return []
+
+
+AnyMachine: TypeAlias = Machine[Libraries]

@@ -1,0 +1,219 @@
+"""Names: locals, closures, globals of files (resolved lazily), imports, built-ins."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable
+from functools import partial
+
+from astroid import nodes
+
+from ..domain.guards import TOP, Guard
+from ..domain.values import NONE, Choice, ClassV, Const, DictV, Ext, Func, ListV, ModRef, Value, unknown
+from ..frontend.module import Module
+from ..frontend.torch_names import canonical
+from .frames import Diverges, Frame
+from .loops import Loops
+from .machine import L
+from .registries import mentions, registrations, rewritten
+from .semantics import R
+
+
+class Names(Loops[L]):
+    def lookup(self, name: str) -> Value:
+        frame = self.frame
+        if frame.func is not None:
+            at = frame.id
+            while at:
+                found: Value | None = self.store.get((at, name))
+                if found is not None:
+                    return found
+                at = self.closures.get(at, 0)
+        return self.global_name(frame.module, name)
+
+    def global_name(self, module: Module, name: str) -> Value:
+        found: Value | None = self.store.get((module, name))
+        if found is None:
+            found = self.module_globals.get((module, name))
+        if found is None:
+            found = self.resolve_global(module, name)
+            if (module, name) not in self.resolving:
+                self.module_globals[module, name] = found
+        return found
+
+    def resolve_global(self, module: Module, name: str) -> Value:
+        if name == "__name__":
+            return Const(module.name)
+        if name == "__file__":
+            return Const(module.path)
+        statements = module.bindings.get(name)
+        if not statements:
+            return self.star_or_builtin(module, name)
+        if (module, name) in self.resolving:
+            return unknown(f"{name}, defined in terms of itself")
+        self.resolving.add((module, name))
+        self.store.lasting += 1
+        try:
+            found = [
+                value
+                for node in _if_imports_work(statements)
+                if (value := self.binding(module, node, name)) is not None
+            ]
+            for value in found:
+                if isinstance(value, (DictV, ListV)):
+                    self.module_globals[module, name] = value
+                    self.fill_registry(module, name)
+        finally:
+            self.store.lasting -= 1
+            self.resolving.discard((module, name))
+        if any(isinstance(value, Const) for value in found) and name in rewritten(module):
+            return unknown(name, kind="configuration")  # a function sets it; nobody knows whether it has run
+        useful = [value for value in found if value != NONE] or found
+        distinct = list(dict.fromkeys(useful))
+        if not distinct:
+            return unknown(name, kind="opaque")
+        if len(distinct) == 1 or not all(isinstance(value, (Ext, Func, ClassV, ModRef)) for value in distinct):
+            return distinct[-1]
+        number = self.fresh()
+        return Choice(
+            tuple((TOP.add(("is", ("alt", number), arm)) or TOP, value) for arm, value in enumerate(distinct))
+        )
+
+    def binding(self, module: Module, node: nodes.NodeNG, name: str) -> Value | None:
+        """What one top-level statement binds the name to, as if that statement alone ran."""
+        if isinstance(node, nodes.ClassDef):
+            return ClassV(module, node)
+        if isinstance(node, nodes.Import):
+            for full, alias in node.names:
+                if (alias or full.split(".")[0]) == name:
+                    return self.import_module(module, full, bool(alias))
+        if isinstance(node, nodes.ImportFrom):
+            for full, alias in node.names:
+                if (alias or full) == name:
+                    return self.import_name(module, node, full)
+        return self.in_module(module, lambda: self.evaluate_binding(module, node, name))
+
+    def evaluate_binding(self, module: Module, node: nodes.NodeNG, name: str) -> Value | None:
+        if isinstance(node, nodes.FunctionDef):
+            return self.decorated(node, Func(module, node))
+        if isinstance(node, (nodes.Assign, nodes.AnnAssign)) and node.value is not None:
+            kept = {
+                key: value for key, value in self.store.state.items() if isinstance(key, tuple) and key[0] is module
+            }
+            self.exec(node)
+            found = self.store.get((module, name))
+            for key in [
+                key for key in self.store.state if isinstance(key, tuple) and key[0] is module and key not in kept
+            ]:
+                del self.store.state[key]  # objects that it built stay, its names do not
+            self.store.state.update(kept)
+            return found if found is not None else unknown(name)
+        return None
+
+    def fill_registry(self, module: Module, name: str) -> None:
+        """A list or dict of a module that decorators and calls fill while files are imported."""
+        writers = {name}
+        for bound, statements in module.bindings.items():
+            if any(isinstance(node, nodes.FunctionDef) and mentions(node, {name}) for node in statements):
+                writers.add(bound)
+        others = [self.project.module(path) for path in self.project.importers_of(module.path)]
+        for other in [module, *others]:
+            if other is not None:
+                for node in registrations(other.tree.body, writers):
+                    self.in_module(other, partial(self.register, other, node))
+
+    def register(self, module: Module, node: nodes.NodeNG) -> Value:
+        if isinstance(node, nodes.ClassDef):
+            self.decorated(node, ClassV(module, node))
+        elif isinstance(node, nodes.FunctionDef):
+            self.decorated(node, Func(module, node))
+        else:
+            self.exec(node)
+        return NONE
+
+    def in_module(self, module: Module, thunk: Callable[[], R], path: Guard = TOP) -> R | None:
+        """Evaluate something at another file's top level, on no path in particular."""
+        guard, calls = self.guard, self.calls
+        self.guard, self.calls = path, []
+        self.frames.append(Frame(self.fresh(), module, None, TOP))
+        try:
+            return thunk()
+        except Diverges:
+            return None
+        finally:
+            self.frames.pop()
+            self.guard, self.calls = guard, calls
+
+    def star_or_builtin(self, module: Module, name: str) -> Value:
+        for star in module.stars:
+            target = self.project.resolve(module.path, star.modname or "", star.level or 0)
+            other = self.project.module(target) if target else None
+            if other is not None and other is not module:
+                if name in other.bindings or other.stars:
+                    key = (other, "*" + name)
+                    if key in self.resolving:
+                        continue
+                    self.resolving.add(key)
+                    try:
+                        found = self.global_name(other, name)
+                    finally:
+                        self.resolving.discard(key)
+                    if not (isinstance(found, Ext) and found.qname.startswith("builtins.")) and not self.is_unknown(
+                        found
+                    ):
+                        return found
+            elif target is None and star.modname and star.modname.startswith("torch") and not hasattr(builtins, name):
+                return Ext(canonical(f"{star.modname}.{name}"))
+        if hasattr(builtins, name):
+            return {"True": Const(True), "False": Const(False), "None": NONE}.get(name, Ext(f"builtins.{name}"))
+        return unknown(name, kind="opaque")
+
+    def import_module(self, importer: Module, name: str, aliased: bool) -> Value:
+        """``import a.b.c``: binds ``a``, or ``a.b.c`` itself with ``as``."""
+        wanted = name if aliased else name.split(".")[0]
+        path = self.project.resolve(importer.path, wanted)
+        if path:
+            module = self.project.module(path)
+            return ModRef(module) if module else unknown(wanted, kind="opaque")
+        return Ext(canonical(wanted))
+
+    def import_name(self, importer: Module, node: nodes.ImportFrom, name: str) -> Value:
+        base = node.modname or ""
+        level = node.level or 0
+        path = self.project.resolve(importer.path, base, level)
+        if path:
+            module = self.project.module(path)
+            if module is None:
+                return unknown(name, kind="opaque")
+            return self.member(module, name)
+        if level:
+            return unknown(name, kind="opaque")
+        submodule = self.project.resolve(importer.path, f"{base}.{name}")  # namespace packages
+        if submodule and (module := self.project.module(submodule)):
+            return ModRef(module)
+        return Ext(canonical(f"{base}.{name}"))
+
+    def member(self, module: Module, name: str) -> Value:
+        """``module.name``: something that it binds, or a file below it."""
+        if (module, name) in self.store.state or name in module.bindings:
+            return self.global_name(module, name)
+        if module.is_package:
+            path = self.project.resolve(module.path, name, 1)
+            below = self.project.module(path) if path else None
+            if below is not None:
+                return ModRef(below)
+        return self.global_name(module, name)
+
+    def is_unknown(self, value: Value) -> bool:
+        from ..domain.values import Obj
+
+        return isinstance(value, Obj) and value.atom.kind in ("unknown", "opaque") and value.parent is None
+
+
+def _if_imports_work(statements: list[nodes.NodeNG]) -> list[nodes.NodeNG]:
+    """``HAS_X = True`` of a ``try``, not the constant that its handler sets."""
+    constant = [isinstance(node, nodes.Assign) and isinstance(node.value, nodes.Const) for node in statements]
+    handled = [isinstance(node.parent, nodes.ExceptHandler) for node in statements]
+    if all(constant) and any(handled) and not all(handled):
+        return [node for node, is_handled in zip(statements, handled) if not is_handled]
+    return statements

@@ -1,0 +1,91 @@
+"""What may change behind a value's back: tables that other code fills, names that functions set, counters."""
+
+from __future__ import annotations
+
+from astroid import nodes
+from astroid.const import Context
+
+from ..frontend.module import Module
+from ..frontend.project import Project
+from ..frontend.relevance import names_in
+
+_LOOKS = frozenset({"get", "items", "keys", "values", "copy", "index", "count"})
+_MEASURES = frozenset({"dict", "enumerate", "iter", "len", "list", "set", "sorted", "tuple", "zip"})
+
+
+def only_read(project: Project, module: Module, value: nodes.NodeNG) -> bool:
+    """Is what a class body binds to this value only looked at, wherever the project writes its name?"""
+    bound = value.parent
+    target = bound.targets[0] if isinstance(bound, nodes.Assign) else getattr(bound, "target", None)
+    if not isinstance(target, nodes.AssignName):
+        return False
+    name, seen = target.name, 0
+    for node in module.tree.nodes_of_class((nodes.Attribute, nodes.AssignAttr, nodes.DelAttr)):
+        if node.attrname == name:
+            if not _is_look(node):
+                return False
+            seen += 1
+    return project.mentions(name) == seen + 1  # and where it is defined
+
+
+def _is_look(node: nodes.NodeNG) -> bool:
+    around = node.parent
+    if isinstance(around, nodes.Subscript):
+        return around.value is node and around.ctx is Context.Load
+    if isinstance(around, (nodes.For, nodes.Comprehension)):
+        return around.iter is node
+    if isinstance(around, nodes.Attribute):
+        return around.attrname in _LOOKS and isinstance(around.parent, nodes.Call)
+    if isinstance(around, nodes.Call):
+        return isinstance(around.func, nodes.Name) and around.func.name in _MEASURES
+    return isinstance(around, nodes.Compare)
+
+
+def rewritten(module: Module) -> set[str]:
+    """Names that some function of the file declares ``global``, which it does to set them."""
+    found: set[str] | None = getattr(module.tree, "fsdp2_rewritten", None)
+    if found is None:
+        found = {name for node in module.tree.nodes_of_class(nodes.Global) for name in node.names}
+        module.tree.fsdp2_rewritten = found
+    return found
+
+
+def counters(module: Module) -> frozenset[str]:
+    """What a file counts up: attributes (``.i``), keys (``[i]``), and names of enclosing functions or its own."""
+    found: frozenset[str] | None = getattr(module.tree, "fsdp2_counters", None)
+    if found is None:
+        names = rewritten(module) | {name for node in module.tree.nodes_of_class(nodes.Nonlocal) for name in node.names}
+        for node in module.tree.nodes_of_class(nodes.AugAssign):
+            if isinstance(node.target, nodes.AssignAttr):
+                names.add(f".{node.target.attrname}")
+            elif isinstance(node.target, nodes.Subscript) and isinstance(node.target.slice, nodes.Const):
+                names.add(f"[{node.target.slice.value}]")
+        found = module.tree.fsdp2_counters = frozenset(names)
+    return found
+
+
+def mentions(tree: nodes.NodeNG, names: set[str]) -> bool:
+    return bool(names_in(tree) & names)
+
+
+def registrations(body: list[nodes.NodeNG], writers: set[str]) -> list[nodes.NodeNG]:
+    """Top-level statements that, when a file is imported, call or write one of ``writers``."""
+    found = []
+    for node in body:
+        if isinstance(node, (nodes.FunctionDef, nodes.ClassDef)):
+            if node.decorators is not None and mentions(node.decorators, writers):
+                found.append(node)
+        elif isinstance(node, nodes.Expr) and isinstance(node.value, nodes.Call):
+            if mentions(node, writers):
+                found.append(node)
+        elif isinstance(node, nodes.Assign) and isinstance(node.targets[0], nodes.Subscript):
+            if mentions(node.targets[0], writers):
+                found.append(node)
+        elif isinstance(node, (nodes.If, nodes.Try, nodes.For)):
+            if mentions(node, writers) and not any(
+                isinstance(name, nodes.Name) and name.name == "__name__" for name in node.nodes_of_class(nodes.Name)
+            ):
+                found += (
+                    registrations([*node.body, *node.orelse], writers) if not isinstance(node, nodes.For) else [node]
+                )
+    return found

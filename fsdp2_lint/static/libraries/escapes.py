@@ -1,0 +1,225 @@
+"""Code that is not seen: what it may have changed, and the functions that it was handed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from astroid import nodes
+
+from ..budget import BUDGET
+from ..domain import events
+from ..domain.guards import TOP
+from ..domain.store import Entries, Items
+from ..domain.values import BELOW, NONE, PICK, SOME, Atom, Bound, ClassV, Ext, Func, Obj, Partial, Value
+from ..frontend.packages import builds_models, is_harmless
+from ..interpreter.call import Call
+from ..interpreter.frames import Diverges
+from .membership import Membership
+from .torch.ranks import rank
+
+if TYPE_CHECKING:
+    pass
+
+Names = frozenset[str]
+MAX_REACH = BUDGET.reach
+IMPORTED = "what a computed name imports"
+# What these return are tensors; any other method that is not seen may return a part of the module.
+_OUTPUTS = frozenset({"", "forward", "generate"})
+
+
+class Escapes(Membership):
+    def harmless(self, qname: str) -> bool:
+        return is_harmless(qname)
+
+    def opened(self, who: str, call: Call, receiver: Value | None = None, names: Names | None = None) -> None:
+        """Something ran that was not understood: it may have changed what it was given.
+
+        ``names``: all that it mentions, where that is known; it leaves fields of other names alone.
+        """
+        self.machine.stops += 1
+        self.not_followed(who, call)
+        self.overlooked(who, call.node)
+        self.escape(call, who, receiver, names)
+        self.machine.open_data([*call.all, *([receiver] if receiver is not None else [])], f"{who} may change", names)
+
+    def overlooked(self, who: str, node: nodes.NodeNG) -> None:
+        """Code that was not followed, where it stands for some ranks only: it may do what the others do there."""
+        if self.machine.rank_sites and self.machine.guard not in self.ranked:
+            self.ranked[self.machine.guard] = bool(self.machine.asked())
+        if self.ranked.get(self.machine.guard):
+            self.machine.emit(events.Unseen(who=who), node)
+
+    def keep(self, who: str, value: Value, node: nodes.NodeNG) -> None:
+        """Code that is not seen keeps a value: it may change it now, and whenever such code runs again."""
+        self.kept.append(value)
+        self.opened(who, Call(node, [value]))
+
+    def not_known(self, who: str, call: Call, receiver: Value | None = None) -> Obj:
+        """A call of which nothing is known: it may run and change all that it was given, and return anything."""
+        handed = self.handed_over(call)
+        self.opened(who, handed, receiver)
+        made = Atom("opaque", origin=who, site=self.machine.site(call.node))
+        made.facts["keeps"] = handed.all
+        return made.root
+
+    def of_optimizer(self, obj: Obj) -> bool:
+        """Is it an optimizer's list of groups, one of them, or the parameters in it; not a number such as its lr?"""
+        owner = next((at for at in obj.above if at in self.optimizers), None)
+        items = obj.path[len(owner.path) :] if owner is not None else ()
+        return bool(items) and all(_leads_to_parameters(item) for item in items)
+
+    def handed_over(self, call: Call, *, spawned: bool = False) -> Call:
+        """A call as unseen code has it: functions among its arguments run, and what they return is in its hands.
+
+        What a lambda that wants arguments would do with them is not known: then it is what it can reach.
+        """
+        policies = [
+            leaf for value in call.all for _, leaf in self.machine.leaves(value) if self.is_wrapper_argument(leaf)
+        ]
+        more = [*self.callbacks(call, spawned=spawned), *self.machine.behind(policies)]
+        return Call(call.node, [*call.args, *more], call.kwargs, call.open_why)
+
+    def not_followed(self, who: str, call: Call) -> None:
+        self.opaque.setdefault(who, call.node)
+        self.unfollowed[who, call.node] = None
+
+    def escape(
+        self, call: Call, who: str, receiver: Value | None = None, names: Names | None = None
+    ) -> tuple[Obj, ...]:
+        escaped = self.changeable([*call.all, *([receiver] if receiver is not None else []), *self.kept], names)
+        if escaped:
+            self.machine.emit(events.Escaped(objects=escaped, who=who), call.node, escaped[0])
+        return escaped
+
+    def changeable(self, values: Iterable[Value], names: Names | None = None) -> tuple[Obj, ...]:
+        """What code that was handed these values could change."""
+        found: list[Obj] = []
+        seen: set[Value] = set()
+        for value in values:
+            self.collect_changeable(value, found, seen, 0, names)
+        return tuple(dict.fromkeys(found))
+
+    def collect_changeable(
+        self, value: Value, into: list[Obj], seen: set[Value], depth: int, names: Names | None
+    ) -> None:
+        """What code that got hold of ``value`` can reach: items, fields, what a partial was given."""
+        for _, leaf in self.machine.leaves(value):
+            if isinstance(leaf, Bound):
+                leaf = leaf.receiver
+            if isinstance(leaf, Partial):
+                for part in (*leaf.args, *(item for _, item in leaf.kwargs)):
+                    self.collect_changeable(part, into, seen, depth + 1, names)
+            if not isinstance(leaf, Obj) or leaf in seen or is_output(leaf):
+                continue
+            seen.add(leaf)
+            if self.can_be_changed(leaf):
+                into.append(leaf)
+            for kept in leaf.atom.facts.get("keeps", ()) if depth < MAX_REACH else ():
+                self.collect_changeable(kept, into, seen, depth + 1, names)
+            if depth < MAX_REACH and not leaf.atom.facts.get("module"):
+                for name in self.machine.store.fields.get(leaf, ()):
+                    held = self.machine.store.get((leaf, name)) if names is None or name in names else None
+                    if held is not None and not isinstance(held, (Items, Entries)):
+                        self.collect_changeable(held, into, seen, depth + 1, names)
+
+    def can_be_changed(self, obj: Obj) -> bool:
+        atom = obj.atom
+        if atom.kind == "configuration" or atom.facts.get("device"):
+            return False
+        return bool(
+            atom.kind == "instance"
+            or atom.facts.get("module")
+            or obj in self.optimizers
+            or self.in_sharded(obj)
+            or self.of_optimizer(obj)
+            or atom.kind in ("parameter", "opaque")
+            or obj.parent is None
+            and builds_models(atom.origin)
+        )
+
+    def matters_whole(self, obj: Obj) -> bool:
+        """Is it an optimizer, or a module as a whole rather than a number or a tensor of it?"""
+        if obj in self.optimizers:
+            return True
+        return bool(obj.atom.facts.get("module")) and obj.item not in ("weight", "bias")
+
+    def callbacks(self, call: Call, *, spawned: bool = False) -> list[Value]:
+        """Functions handed to code that we do not see are taken to be called once; what they return."""
+        results = []
+        for value in call.all:
+            for _, leaf in self.machine.alternatives(value):
+                if isinstance(leaf, (Func, Bound, Partial)) and not self.is_wrapper_argument(leaf):
+                    results.append(self.callback(leaf, call, spawned))
+        return results
+
+    def callback(self, leaf: Value, call: Call, spawned: bool) -> Value:
+        handed = call.arg(1, "args") if spawned else None
+        rest = [item for _, item in self.machine.listing(handed).items] if handed is not None else []
+        arguments = Call(call.node, [rank.LOCAL, *rest] if spawned else [], {})
+        outer = self.machine.context
+        self.machine.context = outer if spawned else self.machine.fresh()
+        try:
+            return self.machine.branch([(TOP, lambda: self.quietly(leaf, arguments))])
+        finally:
+            self.machine.context = outer
+
+    def quietly(self, leaf: Value, call: Call) -> Value:
+        """A callback that ends by an exception ends itself, not the code that registered it."""
+        try:
+            return self.machine.call_one(leaf, call)
+        except Diverges:
+            return NONE
+
+    def is_wrapper_argument(self, leaf: Value) -> bool:
+        """A lambda that wants arguments is a policy or a schedule; one without is there to be run."""
+        return (
+            isinstance(leaf, Func)
+            and isinstance(leaf.node, nodes.Lambda)
+            and not isinstance(leaf.node, nodes.FunctionDef)
+            and bool(leaf.node.args.args)
+        )
+
+    def harmless_object(self, obj: Obj) -> bool:
+        atom = obj.atom
+        if atom.kind in ("opaque", "parameter") or atom.facts.get("framework"):
+            return False
+        cls = self.machine.class_of(obj)
+        if cls is not None:
+            return all(
+                isinstance(base, ClassV) or isinstance(base, Ext) and self.harmless(base.qname)
+                for base in self.machine.mro(cls)
+            )
+        return True
+
+
+def _leads_to_parameters(item: object) -> bool:
+    if not isinstance(item, str):
+        return isinstance(item, tuple) and item[0] == PICK
+    return item in ("param_groups", "__dict__", "['params']", SOME) or item.startswith("[") and item[1:2] != "'"
+
+
+def is_output(obj: Obj) -> bool:
+    """What a module returned, or a part of that: tensors, which are no part of the module."""
+    return any(isinstance(item, tuple) and item[0] == "()" and item[1] in _OUTPUTS for item in obj.path)
+
+
+def describe(obj: Obj) -> str:
+    """An object in the words of the source."""
+    words = _origin(obj.atom.origin) or obj.atom.kind
+    for item in obj.path:
+        if item == SOME:
+            words = words if words == IMPORTED else f"a part of {words}"
+        elif isinstance(item, str):
+            words += "'s modules" if item.startswith(BELOW) else item if item.startswith("[") else f".{item}"
+        elif item[0] != PICK:
+            words += "(…)"
+    return words
+
+
+def _origin(words: str) -> str:
+    """Where an object began, without what only the interpreter knows of."""
+    if words.startswith(("__getitem__", "an item of a dict", "one of many values", "an entry of a registry.")):
+        maker = words.rsplit(".", 1)
+        return f"the result of {maker[1]}" if len(maker) > 1 else "an entry of a registry"
+    return words

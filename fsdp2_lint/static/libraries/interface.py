@@ -1,0 +1,82 @@
+"""The interpreter and the models of torch as the functions of this package see them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeAlias
+
+from astroid import nodes
+
+from ..domain.guards import Guard
+from ..domain.relations import Address, Relation
+from ..domain.values import Atom, Obj, Value
+from ..interpreter import machine
+from ..interpreter.call import Call
+from ..interpreter.libraries import Libraries
+
+
+@dataclass(slots=True)
+class Blank:
+    """Which models have no values yet, and where such are made: see ``blank.py``."""
+
+    atoms: set[Atom] = field(default_factory=set)
+    meta: list[tuple[Guard, int]] = field(default_factory=list)  # open contexts: the path and the activation of each
+    seeded_by_rank: bool = False  # by the last seed that was set
+
+
+class Torch(Libraries, Protocol):
+    sharded_atoms: set[Atom]
+    cast_tensors: set[Obj]
+    marked: set[str]  # attributes that were set on parameters
+    outputs: dict[Obj, Obj]  # what modules returned, and which module did
+    opaque: dict[str, nodes.NodeNG]
+    settings: dict[str, Value]  # environment variables: each is one unknown, however often it is read
+    kept: list[Value]  # what code that is not seen was given to keep
+    unfollowed: dict[tuple[str, nodes.NodeNG], None]  # each call that was not understood, in order
+    adopted_at: dict[Obj, int]
+    called_atoms: set[Atom]
+    addresses: dict[Obj, Address]
+    ranked: dict[Guard, bool]  # which paths say something of ranks
+    blank: Blank
+
+    def address(self, obj: Obj) -> Address:
+        """Where it is, from the outermost object that holds it."""
+
+    def relation(self, mine: Obj, other: Obj) -> Relation:
+        """How two objects lie to each other."""
+
+    def adopt(self, holder: Obj, name: str, value: Value) -> None:
+        """A module holds another one from here on."""
+
+    def could_be_module(self, obj: Obj) -> bool:
+        """False only where it is known to be none."""
+
+    def plain_field(self, obj: Obj) -> bool:
+        """A setting that a module keeps, not a part of it: nothing calls it."""
+
+    def belongs(self, obj: Obj, atoms: set[Atom]) -> bool:
+        """Is it one of these, or a part of one?"""
+
+    def surely_lacks(self, obj: Obj, name: str) -> bool:
+        """Is it known to have no attribute of this name?"""
+
+    def is_pretrained(self, obj: Obj) -> bool:
+        """Is its class derived from one of Hugging Face's models?"""
+
+    def is_sharded_formula(self, obj: Obj) -> Any:
+        """``isinstance(m, FSDPModule)``: decided where the trace decides it, else what the sharding depends on."""
+
+    def isinstance_formula(self, obj: Obj, classes: list[Value]) -> Any:
+        """``isinstance(obj, classes)``."""
+
+    def not_known(self, who: str, call: Call, receiver: Value | None = None) -> Obj:
+        """A call of which nothing is known: it may change all that it was given, and return anything."""
+
+    def callbacks(self, call: Call, *, spawned: bool = False) -> list[Value]:
+        """Functions handed to code that is not seen are taken to be called once; what they return."""
+
+    def call_other(self, qname: str, call: Call) -> Value:
+        """A function of another package that no table has."""
+
+
+Machine: TypeAlias = machine.Machine[Torch]

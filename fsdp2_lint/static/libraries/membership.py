@@ -1,0 +1,334 @@
+"""Which module holds which, of what class things are, and what is sharded by now."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from astroid import nodes
+
+from ...vocab.finding import Moment
+from ..domain import events
+from ..domain.formulas import LARGE, Formula, either, is_large
+from ..domain.guards import TOP, Guard
+from ..domain.relations import Address, Relation, address, relation
+from ..domain.values import BELOW, EACH, Atom, ClassV, Ext, Func, Obj, ParamV, Value, is_each
+from ..frontend.packages import is_class, is_known_class, is_of_python, is_optimizer
+from ..interpreter.call import Call
+from ..interpreter.numbers import is_number
+from .frameworks import framework_of
+from .interface import Blank, Machine, Torch
+from .python import attempts
+from .tables import METHODS
+from .torch.initialisation import blank, slices
+from .torch.precision import dtypes
+from .torch.ranks import seeds
+from .torch.sharding import modules, parameters, tying
+from .torch.sharding.module_tree import built_as_layer, is_layer, is_model_base, lacks_reset, layer_base
+from .torch.training import optim
+
+if TYPE_CHECKING:
+    from ..frontend.module import Module
+
+_LAYER_NAMES = frozenset(
+    """weight bias in_features out_features num_embeddings embedding_dim padding_idx normalized_shape eps
+    elementwise_affine kernel_size stride padding dilation groups in_channels out_channels num_heads embed_dim
+    in_proj_weight out_proj num_features running_mean running_var layers num_layers hidden_size input_size p
+    inplace dim approximate module""".split()
+)  # fmt: skip
+_WRAPPERS = (
+    "torch.distributed.fsdp.FullyShardedDataParallel", "torch.nn.parallel.DistributedDataParallel",
+    "torch.nn.DataParallel", "torch.nn.parallel.DataParallel", "fairscale.nn.FullyShardedDataParallel",
+)  # fmt: skip
+_OF_PYTHON = tuple(map(Ext, ("builtins.object", "abc.ABC", "typing.Generic")))
+_ANY_OBJECT = frozenset({"load", "compile"})  # of torch and numpy: what they return may be a model
+_OF_TORCH = frozenset(
+    f"torch.{name}" for name in "amp.autocast cuda.Event cuda.Stream profiler.record_function".split()
+)
+_MAKERS = frozenset({"itertools.count", "logging.getLogger", "re.compile", "uuid.uuid4"})  # functions, and not classes
+_CONTAINERS = frozenset(f"builtins.{name}" for name in ("list", "tuple", "dict", "set", "frozenset", "str"))
+_MODULE_NAMES = frozenset({"training", "parameters", "modules", "state_dict", "forward", "to", "device", "config"})
+
+
+def _has_no_parameters(made_by: str) -> bool:
+    """Does this make a plain tensor, an array, or an object of a class of Python's or torch's that is no module?"""
+    holder, _, name = made_by.rpartition(".")
+    if is_of_python(made_by):
+        return is_class(made_by) or made_by in _MAKERS or holder in ("math", "time")
+    return holder in ("torch", "numpy", "numpy.random") and name not in _ANY_OBJECT or made_by in _OF_TORCH
+
+
+class Membership(Torch):
+    def __init__(self, machine: Machine) -> None:
+        self.machine = machine
+        self.any_sharded = False
+        self.sharded_atoms: set[Atom] = set()
+        self.optimizers: set[Obj] = set()
+        self.cast_tensors: set[Obj] = set()
+        self.asked_of_dtensors: list[Value] = []  # tensors of which something was called that plain ones lack
+        self.marked: set[str] = set()  # attributes that were set on parameters
+        self.outputs: dict[Obj, Obj] = {}  # what modules returned, and which module did
+        self.inside: list[Obj] = []
+        self.inference: list[Moment] = []  # where the inference modes were entered that are on
+        self.opaque: dict[str, nodes.NodeNG] = {}
+        self.settings: dict[str, Value] = {}  # environment variables: each is one unknown, however often it is read
+        self.ranked: dict[Guard, bool] = {}  # which paths say something of ranks
+        self.kept: list[Value] = []  # what code that is not seen was given to keep
+        self.unfollowed: dict[tuple[str, nodes.NodeNG], None] = {}  # each call that was not understood, in order
+        self.adopted_at: dict[Obj, int] = {}
+        self.called_atoms: set[Atom] = set()
+        self.addresses: dict[Obj, Address] = {}
+        self.answers: dict[Obj, int | None] = {}  # what unseen methods returned: a number where that happened once
+        self.addressed_with = 0  # how many modules had a parent when these were found
+        self.blank = Blank()
+
+    def address(self, obj: Obj) -> Address:
+        if self.addressed_with != len(self.machine.parents):  # parts are only ever added
+            self.addresses.clear()
+            self.addressed_with = len(self.machine.parents)
+        found = self.addresses.get(obj)
+        if found is None:
+            found = self.addresses[obj] = address(obj, self.machine.parents, self.answers)
+        return found
+
+    def relation(self, mine: Obj, other: Obj) -> Relation:
+        return relation(self.address(mine), self.address(other))
+
+    def adopt(self, holder: Obj, name: str, value: Value) -> None:
+        for _, leaf in self.machine.alternatives(value):
+            if not isinstance(leaf, Obj):
+                continue
+            if leaf not in self.machine.parents and leaf is not holder and self.could_be_module(leaf):
+                if self.address(holder)[0] is not leaf.atom or leaf.parent is not None and holder not in leaf.above:
+                    taken = (
+                        sum(1 for parent, item in self.machine.parents.values() if parent is holder and is_each(item))
+                        if name == EACH
+                        else 0
+                    )
+                    self.adopted_at[leaf] = self.machine.now
+                    self.machine.parents[leaf] = (holder, f"[*{taken + 1}]" if taken else name)
+
+    def could_be_module(self, obj: Obj) -> bool:
+        facts = obj.atom.facts
+        if obj.atom.kind in ("instance", "external"):
+            return bool(facts.get("module") or facts.get("parameter") is not None or obj.parent is not None)
+        if obj.parent is None and obj.atom.kind == "unknown" and _has_no_parameters(obj.atom.origin):
+            return False
+        return obj.atom.kind in ("unknown", "opaque", "parameter") and not is_number(obj)
+
+    def plain_field(self, obj: Obj) -> bool:
+        """A setting that a module keeps (``self.config = config``), not a part of it: nothing calls it."""
+        return obj.atom not in self.called_atoms and obj.atom.kind != "opaque"
+
+    def attached(self, owner: Obj, name: str, value: Value, node: nodes.NodeNG) -> None:
+        """An attribute is set: modules adopt their parts, and late parts are recorded."""
+        blank.overwritten(self.machine, owner.child(name), node, value)
+        slices.data_set(self.machine, owner, name, node)
+        if owner.atom.facts.get("module"):
+            self.adopt(owner, name, value)
+        if name == "param_groups":
+            optim.regrouped(self.machine, owner, node)
+        if name == "weight":
+            tying.tied(self.machine, owner, value, node)
+        if self.any_sharded and self.in_sharded(owner):
+            for _, leaf in self.machine.alternatives(value):
+                if isinstance(leaf, Obj) and self.adopted_at.get(leaf, self.machine.now) < self.machine.now:
+                    continue  # it is a part of some module already, and is only put back
+                if (
+                    isinstance(leaf, Obj)
+                    and leaf.parent is None
+                    and (leaf.atom.facts.get("module") or leaf.atom.facts.get("parameter"))
+                ):
+                    self.machine.emit(events.Attached(name=name, value=leaf), node, owner)
+
+    def parameter_marked(self, leaf: Value, name: str, node: nodes.NodeNG) -> None:
+        parameters.attribute_set(self.machine, leaf, name, node)
+
+    def parameter_asked(self, leaf: Value, name: str, node: nodes.NodeNG) -> None:
+        parameters.attribute_read(self.machine, leaf, name, node)
+
+    def own_tensor(self, owner: Obj, name: str) -> bool:
+        """Is this a parameter that a layer has anyway? Which tensor it is makes no difference to anybody."""
+        return name in ("weight", "bias") and (owner.parent is not None or owner.atom.kind != "instance")
+
+    def in_sharded(self, obj: Obj) -> bool:
+        """Is something of the same outermost object sharded by now?"""
+        return self.belongs(obj, self.sharded_atoms)
+
+    def belongs(self, obj: Obj, atoms: set[Atom]) -> bool:
+        """Is it one of these, or a part of one?"""
+        at: Obj | None = obj
+        seen: set[Obj] = set()
+        while at is not None and at not in seen:
+            if at.atom in atoms:
+                return True
+            seen.add(at)
+            adopted = self.machine.parents.get(at) or self.machine.parents.get(at.atom.root)
+            at = adopted[0] if adopted is not None else None
+        return False
+
+    def constructed(self, obj: Obj, cls: ClassV, call: Call) -> None:
+        if obj.atom.facts.get("module"):
+            blank.made(self.machine, obj, call.node)
+            seeds.built(self.machine, obj)
+            if self.machine.class_member(cls, "__init__") is None:
+                built_as_layer(self.machine, obj, cls, call)
+        dtypes.built(self.machine, obj, call.node)
+        if any(isinstance(base, Ext) and framework_of(base.qname) for base in self.machine.mro(cls)):
+            who = next(
+                framework_of(base.qname)
+                for base in self.machine.mro(cls)
+                if isinstance(base, Ext) and framework_of(base.qname)
+            )
+            self.machine.emit(events.Managed(who=who), call.node, obj)
+
+    def annotated_external(self, obj: Obj, module: Module, annotation: nodes.NodeNG) -> None:
+        """A parameter that is annotated as an optimizer was built by a caller that is not seen."""
+        if isinstance(annotation, (nodes.Name, nodes.Attribute)):
+            value = self.machine.in_module(module, lambda: self.machine.eval(annotation))
+            if isinstance(value, Ext) and (
+                value.qname == "torch.optim.optimizer.Optimizer" or is_optimizer(value.qname)
+            ):
+                obj.atom.facts["given optimizer"] = True
+
+    def updates_itself(self, obj: Obj) -> bool:
+        """Is it an optimizer of the project, and not a wrapper of one? Its step sets values, and exchanges nothing."""
+        held = [self.machine.store.get((obj, name)) for name in self.machine.store.fields.get(obj, ())]
+        return obj in self.optimizers and not any(
+            leaf in self.optimizers for value in held if value is not None for _, leaf in self.machine.leaves(value)
+        )
+
+    def given(self, func: Func, bound: dict[str, Value]) -> None:
+        """A function takes a model and a finished optimizer: that holds what the model has by then."""
+        handed = [
+            value
+            for value in bound.values()
+            if isinstance(value, Obj) and value.parent is None and value.atom.kind == "parameter"
+        ]
+        for obj in handed:
+            if obj.atom.facts.get("given optimizer") and obj not in self.optimizers:
+                self.optimizers.add(obj)
+                held = tuple(events.Held(other, self.machine.now, TOP) for other in handed if other is not obj)
+                self.machine.emit(events.Optimizer(held=held, complete=True, proven=True, given=True), func.node, obj)
+
+    def surely_lacks(self, obj: Obj, name: str) -> bool:
+        if obj.parent is not None or hasattr_of_module(name, obj) or obj.atom.facts.get("filled before"):
+            return False
+        cls = self.machine.class_of(obj)
+        if cls is None:
+            own = obj.atom.cls
+            if name == "reset_parameters" and isinstance(own, Ext):
+                return lacks_reset(own.qname)
+            return isinstance(own, Ext) and own.qname.startswith("torch.nn.") and name not in _LAYER_NAMES
+        if (base := layer_base(self.machine, cls)) and (name in _LAYER_NAMES or name == "reset_parameters"):
+            return name == "reset_parameters" and lacks_reset(base)
+        return obj.atom.cls is cls and self.machine.closed_class(cls)
+
+    def of_every_module(self, name: str) -> bool:
+        """Is it an attribute or a method that every ``nn.Module`` has by itself?"""
+        return name in _MODULE_NAMES or name in METHODS
+
+    def has_only_own_methods(self, obj: Obj) -> bool:
+        """Is its class, with all its bases, code of the project that has nothing to do with torch?"""
+        cls = self.machine.class_of(obj)
+        bases = self.machine.mro(cls) if cls is not None else []
+        return bool(bases) and all(isinstance(base, ClassV) or base in _OF_PYTHON for base in bases)
+
+    def is_pretrained(self, obj: Obj) -> bool:
+        """Is its class derived from one of Hugging Face's models?"""
+        cls = self.machine.class_of(obj)
+        bases = self.machine.mro(cls) if cls is not None else []
+        return any(isinstance(base, Ext) and is_model_base(base.qname) for base in bases)
+
+    def is_sharded_formula(self, obj: Obj) -> Any:
+        """``isinstance(m, FSDPModule)``: decided where the trace decides it, else what the sharding depends on."""
+        related = 0
+        perhaps = False
+        paths: list[Guard] = []
+        whole = self.address(obj)[0]
+        for step in self.machine.trace.of(events.Sharded):
+            found = [self.relation(part, obj) for part in step.what.group if self.address(part)[0] is whole]
+            if Relation.SAME in found and self.machine.guard.implies(step.guard):
+                return True
+            if Relation.SAME in found:
+                paths.append(step.guard)
+            perhaps = perhaps or Relation.MAY in found
+            related += any(relation is not Relation.NONE for relation in found)
+        built = obj.parent is None and obj.atom.kind in ("instance", "external")
+        own = isinstance(obj.atom.cls, Ext) and obj.atom.cls.qname.startswith("torch.")
+        if built and not perhaps and (paths or not related and (own or obj.atom.kind == "instance")):
+            known = either([self.machine.guard.beyond(path) for path in paths])
+            if not is_large(known):
+                return known
+        return ("truth", ("sharded", obj, related))
+
+    def isinstance_formula(self, obj: Obj, classes: list[Value]) -> Any:
+        names = [cls.qname for cls in classes if isinstance(cls, Ext)]
+        if "torch.distributed.fsdp.FSDPModule" in names:
+            return self.is_sharded_formula(obj)
+        if (
+            obj.parent is None
+            and obj.atom.facts.get("module")
+            and len(names) == len(classes)
+            and set(names) <= _CONTAINERS
+        ):
+            return False  # no module is one of Python's containers
+        cls = self.machine.class_of(obj)
+        if cls is not None and not str(obj.item).startswith(BELOW):
+            order = self.machine.mro(cls)
+            if any(wanted in order for wanted in classes):
+                return True
+            if "torch.nn.Module" in names and self.machine.is_module_class(cls):
+                return True
+            constructed = obj.parent is None and obj.atom.cls is cls  # a declared class may be a subclass
+            if constructed and names and all(name in _WRAPPERS for name in names) and len(names) == len(classes):
+                return False  # what these wrap is in a field of theirs; nobody derives from them
+            if constructed and self.machine.closed_class(cls) and all(map(_is_class, classes)):
+                return False
+        own = obj.atom.cls
+        if obj.parent is None and isinstance(own, Ext) and obj.atom.facts.get("module"):
+            if own in classes or "torch.nn.Module" in names:
+                return True
+            if _of_torch(own) and all(isinstance(wanted, ClassV) or _of_torch(wanted) for wanted in classes):
+                return False
+        asked = ("isinst", obj, tuple(sorted(classes, key=str)))
+        if self.machine.loops and not all(map(_is_class, classes)):
+            return ("truth", (LARGE, *asked))  # a filter by unknown classes: which modules pass is open
+        return ("truth", asked)
+
+    def type_is_named(self, obj: Obj, name: object) -> Formula | None:
+        return attempts.type_is_named(obj, name)
+
+    def overwritten(self, leaf: ParamV, node: nodes.NodeNG, name: str = "") -> None:
+        """Another tensor takes the place of a parameter (of its ``data``), or of a part of it."""
+        slices.data_set(self.machine, leaf, name, node)
+        blank.written(self.machine, node, [leaf], buffers=False)
+        if name == "data":
+            dtypes.parameter_converted(self.machine, leaf, node)
+
+    def known_in_handler(self, handler: nodes.ExceptHandler, asked: list[Value]) -> Formula:
+        return attempts.in_handler(handler, asked)
+
+    def augmented(self, node: nodes.AugAssign) -> None:
+        slices.augmented(self.machine, node)
+
+    def frozen(self, leaf: ParamV, switch: Value, node: nodes.NodeNG) -> None:
+        for _, model in self.machine.alternatives(leaf.model):
+            if isinstance(model, Obj):
+                modules.freeze(self.machine, model, switch, node)
+
+
+def _of_torch(cls: Value) -> bool:
+    """Is it a layer of torch, or a wrapper of models? None of these is derived from another one."""
+    return isinstance(cls, Ext) and (is_layer(cls.qname) or cls.qname in _WRAPPERS)
+
+
+def _is_class(value: Value) -> bool:
+    """Not what another package may keep classes in, such as ``settings.wrapped``."""
+    if isinstance(value, Ext):
+        return is_known_class(value.qname) or value.qname.startswith(("builtins.", "numpy."))
+    return isinstance(value, ClassV)
+
+
+def hasattr_of_module(name: str, obj: Obj) -> bool:
+    """Names that every ``nn.Module`` has."""
+    return bool(obj.atom.facts.get("module") is not False) and name in _MODULE_NAMES

@@ -1,0 +1,296 @@
+"""Attributes, items and context managers of objects that are not code of the project."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from astroid import nodes
+
+from ..domain import events
+from ..domain.guards import TOP, Guard
+from ..domain.store import Items
+from ..domain.values import (
+    NONE,
+    BoundExt,
+    Choice,
+    ClassV,
+    Computed,
+    Cond,
+    Const,
+    Ext,
+    ListV,
+    Loaded,
+    Obj,
+    ParamV,
+    Partial,
+    StateDict,
+    StateTensor,
+    Text,
+    Value,
+    unknown,
+)
+from ..interpreter.call import Call
+from ..interpreter.conditions import mentions_rank
+from ..interpreter.frames import Diverges
+from . import adapters
+from .escapes import Escapes, describe
+from .frameworks import framework_attr
+from .python import records
+from .python.reflection import class_as_value, of_classes
+from .torch.checkpoints import gathering
+from .torch.forward import uses
+from .torch.initialisation import blank
+from .torch.launch import device, meshes
+from .torch.migration import fallbacks, fsdp1_methods, migration
+from .torch.ranks import data, rank
+from .torch.sharding import module_tree
+from .torch.training import dtensors, generators, optim
+
+if TYPE_CHECKING:
+    pass
+
+
+class Objects(Escapes):
+    def object_attr(self, obj: Obj, name: str, node: nodes.NodeNG) -> Value:
+        found = framework_attr(obj, name)
+        if found is not None:
+            return found
+        if name == "_orig_mod":
+            return obj
+        if (inner := adapters.inner_of(self.machine, obj, name)) is not None:
+            return self.machine.get_attr(inner, name, node)
+        if name == "module" and self.in_sharded(obj):
+            migration.module_read(self.machine, obj, node)
+            asked = self.is_sharded_formula(obj)
+            if not isinstance(asked, bool) and self.machine.guard.decide(asked) is True:
+                raise Diverges  # what was found to be sharded has no such attribute
+            return obj
+        if (
+            obj.parent is None
+            and obj.atom.kind == "external"
+            and isinstance(obj.atom.cls, Ext)
+            and obj.atom.cls.qname == "torch.device"
+        ):
+            return {"type": Text(False), "index": obj.atom.facts.get("index") or NONE}.get(name, obj.child(name))
+        if name == "__class__":
+            migration.class_named(self.machine, obj, node)
+            return class_as_value(self.machine, obj)
+        if name in fsdp1_methods.OF_FSDP1:
+            fsdp1_methods.asked(self.machine, obj, name, node)
+        return obj.child(name)
+
+    def value_attr(self, leaf: Value, name: str) -> Value:
+        if isinstance(leaf, Computed) and name in ("data", "T"):
+            return leaf
+        if isinstance(leaf, ParamV) and name == "grad":
+            return replace(leaf, copied=True)
+        if isinstance(leaf, (StateTensor, ParamV)):
+            return (
+                leaf if name in ("data", "grad") else (BoundExt(leaf, name) if name == "full_tensor" else unknown(name))
+            )
+        if isinstance(leaf, (Text, Loaded)):
+            return Text(leaf.per_rank)
+        if isinstance(leaf, Partial) and name == "func":
+            return leaf.func
+        if isinstance(leaf, Cond):
+            return unknown(name)
+        return BoundExt(leaf, name)
+
+    def unwrapped(self, value: Value) -> Value:
+        return data.unwrapped(value)
+
+    def object_listing(self, obj: Obj) -> Items:
+        return module_tree.object_listing(self.machine, obj)
+
+    def item_of(self, obj: Obj, key: Value, node: nodes.NodeNG) -> Value:
+        if obj.item == "__dict__" and obj.parent is not None and isinstance(key, Const):
+            return self.machine.get_attr(obj.parent, str(key.value), node)
+        self.operated(node, "[]", obj, key)
+        custom = self.machine.find_attr(obj, "__getitem__")
+        if custom is not None:
+            return self.machine.call(custom, Call(node, [key]))
+        fields = self.named_fields(obj)
+        if isinstance(key, Const) and isinstance(key.value, int) and -len(fields) <= key.value < len(fields):
+            return self.machine.get_attr(obj, fields[key.value], node)
+        return module_tree.item_of(self.machine, obj, meshes.several_names(self.machine, key) or key)
+
+    def entry_by_name(self, obj: Obj, name: str) -> Value | None:
+        inner = adapters.inner_of(self.machine, obj, name)
+        return (
+            self.machine.find_attr(inner, name)
+            if inner is not None
+            else module_tree.entry_by_name(self.machine, obj, name)
+        )
+
+    def named_fields(self, obj: Obj) -> list[str]:
+        """The fields of a named tuple, in order."""
+        cls = self.machine.class_of(obj)
+        if cls is None or not any(
+            base in (Ext("typing.NamedTuple"), Ext("collections.namedtuple")) for base in self.machine.mro(cls)
+        ):
+            return []
+        from ..interpreter.syntax import class_body
+
+        return [name for name, node in class_body(cls.node).items() if isinstance(node, nodes.AnnAssign)]
+
+    def stored_item(self, obj: Obj, key: Value, value: Value, node: nodes.NodeNG) -> None:
+        if obj.item == "__dict__" and obj.parent is not None and isinstance(key, Const):
+            self.machine.set_attr(obj.parent, str(key.value), value, node)
+            return
+        if obj.item == "__dict__" and obj.parent is not None:
+            self.opened("an attribute of a computed name", Call(node, [obj.parent, value]))
+        if "['params']" in obj.path or key == Const("params"):
+            optim.regrouped(self.machine, obj, node)
+        blank.overwritten(self.machine, obj, node)
+        module_tree.stored_item(self.machine, obj, key, value, node)
+
+    def part_of(self, leaf: Value) -> Value:
+        if isinstance(leaf, (Loaded, StateTensor)):
+            return leaf
+        if isinstance(leaf, StateDict):
+            return Text(False)
+        if isinstance(leaf, ParamV):
+            return leaf
+        return unknown("a part of a value")
+
+    def of_classes(self, value: Value, classes: list[Value]) -> Any:
+        return of_classes(self.machine, value, classes)
+
+    def made_by_class(self, cls: ClassV, name: str, made: Value) -> Value:
+        return records.made_by_class(self.machine, cls, name, made)
+
+    def environment(self, key: Value, node: nodes.NodeNG | None = None) -> Value:
+        return rank.environment(self.machine, key, self.machine.site(node) if node is not None else None)
+
+    def external_is_module(self, qname: str) -> bool | None:
+        return module_tree.external_is_module(qname)
+
+    def known_whole(self, qname: str) -> bool:
+        return module_tree.external_is_module(qname) is not None and not module_tree.is_model_base(qname)
+
+    def entered(self, obj: Obj, name: str, call: Call) -> bool:
+        """A method of an object is called by name, past ``__call__`` and its hooks: True if it has own ones."""
+        patched = self.machine.store.get((obj, name)) is not None
+        if not self.any_sharded or patched and (name != "forward" or obj in self.inside):
+            return False
+        if any(step.what.method == name and step.subject is obj for step in self.machine.trace.of(events.Registered)):
+            self.machine.emit(
+                events.Called(method=name, hooked=True, **uses.circumstances(self.machine)), call.node, obj
+            )
+            return True
+        if name == "forward" and not any(
+            frame.func is not None and frame.func.name == "forward" and frame.receiver is obj
+            for frame in self.machine.frames  # forward that calls itself: how the first call came in was said there
+        ):
+            found = uses.circumstances(self.machine)
+            self.machine.emit(events.Called(method=name, hooked=False, written=call.node, **found), call.node, obj)
+        return False
+
+    def met(self, node: nodes.NodeNG, op: str, left: Value, right: Value) -> None:
+        """Two values meet in an operator; one of an object that is not known is a call of it."""
+        uses.product(self.machine, node, op, left, right)
+        self.operated(node, op, left, right)
+
+    def operated(self, node: nodes.NodeNG, op: str, left: Value, right: Value) -> None:
+        if self.is_foreign(left) or self.is_foreign(right):
+            if any(map(self.matters_whole, self.changeable([left, right]))):
+                self.opened(f"the operator {op} of what is not known", Call(node, [left, right]))
+
+    def is_foreign(self, value: Value) -> bool:
+        """May its methods be code that is not seen?"""
+        if isinstance(value, Choice):
+            return any(self.is_foreign(leaf) for _, leaf in self.machine.alternatives(value))
+        if isinstance(value, Ext):
+            return not self.harmless(value.qname)
+        return isinstance(value, Obj) and value.atom.kind in ("opaque", "parameter")
+
+    def behind_hooks(self, obj: Obj, run: Callable[[], Value]) -> Value:
+        """A forward, or what is registered as one, runs while its own parameters are gathered."""
+        self.inside.append(obj)
+        try:
+            return run()
+        finally:
+            self.inside.pop()
+
+    def enter_manager(self, value: Value, node: nodes.NodeNG) -> Value:
+        blank.enter(self.machine, value)
+        if uses.switches_inference(value):
+            self.inference.append(self.machine.moment(node))
+        if isinstance(value, Obj):
+            if value.parent is None and "device_manager" in value.atom.facts:
+                self.machine.emit(
+                    events.DeviceSet(name=value.atom.origin, index=value.atom.facts["device_manager"], scoped=True),
+                    node,
+                )
+            elif value.parent is None and "device" in value.atom.facts:
+                device.touch(self.machine, node, value)
+            migration.entered(self.machine, value, node)
+            method = self.machine.find_attr(value, "__enter__") or self.machine.find_attr(value, "__aenter__")
+            if method is not None:
+                return self.machine.call(method, Call(node, []))
+            self.managed_by_unseen(value, node)
+        return value
+
+    def managed_by_unseen(self, value: Value, node: nodes.NodeNG) -> None:
+        """A context manager that is not code of the project begins or ends: what it was given is in its hands."""
+        if isinstance(value, Obj) and value.atom.kind == "opaque":
+            self.opened(describe(value), Call(node, [value]))
+
+    def leave_manager(self, value: Value, node: nodes.NodeNG) -> None:
+        blank.leave(self.machine, value)
+        if isinstance(value, Obj):
+            method = self.machine.find_attr(value, "__exit__") or self.machine.find_attr(value, "__aexit__")
+            if method is not None:
+                self.machine.call(method, Call(node, [NONE, NONE, NONE]))
+            else:
+                self.managed_by_unseen(value, node)
+
+    def consumes(self, leaf: Value, node: nodes.NodeNG, path: Guard = TOP) -> None:
+        generators.consumed(self.machine, leaf, node, "this loop", path)
+        data.read(self.machine, leaf, node)
+
+    def goes_through(self, found: list[tuple[Guard, Value]], node: nodes.NodeNG) -> None:
+        """Some elements may be there on some ranks only, with nothing in their place on the others."""
+        ranked = [guard for guard, _ in found if any(mentions_rank(formula) for formula, _ in guard.literals)]
+        if any(all(guard.compatible(other) for other, _ in found) for guard in ranked):
+            self.machine.emit(events.Uneven(), node)
+
+    def tested(self, value: Value, node: nodes.NodeNG) -> None:
+        def one(leaf: Value) -> Value:
+            dtensors.value_read(self.machine, leaf, node, "a condition")
+            return leaf
+
+        self.machine.over(value, one)
+
+    def tensor_arithmetic(self, op: str, left: Value, right: Value) -> Value:
+        return dtensors.arithmetic(op, left, right)
+
+    def only_for_older(self, node: nodes.Try) -> bool:
+        return fallbacks.only_for_older_torch(self.machine, node)
+
+    def state_keys(self, state: StateDict) -> Value:
+        return gathering.each_key(state)
+
+    def state_tensors(self, state: StateDict) -> Value | None:
+        return gathering.replaced(self.machine, state)
+
+    def state_item(self, state: StateDict, key: Value) -> Value:
+        return gathering.item(self.machine, state, key)
+
+    def state_put(self, state: StateDict, key: Value, value: Value, path: Guard) -> None:
+        gathering.item_put(self.machine, state, key, value, path)
+
+    def state_deleted(self, state: StateDict, key: Value) -> None:
+        gathering.item_taken(self.machine, state, key)
+
+    def state_left_open(self, state: StateDict) -> None:
+        gathering.left_open(self.machine, state)
+
+    def generator_made(self, made: ListV, node: nodes.NodeNG) -> None:
+        generators.expression_made(self.machine, made, node)
+
+    def discarded(self, node: nodes.Expr, value: Value) -> None:
+        device.discarded(self.machine, node, value)
+        migration.dropped(self.machine, node, value)

@@ -1,0 +1,252 @@
+"""Built-in functions and the methods of lists, dicts and strings."""
+
+from __future__ import annotations
+
+from ...budget import BUDGET
+from ...domain.choices import choose
+from ...domain.formulas import LARGE, both, either
+from ...domain.guards import TOP, Guard
+from ...domain.store import Items
+from ...domain.values import (
+    BELOW,
+    BELOW_ANYHOW,
+    EACH,
+    NONE,
+    SOME,
+    Atom,
+    Choice,
+    Const,
+    Ext,
+    ListV,
+    Obj,
+    Params,
+    Partial,
+    TupleV,
+    Value,
+    unknown,
+)
+from ...interpreter.call import Call
+from ...interpreter.numbers import number_made_of, some_number
+from ..interface import Machine
+from ..tables import external
+from ..torch.ranks import data
+from ..torch.training import dtensors, generators
+from . import calculation
+from .value_methods import reordered
+
+LONGEST = 1_000_000  # rounds of a loop that anybody counts
+
+
+@external(
+    "builtins.list",
+    "builtins.tuple",
+    "builtins.set",
+    "builtins.sorted",
+    "builtins.frozenset",
+    "builtins.iter",
+    "collections.deque",
+    "torch.utils.data.ChainDataset",
+)
+def make_list(machine: Machine, call: Call) -> Value:
+    if not call.args:
+        return machine.new_list([])
+
+    ordered = call.name != "builtins.sorted"
+
+    def one(leaf: Value) -> Value:
+        if call.name == "builtins.iter":
+            data.read(machine, leaf, call.node)
+        else:
+            generators.consumed(machine, leaf, call.node, f"{call.name.rsplit('.', 1)[-1]}()")
+        held = machine.listing(leaf)
+        if call.name == "builtins.tuple" and held.exact and all(path is TOP for path, _ in held.items):
+            return TupleV(tuple(item for _, item in held.items))
+        made = ListV(machine.fresh())
+        machine.store.put(made.id, held if ordered else reordered(machine, held), local=True)
+        return made
+
+    return machine.over(call.args[0], one)
+
+
+@external("builtins.reversed")
+def make_reversed(machine: Machine, call: Call) -> Value:
+    held = machine.listing(call.args[0]) if call.args else Items()
+
+    def turned(item: Value) -> Value:
+        if isinstance(item, Obj) and item.item == BELOW and item.parent is not None:
+            return item.parent.child(BELOW_ANYHOW)
+        return TupleV(tuple(turned(part) for part in item.items)) if isinstance(item, TupleV) else item
+
+    made = ListV(machine.fresh())
+    machine.store.put(
+        made.id,
+        Items(tuple((path, turned(item)) for path, item in reversed(held.items)), held.exact, held.open_why),
+        local=True,
+    )
+    return made
+
+
+@external("builtins.range")
+def make_range(machine: Machine, call: Call) -> Value:
+    """``range(n)`` visits each index; with other bounds, or one that is written out, only some."""
+    first = Const(0) if len(call.args) == 1 else call.args[0] if len(call.args) == 2 else None
+    whole = first == Const(0) and not isinstance(call.args[-1], Const)
+    index = Atom("unknown", origin="range").root
+    bounds = [arg.value for arg in call.args if isinstance(arg, Const) and isinstance(arg.value, int)]
+    if bounds and len(bounds) == len(call.args) and bounds[2:] != [0] and max(map(abs, bounds)) < LONGEST:
+        index.atom.facts["rounds"] = len(range(*bounds))
+    return machine.new_list([index.child(EACH if whole else SOME)], exact=False)
+
+
+@external("builtins.enumerate")
+def make_enumerate(machine: Machine, call: Call) -> Value:
+    held = machine.listing(call.args[0]) if call.args else Items()
+    for value in call.args[:1]:
+        data.read(machine, value, call.node)
+    index = Atom("unknown", origin="range").root.child(EACH)
+    items = tuple(
+        (path, TupleV((Const(position) if held.exact else index, item)))
+        for position, (path, item) in enumerate(held.items)
+    )
+    made = ListV(machine.fresh())
+    machine.store.put(made.id, Items(items, held.exact, held.open_why), local=True)
+    return made
+
+
+@external("builtins.zip")
+def make_zip(machine: Machine, call: Call) -> Value:
+    lists = [machine.listing(value) for value in call.args]
+    for value in call.args:
+        data.read(machine, value, call.node)
+        generators.consumed(machine, value, call.node, "zip()", whole=False)
+    exact = all(held.exact for held in lists)
+    length = (
+        min((len(held.items) for held in lists), default=0)
+        if exact
+        else max((len(held.items) for held in lists), default=0)
+    )
+    rows = []
+    for position in range(length):
+        picked = [
+            held.items[min(position, len(held.items) - 1)][1] if held.items else unknown("an element") for held in lists
+        ]
+        rows.append(TupleV(tuple(picked)))
+    return machine.new_list(rows, exact=exact, open_why=next((held.open_why for held in lists if held.open_why), ""))
+
+
+@external("itertools.pairwise")
+def make_pairs(machine: Machine, call: Call) -> Value:
+    """Neighbours: each element with the next one."""
+    held = machine.listing(call.args[0] if call.args else NONE)
+    items = [item for _, item in held.items]
+    after = items[1:] if held.exact else [*items[1:], *items[-1:]]  # the last stands for any number of them
+    rows: list[Value] = [TupleV(pair) for pair in zip(items, after)]
+    return machine.new_list(rows, exact=held.exact, open_why=held.open_why)
+
+
+@external("itertools.chain", "itertools.chain.from_iterable")
+def chain(machine: Machine, call: Call) -> Value:
+    made = machine.new_list([])
+    parts = call.args
+    if call.name.endswith("from_iterable") and call.args:
+        parts = [item for _, item in machine.listing(call.args[0]).items]
+    for part in parts:
+        machine.extend(made, part)
+    return made
+
+
+@external("builtins.map", "builtins.filter")
+def apply_each(machine: Machine, call: Call) -> Value:
+    is_filter = call.name == "builtins.filter"
+    if len(call.args) < 2:
+        return unknown("map()")
+    if is_filter and isinstance(call.args[1], (Params, Choice)):
+        return call.args[1]
+    held = machine.listing(call.args[1])
+    results = []
+    for path, item in held.items:
+        if is_filter:
+            results.append((path, item))
+        else:
+            results.append((path, machine.call(call.args[0], Call(call.node, [item]))))
+    made = ListV(machine.fresh(), lazy=True)
+    machine.store.put(made.id, Items(tuple(results), held.exact, held.open_why), local=True)
+    return made
+
+
+@external("builtins.next", "builtins.sum", "builtins.max", "builtins.min")
+def pick(machine: Machine, call: Call) -> Value:
+    if call.name == "builtins.next" and call.args:
+        held = machine.listing(call.args[0])
+        if held.items and len(held.items) <= BUDGET.options and not (held.open_why and len(held.items) > 1):
+            return first(machine, held, call.arg(1, "default"))
+    common = dtensors.same(machine, call.args[0]) if len(call.args) == 1 else None
+    if common is not None and call.name.endswith(common.how):
+        return common
+    if call.name == "builtins.sum" and len(call.args) == 2:
+        return machine.over(call.args[0], lambda leaf: flatten(machine, leaf))
+    known = calculation.calculated(machine, call)
+    return known if known is not None else number_made_of(machine, call.name, *call.all)
+
+
+def first(machine: Machine, held: Items, default: Value | None) -> Value:
+    """The first that is there, on the path on which it is and none before it; else the default."""
+    found: list[tuple[Guard, Value]] = []
+    left: Guard | None = TOP
+    for path, item in held.items:
+        taken = left.join(path) if left is not None else None
+        found += [(taken, machine.some_of(item))] if taken is not None else []
+        left = left.add(path.formula, False) if left is not None else None
+    if left is not None and default is not None:
+        found.append((left, default))
+    return choose(found)
+
+
+def flatten(machine: Machine, leaf: Value) -> Value:
+    made = machine.new_list([])
+    for _, item in machine.listing(leaf).items:
+        machine.extend(made, item)
+    return made
+
+
+@external("builtins.len")
+def length(machine: Machine, call: Call) -> Value:
+    if call.args and isinstance(call.args[0], (TupleV, ListV)):
+        held = machine.listing(call.args[0])
+        known = held.exact or not held.items
+        if known and not held.open_why and all(path is TOP for path, _ in held.items):
+            return Const(len(held.items))
+        if any(path is TOP and isinstance(item, Obj) and item.atom.facts.get("module") for path, item in held.items):
+            some = some_number("len()")
+            some.atom.facts["positive"] = True
+            return some
+    value = call.args[0] if call.args else NONE
+    return value.child("len()") if isinstance(value, Obj) else some_number("len()")
+
+
+@external("builtins.any", "builtins.all")
+def any_all(machine: Machine, call: Call) -> Value:
+    if call.args and isinstance(call.args[0], (TupleV, ListV)):
+        held = machine.listing(call.args[0])
+        if not held.open_why and len(held.items) <= BUDGET.quantified:
+            for _, item in held.items:
+                machine.libraries.tested(item, call.node)
+            parts = [machine.truth(item) for _, item in held.items]
+            return machine.cond(either(parts) if call.name.endswith("any") else both(parts))
+    if machine.loops:  # most likely about what the loop visits: which elements pass is open
+        return machine.cond(("truth", (LARGE, call.name, machine.fresh())))
+    return unknown(call.name)
+
+
+@external("functools.partial")
+def partial(machine: Machine, call: Call) -> Value:
+    if not call.args:
+        return unknown("partial()")
+    return Partial(call.args[0], tuple(call.args[1:]), tuple(call.kwargs.items()))
+
+
+@external("functools.wraps", "functools.update_wrapper", "builtins.property", "builtins.staticmethod")
+def keep_function(machine: Machine, call: Call) -> Value:
+    if call.name == "functools.wraps":
+        return Ext("builtins.staticmethod")
+    return call.args[0] if call.args else unknown(call.name)

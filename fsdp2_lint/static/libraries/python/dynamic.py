@@ -1,0 +1,82 @@
+"""Built-ins that reach names behind the program's text: ``exec``, ``eval``, ``globals``, ``locals``, ``vars``."""
+
+from __future__ import annotations
+
+import ast
+
+from ...domain.values import NONE, Atom, Const, ListV, ModRef, Obj, Value, unknown
+from ...interpreter.call import Call
+from ..interface import Machine
+from ..tables import external
+
+
+@external("builtins.exec", "builtins.eval")
+def run_text(machine: Machine, call: Call) -> Value:
+    """Text that is run: it has whatever it names in its hands; one that is not known names all there is."""
+    text = call.args[0] if call.args else NONE
+    names = _names(text.value) if isinstance(text, Const) and isinstance(text.value, str) else None
+    held = {name: value for name, value in visible(machine).items() if names is None or name in names}
+    who = f"{call.name.rsplit('.', 1)[-1]}()"
+    made = machine.libraries.not_known(who, Call(call.node, [*call.all, *held.values()]))
+    if who == "exec()" and machine.frame.func is None:
+        for name in [name for name, value in held.items() if isinstance(value, Const)]:
+            machine.bind_local(name, unknown(name, kind="configuration"))
+    return made
+
+
+def _names(text: str) -> frozenset[str] | None:
+    """What a text names; None where it reaches further than its names."""
+    try:
+        found = {node.id for node in ast.walk(ast.parse(text.strip())) if isinstance(node, ast.Name)}
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+    return None if found & {"exec", "eval", "globals", "locals", "vars"} else frozenset(found)
+
+
+def visible(machine: Machine) -> dict[str, Value]:
+    """The names that code at this place sees, and what they hold."""
+    frame, state = machine.frame, machine.store.state
+    scopes: list[object] = [frame.module]
+    at = frame.id if frame.func is not None else 0
+    while at:
+        scopes.insert(1, at)
+        at = machine.closures.get(at, 0)
+    names = {key: value for key, value in state.items() if isinstance(key, tuple) and key[0] in scopes}
+    return {name: value for scope in scopes for (owner, name), value in names.items() if owner == scope}
+
+
+@external("builtins.globals")
+def global_names(machine: Machine, call: Call) -> Value:
+    """The file itself: what is looked up or stored in it by a name is that global."""
+    return ModRef(machine.frame.module)
+
+
+@external("builtins.locals")
+def local_names(machine: Machine, call: Call) -> Value:
+    if machine.frame.func is None:
+        return ModRef(machine.frame.module)
+    made = Atom("opaque", origin="locals()", site=machine.site(call.node))
+    made.facts["keeps"] = tuple(visible(machine).values())
+    return made.root
+
+
+@external("builtins.vars")
+def attributes(machine: Machine, call: Call) -> Value:
+    """The dict of an object's attributes is that object, as far as changes go."""
+    if not call.args:
+        return local_names(machine, call)
+    return machine.over(call.args[0], lambda leaf: machine.get_attr(leaf, "__dict__", call.node))
+
+
+@external("functools.reduce")
+def reduce(machine: Machine, call: Call) -> Value:
+    """The function is applied to one element after the other, or once for all that are not known one by one."""
+    if len(call.args) < 2:
+        return unknown("reduce()")
+    held = machine.listing(call.args[1])
+    rest = [value for _, value in held.items]
+    result = call.args[2] if len(call.args) > 2 else rest.pop(0) if rest else NONE
+    for element in rest:
+        result = machine.call(call.args[0], Call(call.node, [result, element]))
+    open_ended = held.open_why or not held.exact
+    return unknown("reduce()", kind="opaque") if open_ended and isinstance(call.args[1], (ListV, Obj)) else result

@@ -1,0 +1,123 @@
+"""Objects of classes of the project that a library fills: out of a command line, a file or a dict."""
+
+from __future__ import annotations
+
+from ...domain.values import Atom, ClassV, DictV, Ext, ListV, Obj, TupleV, Value, unknown
+from ...interpreter.call import Call
+from ..interface import Machine
+from ..tables import external
+
+_CONSTRUCTORS = frozenset(  # class methods of pydantic's models that return an object of the class they are called on
+    """model_validate model_validate_json model_validate_strings model_construct
+    parse_obj parse_raw parse_file from_orm construct""".split()
+)
+_PARSES = frozenset({"parse_args_into_dataclasses", "parse_json_file", "parse_yaml_file", "parse_dict"})
+_CLASSES = "the classes of what comes out"
+_BASES = frozenset({"pydantic.BaseModel", "pydantic_settings.BaseSettings"})
+
+
+# Where these take the class that is to be filled: its position and its keyword.
+_TAKES: dict[str, tuple[int | None, str]] = {
+    "tyro.cli": (0, "f"), "draccus.parse": (0, "config_class"), "simple_parsing.parse": (0, "config_class"),
+    "dacite.from_dict": (0, "data_class"), "chz.entrypoint": (0, "target"), "cattrs.structure": (1, "cl"),
+    "msgspec.convert": (1, "type"), "msgspec.json.decode": (None, "type"), "msgspec.yaml.decode": (None, "type"),
+}  # fmt: skip
+
+
+@external(*_TAKES)
+def parsed(machine: Machine, call: Call) -> Value:
+    """What is returned is an object of the class that is to be filled."""
+    name = call.name
+    made, cls = machine.libraries.call_other(name, call), call.arg(*_TAKES[name])
+    return as_object_of(machine, cls, made) if cls is not None else made
+
+
+@external("transformers.HfArgumentParser", "omegaconf.OmegaConf.structured", "omegaconf.OmegaConf.merge")
+def made_for(machine: Machine, call: Call) -> Value:
+    """A parser, or settings that a class describes: it is remembered which objects come out of it."""
+    made, described = machine.libraries.call_other(call.name, call), call.arg(0, "dataclass_types")
+    if isinstance(made, Obj) and described is not None:
+        made.atom.facts[_CLASSES] = _classes(machine, described)
+    return made
+
+
+def _classes(machine: Machine, described: Value) -> list[Value]:
+    if isinstance(described, Obj):
+        cls = machine.class_of(described)
+        return [cls] if cls is not None else described.atom.facts.get(_CLASSES, [])
+    if isinstance(described, ClassV):
+        return [described]
+    held = [item for _, item in machine.listing(described).items]
+    return held if all(isinstance(item, ClassV) for item in held) else []
+
+
+@external("omegaconf.OmegaConf.to_object")
+def to_object(machine: Machine, call: Call) -> Value:
+    made, settings = machine.libraries.call_other(call.name, call), call.arg(0, "cfg")
+    known = settings.atom.facts.get(_CLASSES) if isinstance(settings, Obj) and settings.parent is None else None
+    return as_object_of(machine, known[0], made) if known else made
+
+
+def parsed_by(machine: Machine, parser: Obj, name: str, call: Call) -> Value | None:
+    """What a parser gives for the classes that it was made for; None where that is not what happens."""
+    known = parser.atom.facts.get(_CLASSES) if name in _PARSES and parser.parent is None else None
+    if not known or "return_remaining_strings" in call.kwargs:
+        return None
+    made = [Atom("configuration", origin=f"{name}()", site=machine.site(call.node)).root for _ in known]
+    return TupleV(tuple(as_object_of(machine, cls, one) for cls, one in zip(known, made)))
+
+
+@external("dataclasses.replace", "attrs.evolve", "attr.evolve")
+def changed(machine: Machine, call: Call) -> Value:
+    """A copy of a record, with other values in some of its fields."""
+
+    def one(leaf: Value) -> Value:
+        made = copied_record(machine, leaf) if isinstance(leaf, Obj) else None
+        for name, value in call.kwargs.items() if made is not None else ():
+            machine.store.put((made, name), value)
+        return made or machine.libraries.call_other("dataclasses.replace", call)
+
+    return machine.over(call.args[0], one) if call.args else unknown("replace()")
+
+
+def copied_record(machine: Machine, obj: Obj) -> Obj | None:
+    """Another object of a class of the project, with the same in its fields; None for what may be a module."""
+    cls = obj.atom.cls
+    built = obj.parent is None and obj.atom.kind == "instance" and isinstance(cls, ClassV)
+    if not built or not isinstance(cls, ClassV) or machine.is_module_class(cls) is not False:
+        return None
+    copy = Atom("instance", cls=cls, origin=cls.name, site=obj.atom.site)
+    copy.facts.update(obj.atom.facts)
+    for name in list(machine.store.fields.get(obj, ())):
+        if (value := machine.store.get((obj, name))) is not None:
+            machine.store.put((copy.root, name), value)
+    return copy.root
+
+
+def deep_copied_record(machine: Machine, obj: Obj) -> Obj | None:
+    """A deep copy of a record; None for what may hold a module, of which there are two then."""
+    held = [machine.store.get((obj, name)) for name in machine.store.fields.get(obj, ())]
+    leaves = [leaf for value in held if value is not None for _, leaf in machine.leaves(value)]
+    if any(isinstance(leaf, Obj) and machine.libraries.could_be_module(leaf) for leaf in leaves):
+        return None
+    copy = copied_record(machine, obj)
+    for name in machine.store.fields.get(copy, ()) if copy is not None else ():
+        value = machine.store.get((copy, name))
+        if isinstance(value, (ListV, DictV)):
+            own = type(value)(machine.fresh())
+            machine.store.put(own.id, machine.store.get(value.id))
+            machine.store.put((copy, name), own)
+    return copy
+
+
+def made_by_class(machine: Machine, cls: ClassV, name: str, made: Value) -> Value:
+    """What a class method returned that the class has from a library."""
+    inherited = any(isinstance(base, Ext) and base.qname in _BASES for base in machine.mro(cls))
+    own = machine.class_member(cls, name) is not None
+    return as_object_of(machine, cls, made) if name in _CONSTRUCTORS and inherited and not own else made
+
+
+def as_object_of(machine: Machine, cls: Value, made: Value) -> Value:
+    if isinstance(cls, ClassV) and isinstance(made, Obj):
+        machine.types.setdefault(made, cls)
+    return made

@@ -1,0 +1,241 @@
+"""Questions about objects: attributes, classes, callables, modules by name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ...domain.choices import choose
+from ...domain.formulas import Formula, both, either
+from ...domain.guards import TOP
+from ...domain.values import (
+    NONE,
+    SOME,
+    Bound,
+    BoundExt,
+    Choice,
+    ClassV,
+    Const,
+    Ext,
+    Func,
+    ListV,
+    Obj,
+    ParamV,
+    StateTensor,
+    TupleV,
+    Value,
+    unknown,
+)
+from ...interpreter import enums
+from ...interpreter.call import Call
+from ..escapes import IMPORTED
+from ..interface import Machine
+from ..tables import external
+from ..torch.migration import fsdp1_methods
+from ..torch.migration.migration import class_named, fsdp1_asked
+from ..torch.sharding import parameters
+from ..torch.sharding.module_tree import was_loaded_by_library
+from .attempts import is_dtensor
+from .kinds import is_a
+
+
+@external("builtins.getattr")
+def get_attribute(machine: Machine, call: Call) -> Value:
+    if len(call.args) < 2:
+        return unknown("getattr()")
+    fsdp1_methods.looked_up(machine, call)
+    default = call.args[2] if len(call.args) > 2 else None
+    name = call.args[1]
+
+    def one(leaf: Value) -> Value:
+        parameters.attribute_read(machine, leaf, name.value if isinstance(name, Const) else None, call.node)
+        if isinstance(leaf, ClassV) and not isinstance(name, Const) and enums.is_enumeration(machine, leaf):
+            return enums.by_name(machine, leaf, name)
+        if not (isinstance(name, Const) and isinstance(name.value, str)):
+            return leaf.child(SOME) if isinstance(leaf, Obj) else unknown("an attribute", kind="opaque")
+        if (
+            default is not None
+            and isinstance(leaf, Obj)
+            and machine.find_attr(leaf, name.value) is None
+            and machine.libraries.surely_lacks(leaf, name.value)
+        ):
+            return default
+        if default is not None and isinstance(leaf, (StateTensor, ParamV)) and name.value in OF_DTENSOR:
+            return perhaps_dtensor(leaf, name.value, default)
+        if name.value in fsdp1_methods.OF_FSDP1 and machine.find_attr(leaf, name.value) is None:
+            return leaf.child(name.value) if isinstance(leaf, Obj) else unknown(name.value)
+        return machine.get_attr(leaf, name.value, call.node)
+
+    return machine.over(call.args[0], one)
+
+
+OF_DTENSOR = frozenset({"full_tensor", "to_local", "placements", "device_mesh", "redistribute"})
+
+
+def perhaps_dtensor(leaf: StateTensor | ParamV, name: str, default: Value) -> Value:
+    """``getattr(t, "to_local", None)``: the method where the tensor is a DTensor, the default where it is not."""
+    asked = is_dtensor(leaf)
+    paths = TOP.add(asked) or TOP, TOP.add(asked, False) or TOP
+    return choose([(paths[0], BoundExt(leaf, name)), (paths[1], default)])
+
+
+@external("builtins.setattr")
+def set_attribute(machine: Machine, call: Call) -> Value:
+    if len(call.args) == 3:
+        _, name, value = call.args
+        for _, leaf in machine.alternatives(call.args[0]):
+            if not isinstance(leaf, Obj):
+                machine.patch(leaf, str(name.value) if isinstance(name, Const) else SOME, value, call.node)
+            elif isinstance(name, Const):
+                machine.set_attr(leaf, str(name.value), value, call.node)
+            elif value == NONE:  # any part may be gone
+                for field in list(machine.store.fields.get(leaf, ())):
+                    if isinstance(machine.store.get((leaf, field)), (Obj, Choice)):
+                        machine.store.put((leaf, field), leaf.child(field))
+            elif not (isinstance(value, Obj) and leaf.child(SOME) in value.above):  # else it is put back
+                machine.set_attr(leaf, SOME, value, call.node)
+                machine.open_groups(leaf)
+    return NONE
+
+
+_OF_PRETRAINED = frozenset({"config", "save_pretrained", "from_pretrained", "generation_config", "tie_weights"})
+_OF_ALL_PRETRAINED = frozenset({"save_pretrained", "from_pretrained"})  # also of tokenizers, pipelines, configurations
+
+
+@external("builtins.hasattr")
+def has_attribute(machine: Machine, call: Call) -> Value:
+    if len(call.args) < 2 or not isinstance(call.args[1], Const):
+        return unknown("hasattr()")
+    fsdp1_methods.looked_up(machine, call)
+    name = call.args[1].value
+
+    def formula(leaf: Value) -> Any:
+        parameters.attribute_read(machine, leaf, name, call.node)
+        if isinstance(leaf, (StateTensor, ParamV)) and name in OF_DTENSOR:
+            return is_dtensor(leaf)
+        if isinstance(leaf, Obj):
+            if machine.find_attr(leaf, name) is not None:
+                return True
+            if name in _OF_PRETRAINED and machine.libraries.is_pretrained(leaf):
+                return True
+            if name in _OF_ALL_PRETRAINED and was_loaded_by_library(leaf):
+                return True
+            if name in ("unshard", "reshard", "set_requires_gradient_sync"):
+                return machine.libraries.is_sharded_formula(leaf)
+            return False if machine.libraries.surely_lacks(leaf, name) else ("truth", ("hasattr", leaf, name))
+        if leaf == NONE:
+            return hasattr(None, str(name))
+        return ("truth", ("hasattr", leaf, name))
+
+    value = call.args[0]
+    return machine.cond(machine.spread(value, formula) if isinstance(value, Choice) else formula(value))
+
+
+@external("builtins.isinstance", "builtins.issubclass")
+def is_instance(machine: Machine, call: Call) -> Value:
+    if len(call.args) < 2:
+        return unknown("isinstance()")
+    return _asked(machine, call, call.args[1])
+
+
+def _classes_asked(machine: Machine, asked: Value) -> dict[Formula, list[Value]]:
+    """The classes that ``isinstance`` is given, by what must hold for them to be among these."""
+    found: dict[Formula, list[Value]] = {}
+    for path, leaf in machine.leaves(asked):
+        if why := machine.more_inside(leaf):
+            found.setdefault(machine.guard.beyond(path), []).append(unknown(why, kind="opaque"))
+        if not isinstance(leaf, (TupleV, ListV)):
+            found.setdefault(machine.guard.beyond(path), []).append(leaf)
+    return found
+
+
+@external("torch.is_tensor")
+def is_tensor(machine: Machine, call: Call) -> Value:
+    return _asked(machine, call, Ext("torch.Tensor")) if call.args else unknown("is_tensor()")
+
+
+def _asked(machine: Machine, call: Call, asked: Value) -> Value:
+    value = call.args[0]
+    everything = [cls for classes in _classes_asked(machine, asked).values() for cls in classes]
+    for _, leaf in machine.alternatives(value):
+        if isinstance(leaf, Obj):
+            fsdp1_asked(machine, leaf, everything, call)
+
+    def of_one(leaf: Value, classes: Value) -> Formula:
+        found = _classes_asked(machine, classes)
+        return either(both([path, _of_some(machine, leaf, some)]) for path, some in found.items())
+
+    def formula(leaf: Value) -> Formula:
+        return (
+            machine.spread(asked, lambda one: of_one(leaf, one)) if isinstance(asked, Choice) else of_one(leaf, asked)
+        )
+
+    return machine.cond(machine.spread(value, formula) if isinstance(value, Choice) else formula(value))
+
+
+def of_classes(machine: Machine, value: Value, classes: Sequence[Value]) -> Formula:
+    """When a value is an object of one of these classes."""
+
+    def formula(leaf: Value) -> Formula:
+        return _of_some(machine, leaf, classes)
+
+    return machine.spread(value, formula) if isinstance(value, Choice) else formula(value)
+
+
+def _of_some(machine: Machine, leaf: Value, classes: Sequence[Value]) -> Formula:
+    if isinstance(leaf, Obj):
+        return machine.libraries.isinstance_formula(leaf, list(classes))
+    return either(_of_class(machine, leaf, cls) for cls in classes)
+
+
+def _of_class(machine: Machine, leaf: Value, cls: Value) -> Formula:
+    member = enums.as_member(leaf)
+    if member is not None and (isinstance(cls, ClassV) or cls in machine.mro(member.cls)):
+        return cls in machine.mro(member.cls)
+    return is_a(leaf, cls)
+
+
+@external("builtins.callable")
+def is_callable(machine: Machine, call: Call) -> Value:
+    def formula(leaf: Value) -> Any:
+        return leaf != NONE if not isinstance(leaf, Obj) else machine.truth(leaf)
+
+    value = call.args[0] if call.args else NONE
+    return machine.cond(machine.spread(value, formula) if isinstance(value, Choice) else formula(value))
+
+
+@external("types.MethodType")
+def bind_method(machine: Machine, call: Call) -> Value:
+    if len(call.args) == 2 and isinstance(call.args[0], Func):
+        return Bound(call.args[1], call.args[0])
+    return unknown("a method", kind="opaque")
+
+
+@external("builtins.type")
+def type_of(machine: Machine, call: Call) -> Value:
+    value = call.args[0] if call.args else NONE
+    if not isinstance(value, Obj):
+        found = unknown("type()")
+        found.atom.facts["type of"] = value
+        return found
+    class_named(machine, value, call.node)
+    return class_as_value(machine, value)
+
+
+def class_as_value(machine: Machine, obj: Obj) -> Value:
+    """``type(obj)`` and ``obj.__class__``."""
+    cls = machine.class_of(obj)
+    if cls is not None:
+        return cls
+    if isinstance(obj.atom.cls, Ext) and obj.parent is None and obj.atom.kind == "external":
+        return obj.atom.cls
+    return obj.child("__class__")
+
+
+@external("builtins.__import__", "importlib.import_module")
+def import_by_name(machine: Machine, call: Call) -> Value:
+    name = call.args[0] if call.args else NONE
+    if isinstance(name, Const) and isinstance(name.value, str) and not name.value.startswith("."):
+        return machine.import_module(machine.frame.module, name.value, call.name.endswith("import_module"))
+    machine.libraries.opened("a module imported by a computed name", call)
+    return unknown(IMPORTED, kind="opaque")

@@ -1,0 +1,254 @@
+"""Methods of lists, dicts, strings and paths."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from ...domain.guards import TOP
+from ...domain.store import Items
+from ...domain.values import (
+    BELOW,
+    BELOW_ANYHOW,
+    NONE,
+    Atom,
+    Const,
+    DictV,
+    Ext,
+    ListV,
+    Obj,
+    Params,
+    StateDict,
+    Text,
+    TupleV,
+    Value,
+    is_each,
+    unknown,
+)
+from ...interpreter.call import Call
+from ..interface import Machine
+from ..tables import external
+from ..torch.checkpoints import gathering
+
+
+def reordered(machine: Machine, held: Items) -> Items:
+    """Sorted by who knows what: which module comes first is not known any more."""
+
+    def one(item: Value) -> Value:
+        if gathering.is_each_key(item):
+            return item  # it stands for each, in whatever order
+        if isinstance(item, Obj):
+            return (
+                item.parent.child(BELOW_ANYHOW)
+                if item.item == BELOW and item.parent is not None
+                else machine.some_of(item)
+            )
+        return TupleV(tuple(one(part) for part in item.items)) if isinstance(item, TupleV) else item
+
+    return Items(tuple((path, one(item)) for path, item in held.items), False, held.open_why)
+
+
+@external("accelerate.utils.get_module_children_bottom_up", "accelerate.utils.other.get_module_children_bottom_up")
+def bottom_up(machine: Machine, call: Call) -> Value:
+    return machine.over(
+        call.args[0] if call.args else NONE,
+        lambda leaf: machine.new_list([leaf.child(BELOW_ANYHOW)] if isinstance(leaf, Obj) else [], exact=False),
+    )
+
+
+@external("builtins.dict", "collections.OrderedDict", "collections.defaultdict", "types.SimpleNamespace")
+def make_dict(machine: Machine, call: Call) -> Value:
+    if call.name.endswith("SimpleNamespace"):
+        namespace = Atom("external", cls=Ext("types.SimpleNamespace"), origin="SimpleNamespace").root
+        for name, value in call.kwargs.items():
+            machine.store.put((namespace, name), machine.begun(f".{name}", value))
+        return namespace
+    made = machine.new_dict()
+    args = call.args[1:] if call.name.endswith("defaultdict") else call.args
+    for value in args:
+        for _, leaf in machine.alternatives(value):
+            if isinstance(leaf, (ListV, TupleV, Params)):
+                for _, pair in machine.listing(leaf).items:
+                    if isinstance(pair, TupleV) and len(pair.items) == 2:
+                        machine.set_item(made, pair.items[0], pair.items[1], call.node)
+            elif isinstance(leaf, StateDict):
+                return leaf
+            else:
+                machine.update_dict(made, leaf)
+    for name, value in call.kwargs.items():
+        machine.set_item(made, Const(name), value, call.node)
+    return made
+
+
+def _stands_for_many(machine: Machine, value: Value) -> bool:
+    """Is it each element of a list? Then a loop over them adds more than one."""
+    if not isinstance(value, Obj):
+        return False
+    adopted = machine.parents.get(value)
+    return is_each(adopted[1] if adopted is not None else value.item)
+
+
+_LOOKS = frozenset(
+    """count index copy difference intersection union symmetric_difference isdisjoint issubset issuperset
+    get items keys values move_to_end __len__ __contains__ __iter__""".split()
+)  # what leaves a list, set or dict as it is
+
+
+def list_method(machine: Machine, leaf: ListV | TupleV, name: str, call: Call) -> Value:
+    if isinstance(leaf, ListV):
+        held = machine.items(leaf)
+        if name in ("append", "add", "appendleft") and call.args:
+            machine.made_often(call.args[0])
+            exact = held.exact and not _stands_for_many(machine, call.args[0]) and not machine.filled_in_rounds(leaf)
+            machine.store.put(leaf.id, Items((*held.items, (TOP, call.args[0])), exact, held.open_why))
+            return NONE
+        if name == "insert" and len(call.args) > 1:
+            machine.store.put(leaf.id, Items((*held.items, (TOP, call.args[1])), False, held.open_why))
+            return NONE
+        if name in ("extend", "update") and call.args:
+            machine.extend(leaf, call.args[0])
+            return NONE
+        if name == "remove" and call.args:
+            kept = [item for item in held.items if item != (TOP, call.args[0])]
+            sure = isinstance(call.args[0], Const) and len(kept) < len(held.items)
+            machine.store.put(leaf.id, Items(tuple(kept), held.exact and sure, held.open_why))
+            return NONE
+        if name == "clear":
+            machine.store.put(leaf.id, Items())
+            return NONE
+        if name == "copy":
+            made = ListV(machine.fresh())
+            machine.store.put(made.id, held, local=True)
+            return made
+        if name == "pop":
+            return popped(machine, leaf, call.args[0] if call.args else Const(-1))
+        if name == "sort":
+            machine.store.put(leaf.id, reordered(machine, held))
+            return NONE
+        if name == "reverse":
+            machine.store.put(leaf.id, Items(tuple(reversed(held.items)), held.exact, held.open_why))
+            return NONE
+        if name == "popleft":
+            return popped(machine, leaf, Const(0))
+        if name not in _LOOKS:
+            machine.open_up(leaf, f"{name}() may change")
+    return unknown(f"{name}()")
+
+
+def popped(machine: Machine, leaf: ListV, at: Value) -> Value:
+    """What is taken out of a list; where it is not known which, the rest may be any of them."""
+    held = machine.items(leaf)
+    found, items = machine.list_item(held, at), list(held.items)
+    if held.exact and isinstance(at, Const) and isinstance(at.value, int) and -len(items) <= at.value < len(items):
+        del items[at.value]
+        machine.store.put(leaf.id, replace(held, items=tuple(items)))
+    else:
+        machine.store.put(leaf.id, replace(held, exact=False))
+    return found
+
+
+def dict_method(machine: Machine, leaf: DictV, name: str, call: Call) -> Value:
+    held = machine.entries(leaf)
+    if name == "items":
+        return _rows(machine, tuple((path, TupleV((key, value))) for key, path, value in held.entries), held.open_why)
+    if name == "values":
+        return _rows(machine, tuple((path, value) for _, path, value in held.entries), held.open_why)
+    if name == "keys":
+        return _rows(machine, tuple((path, key) for key, path, _ in held.entries), held.open_why)
+    if name in ("get", "pop") and call.args:
+        default = call.args[1] if len(call.args) > 1 else NONE
+        found = machine.dict_item(leaf, call.args[0], default)
+        if name == "pop":
+            machine.store.put(
+                leaf.id, type(held)(tuple(entry for entry in held.entries if entry[0] != call.args[0]), held.open_why)
+            )
+        return found
+    if name == "setdefault" and len(call.args) > 1:
+        if held.get(call.args[0]) is None:
+            machine.set_item(leaf, call.args[0], call.args[1], call.node)
+        return machine.dict_item(leaf, call.args[0])
+    if name == "update":
+        for value in call.args:
+            for _, other in machine.alternatives(value):
+                machine.update_dict(leaf, other if isinstance(other, DictV) else make_dict_of(machine, other, call))
+        for key, value in call.kwargs.items():
+            machine.set_item(leaf, Const(key), value, call.node)
+        return NONE
+    if name == "copy":
+        made = machine.new_dict()
+        machine.store.put(made.id, held, local=True)
+        return made
+    if name == "clear":
+        machine.store.put(leaf.id, type(held)())
+    elif name not in _LOOKS:
+        machine.open_up(leaf, f"{name}() may change")
+    return unknown(f"{name}()")
+
+
+def make_dict_of(machine: Machine, other: Value, call: Call) -> Value:
+    made = machine.new_dict()
+    for _, pair in machine.listing(other).items if isinstance(other, (ListV, TupleV)) else ():
+        if isinstance(pair, TupleV) and len(pair.items) == 2:
+            machine.set_item(made, pair.items[0], pair.items[1], call.node)
+    return made if isinstance(other, (ListV, TupleV)) else other
+
+
+def _rows(machine: Machine, rows: tuple[Any, ...], why: str) -> Value:
+    made = ListV(machine.fresh())
+    machine.store.put(made.id, Items(rows, False, why), local=True)
+    return made
+
+
+_TEXT_METHODS = frozenset(
+    """lower upper strip lstrip rstrip startswith endswith replace removeprefix removesuffix split rsplit isdigit
+    isnumeric isdecimal count find""".split()
+)
+
+
+def text_method(machine: Machine, leaf: Value, name: str, call: Call) -> Value:
+    """Methods of strings and other plain values."""
+    if (
+        isinstance(leaf, Const)
+        and isinstance(leaf.value, str)
+        and all(isinstance(arg, Const) for arg in call.args)
+        and not call.kwargs
+    ):
+        if name in _TEXT_METHODS:
+            try:
+                made = getattr(leaf.value, name)(*[arg.value for arg in call.args if isinstance(arg, Const)])
+            except (TypeError, ValueError):
+                return unknown(name)
+            return machine.new_list([Const(part) for part in made]) if isinstance(made, list) else Const(made)
+    if name in ("split", "rsplit") and isinstance(leaf, Text) and "{}" in leaf.hint:
+        return text_parts(machine, leaf, call)
+    if name == "format":
+        return machine.text([leaf, *call.all])
+    if name == "join" and call.args:
+        return machine.text([leaf, *call.args])
+    if name in ("lower", "upper", "strip", "replace"):
+        return Text(machine.per_rank(leaf), of=machine.made_of(name, leaf, *call.args))
+    return unknown(f"{name}()")
+
+
+def text_parts(machine: Machine, leaf: Text, call: Call) -> Value:
+    """``f"layers.{i}".split(".")``: what is written is known, what is put in is some text without the separator."""
+    mark = call.args[0].value if len(call.args) == 1 and isinstance(call.args[0], Const) else None
+    if not isinstance(mark, str) or not mark or leaf.hint.count(mark) == 0:
+        return unknown("split()")
+    parts = leaf.hint.split(mark)
+    return machine.new_list([Text(leaf.per_rank, part) if "{}" in part else Const(part) for part in parts])
+
+
+@external(
+    "os.path.join",
+    "pathlib.Path",
+    "os.path.abspath",
+    "os.path.expanduser",
+    "pathlib.PurePath",
+    "os.fspath",
+    "builtins.format",
+    "os.path.realpath",
+    "builtins.open",
+)
+def join_path(machine: Machine, call: Call) -> Value:
+    return machine.text(call.args) if call.args else Text(False)

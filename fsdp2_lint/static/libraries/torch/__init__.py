@@ -1,0 +1,1 @@
+"""What torch does, a folder for each topic of the contract."""

@@ -1,0 +1,1 @@
+"""State dicts: where their tensors come from, what is saved and loaded."""

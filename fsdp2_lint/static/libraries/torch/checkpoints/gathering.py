@@ -1,0 +1,123 @@
+"""State dicts, and other dicts, whose tensors a loop replaces in place, each by its gathered self.
+
+Which tensors a dict holds now is kept in the store under the dict itself, as one value that stands for each of them.
+Only what is put in under each of its own keys counts: a tensor under one key says nothing of the others.
+"""
+
+from __future__ import annotations
+
+from ....domain.choices import choose, options
+from ....domain.guards import TOP, Guard
+from ....domain.values import Const, DictV, Obj, StateDict, StateTensor, TupleV, Value, unknown
+from ....interpreter.call import Call
+from ....interpreter.in_turn import each_in_turn
+from ...interface import Machine
+
+_EACH_OF = "each key of"
+_EMPTY = TupleV(())
+_PER_PARAMETER, _SETTINGS = Const("state"), Const("param_groups")  # what the state dict of an optimizer holds
+
+
+def each_key(state: StateDict) -> Obj:
+    """What stands for each key of this dict; the keys are the same on all ranks."""
+    key = _key()
+    key.atom.facts[_EACH_OF] = state
+    if state.prefixed is not None:
+        key.atom.facts["prefixed"] = state.prefixed
+    return key
+
+
+def is_each_key(value: Value) -> bool:
+    return isinstance(value, Obj) and value.parent is None and _EACH_OF in value.atom.facts
+
+
+def each_tensor(machine: Machine, state: StateDict) -> Value:
+    """What stands for each of its tensors, as they are now."""
+    if state.full is True:
+        return unknown("a full tensor")
+    replaced: Value | None = machine.store.get(state)
+    if replaced == _EMPTY:
+        return unknown("a tensor of a dict that was emptied")
+    return StateTensor(state) if replaced is None else replaced
+
+
+def replaced(machine: Machine, state: StateDict) -> Value | None:
+    """The tensors that were put in the place of its own; None where it holds what it was read with."""
+    found: Value | None = machine.store.get(state)
+    same = found is not None and all(leaf == StateTensor(state) for _, leaf in options(found))
+    return None if same else found
+
+
+def item_put(machine: Machine, state: StateDict, key: Value, value: Value, path: Guard) -> None:
+    """``state[key] = value``, where a loop that is never left early goes through all its keys."""
+    if _goes_through(machine, state, key) or state.what == "optimizer" and key == _PER_PARAMETER:
+        _put(machine, state, value, path)
+    elif (old := machine.store.get(state)) is not None:
+        _add(machine, state, old, value)
+
+
+def item_taken(machine: Machine, state: StateDict, key: Value) -> None:
+    """``state.pop(key)`` in such a loop leaves none of its own tensors; those under new names come back in."""
+    if state.full is not True and _goes_through(machine, state, key):
+        machine.store.put(state, _EMPTY)
+
+
+def left_open(machine: Machine, state: StateDict) -> None:
+    """Code that was not followed may have put anything in the place of its tensors."""
+    machine.store.put(state, unknown("a tensor that a loop may have replaced", kind="opaque"))
+
+
+def _add(machine: Machine, state: StateDict, old: Value, value: Value) -> None:
+    """It holds the one and the other, under keys of their own."""
+    number = machine.fresh()
+    arms = [TOP.add(("is", ("alt", number), arm)) or TOP for arm in range(2)]
+    both = value if old in (_EMPTY, value) else choose([(arms[0], old), (arms[1], value)])
+    machine.store.put(state, both)
+
+
+def item(machine: Machine, state: StateDict, key: Value) -> Value:
+    """``state[key]``."""
+    if state.what == "optimizer" and key == _SETTINGS:
+        return unknown("an optimizer's settings")  # numbers and names, no tensors
+    nested = state.what == "optimizer" and key == _PER_PARAMETER
+    return _per_parameter(machine, state) if nested else each_tensor(machine, state)
+
+
+def _per_parameter(machine: Machine, state: StateDict) -> Value:
+    """``state["state"]`` of an optimizer: for each parameter, its tensors by name."""
+    if state.full is True or machine.store.get(state) is not None:
+        return each_tensor(machine, state)
+    made = machine.new_dict({_key(): machine.new_dict({_key(): StateTensor(state)})})
+    machine.store.put(state, made)
+    return made
+
+
+def _key() -> Obj:
+    key = unknown("a key", kind="configuration")
+    key.atom.facts["shared"] = True
+    return key
+
+
+def _goes_through(machine: Machine, state: StateDict, key: Value) -> bool:
+    return _is_key_of(state, key) and each_in_turn(machine, key)
+
+
+def updated(machine: Machine, state: StateDict, call: Call) -> None:
+    """``state.update({key: ... for key in state})``."""
+    for path, given in (each for value in call.args for each in machine.alternatives(value)):
+        for key, there, value in machine.entries(given).entries if isinstance(given, DictV) else ():
+            if _is_key_of(state, key) and (joined := path.join(there)) is not None:
+                _put(machine, state, value, joined)
+
+
+def _put(machine: Machine, state: StateDict, value: Value, path: Guard) -> None:
+    old = [] if path is TOP else machine.rest(path, each_tensor(machine, state))
+    machine.store.put(state, choose([(path, value), *old]))
+
+
+def _is_key_of(state: StateDict, key: Value) -> bool:
+    """Two dicts of one model have the same keys."""
+    if not isinstance(key, Obj) or not is_each_key(key):
+        return False
+    of: StateDict = key.atom.facts[_EACH_OF]
+    return (of.what, of.owner) == (state.what, state.owner)

@@ -1,0 +1,69 @@
+"""What ``dcp.load`` is given to fill, as it is when the load begins."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from astroid import nodes
+
+from ....domain import events
+from ....domain.guards import Guard
+from ....domain.values import NONE, Const, DictV, Obj, StateDict, Value
+from ....interpreter.call import Call
+from ...interface import Machine
+
+
+def note_load(machine: Machine, call: Call, states: Iterable[Value]) -> None:
+    """``states``: what the Stateful objects among it returned."""
+    target = call.arg(0, "state_dict")
+    if target is None:
+        return
+    machine.emit(
+        events.DcpLoad(
+            nothing=tuple(_nothing(machine, target, call.node)),
+            optimizers=tuple(each for value in (target, *states) for each in _optimizers(machine, value)),
+            planned=call.arg(None, "planner") not in (None, NONE),
+            loops=machine.loops,
+        ),
+        call.node,
+    )
+
+
+def _nothing(machine: Machine, target: Value, node: nodes.NodeNG) -> Iterator[tuple[Guard, str]]:
+    """What keeps nothing of a load: an empty dict, and copies that nobody holds afterwards."""
+    for path, leaf in machine.alternatives(target):
+        if isinstance(leaf, DictV):
+            held = machine.entries(leaf)
+            if not held.entries and not held.open_why:
+                yield path, "an empty dict"
+    written = _written(node)
+    values = [pair[1] for pair in written.items] if isinstance(written, nodes.Dict) else [written]
+    if values and all(isinstance(value, nodes.Const) for value in values):
+        yield machine.guard, "a dict that is gone afterwards, with nothing but constants in it"
+    made_here = [value for value in values if isinstance(value, nodes.Call)]
+    if made_here and len(made_here) == len(values):
+        inside = [leaf for _, leaf in machine.leaves(target) if isinstance(leaf, StateDict)]
+        if len(inside) == len(values) and all(leaf.full is True for leaf in inside):
+            yield machine.guard, "gathered copies of the tensors, that are gone afterwards"
+
+
+def _written(node: nodes.NodeNG) -> nodes.NodeNG | None:
+    """The expression for the state dict, where it is written in the call itself."""
+    if not isinstance(node, nodes.Call):
+        return None
+    named = next((each.value for each in node.keywords if each.arg == "state_dict"), None)
+    return named if named is not None else node.args[0] if node.args else None
+
+
+def _optimizers(machine: Machine, value: Value) -> Iterator[tuple[Guard, Obj, str]]:
+    """The optimizers whose own state dict is to be filled, and how they are called there."""
+    for path, leaf in machine.alternatives(value):
+        held = machine.entries(leaf).entries if isinstance(leaf, DictV) else [(NONE, path, leaf)]
+        for key, inner, item in held:
+            for deeper, state in machine.alternatives(item):
+                owner = state.owner if isinstance(state, StateDict) and state.what == "optimizer" else state
+                joined = path.join(inner)
+                way = joined.join(deeper) if joined is not None else None
+                if way is not None and isinstance(owner, Obj) and owner in machine.libraries.optimizers:
+                    name = f"{key.value!r}" if isinstance(key, Const) and key != NONE else "the state"
+                    yield way, owner, name

@@ -1,0 +1,198 @@
+"""State dicts, checkpoints, and what of them is gathered."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ....domain import events
+from ....domain.values import (
+    NONE,
+    Atom,
+    Const,
+    Ext,
+    Loaded,
+    Obj,
+    ParamV,
+    StateDict,
+    StateTensor,
+    TupleV,
+    Value,
+    unknown,
+)
+from ....interpreter.call import Call
+from ...interface import Machine
+from ...tables import external, method
+from ..initialisation import blank, slices
+from ..precision.dtypes import parameter_converted
+from ..precision.precision import dtype_name
+from ..ranks.collectives import part_of_job
+from ..sharding import parameters
+from . import gathering
+from .async_saves import note_async_save
+from .key_prefixes import note_keys, prefixed
+from .load_targets import note_load
+from .state_helpers import note_helper, note_options, option
+
+HELPERS = "torch.distributed.checkpoint.state_dict."
+DCP = "torch.distributed.checkpoint."
+
+
+@method("state_dict")
+def state_dict(machine: Machine, obj: Obj, call: Call) -> Value:
+    what = "optimizer" if obj in machine.libraries.optimizers else "model"
+    wrapped = prefixed(machine, obj, call) if what == "model" else None
+    return StateDict(what, obj, machine.now, prefixed=wrapped)
+
+
+@external(HELPERS + "StateDictOptions")
+def state_dict_options(machine: Machine, call: Call) -> Value:
+    atom = Atom("external", cls=Ext(HELPERS + "StateDictOptions"), origin="StateDictOptions")
+    note_options(machine, atom, call)
+    full = call.arg(0, "full_state_dict")
+    atom.facts["full"] = (
+        bool(full.value) if isinstance(full, Const) else (False if full is None and not call.open_why else None)
+    )
+    return atom.root
+
+
+def _full(machine: Machine, options: Value | None) -> bool | None:
+    """Do these options ask for gathered tensors?"""
+    if options is None or options == NONE:
+        return False
+    answers = {
+        leaf.atom.facts.get("full") if isinstance(leaf, Obj) else False for _, leaf in machine.alternatives(options)
+    }
+    return answers.pop() if len(answers) == 1 else None
+
+
+@external(HELPERS + "get_model_state_dict", HELPERS + "get_optimizer_state_dict", HELPERS + "get_state_dict")
+def get_state_dict(machine: Machine, call: Call) -> Value:
+    name = call.name.rsplit(".", 1)[-1]
+    full = _full(machine, call.arg(None, "options"))
+    model = call.arg(0, "model") or NONE
+    optimizers = call.arg(1, "optimizers") or NONE
+    first = _subject(machine, model)
+    note_helper(machine, name, call, first)
+    if full or full is None:
+        machine.emit(events.Collective(name=f"{name}()", group=None, sure=full is True), call.node, first)
+    options = machine.alternatives(call.arg(None, "options") or NONE)
+    rank0 = full is True and all(option(leaf, "cpu_offload") is True for _, leaf in options)
+    of_model = StateDict("model", model, machine.now, full, rank0)
+    of_optimizer = StateDict("optimizer", optimizers, machine.now, full, rank0)
+    if name == "get_state_dict":
+        return TupleV((of_model, of_optimizer))
+    return of_model if name == "get_model_state_dict" else of_optimizer
+
+
+def _subject(machine: Machine, value: Value) -> Obj | None:
+    return next((leaf for _, leaf in machine.leaves(value) if isinstance(leaf, Obj)), None)
+
+
+@external(HELPERS + "set_model_state_dict", HELPERS + "set_optimizer_state_dict", HELPERS + "set_state_dict")
+def set_state_dict(machine: Machine, call: Call) -> Value:
+    model = _subject(machine, call.arg(0, "model") or NONE)
+    note_helper(machine, call.name.rsplit(".", 1)[-1], call, model)
+    machine.emit(events.StateSet(), call.node, model)
+    return unknown("incompatible keys")
+
+
+@external(DCP + "save", DCP + "save_state_dict", DCP + "async_save", DCP + "load", DCP + "load_state_dict")
+def dcp(machine: Machine, call: Call) -> Value:
+    name = call.name.rsplit(".", 1)[-1]
+    alone = call.arg(None, "no_dist")
+    group = call.arg(None, "process_group")
+    if alone is None or alone == Const(False):
+        machine.emit(events.Collective(name=f"dcp.{name}()", group=part_of_job(group), sure=True), call.node)
+    states = [each for value in call.all for each in run_stateful(machine, value, "state_dict", call)]
+    if "save" in name:
+        note_keys(machine, call, call.arg(0, "state_dict") or NONE, f"dcp.{name}")
+    if "load" in name:
+        note_load(machine, call, states)
+        for value in call.all:
+            run_stateful(machine, value, "load_state_dict", call)
+    if name == "async_save":
+        return note_async_save(machine, call)
+    return unknown(f"dcp.{name}()")
+
+
+def run_stateful(machine: Machine, value: Value, method_name: str, call: Call) -> list[Value]:
+    """DCP calls ``state_dict`` and then, to load, ``load_state_dict`` of the Stateful objects it is given."""
+    made = []
+    for _, leaf in list(machine.leaves(value)):
+        if isinstance(leaf, Obj) and leaf.atom.kind == "instance" and not leaf.atom.facts.get("module"):
+            found = machine.find_attr(leaf, method_name)
+            if found is not None:
+                given: list[Value] = [unknown("a state dict")] if method_name.startswith("load") else []
+                made.append(machine.call(found, Call(call.node, given)))
+    return made
+
+
+@external("torch.save", "safetensors.torch.save_file", "safetensors.torch.save_model", "safetensors.torch.save")
+def save(machine: Machine, call: Call) -> Value:
+    payload, path = (
+        call.arg(0, "obj") or call.arg(None, "tensors") or call.arg(None, "model"),
+        call.arg(1, "f") or call.arg(None, "filename"),
+    )
+    machine.emit(events.Saved(payload=payload or NONE, path=path or NONE, by=call.name), call.node)
+    note_keys(machine, call, payload or NONE, call.name)
+    return NONE
+
+
+@external("torch.load", "safetensors.torch.load_file", "safetensors.torch.load", "torch.hub.load_state_dict_from_url")
+def load(machine: Machine, call: Call) -> Value:
+    path = call.arg(0, "f") or call.arg(None, "filename") or NONE
+    return Loaded(machine.now, machine.per_rank(path))
+
+
+@method("load_state_dict")
+def load_state_dict(machine: Machine, obj: Obj, call: Call) -> Value:
+    payload, assign = call.arg(0, "state_dict") or NONE, call.arg(2, "assign")
+    kind = events.OptimizerLoaded if obj in machine.libraries.optimizers else events.Loaded
+    if kind is events.Loaded and machine.about_rank(machine.guard.formula):
+        machine.libraries.blank.atoms.add(
+            machine.libraries.address(obj)[0]
+        )  # what the other ranks get is of interest from here on
+    machine.emit(kind(payload=payload, assign=assign not in (None, Const(False))), call.node, obj)
+    return unknown("incompatible keys")
+
+
+def tensor_method(machine: Machine, leaf: StateTensor | ParamV, name: str, call: Call) -> Value:
+    """Methods of one tensor of a state dict, or of a parameter."""
+    if isinstance(leaf, ParamV) and (name in ("float", "double") or name == "to" and any(map(dtype_name, call.all))):
+        parameter_converted(machine, leaf, call.node)
+    if name in parameters.HOOKS:
+        parameters.hooked(machine, leaf, call, name)
+    if name in ("full_tensor", "redistribute"):
+        owner = leaf.of.owner if isinstance(leaf, StateTensor) else leaf.model
+        sure = not isinstance(leaf, StateTensor) or leaf.of.full is False  # or it may be a gathered, plain tensor
+        machine.emit(events.Collective(name=f"{name}()", group=None, sure=sure), call.node, _subject(machine, owner))
+        return unknown("a full tensor") if name == "full_tensor" else leaf
+    if name == "requires_grad_" and isinstance(leaf, ParamV) and call.arg(0, "requires_grad") == Const(False):
+        machine.libraries.frozen(leaf, Const(False), call.node)
+    if name in ("detach", "data", "requires_grad_"):
+        return leaf
+    if name in ("clone", "contiguous", "cpu", "cuda", "to", "float", "half", "bfloat16", "type"):
+        return replace(leaf, copied=True) if isinstance(leaf, ParamV) else leaf
+    if isinstance(leaf, ParamV):
+        slices.method_called(machine, leaf, name, call)
+    if name.endswith("_"):
+        blank.written(machine, call.node, [leaf], in_place=True, buffers=False)
+    return leaf if name.endswith("_") and isinstance(leaf, ParamV) else unknown(f"{name}()")
+
+
+def state_dict_method(machine: Machine, leaf: StateDict, name: str, call: Call) -> Value:
+    tensor, key = gathering.each_tensor(machine, leaf), gathering.each_key(leaf)
+    if name == "items":
+        return machine.new_list([TupleV((key, tensor))], exact=False)
+    if name == "values":
+        return machine.new_list([tensor], exact=False)
+    if name == "keys":
+        return machine.new_list([key], exact=False)
+    if name in ("get", "pop") and call.args:
+        found = gathering.item(machine, leaf, call.args[0])
+        if name == "pop":
+            gathering.item_taken(machine, leaf, call.args[0])
+        return found
+    if name == "update":
+        gathering.updated(machine, leaf, call)
+    return leaf if name == "copy" else unknown(f"{name}()")

@@ -1,0 +1,106 @@
+"""Calls of the state-dict helpers of DCP, kept as they were made: what they were given, with which options."""
+
+from __future__ import annotations
+
+from astroid import nodes
+
+from ....domain import events
+from ....domain.guards import Guard
+from ....domain.values import NONE, Atom, Const, DictV, Obj, StateDict, Value
+from ....interpreter.call import Call
+from ...interface import Machine
+from ..sharding.sharding import keyword_sites
+
+OPTIONS = (
+    "full_state_dict", "cpu_offload", "ignore_frozen_params", "keep_submodule_prefixes", "strict",
+    "broadcast_from_rank0", "flatten_optimizer_state_dict", "dsd_fqn_modifiers",
+)  # fmt: skip
+_GET = ("model", "submodules", "options")
+_SET = ("model", "options")
+# Every keyword that a helper has in any version of torch.
+KEYWORDS: dict[str, tuple[str, ...]] = {
+    "get_model_state_dict": _GET,
+    "get_optimizer_state_dict": (*_GET, "optimizers"),
+    "get_state_dict": (*_GET, "optimizers"),
+    "set_model_state_dict": (*_SET, "model_state_dict"),
+    "set_optimizer_state_dict": (*_SET, "optimizers", "optim_state_dict"),
+    "set_state_dict": (*_SET, "optimizers", "model_state_dict", "optim_state_dict"),
+    "StateDictOptions": OPTIONS,
+}
+_STATES = {
+    "set_model_state_dict": (1, "model_state_dict"),
+    "set_optimizer_state_dict": (2, "optim_state_dict"),
+}
+
+
+def note_options(machine: Machine, atom: Atom, call: Call) -> None:
+    atom.facts["options"] = {**dict(zip(OPTIONS, call.args)), **call.kwargs}
+    atom.facts["options_open"] = call.open_why
+    note_helper(machine, "StateDictOptions", call, None)
+    atom.facts["made"] = machine.trace.steps[-1].when
+
+
+def option(leaf: Value, name: str) -> bool | None:
+    """What one set of options says; None where it cannot be told. All of them are off unless they are given."""
+    if leaf == NONE:
+        return False
+    if not isinstance(leaf, Obj) or "options" not in leaf.atom.facts or leaf.parent is not None:
+        return None
+    given = leaf.atom.facts["options"].get(name)
+    if given is None:
+        return None if leaf.atom.facts["options_open"] else False
+    return bool(given.value) if isinstance(given, Const) else None
+
+
+def note_helper(machine: Machine, name: str, call: Call, model: Obj | None) -> None:
+    position, keyword = _STATES.get(name, (None, ""))
+    states = [call.arg(position, keyword)] if keyword else [call.kwargs.get(key) for key in _state_keywords(name)]
+    machine.emit(
+        events.StateHelper(
+            helper=name,
+            optimizers=_optimizers(machine, call) if "optimizers" in KEYWORDS[name] else (),
+            options=tuple(machine.alternatives(call.arg(None, "options") or NONE)),
+            open_why=call.open_why,
+            keywords=keyword_sites(machine, call),
+            missing_on=tuple(path for state in states if state is not None for path in _empty(machine, state)),
+            tried=_tried(call.node),
+            loops=machine.loops,
+        ),
+        call.node,
+        model,
+    )
+
+
+def _state_keywords(name: str) -> tuple[str, ...]:
+    return ("model_state_dict", "optim_state_dict") if name == "set_state_dict" else ()
+
+
+def _optimizers(machine: Machine, call: Call) -> tuple[Obj, ...]:
+    value = call.arg(1, "optimizers")
+    leaves = machine.leaves(value) if value is not None else ()
+    return tuple(leaf for _, leaf in leaves if isinstance(leaf, Obj))
+
+
+def _empty(machine: Machine, state: Value) -> list[tuple[Guard, bool]]:
+    """The paths on which a state dict has nothing in it as it is now, and whether it has on rank 0."""
+    found = []
+    for path, leaf in machine.alternatives(state):
+        if isinstance(leaf, DictV):
+            held = machine.entries(leaf)
+            nothing = not held.entries and not held.open_why
+        else:
+            nothing = leaf == NONE
+        of_rank0 = isinstance(leaf, StateDict) and leaf.rank0
+        if nothing or of_rank0:
+            found.append((path, of_rank0))
+    return found
+
+
+def _tried(node: nodes.NodeNG) -> bool:
+    """Is the call an attempt, after which an ``except`` takes another way?"""
+    at, inner = node.parent, node
+    while at is not None and not isinstance(at, nodes.FunctionDef):
+        if isinstance(at, nodes.Try) and inner in at.body and at.handlers:
+            return True
+        at, inner = at.parent, at
+    return False

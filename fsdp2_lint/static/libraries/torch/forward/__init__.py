@@ -1,0 +1,1 @@
+"""What runs when a model is called."""

@@ -1,0 +1,140 @@
+"""Weights that meet tensors, and how the program came to where a module or a weight is used."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from astroid import nodes
+
+from .....vocab.finding import Moment
+from ....domain import events
+from ....domain.values import Const, Obj, Value, unknown
+from ....frontend.origins import full_name
+from ....interpreter.call import Call
+from ...escapes import is_output
+from ...interface import Machine
+from ...tables import external, method_observer, observer
+
+# Operations that refuse a DTensor next to a plain tensor.
+OPERATIONS = frozenset(
+    f"torch.nn.functional.{name}"
+    for name in "linear embedding bilinear conv1d conv2d conv3d layer_norm rms_norm group_norm".split()
+) | frozenset(f"torch.{name}" for name in "matmul mm bmm addmm baddbmm einsum".split())
+PRODUCTS = ("matmul", "mm", "bmm")
+_INFERENCE = ("torch.inference_mode", "torch.autograd.grad_mode.inference_mode")
+_VIEWS = frozenset("T mT data".split())
+_VIEW_METHODS = frozenset("t transpose permute contiguous detach clone float half bfloat16 view reshape".split())
+
+
+def circumstances(machine: Machine) -> events.Circumstances:
+    """The modules whose forward runs behind their hooks, and the methods that run, outermost first.
+
+    A method is (its object, its name, how many activations are open inside it).
+    """
+    methods = tuple(
+        (frame.receiver, frame.func.name, len(machine.frames) - 1 - position)
+        for position, frame in enumerate(machine.frames)
+        if frame.func is not None and isinstance(frame.receiver, Obj)
+    )
+    return {
+        "inside": tuple(machine.libraries.inside),
+        "methods": methods,
+        "looped": machine.loops > 0,
+        "inference": inference(machine),
+    }
+
+
+def inference(machine: Machine) -> Moment | None:
+    """Where ``torch.inference_mode`` was entered, as a context or as a decorator of what runs."""
+    if machine.libraries.inference:
+        return machine.libraries.inference[-1]
+    for position, frame in enumerate(machine.frames):
+        decorators = getattr(frame.func.node, "decorators", None) if frame.func is not None else None
+        for decorator in decorators.nodes if decorators is not None else ():
+            if _is_inference(decorator):
+                stack = [machine.site(node, module) for module, node in machine.calls[:position]]
+                return Moment(machine.site(decorator, frame.module), tuple(stack))
+    return None
+
+
+def _is_inference(decorator: nodes.NodeNG) -> bool:
+    """``@torch.inference_mode`` or ``@torch.inference_mode()``; not with a mode that is handed in."""
+    if isinstance(decorator, nodes.Call):
+        return not decorator.args and not decorator.keywords and full_name(decorator.func) in _INFERENCE
+    return full_name(decorator) in _INFERENCE
+
+
+def switches_inference(value: Value) -> bool:
+    """Is this ``torch.inference_mode()``, switched on?"""
+    return isinstance(value, Obj) and value.parent is None and bool(value.atom.facts.get("inference"))
+
+
+@external(*_INFERENCE)
+def inference_mode(machine: Machine, call: Call) -> Value:
+    made = unknown("torch.inference_mode()")
+    made.atom.facts["inference"] = call.arg(0, "mode") in (None, Const(True))
+    return made
+
+
+@observer
+def operation(machine: Machine, qname: str, call: Call) -> None:
+    """A function of torch gets a weight and a tensor."""
+    if machine.libraries.any_sharded and qname in OPERATIONS:
+        _mixed(machine, call.node, call.all)
+
+
+@method_observer
+def method_called(machine: Machine, obj: Obj, name: str, call: Call) -> None:
+    """``x.matmul(weight)``."""
+    if name in PRODUCTS and call.args:
+        product(machine, call.node, "@", obj, call.args[0])
+
+
+def product(machine: Machine, node: nodes.NodeNG, op: str, left: Value, right: Value) -> None:
+    """``x @ weight``; sums only where the other side surely is a tensor, since a number may be added to a DTensor."""
+    if machine.libraries.any_sharded and (
+        op == "@" or op in ("+", "-", "*") and (_is_tensor(left) or _is_tensor(right))
+    ):
+        _mixed(machine, node, [left, right])
+
+
+def _is_tensor(value: Value) -> bool:
+    return isinstance(value, Obj) and is_output(value)
+
+
+def _mixed(machine: Machine, node: nodes.NodeNG, values: list[Value]) -> None:
+    found: list[tuple[Any, Obj, str]] = []
+    plain = False
+    for value in values:
+        for guard, leaf in machine.alternatives(value):
+            weight = weight_of(machine, leaf)
+            if weight is not None:
+                found.append((guard, *weight))
+            else:
+                plain = plain or isinstance(leaf, Obj) and not leaf.atom.origin.startswith("torch.distributed.tensor")
+    start = machine.guard
+    for guard, owner, name in found if plain else ():
+        path = start.join(guard)
+        if path is not None and owner not in machine.libraries.inside:
+            machine.guard = path
+            machine.emit(events.WeightUsed(name=name, **circumstances(machine)), node, owner)
+    machine.guard = start
+
+
+def weight_of(machine: Machine, value: Value) -> tuple[Obj, str] | None:
+    """The module and the name of a parameter in a model that is sharded; views of it count as well."""
+    at = value if isinstance(value, Obj) else None
+    while at is not None and at.parent is not None and _is_view(at.item):
+        at = at.parent
+    if at is None:
+        return None
+    if at.parent is None:
+        held = machine.parents.get(at) if at.atom.facts.get("parameter") is not None else None
+        return held if held is not None and machine.libraries.in_sharded(held[0]) else None
+    if at.item in ("weight", "bias") and machine.libraries.in_sharded(at.parent):
+        return at.parent, str(at.item)
+    return None
+
+
+def _is_view(item: Any) -> bool:
+    return item in _VIEWS if isinstance(item, str) else item[0] == "()" and item[1] in _VIEW_METHODS

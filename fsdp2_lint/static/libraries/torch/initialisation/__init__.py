@@ -1,0 +1,1 @@
+"""Weights that have no values yet, or get them."""

@@ -1,0 +1,253 @@
+"""Models without values, made on the meta device or allocated by ``to_empty``, and all that may fill them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from astroid import nodes
+
+from ....domain import events
+from ....domain.guards import Guard
+from ....domain.values import (
+    NONE,
+    SOME,
+    Atom,
+    Bound,
+    ClassV,
+    Const,
+    Ext,
+    Func,
+    Obj,
+    Params,
+    ParamV,
+    Partial,
+    Rank,
+    StateDict,
+    StateTensor,
+    Value,
+)
+from ....frontend.packages import ALONE, builds_models, effect_of
+from ....interpreter.call import Call
+from ...interface import Machine
+from ...tables import EXTERNALS, IN_PLACE, TENSOR_METHODS, external, method, method_observer, observer
+
+# Functions of torch that look at what they are given. Those whose names end with an underscore write.
+_READERS = ("torch.", "builtins.", "logging.", "numpy.", "inspect.", "typing.", "copy.", "itertools.", "functools.")
+_WRITERS = ("torch.nn.init.", "torch.distributed.", "torch._foreach_", "torch.nn.utils.", "torch.nn.Module.")
+_WRITING_BUILTINS = ("builtins.setattr", "builtins.map", "builtins.exec", "builtins.eval")
+# Methods of modules and tensors of torch, and of models of transformers and diffusers, that tell or switch something.
+_READING_METHODS = TENSOR_METHODS | frozenset(
+    """get_parameter get_buffer get_submodule get_extra_state named_modules named_children named_buffers
+    named_parameters register_forward_hook register_forward_pre_hook register_full_backward_hook
+    register_full_backward_pre_hook register_load_state_dict_post_hook register_state_dict_pre_hook compile extra_repr
+    state_dict item detach clone cpu numpy max min any all isnan norm split stride element_size nelement data_ptr
+    untyped_storage storage full_tensor to_local redistribute is_contiguous is_floating_point get_device
+    get_input_embeddings get_output_embeddings get_decoder get_encoder get_memory_footprint num_parameters
+    gradient_checkpointing_enable gradient_checkpointing_disable enable_gradient_checkpointing
+    disable_gradient_checkpointing enable_input_require_grads disable_input_require_grads estimate_tokens
+    floating_point_ops save_pretrained push_to_hub can_generate""".split()
+)
+_BUFFERS = (("buffers", ()), ("named_buffers", ()))
+_NO_TENSORS = (Const, Rank, Func, Bound, Partial, ClassV)
+FILLERS = (
+    "torch.distributed.broadcast", "torch.distributed.scatter", "torch.distributed.checkpoint.load",
+    "torch.distributed.checkpoint.state_dict.set_model", "torch.distributed.checkpoint.state_dict.set_state",
+)  # fmt: skip
+_MANAGERS = ("accelerate.init_empty_weights", "accelerate.big_modeling.init_empty_weights")
+
+
+@external(*_MANAGERS)
+def empty_weights(machine: Machine, call: Call) -> Value:
+    atom = Atom("external", cls=Ext("torch.device"), origin="init_empty_weights")
+    atom.facts["device"], atom.facts["index"] = Const("meta"), None
+    return atom.root
+
+
+def on_meta(machine: Machine, value: Value) -> Guard | None:
+    """The path on which ``value`` is the meta device."""
+    for guard, leaf in machine.alternatives(value):
+        kind = leaf.atom.facts.get("device") if isinstance(leaf, Obj) and leaf.parent is None else leaf
+        if kind == Const("meta"):
+            return guard
+    return None
+
+
+def enter(machine: Machine, value: Value) -> None:
+    guard = on_meta(machine, value)
+    if guard is not None:
+        machine.libraries.blank.meta.append((guard, machine.frame.id))
+
+
+def leave(machine: Machine, value: Value) -> None:
+    if machine.libraries.blank.meta and on_meta(machine, value) is not None:
+        machine.libraries.blank.meta.pop()
+
+
+def made(machine: Machine, obj: Obj, node: nodes.NodeNG) -> None:
+    """A module was built: one without memory, inside a context of the meta device."""
+    if machine.libraries.blank.meta:
+        active = {frame.id for frame in (*machine.frames, *machine.suspended)}
+        for guard, frame in machine.libraries.blank.meta[-1:]:
+            if frame in active:  # else that call was cut off inside its context
+                _begin(machine, obj, node, guard)
+
+
+def made_by_library(machine: Machine, obj: Obj, qname: str, node: nodes.NodeNG) -> None:
+    name = qname.rsplit(".", 1)[-1]
+    if builds_models(qname) and (name.endswith("from_config") or name[:1].isupper()):
+        made(machine, obj, node)
+
+
+def _begin(machine: Machine, obj: Obj, node: nodes.NodeNG, guard: Guard) -> None:
+    path = machine.guard.join(guard)
+    if path is None:
+        return
+    before, machine.guard = machine.guard, path
+    machine.libraries.blank.atoms.add(machine.libraries.address(obj)[0])
+    machine.emit(events.Meta(), node, obj)
+    machine.guard = before
+
+
+@method("to_empty")
+def to_empty(machine: Machine, obj: Obj, call: Call) -> Value:
+    from ..launch.device import touch
+
+    device = call.arg(None, "device") or call.arg(0, "device")
+    touch(machine, call.node, device)
+    if device != Const("meta"):
+        machine.libraries.blank.atoms.add(machine.libraries.address(obj)[0])
+        machine.emit(events.Emptied(), call.node, obj)
+    return obj
+
+
+@method("register_buffer")
+def register_buffer(machine: Machine, obj: Obj, call: Call) -> Value:
+    """Only a state dict brings a persistent buffer back."""
+    name, tensor = call.arg(0, "name"), call.arg(1, "tensor")
+    if isinstance(name, Const) and isinstance(name.value, str):
+        lost = call.arg(2, "persistent") == Const(False) and tensor not in (None, NONE)
+        obj.atom.facts.setdefault("buffers", {}).setdefault(name.value, machine.guard if lost else None)
+        overwritten(machine, obj.child(name.value), call.node)
+    else:
+        overwritten(machine, obj, call.node)
+    return NONE
+
+
+def of_buffers(obj: Obj) -> bool:
+    """Is it a buffer, or a part of one?"""
+    if any(isinstance(item, tuple) and item[1:] in _BUFFERS for item in obj.path):
+        return True
+    return any(at.parent is obj.atom.root and at.item in obj.atom.facts.get("buffers", ()) for at in obj.above)
+
+
+def in_blank(machine: Machine, obj: Obj) -> bool:
+    """Is it a part of a model without values? What the model returned is none."""
+    from ...escapes import is_output
+
+    return machine.libraries.belongs(obj, machine.libraries.blank.atoms) and not is_output(obj)
+
+
+def owners(machine: Machine, values: Iterable[Value]) -> Iterator[Obj]:
+    """The modules and tensors without values that these lead to."""
+    for value in values:
+        for _, leaf in machine.leaves(value):
+            if isinstance(leaf, Bound):
+                leaf = leaf.receiver
+            if isinstance(leaf, Obj):
+                if in_blank(machine, leaf):
+                    yield leaf
+            elif isinstance(leaf, (Params, ParamV, StateDict, StateTensor)):
+                state = leaf.of if isinstance(leaf, StateTensor) else leaf
+                model = state.owner if isinstance(state, StateDict) else state.model
+                yield from (part for _, part in machine.alternatives(model) if isinstance(part, Obj))
+
+
+def written(
+    machine: Machine, node: nodes.NodeNG, values: Iterable[Value], *, in_place: bool = False, buffers: bool = True
+) -> None:
+    """These may be written here. ``in_place``: the tensors stay, on whatever device they are."""
+    if machine.libraries.blank.atoms:
+        for obj in dict.fromkeys(owners(machine, values)):
+            machine.emit(events.Written(in_place=in_place, buffers=buffers), node, obj)
+
+
+def overwritten(machine: Machine, obj: Obj, node: nodes.NodeNG, value: Value | None = None) -> None:
+    """An attribute or item is set; to a function, a number or a string, it is no tensor."""
+    if not machine.libraries.blank.atoms or isinstance(value, _NO_TENSORS):
+        return
+    if isinstance(value, Obj) and in_blank(machine, value):
+        return  # a part of the model is put back, perhaps compiled
+    if in_blank(machine, obj):
+        while obj.parent is not None and obj.item in (SOME, "_buffers", "_parameters", "_modules"):
+            obj = obj.parent
+        if obj.parent is not None and obj.parent.item in ("_buffers", "_parameters", "_modules"):
+            obj = obj.parent.parent or obj
+        machine.emit(events.Written(in_place=False, buffers=True), node, obj)
+
+
+@observer
+def handed(machine: Machine, qname: str, call: Call) -> None:
+    """A function of another package gets parts of such a model."""
+    if not machine.libraries.blank.atoms or qname in EXTERNALS and not qname.startswith(FILLERS):
+        return
+    name = qname.rsplit(".", 1)[-1]
+    if qname.startswith(FILLERS):
+        written(machine, call.node, call.all, buffers="state_dict" not in qname and "checkpoint" not in qname)
+        return
+    reads = qname.startswith(_READERS) and not qname.startswith((*_WRITERS, *_WRITING_BUILTINS))
+    if reads and not (name.endswith("_") and not name.endswith("__") or "load" in name):
+        return
+    tensors = qname.startswith("torch.nn.init.")
+    written(machine, call.node, call.all, in_place=tensors, buffers=not tensors or not _parameters_only(call))
+    if tensors:
+        filled_somewhere(machine, call.args[:1], call.node)
+
+
+def _parameters_only(call: Call) -> bool:
+    return all(isinstance(value, ParamV) for value in call.args[:1])
+
+
+def filled_somewhere(machine: Machine, values: list[Value], node: nodes.NodeNG) -> None:
+    """Something of unknown origin gets its first values; it may be a part of any model."""
+    for value in values:
+        for _, leaf in machine.alternatives(value):
+            if isinstance(leaf, Obj) and _may_be_a_part(leaf) and not in_blank(machine, leaf):
+                machine.emit(events.Written(in_place=True, buffers=True), node)
+
+
+def _may_be_a_part(obj: Obj) -> bool:
+    """Of some model; not what a function of a package made that knows nothing of torch, such as a match of ``re``."""
+    known = effect_of(obj.atom.origin) == ALONE and not obj.atom.origin.startswith("torch.")
+    return obj.atom.kind in ("opaque", "unknown") and not known
+
+
+@method_observer
+def method_called(machine: Machine, obj: Obj, name: str, call: Call) -> None:
+    """A method that is not followed; those of layers of torch write the layer's own parameters."""
+    if name == "reset_parameters" and (machine.libraries.in_sharded(obj) or in_blank(machine, obj)):
+        machine.emit(events.Reset(caught=_caught(machine, call.node)), call.node, obj)
+    reader = obj.parent is None and obj.atom.origin.startswith(_READERS)  # such as a logger
+    if not machine.libraries.blank.atoms or reader and not in_blank(machine, obj):
+        return
+    layer = _is_layer(machine, obj)
+    in_place = name in IN_PLACE or layer and name == "reset_parameters"
+    given = [*call.all, *([] if name in _READING_METHODS else [obj])]
+    written(machine, call.node, given, in_place=in_place, buffers=not layer)
+    if name not in _READING_METHODS:
+        filled_somewhere(machine, [obj], call.node)
+
+
+def _is_layer(machine: Machine, obj: Obj) -> bool:
+    """Is it a module of ``torch.nn``, as it was built or as the program asked?"""
+    known = [obj.atom.cls] if obj.parent is None else []
+    for formula, truth in machine.guard.literals:
+        asked = formula[1] if truth and formula[0] == "truth" else None
+        if isinstance(asked, tuple) and asked[0] == "isinst" and asked[1] is obj:
+            known = [*asked[2]]
+    return bool(known) and all(isinstance(cls, Ext) and cls.qname.startswith("torch.nn.") for cls in known)
+
+
+def _caught(machine: Machine, node: nodes.NodeNG) -> bool:
+    """Does this code, or a caller of it, expect that it may fail?"""
+    calls = [node, *(caller for _, caller in machine.calls)]
+    return any(isinstance(above, nodes.Try) and above.handlers for at in calls for above in at.node_ancestors())

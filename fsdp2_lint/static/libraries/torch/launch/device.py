@@ -1,0 +1,132 @@
+"""Devices: which GPU a rank selects, and what touches "the current device"."""
+
+from __future__ import annotations
+
+from astroid import nodes
+
+from ....domain import events
+from ....domain.values import NONE, Atom, Choice, Const, Ext, Obj, Rank, Text, Value, unknown
+from ....interpreter.call import Call
+from ...interface import Machine
+from ...tables import external
+
+_BACKENDS = ("cuda", "npu", "xpu", "hpu", "musa", "mlu")
+SETTERS = tuple(f"torch.{name}.set_device" for name in _BACKENDS) + (
+    "torch.accelerator.set_device_index",
+    "torch.accelerator.set_device_idx",
+    "torch_npu.npu.set_device",
+)
+MANAGERS = ("torch.accelerator.device_index", *(f"torch.{name}.device" for name in _BACKENDS))
+
+
+@external(*SETTERS)
+def set_device(machine: Machine, call: Call) -> Value:
+    name, value = call.name, call.arg(0, "device")
+    told = isinstance(value, Obj) and "device" in value.atom.facts  # its index was seen where it was made
+    machine.emit(events.DeviceSet(name=name, index=device_index(machine, value), scoped=False, told=told), call.node)
+    return NONE
+
+
+@external(*MANAGERS)
+def device_manager(machine: Machine, call: Call) -> Value:
+    atom = Atom("external", cls=Ext(call.name), origin=call.name)
+    atom.facts["device_manager"] = device_index(machine, call.arg(0, "device"))
+    return atom.root
+
+
+@external("torch.device")
+def make_device(machine: Machine, call: Call) -> Value:
+    def one(kind: Value) -> Value:
+        atom = Atom("external", cls=Ext("torch.device"), origin="torch.device")
+        atom.facts["device"] = kind
+        atom.facts["index"] = call.arg(1, "index")
+        if device_kind(machine, atom.root) == "cuda" and not _thrown_away(call.node):
+            note_index(machine, call.node, device_index(machine, atom.root))
+        return atom.root
+
+    return machine.over(call.arg(0, "type") or call.arg(0, "device") or NONE, one)
+
+
+def _thrown_away(node: nodes.NodeNG) -> bool:
+    """Is it bound to a name that the function never reads?"""
+    target = node.parent.targets[0] if isinstance(node.parent, nodes.Assign) else None
+    if not isinstance(target, nodes.AssignName) or not isinstance(node.scope(), nodes.FunctionDef):
+        return False
+    return all(name.name != target.name for name in node.scope().nodes_of_class(nodes.Name))
+
+
+@external("torch.set_default_device")
+def use_current(machine: Machine, call: Call) -> Value:
+    touch(machine, call.node, call.arg(0, "device"))
+    return NONE
+
+
+def device_kind(machine: Machine, value: Value | None) -> str:
+    """ "cuda", "other" or "" (cannot tell), of a string, a ``torch.device`` or a setting."""
+    if isinstance(value, Const):
+        if isinstance(value.value, str):
+            return "cuda" if value.value.split(":")[0] == "cuda" else "other"
+        return "cuda" if isinstance(value.value, int) else ""
+    if isinstance(value, Rank):
+        return "cuda"
+    if isinstance(value, Text):
+        return "cuda" if value.hint.startswith("cuda") else ""
+    if isinstance(value, Obj):
+        if "device" in value.atom.facts and value.parent is None:
+            return device_kind(machine, value.atom.facts["device"])
+        default = machine.libraries.default_of(value)
+        return device_kind(machine, default) if default is not None else ""
+    return ""
+
+
+def device_index(machine: Machine, value: Value | None) -> Value | None:
+    """The index in a device: None if it has none (the current device)."""
+    if isinstance(value, Const):
+        if isinstance(value.value, str):
+            _, _, index = value.value.partition(":")
+            return Const(int(index)) if index.isdigit() else None
+        return value
+    if isinstance(value, Text):
+        return _rank_of(machine, value)
+    if isinstance(value, Obj) and value.parent is None and "device" in value.atom.facts:
+        index = value.atom.facts["index"]
+        return index if index is not None else device_index(machine, value.atom.facts["device"])
+    if isinstance(value, Obj) and machine.libraries.default_of(value) is not None:
+        return device_index(machine, machine.libraries.default_of(value))
+    return value
+
+
+def _rank_of(machine: Machine, text: Text) -> Value | None:
+    return text.source if text.source is not None else unknown("a computed device") if ":" in text.hint else None
+
+
+def touch(machine: Machine, node: nodes.NodeNG, device: Value | None) -> None:
+    """Something is put on ``device``; matters if that is CUDA."""
+    if device is None:
+        return
+    for guard, leaf in machine.alternatives(device):
+        if isinstance(leaf, Choice) or device_kind(machine, leaf) != "cuda":
+            continue
+        before, machine.guard = machine.guard, machine.guard.join(guard) or machine.guard
+        index = device_index(machine, leaf)
+        if index is None:
+            machine.emit(events.DeviceTouch(how='"cuda" without an index'), node)
+        elif not isinstance(leaf, Obj):
+            note_index(machine, node, index)
+        machine.guard = before
+
+
+def note_index(machine: Machine, node: nodes.NodeNG, index: Value | None) -> None:
+    if index is not None:
+        machine.emit(events.DeviceIndex(index=index), node)
+
+
+def discarded(machine: Machine, node: nodes.Expr, value: Value) -> None:
+    """A device context manager as a bare statement selects nothing."""
+    if (
+        isinstance(value, Obj)
+        and value.parent is None
+        and "device_manager" in value.atom.facts
+        and isinstance(node.value, nodes.Call)
+    ):
+        machine.emit(events.DeviceDiscarded(name=value.atom.origin), node.value)

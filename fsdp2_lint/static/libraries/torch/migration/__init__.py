@@ -1,0 +1,1 @@
+"""FSDP1, other versions of torch."""

@@ -1,0 +1,60 @@
+"""Handlers for a torch that is older than FSDP2: what they do is never done where FSDP2 is at hand."""
+
+from __future__ import annotations
+
+from astroid import nodes
+
+from ....domain.guards import TOP
+from ....domain.values import Const, DictV, Ext
+from ....frontend.torch_api import always_takes
+from ....frontend.torch_names import canonical
+from ...interface import Machine
+
+_MISSING = {"ImportError", "ModuleNotFoundError"}
+
+
+def only_for_older_torch(machine: Machine, node: nodes.Try) -> bool:
+    """Would the handlers only run where torch, or a part or a keyword that FSDP2 came with, is missing?"""
+    caught = {getattr(handler.type, "name", "") for handler in node.handlers}
+    if caught <= _MISSING:
+        wanted = [part.modname or "" for part in node.body if isinstance(part, nodes.ImportFrom) and not part.level]
+        return any(name.split(".")[0] == "torch" for name in wanted)
+    if caught != {"TypeError"} or len(node.body) != 1:
+        return False
+    return _without_keywords(machine, node) or _takes_all(machine, getattr(node.body[0], "value", None))
+
+
+def _takes_all(machine: Machine, call: nodes.NodeNG | None) -> bool:
+    """Is nothing tried but a call of torch with keywords of a known dict, ``StateDictOptions(**wanted)``?"""
+    if not isinstance(call, nodes.Call) or call.args or not call.keywords:
+        return False
+    keywords: set[str] = set()
+    for each in call.keywords:
+        given = machine.eval(each.value) if each.arg is None and isinstance(each.value, nodes.Name) else None
+        entries = machine.entries(given) if isinstance(given, DictV) else None
+        if entries is None or entries.open_why:
+            return False
+        names = [key.value for key, path, _ in entries.entries if isinstance(key, Const) and path is TOP]
+        if len(names) != len(entries.entries):
+            return False
+        keywords |= set(names)
+    called = machine.eval(call.func)
+    return isinstance(called, Ext) and always_takes(canonical(called.qname), keywords)
+
+
+def _without_keywords(machine: Machine, node: nodes.Try) -> bool:
+    """Does each handler call the same function of torch again, without keywords that it has had since FSDP2?"""
+    tried = {call.func.as_string(): call for call in node.body[0].nodes_of_class(nodes.Call) if call.keywords}
+    for handler in node.handlers:
+        again = (call for part in handler.body for call in part.nodes_of_class(nodes.Call))
+        if not any(_drops(machine, tried[name], call) for call in again if (name := call.func.as_string()) in tried):
+            return False
+    return True
+
+
+def _drops(machine: Machine, tried: nodes.Call, again: nodes.Call) -> bool:
+    dropped = {each.arg for each in tried.keywords} - {each.arg for each in again.keywords}
+    if not dropped or None in dropped:
+        return False
+    called = machine.eval(tried.func)
+    return isinstance(called, Ext) and always_takes(canonical(called.qname), dropped)

@@ -1,0 +1,1 @@
+"""Dtypes, policies, scalers."""

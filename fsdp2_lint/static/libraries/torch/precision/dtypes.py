@@ -1,0 +1,131 @@
+"""In which dtype the parameters of a model are: how it is made, and what converts it later."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ....domain import events
+from ....domain.values import NONE, Atom, Const, Obj, ParamV, Value, unknown
+from ....interpreter.call import Call
+from ...interface import Machine
+from ...tables import external
+from ..launch.device import device_kind
+from .precision import DTYPES, dtype_name
+
+if TYPE_CHECKING:
+    from astroid import nodes
+
+
+DEFAULT = "default"  # of torch, unless the program sets another
+SOME_DTYPE = "?"  # parameters, or some of them, get a dtype that is not followed
+_BY_NAME = {"bfloat16": "bfloat16", "half": "float16", "float": "float32", "double": "float64"}
+
+
+def converted(machine: Machine, obj: Obj, name: str, call: Call) -> None:
+    """``model.to(torch.bfloat16)``, ``model.half()``. What a forward converts is data."""
+    if not _is_module(obj) and _names_dtype(machine, name, call):
+        machine.libraries.cast_tensors.add(obj)
+    if machine.libraries.inside or _is_tensor(obj):
+        return
+    if (dtype := _BY_NAME.get(name, "")) or name not in ("to", "type"):
+        if dtype:
+            machine.emit(events.Cast(dtype=dtype), call.node, obj)
+        return
+    for value in call.all:
+        for guard, leaf in machine.alternatives(value):
+            if (dtype := dtype_name(leaf)) and (path := machine.guard.join(guard)) is not None:
+                before, machine.guard = machine.guard, path
+                machine.emit(events.Cast(dtype=dtype), call.node, obj)
+                machine.guard = before
+    if _perhaps_dtype(machine, call):
+        machine.emit(events.Cast(dtype=SOME_DTYPE), call.node, obj)
+
+
+def _perhaps_dtype(machine: Machine, call: Call) -> bool:
+    """May an argument be a dtype that is not known? Devices are known as such by what made them."""
+    given = [*call.args, *(value for name, value in call.kwargs.items() if name != "device")]
+    return any(
+        isinstance(leaf, Obj) and not dtype_name(leaf) and not device_kind(machine, leaf)
+        for value in given
+        for _, leaf in machine.alternatives(value)
+    )
+
+
+def _is_module(obj: Obj) -> bool:
+    return bool(obj.atom.facts.get("module")) and not any(isinstance(item, tuple) for item in obj.path)
+
+
+def _is_tensor(obj: Obj) -> bool:
+    """What a function of torch, or an operator, has made."""
+    origin = obj.atom.origin
+    return obj.atom.kind == "unknown" and (
+        origin == "arithmetic" or origin.startswith("torch.") and ".nn." not in origin
+    )
+
+
+def _names_dtype(machine: Machine, name: str, call: Call) -> bool:
+    """Not where something is only moved to a device."""
+    if name not in ("to", "type"):
+        return name in _BY_NAME
+    return any(map(dtype_name, call.all)) or _perhaps_dtype(machine, call)
+
+
+def of_layer(call: Call) -> str | None:
+    """The dtype in which a layer is made; None where that is not known."""
+    given = call.kwargs.get("dtype")
+    return DEFAULT if given == NONE or given is None and not call.open_why else dtype_name(given) or None
+
+
+def returned(machine: Machine, obj: Obj, value: Value) -> None:
+    """What a module's forward gave: a later layer may get it."""
+    if machine.libraries.any_sharded:
+        for _, leaf in machine.alternatives(value):
+            if isinstance(leaf, Obj):
+                machine.libraries.outputs.setdefault(leaf, obj)
+
+
+def parameter_converted(machine: Machine, leaf: ParamV, node: nodes.NodeNG) -> None:
+    """One parameter, or a copy of it, gets a dtype: which ones do is not followed."""
+    for _, model in machine.alternatives(leaf.model):
+        if isinstance(model, Obj):
+            machine.emit(events.Cast(dtype=SOME_DTYPE), node, model)
+
+
+def loaded_in(machine: Machine, atom: Atom, call: Call) -> None:
+    """``from_pretrained(..., torch_dtype=torch.bfloat16)``: the dtype in which a library makes a model."""
+    dtype = call.kwargs.get("torch_dtype") or call.kwargs.get("dtype")
+    if dtype is not None:
+        atom.facts["dtype"] = dtype
+        atom.facts["made at"] = machine.moment(call.node)
+
+
+def literal_dtype(value: Value) -> str:
+    """Of a dtype, or of its name in a string, as Hugging Face takes it."""
+    if isinstance(value, Const) and isinstance(value.value, str):
+        name = value.value.removeprefix("torch.")
+        return name if name in DTYPES else ""
+    return dtype_name(value)
+
+
+@external("torch.set_default_dtype", "torch.set_default_tensor_type")
+def set_default(machine: Machine, call: Call) -> Value:
+    machine.emit(events.DefaultDtype(dtype=dtype_name(call.arg(0, "d")) or SOME_DTYPE), call.node)
+    return NONE
+
+
+def built(machine: Machine, obj: Obj, node: nodes.NodeNG) -> None:
+    """A module of the project is made while another dtype than float32 is the default."""
+    default = None
+    for step in machine.trace.of(events.DefaultDtype):
+        if step.guard.compatible(machine.guard):
+            default = step.what.dtype if machine.guard.implies(step.guard) else SOME_DTYPE
+    if default is not None and default != "float32" and obj.atom.facts.get("module"):
+        machine.emit(events.Cast(dtype=default), node, obj)
+
+
+@external("diffusers.training_utils.cast_training_params")
+def cast_training_params(machine: Machine, call: Call) -> Value:
+    for _, leaf in machine.leaves(call.arg(0, "model") or NONE):
+        if isinstance(leaf, Obj):
+            machine.emit(events.Cast(dtype=SOME_DTYPE), call.node, leaf)
+    return unknown("cast_training_params()")

@@ -1,0 +1,40 @@
+"""Policies of FSDP2 and FSDP1, and the dtypes in them."""
+
+from __future__ import annotations
+
+from ....domain.values import Atom, Ext, Value
+from ....interpreter.call import Call
+from ...interface import Machine
+from ...tables import external
+
+FSDP = "torch.distributed.fsdp."
+POLICIES = {
+    "mp_policy": (f"{FSDP}MixedPrecisionPolicy",),
+    "offload_policy": (f"{FSDP}OffloadPolicy", f"{FSDP}CPUOffloadPolicy"),
+}
+OF_FSDP1 = (f"{FSDP}MixedPrecision", f"{FSDP}CPUOffload")
+ALL_POLICIES = (*POLICIES["mp_policy"], *POLICIES["offload_policy"], *OF_FSDP1)
+_FIELDS = ("param_dtype", "reduce_dtype", "output_dtype", "cast_forward_inputs")
+_SHORT = {"half": "float16", "float": "float32", "double": "float64"}
+DTYPES = frozenset(
+    "float16 bfloat16 float32 float64 half float double float8_e4m3fn float8_e5m2 int8 int16 int32 int64 bool".split()
+)
+LOW = frozenset({"float16", "bfloat16"})
+
+
+@external(*ALL_POLICIES)
+def make_policy(machine: Machine, call: Call) -> Value:
+    name = call.name
+    atom = Atom("external", cls=Ext(name), origin=name.rsplit(".", 1)[-1], site=machine.site(call.node))
+    atom.facts["policy"] = {**dict(zip(_FIELDS, call.args)), **call.kwargs}
+    atom.facts["policy open"] = call.open_why
+    atom.facts["made at"] = machine.moment(call.node)
+    return atom.root
+
+
+def dtype_name(value: Value | None) -> str:
+    """``bfloat16`` of ``torch.bfloat16``; empty for what is no dtype that is written down."""
+    if isinstance(value, Ext) and value.qname.startswith("torch."):
+        name = value.qname.removeprefix("torch.")
+        return _SHORT.get(name, name) if name in DTYPES else ""
+    return ""

@@ -1,0 +1,1 @@
+"""Ranks, collectives, and the data that each rank gets."""

@@ -1,0 +1,112 @@
+"""Operations in which every rank must take part."""
+
+from __future__ import annotations
+
+from astroid import nodes
+
+from ....domain import events
+from ....domain.store import Items
+from ....domain.values import NONE, ListV, Obj, Params, ParamV, Value, unknown
+from ....interpreter.call import Call
+from ...interface import Machine
+from ...tables import external, method
+from ..sharding.composition import exchanged
+from ..training import dtensors, generators
+from ..training.steps import clipped
+
+_GROUPED = """
+barrier monitored_barrier all_reduce all_gather all_gather_into_tensor all_gather_object all_gather_coalesced broadcast
+broadcast_object_list reduce reduce_scatter reduce_scatter_tensor gather gather_object scatter scatter_object_list
+all_to_all all_to_all_single all_reduce_coalesced new_group
+""".split()
+
+
+@external(*(f"torch.distributed.{name}" for name in _GROUPED))
+def collective(machine: Machine, call: Call) -> Value:
+    group = call.arg(None, "group")
+    if group is None:
+        group = next((value for value in call.args[1:] if _is_group(value)), None)
+    group = call.args[0] if group is None and call.name.endswith("barrier") and call.args else group
+    name = call.name.rsplit(".", 1)[-1]
+    machine.emit(events.Collective(name=f"{name}()", group=part_of_job(group), sure=True, given=call.all), call.node)
+    if name == "all_reduce" and machine.libraries.any_sharded and _in_place(call):
+        machine.emit(events.Reduced(tensor=call.arg(0, "tensor"), group=part_of_job(group)), call.node)
+    if name in ("broadcast", "all_reduce"):
+        exchanged(machine, call)
+    if name == "broadcast" and machine.loops and call.args:
+        machine.emit(events.Broadcast(tensor=call.args[0]), call.node)
+    if name in ("broadcast_object_list", "scatter_object_list") and call.args:
+        received: dict[int, Value] = {}  # filled in place: what a rank put there itself is gone
+        for _, leaf in machine.alternatives(call.args[0]):
+            if isinstance(leaf, ListV):
+                held = machine.items(leaf)
+                items = tuple(
+                    (path, received.setdefault(position, unknown(f"what {name}() received")))
+                    for position, (path, _) in enumerate(held.items)
+                )
+                machine.store.put(leaf.id, Items(items, held.exact, held.open_why))
+    made = unknown(f"{name}()")
+    if name == "new_group":
+        made.atom.facts["group"] = "whole" if call.arg(0, "ranks") in (None, NONE) else "part"
+    return made
+
+
+def _in_place(call: Call) -> bool:
+    """The functional collectives of the same names leave their argument alone and return the result."""
+    return isinstance(call.node.parent, nodes.Expr) or "async_op" in call.kwargs
+
+
+@external(
+    "torch.distributed.utils._sync_module_states",
+    "torch.distributed.utils._sync_params_and_buffers",
+    "torch.distributed._broadcast_coalesced",
+)
+def synchronised(machine: Machine, call: Call) -> Value:
+    """What DDP does before it begins."""
+    machine.emit(events.Collective(name="broadcast()", group=None, sure=True), call.node)
+    return NONE
+
+
+def _is_group(value: Value) -> bool:
+    return isinstance(value, Obj) and "group" in value.atom.facts
+
+
+def part_of_job(group: Value | None) -> Value | None:
+    """A group that may be only some of the ranks; None for the whole job."""
+    if group is None or group == NONE or isinstance(group, Obj) and group.atom.facts.get("group") == "whole":
+        return None
+    return group
+
+
+@external("torch.nn.utils.clip_grad_norm_", "torch.nn.utils.get_total_norm")
+def clip(machine: Machine, call: Call) -> Value:
+    if (given := call.arg(0, "parameters")) is not None:
+        generators.consumed_by_call(machine, given, call.node, f"{call.name.rsplit('.', 1)[-1]}()")
+    if call.name.endswith("clip_grad_norm_"):
+        clipped(machine, call)
+    for _, leaf in machine.leaves(call.arg(0, "parameters") or NONE):
+        if isinstance(leaf, (Params, ParamV)):
+            for _, model in machine.alternatives(leaf.model):
+                if isinstance(model, Obj):
+                    name = call.name.rsplit(".", 1)[-1]
+                    machine.emit(events.Collective(name=f"{name}()", group=None, sure=True), call.node, model)
+            break
+    return (
+        dtensors.clipped(machine, given, machine.site(call.node))
+        if given is not None
+        else unknown("the gradients' norm")
+    )
+
+
+@method("backward")
+def backward(machine: Machine, obj: Obj, call: Call) -> Value:
+    """Gradients of every model called so far may be reduced here."""
+    if machine.libraries.any_sharded:
+        machine.emit(events.Backward(), call.node, obj)
+    return NONE
+
+
+@external("torch.autograd.backward")
+def autograd_backward(machine: Machine, call: Call) -> Value:
+    machine.emit(events.Backward(), call.node)
+    return NONE

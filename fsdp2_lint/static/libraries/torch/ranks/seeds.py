@@ -1,0 +1,78 @@
+"""Random numbers: which generator they come from, and whether the ranks seed it alike."""
+
+from __future__ import annotations
+
+from astroid import nodes
+
+from ....domain import events
+from ....domain.values import NONE, Obj, Rank, Value
+from ....frontend.origins import full_name
+from ....interpreter.call import Call
+from ...interface import Machine
+from ...tables import external
+
+_ALL = ("random", "numpy", "torch")
+_SEEDS = {
+    "random.seed": ("random",),
+    "numpy.random.seed": ("numpy",),
+    "torch.manual_seed": ("torch",),
+    "torch.random.manual_seed": ("torch",),
+    "torch.cuda.manual_seed": ("torch",),
+    "torch.cuda.manual_seed_all": ("torch",),
+    "transformers.set_seed": _ALL,
+    "transformers.trainer_utils.set_seed": _ALL,
+    "accelerate.utils.set_seed": _ALL,
+    "lightning.seed_everything": _ALL,
+    "lightning.pytorch.seed_everything": _ALL,
+    "lightning.fabric.seed_everything": _ALL,
+    "pytorch_lightning.seed_everything": _ALL,
+}
+_DRAWS = {
+    **{f"random.{name}": "random" for name in "random uniform randint randrange choice getrandbits gauss".split()},
+    **{f"numpy.random.{name}": "numpy" for name in "rand random randint uniform choice randn random_sample".split()},
+    **{f"torch.{name}": "torch" for name in "rand randint randn bernoulli randperm".split()},
+}
+
+
+@external(*_SEEDS)
+def seed(machine: Machine, call: Call) -> Value:
+    generators = _SEEDS[call.name]
+    value = call.arg(0, "seed") or call.arg(None, "a")
+    node = call.node.args[0] if isinstance(call.node, nodes.Call) and call.node.args else None
+    by_rank = "torch" in generators and node is not None and _is_own(machine, node)
+    machine.libraries.blank.seeded_by_rank = by_rank
+    differing = True if value is None else differs(machine, value)
+    machine.emit(events.Seeded(generators=generators, differs=differing, by_rank=by_rank), call.node)
+    return NONE
+
+
+def differs(machine: Machine, value: Value) -> bool | None:
+    """Is a number another one on each rank? None: cannot tell."""
+    if isinstance(value, Obj) and value.atom.facts.get("per_rank"):
+        return True
+    return machine.per_rank(value)
+
+
+def generator_of(obj: Obj) -> str:
+    """Which generator a value was drawn from; empty for anything else."""
+    return _DRAWS.get(obj.atom.origin, "") if obj.atom.kind == "unknown" else ""
+
+
+def _is_own(machine: Machine, node: nodes.NodeNG) -> bool:
+    """Is it surely another number on each rank: the rank itself, or a sum with it?"""
+    if isinstance(node, nodes.BinOp) and node.op in "+-":
+        return _is_own(machine, node.left) is not _is_own(machine, node.right)
+    if (
+        isinstance(node, nodes.Name)
+        or isinstance(node, nodes.Call)
+        and full_name(node.func) == "torch.distributed.get_rank"
+    ):
+        return machine.eval(node) == Rank("global")
+    return False
+
+
+def built(machine: Machine, obj: Obj) -> None:
+    """A module has drawn its weights: when, and what may change them from here on is of interest."""
+    obj.atom.facts["built"] = machine.now
+    if machine.libraries.blank.seeded_by_rank:
+        machine.libraries.blank.atoms.add(machine.libraries.address(obj)[0])

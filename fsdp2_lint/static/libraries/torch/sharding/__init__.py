@@ -1,0 +1,1 @@
+"""Modules, how they hold each other, and what is sharded of them."""

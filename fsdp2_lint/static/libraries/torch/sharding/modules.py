@@ -1,0 +1,303 @@
+"""``nn.Module``: children, calls, moves, and which module holds which."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ....domain import events
+from ....domain.guards import TOP
+from ....domain.store import Items
+from ....domain.values import (
+    BELOW,
+    BELOW_ANYHOW,
+    EACH,
+    NONE,
+    SOME,
+    Atom,
+    Bound,
+    ClassV,
+    Const,
+    DictV,
+    Ext,
+    Func,
+    ListV,
+    Obj,
+    Params,
+    Partial,
+    Text,
+    TupleV,
+    Value,
+    unknown,
+)
+from ....interpreter.call import Call
+from ....interpreter.numbers import is_multiple
+from ...interface import Machine
+from ...tables import external, method
+from ..checkpoints.key_prefixes import note_compiled
+from ..initialisation import blank
+from ..launch.device import device_kind, touch
+from ..precision import dtypes
+from .module_tree import children, contents, descendants
+
+if TYPE_CHECKING:
+    from astroid import nodes
+
+
+_ALIASES = (
+    "to",
+    "cuda",
+    "cpu",
+    "half",
+    "float",
+    "bfloat16",
+    "double",
+    "train",
+    "eval",
+    "requires_grad_",
+    "type",
+    "xpu",
+    "npu",
+    "share_memory",
+)
+
+
+@method("parameters", "named_parameters", "buffers", "named_buffers")
+def parameters(machine: Machine, obj: Obj, call: Call) -> Value:
+    name = call.name
+    if name.endswith("buffers"):
+        return obj.child(("()", name, ())) if blank.in_blank(machine, obj) else unknown("buffers")
+    made = machine.emit(events.Generator(), call.node, obj)
+    return Params(obj, named=name.startswith("named"), made=made.index)
+
+
+@method("modules", "named_modules")
+def modules(machine: Machine, obj: Obj, call: Call) -> Value:
+    """Parents first. Of a model that was followed to its leaves, the modules themselves."""
+    named = call.name == "named_modules"
+    known = descendants(machine, obj)
+    found: list[tuple[str, Value]] = list(known) if known is not None else [("", obj.child(BELOW))]
+    return machine.new_list(
+        [TupleV((_spelled(name, known is not None), child)) if named else child for name, child in found], exact=False
+    )
+
+
+def _spelled(path: str, known: bool) -> Value:
+    """The name of a module as ``named_modules`` gives it; where it has an index that is not known, a text."""
+    if not known or EACH[:2] in path or SOME in path:
+        return Text(False, path)
+    return Const(path.replace("['", "").replace("']", "").replace("[", "").replace("]", ""))
+
+
+@method("children", "named_children")
+def module_children(machine: Machine, obj: Obj, call: Call) -> Value:
+    named = call.name == "named_children"
+    known = children(machine, obj)
+    pairs = list(known) if known is not None else [("", obj.child(EACH))]
+    return machine.new_list(
+        [TupleV((Const(name) if name else Text(False), child)) if named else child for name, child in pairs],
+        exact=False,
+    )
+
+
+@method("get_submodule")
+def get_submodule(machine: Machine, obj: Obj, call: Call) -> Value:
+    name = call.arg(0, "target")
+    if isinstance(name, Const) and isinstance(name.value, str):
+        value: Value = obj
+        for part in filter(None, name.value.split(".")):  # "" is the module itself
+            value = (
+                machine.libraries.item_of(value, Const(int(part)), call.node)
+                if part.isdigit() and isinstance(value, Obj)
+                else machine.get_attr(value, part, call.node)
+            )
+        return value
+    return obj.child(BELOW_ANYHOW)  # one of them, whichever has that name
+
+
+@method(*_ALIASES)
+def moved(machine: Machine, obj: Obj, call: Call) -> Value:
+    """Moves and switches return the module itself and keep its parameters' identity."""
+    name = call.name
+    dtypes.converted(machine, obj, name, call)
+    if name == "cuda":
+        if not call.args and "device" not in call.kwargs:
+            machine.emit(events.DeviceTouch(how=".cuda() without an index"), call.node)
+        placed(machine, obj, Const("cuda"), call.node)
+    elif name == "cpu":
+        placed(machine, obj, Const("cpu"), call.node)
+    elif name == "to":
+        touch(machine, call.node, call.arg(0, "device"))
+        placed(machine, obj, call.arg(0, "device"), call.node)
+    elif name == "eval":
+        machine.emit(events.Evaluated(), call.node, obj)
+    elif name == "requires_grad_":
+        freeze(machine, obj, call.arg(0, "requires_grad") or Const(True), call.node)
+    return obj
+
+
+def placed(machine: Machine, obj: Obj, device: Value | None, node: nodes.NodeNG) -> None:
+    """A module, or what may be one, is moved as a whole."""
+    if device is None or _is_returned(obj):
+        return
+    for guard, leaf in machine.alternatives(device):
+        path, kind = machine.guard.join(guard), device_kind(machine, leaf)
+        if kind and path is not None:
+            before, machine.guard = machine.guard, path
+            machine.emit(events.Moved(to=kind), node, obj)
+            machine.guard = before
+
+
+def _is_returned(obj: Obj) -> bool:
+    """What a call returned, most often a tensor."""
+    return any(isinstance(item, tuple) for item in obj.path)
+
+
+def freeze(machine: Machine, obj: Obj, switch: Value, node: nodes.NodeNG) -> None:
+    """``requires_grad`` is set; anything but a literal True may freeze."""
+    if switch != Const(True):
+        machine.emit(events.Frozen(), node, obj)
+
+
+@method(
+    "set_reshard_after_backward",
+    "set_reshard_after_forward",
+    "set_requires_all_reduce",
+    "set_is_last_backward",
+    "set_modules_to_forward_prefetch",
+    "set_modules_to_backward_prefetch",
+    "set_gradient_divide_factor",
+    "set_reduce_scatter_divide_factor",
+    "set_unshard_in_backward",
+    "set_all_reduce_hook",
+    "set_post_optim_event",
+    "gradient_checkpointing_enable",
+    "gradient_checkpointing_disable",
+    "enable_input_require_grads",
+    "print_trainable_parameters",
+    "tie_weights",
+)
+def switched(machine: Machine, obj: Obj, call: Call) -> Value:
+    """Switches of FSDP2 and of Hugging Face's models: no parameter is sharded, moved or exchanged."""
+    as_ever = call.name == "set_reshard_after_backward" and call.arg(0, "reshard_after_backward")
+    if call.name in (
+        "set_reshard_after_forward",
+        "set_reshard_after_backward",
+    ) and as_ever != Const(True):
+        machine.emit(events.ReshardingSwitched(), call.node, obj)
+    return NONE
+
+
+@method("apply")
+def apply(machine: Machine, obj: Obj, call: Call) -> Value:
+    function = call.arg(0, "fn")
+    blank.written(machine, call.node, [obj], in_place=True, buffers=not isinstance(function, (Func, Bound, Partial)))
+    if function is not None:
+        machine.call(function, Call(call.node, [obj.child(BELOW)]))
+    return obj
+
+
+@method("append", "insert", "extend")
+def append(machine: Machine, obj: Obj, call: Call) -> Value:
+    """A ModuleList grows like a list; other unknown objects just take the argument."""
+    held = contents(machine, obj)
+    value = call.args[-1] if call.args else NONE
+    machine.made_often(value)
+    if isinstance(held, ListV):
+        if call.name == "extend":
+            machine.extend(held, value)
+        else:
+            known = machine.items(held)
+            machine.store.put(held.id, Items((*known.items, (TOP, value)), False, known.open_why))
+        for _, item in machine.items(held).items:
+            machine.libraries.adopt(obj, EACH, item)
+        return NONE
+    return unknown(call.name)
+
+
+@method("add_module", "register_module", "register_parameter", "__setattr__")
+def add_module(machine: Machine, obj: Obj, call: Call) -> Value:
+    name, value = call.arg(0, "name"), call.arg(1, "module") or call.arg(1, "param")
+    if value is not None:
+        key = str(name.value) if isinstance(name, Const) else SOME
+        machine.set_attr(obj, key, value, call.node)
+    return NONE
+
+
+@method("items", "keys", "values")
+def container_items(machine: Machine, obj: Obj, call: Call) -> Value:
+    held = contents(machine, obj)
+    name = call.name
+    if isinstance(held, DictV):
+        return machine.libraries.call_value_method(held, name, call)
+    element = obj.child(EACH)
+    if name == "values":
+        return machine.new_list([element], exact=False)
+    return machine.new_list([TupleV((Text(False), element))] if name == "items" else [Text(False)], exact=False)
+
+
+@method("save_pretrained")
+def save_pretrained(machine: Machine, obj: Obj, call: Call) -> Value:
+    """Writes the given state dict through safetensors."""
+    if "state_dict" in call.kwargs:
+        machine.emit(
+            events.Saved(
+                payload=call.kwargs["state_dict"], path=call.arg(0, "save_directory") or NONE, by="save_pretrained"
+            ),
+            call.node,
+        )
+    return NONE
+
+
+@external(
+    "torch.jit.script",
+    "torch.distributed._composable.replicate",
+    "torch.nn.SyncBatchNorm.convert_sync_batchnorm",
+    "typing.cast",
+    "torchao.float8.convert_to_float8_training",
+    "torch.distributed.fsdp.wrap.wrap",
+    "copy.copy",
+)
+def wrapped(machine: Machine, call: Call) -> Value:
+    """Wrappers that keep the module, or stand in its place with the same parameters."""
+    is_cast, is_compile = (
+        call.name == "typing.cast",
+        call.name == "torch.compile",
+    )
+    value = call.arg(1 if is_cast else 0, "model") or call.arg(None, "module")
+    if is_compile and value is not None:
+        note_compiled(machine, call, value)
+    if is_cast and value is not None and isinstance(call.args[0], ClassV):
+        for _, leaf in machine.alternatives(value):
+            if isinstance(leaf, Obj) and leaf.atom.cls is None:
+                machine.types.setdefault(leaf, call.args[0])
+    return value if value is not None else unknown(call.name)
+
+
+@external("torch.nn.Parameter", "torch.nn.parameter.Parameter")
+def parameter(machine: Machine, call: Call) -> Value:
+    atom = Atom("external", cls=Ext("torch.nn.Parameter"), origin="torch.nn.Parameter", site=machine.site(call.node))
+    frozen = call.arg(1, "requires_grad")
+    atom.facts["parameter"] = not (isinstance(frozen, Const) and frozen.value is False)
+    given = call.arg(0, "data")
+    if isinstance(given, Obj) and all(map(is_multiple, given.path)):
+        atom.facts["size"] = given.atom.facts.get("tensor size")
+    return atom.root
+
+
+@external(
+    "torch.nn.parallel.DistributedDataParallel",
+    "torch.nn.DataParallel",
+    "torch.distributed.fsdp.FullyShardedDataParallel",
+)
+def wrapper(machine: Machine, call: Call) -> Value:
+    """DDP and FSDP1: an object of its own around the module."""
+    name = call.name
+    inner = call.arg(0, "module")
+    atom = Atom("external", cls=Ext(name), origin=name, site=machine.site(call.node))
+    atom.facts.update(module=True, wrapper="module")
+    if inner is not None:
+        machine.store.put((atom.root, "module"), inner)
+        for _, leaf in machine.alternatives(inner):
+            if isinstance(leaf, Obj):
+                machine.emit(events.Wrapped(by=name, outer=atom.root), call.node, leaf)
+    return atom.root

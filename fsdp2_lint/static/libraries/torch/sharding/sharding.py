@@ -1,0 +1,131 @@
+"""``fully_shard`` and the methods of a sharded module."""
+
+from __future__ import annotations
+
+from astroid import nodes
+
+from ....domain import events
+from ....domain.values import NONE, Atom, Const, Ext, ListV, Obj, TupleV, Value, unknown
+from ....interpreter.call import Call
+from ...interface import Machine
+from ...tables import external, method
+from ..launch import meshes
+from ..launch.device import touch
+
+FULLY_SHARD = "torch.distributed.fsdp.fully_shard"
+
+
+@external(FULLY_SHARD)
+def fully_shard(machine: Machine, call: Call) -> Value:
+    """In place; returns the very same object (a list comes back as the list)."""
+    target = call.arg(0, "module")
+    if target is None:
+        return unknown("fully_shard()")
+    for guard, leaf in machine.alternatives(target):
+        path = machine.guard.join(guard)
+        if path is None:
+            continue
+        before, machine.guard = machine.guard, path
+        if isinstance(leaf, (ListV, TupleV)):
+            held = machine.listing(leaf)
+            group = tuple(item for _, item in held.items if isinstance(item, Obj))
+            open_why = held.open_why or ("" if group else "the list of modules was not followed")
+            shard(machine, call, group, listed=True, open_why=open_why)
+        elif isinstance(leaf, Obj):
+            shard(machine, call, (leaf,), listed=False)
+        machine.guard = before
+    return target
+
+
+def shard(machine: Machine, call: Call, group: tuple[Obj, ...], *, listed: bool, open_why: str = "") -> None:
+    for obj in group:
+        machine.libraries.sharded_atoms.add(machine.libraries.address(obj)[0])
+    machine.libraries.any_sharded = True
+    machine.emit(
+        events.Sharded(
+            group=group,
+            listed=listed,
+            looped=machine.loops > 0,
+            open_why=open_why,
+            options={name: value for name, value in call.kwargs.items() if name != "module"},
+            keywords=keyword_sites(machine, call),
+            options_open=call.open_why,
+            filtered=False,  # seen when all of them are (``static.filters``)
+        ),
+        call.node,
+        group[0] if group else None,
+    )
+
+
+def keyword_sites(machine: Machine, call: Call) -> dict[str, nodes.NodeNG]:
+    """Where each keyword stands: in the call itself, else the call stands for it."""
+    written = {keyword.arg: keyword.value for keyword in getattr(call.node, "keywords", ())}
+    return {name: written.get(name, call.node) for name in call.kwargs}
+
+
+@external("torch.distributed.fsdp.register_fsdp_forward_method")
+def register_forward(machine: Machine, call: Call) -> Value:
+    name = call.arg(1, "method_name")
+    for _, leaf in machine.alternatives(call.arg(0, "module") or NONE):
+        if isinstance(leaf, Obj):
+            machine.emit(events.Registered(method=name.value if isinstance(name, Const) else None), call.node, leaf)
+    return NONE
+
+
+@method("unshard", "reshard")
+def gather(machine: Machine, obj: Obj, call: Call) -> Value:
+    name = call.name
+    machine.emit(events.Unshard() if name == "unshard" else events.Reshard(), call.node, obj)
+    handle = unknown(name)
+    if name == "unshard":
+        handle.atom.facts.update({"gathers": obj, "left open": call.arg(0, "async_op") == Const(True)})
+    return handle
+
+
+@external(
+    "torch.distributed.fsdp.FullyShardedDataParallel.summon_full_params",
+    "torch.distributed.fsdp.FullyShardedDataParallel.state_dict_type",
+    "torch.distributed.fsdp.FullyShardedDataParallel.set_state_dict_type",
+    "torch.distributed.fsdp.FullyShardedDataParallel.get_state_dict_type",
+    "torch.distributed.fsdp.FullyShardedDataParallel.optim_state_dict",
+    "torch.distributed.fsdp.FullyShardedDataParallel.optim_state_dict_to_load",
+    "torch.distributed.fsdp.FullyShardedDataParallel.full_optim_state_dict",
+    "torch.distributed.fsdp.FullyShardedDataParallel.sharded_optim_state_dict",
+    "torch.distributed.fsdp.FullyShardedDataParallel.shard_full_optim_state_dict",
+    "torch.distributed.fsdp.FullyShardedDataParallel.scatter_full_optim_state_dict",
+    "torch.distributed.fsdp.FullyShardedDataParallel.rekey_optim_state_dict",
+)
+def fsdp1_context(machine: Machine, call: Call) -> Value:
+    name = call.name.rsplit(".", 1)[-1]
+    for _, leaf in machine.alternatives(call.arg(0, "module") or call.arg(None, "model") or NONE):
+        if isinstance(leaf, Obj):
+            machine.emit(events.Fsdp1Context(name=name), call.node, leaf)
+    return unknown(f"FSDP.{name}()")
+
+
+@external("torch.distributed.device_mesh.init_device_mesh", "torch.distributed.device_mesh.DeviceMesh")
+def make_mesh(machine: Machine, call: Call) -> Value:
+    atom = Atom(
+        "external",
+        cls=Ext("torch.distributed.device_mesh.DeviceMesh"),
+        origin="DeviceMesh",
+        site=machine.site(call.node),
+    )
+    kind = call.arg(0, "device_type")
+    atom.facts["mesh"] = meshes.written(machine, call)
+    machine.emit(events.Mesh(device=kind, shape=call.arg(1, "mesh_shape")), call.node, atom.root)
+    return atom.root
+
+
+@external("torch.distributed.init_process_group")
+def init_process_group(machine: Machine, call: Call) -> Value:
+    machine.emit(
+        events.ProcessGroup(
+            backend=call.arg(0, "backend"), device_id=call.arg(None, "device_id"), world_size=call.arg(3, "world_size")
+        ),
+        call.node,
+    )
+    device = call.arg(None, "device_id")
+    if device is not None and device != NONE:
+        touch(machine, call.node, device)
+    return NONE

@@ -1,0 +1,19 @@
+"""Parameters that are one: ``head.weight = embed.weight``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ....domain import events
+from ....domain.values import Obj, Value
+from ...interface import Machine
+
+if TYPE_CHECKING:
+    from astroid import nodes
+
+
+def tied(machine: Machine, owner: Obj, value: Value, node: nodes.NodeNG) -> None:
+    """From here on the weights of two layers are one parameter."""
+    for _, leaf in machine.alternatives(value):
+        if isinstance(leaf, Obj) and leaf.item == "weight" and leaf.parent is not None and leaf.parent is not owner:
+            machine.emit(events.Tied(other=leaf.parent), node, owner)

@@ -1,0 +1,1 @@
+"""Optimizers, gradients and what is read off sharded tensors."""

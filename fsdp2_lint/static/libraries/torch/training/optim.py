@@ -1,0 +1,103 @@
+"""Optimizers: whose parameters they hold, and when those were read."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ....domain import events
+from ....domain.values import NONE, Atom, Const, Ext, Obj, Params, ParamV, Value, unknown
+from ....interpreter.call import Call
+from ...interface import Machine
+from ...tables import method
+from ..precision import scalers
+from . import generators
+
+if TYPE_CHECKING:
+    from astroid import nodes
+
+
+def make_optimizer(machine: Machine, qname: str, call: Call) -> Value:
+    atom = Atom("external", cls=Ext(qname), origin=qname.rsplit(".", 1)[-1], site=machine.site(call.node))
+    atom.facts["optimizer"] = True
+    atom.facts["stateless"] = _stateless(qname, call)
+    created(machine, atom.root, call)
+    if (params := call.arg(0, "params")) is not None:
+        generators.consumed_by_call(machine, params, call.node, f"{atom.origin}()")
+    return atom.root
+
+
+def _stateless(qname: str, call: Call) -> bool | None:
+    """Plain SGD keeps nothing from step to step."""
+    momentum = call.arg(2, "momentum")
+    if not qname.endswith(".SGD") or isinstance(momentum, Const) and momentum.value:
+        return False
+    return True if isinstance(momentum, Const) or momentum is None and not call.open_why else None
+
+
+def created(machine: Machine, obj: Obj, call: Call, *, proven: bool = True) -> None:
+    params = call.arg(0, "params")
+    held, complete = holdings(machine, [params] if params is not None and proven else call.all)
+    if params is None and not call.all:
+        complete = False
+    obj.atom.facts["optimizer"] = proven
+    machine.libraries.optimizers.add(obj)
+    machine.emit(events.Optimizer(held=held, complete=complete and not call.open_why, proven=proven), call.node, obj)
+
+
+def holdings(machine: Machine, values: list[Value]) -> tuple[tuple[events.Held, ...], bool]:
+    """The parameters inside (nested) arguments, and whether all of it was understood."""
+    held: list[events.Held] = []
+    complete = True
+    for value in values:
+        for guard, leaf in machine.leaves(value):
+            relative = machine.relative(guard, machine.guard)
+            if isinstance(leaf, (Params, ParamV)):
+                read = leaf.read if isinstance(leaf, ParamV) else machine.now
+                for path, model in machine.alternatives(leaf.model):
+                    joined = relative.join(path)
+                    if isinstance(model, Obj) and joined is not None:
+                        held.append(events.Held(model, read, joined))
+                    else:
+                        complete = False
+            elif isinstance(leaf, Obj) and leaf.atom.kind not in ("configuration",):
+                complete = False
+    return tuple(dict.fromkeys(held)), complete
+
+
+def owners(machine: Machine, value: Value) -> bool:
+    """Does a value hold parameters of some model?"""
+    return any(isinstance(leaf, (Params, ParamV)) for _, leaf in machine.leaves(value))
+
+
+@method("step")
+def step(machine: Machine, obj: Obj, call: Call) -> Value:
+    if obj in machine.libraries.optimizers:
+        machine.emit(events.Stepped(), call.node, obj)
+    elif obj.atom.facts.get("scaler"):
+        for _, leaf in machine.alternatives(call.arg(0, "optimizer") or NONE):
+            if isinstance(leaf, Obj) and leaf in machine.libraries.optimizers:
+                machine.emit(events.Stepped(), call.node, leaf)
+                scalers.stepped(machine, obj, leaf, call)
+    return unknown("step()")
+
+
+@method("zero_grad")
+def zero_grad(machine: Machine, obj: Obj, call: Call) -> Value:
+    if obj in machine.libraries.optimizers or machine.libraries.any_sharded:
+        machine.emit(events.Zeroed(), call.node, obj)
+    return NONE
+
+
+@method("add_param_group")
+def add_param_group(machine: Machine, obj: Obj, call: Call) -> Value:
+    if obj in machine.libraries.optimizers:
+        held, complete = holdings(machine, call.all)
+        machine.emit(events.Optimizer(held=held, complete=complete, proven=True), call.node, obj)
+    return NONE
+
+
+def regrouped(machine: Machine, at: Obj, node: nodes.NodeNG) -> None:
+    """An optimizer's list of parameter groups, or what a group holds, is exchanged."""
+    for owner in at.above:
+        if owner in machine.libraries.optimizers:
+            machine.emit(events.Remapped(), node, owner)
