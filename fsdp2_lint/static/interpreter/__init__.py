@@ -1,1 +1,1 @@
-"""The interpreter of Python; it knows nothing of torch (see ``torch_model``)."""
+"""The interpreter of Python; it knows nothing of any package (see ``libraries``)."""

@@ -175,5 +175,5 @@ class Iteration(Conditions[L]):
         return any(self.is_context(part) for part in decorators.nodes) if decorators else False
 
     def statement_value(self, node: nodes.Expr, value: Value) -> None:
-        """A value that a bare statement throws away (see ``torch_model.device``)."""
+        """A value that a bare statement throws away (see ``Libraries.discarded``)."""
         self.libraries.discarded(node, value)
