@@ -23,7 +23,13 @@ sys.path.insert(0, str(ROOT))
 from surroundings import Places, counted_collectives, sequence_number  # noqa: E402
 
 from fsdp2_lint.report.rank_file import RankFile  # noqa: E402
-from fsdp2_lint.runtime.hooks import calls, closing, install  # noqa: E402
+from fsdp2_lint.runtime.monitors import (  # noqa: E402
+    install,
+)
+from fsdp2_lint.runtime.monitors.forward import (  # noqa: E402
+    calls,
+    closing,
+)
 from fsdp2_lint.runtime.session import Options, Session  # noqa: E402
 
 

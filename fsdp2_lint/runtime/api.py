@@ -21,9 +21,12 @@ from ..vocab.events.training import OptimizerSettled, TrainingSeen
 from ..vocab.finding import Finding, Moment
 from . import adapter, facts
 from .exchange import exchange_all
-from .handles import RuntimeModel, RuntimeOptimizer, RuntimeUnit
-from .hooks import closing, install
 from .ledger import Built, label_of
+from .monitors import install
+from .monitors.forward import closing
+from .monitors.shared.models import RuntimeModel
+from .monitors.shared.units import RuntimeUnit
+from .monitors.training.optimizers import RuntimeOptimizer
 from .session import ContractViolation, OnFinding, Options, Session
 from .sites import here
 from .stall import StallWatch

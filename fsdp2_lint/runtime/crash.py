@@ -11,8 +11,6 @@ from torch import nn
 from ..vocab.events.forward import Called, PartCalled
 from ..vocab.events.plans import Sharded
 from . import adapter, uses
-from .handles import RuntimeModel, RuntimeUnit
-from .handles.parts import RuntimePart
 from .messages import (
     ALREADY_ROOT,
     BYPASS,
@@ -28,6 +26,9 @@ from .messages import (
     USED_OUTSIDE,
     Explanation,
 )
+from .monitors.shared.models import RuntimeModel
+from .monitors.shared.parts import RuntimePart
+from .monitors.shared.units import RuntimeUnit
 from .refusals import judge_attribute, judge_dtypes, judge_exchange, judge_options
 from .session import ContractViolation, Session
 from .sites import of_traceback

@@ -22,6 +22,16 @@ from ..vocab.rule import ModelKey
 from . import adapter
 
 
+@dataclass(slots=True)
+class CudaUse:
+    """How CUDA was used, as far as hooks saw it."""
+
+    first: Moment | None = None
+    selected: Moment | None = None
+    sharded: Moment | None = None
+    index: int | None = None  # of the device that the model was sharded on
+
+
 @dataclass(eq=False, slots=True)
 class Sharding:
     """One call of ``fully_shard``."""

@@ -12,12 +12,12 @@ from ..vocab.events.composition import ParametersExchanged
 from ..vocab.events.policies import OptionsGiven, PolicySettled
 from ..vocab.events.replacement import ParametersReplaced
 from . import adapter
-from .handles.composition import RuntimeComposition
-from .handles.options import RuntimeOptions
-from .handles.policies import RuntimePolicy
-from .handles.replacement import RuntimeReplacement
 from .ledger import label_of
 from .messages import DTYPES
+from .monitors.precision.policies import RuntimePolicy
+from .monitors.sharding.composition import RuntimeComposition
+from .monitors.sharding.options import RuntimeOptions
+from .monitors.sharding.replacement import RuntimeReplacement
 from .session import Session
 from .sites import of_traceback
 

@@ -16,7 +16,8 @@ from ..report.job import read_job
 from ..report.rank_file import RankFile
 from ..vocab.finding import Finding
 from . import adapter, crash
-from .hooks import closing, install
+from .monitors import install
+from .monitors.forward import closing
 from .session import Options, Session
 from .sites import is_users
 from .stall import StallWatch

@@ -27,8 +27,7 @@ from ..vocab.rule import Court, ModelKey, Verdict, agree
 from ..vocab.target import parse
 from . import adapter
 from .exchange import exchange
-from .handles.process import CudaUse
-from .ledger import Ledger
+from .ledger import CudaUse, Ledger
 from .patches import Patches
 from .sequence import Sequence
 

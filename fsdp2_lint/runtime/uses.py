@@ -10,8 +10,8 @@ from torch import nn
 from ..vocab.events.forward import WeightUsed
 from ..vocab.finding import Moment
 from . import adapter
-from .handles.parts import RuntimeWeight
 from .ledger import Ledger, Sharding, label_of
+from .monitors.shared.parts import RuntimeWeight
 from .session import Session
 from .sites import is_users, moment_of
 

@@ -122,7 +122,7 @@ def test_no_entry_is_dropped(name: str, cli: Cli, tmp_path: Path, monkeypatch: p
     monkeypatch.chdir(project)
     assert cli("check", part.program, part.helper, ".", "--update-baseline", "--baseline", known).code == 0
     entries = listed(known)
-    assert entries == [("FSDP305", f"frontend/project/{part.helper}")]
+    assert entries == [("FSDP305", f"project/{part.helper}")]
     laid_out(part, tmp_path, "")
     monkeypatch.chdir(project / part.inside)
     assert " gone" not in cli("check", *part.arguments, "--baseline", known).err

@@ -81,7 +81,9 @@ def _break_hook(names: tuple[str, ...]) -> None:
         raise ZeroDivisionError("of the hook")
 
     for name in names:
-        importlib.import_module(f"fsdp2_lint.runtime.hooks.{name}").here = here  # type: ignore[attr-defined]
+        module = importlib.import_module(f"fsdp2_lint.runtime.monitors.{name}")
+        assert hasattr(module, "here"), "what is broken has to be used"
+        module.here = here
 
 
 BREAKAGES = {"without": _without, "rule": _break_rule, "compare": _break_compare, "hook": _break_hook}
@@ -148,7 +150,9 @@ def test_a_clause_that_broke_is_not_upheld(tmp_path: Path) -> None:
     assert {each.word for each in report.verdicts if each.code == "FSDP601"} == {"unknown"}
 
 
-@pytest.mark.parametrize("name", ["sharding", "forward", "optimizers", "checkpoints", "process"])
+@pytest.mark.parametrize(
+    "name", ["sharding.sharding", "forward.forward", "training.optimizers", "checkpoints.checkpoints", "launch.process"]
+)
 def test_a_hook_breaks(tmp_path: Path, name: str) -> None:
     report, output = watched(tmp_path, GOOD + "torch.save(model.state_dict(), 'model.pt')\n", "hook", name)
     assert output == "done\n"
@@ -158,13 +162,13 @@ def test_a_hook_breaks(tmp_path: Path, name: str) -> None:
 def test_a_hook_breaks_again_and_again(tmp_path: Path) -> None:
     """The report does not grow with every step."""
     program = GOOD.replace("lr=0.1)", "lr=0.1), 30")
-    watched(tmp_path, program, "hook", "forward")
+    watched(tmp_path, program, "hook", "forward.forward")
     assert (tmp_path / "rank0.jsonl").read_text().count('"record":"defect"') <= 20
 
 
 def test_debugging_shows_the_defect(tmp_path: Path) -> None:
     program = "import os\nos.environ['FSDP2_LINT_DEBUG'] = '1'\n" + GOOD
-    _, output = watched(tmp_path, program, "hook", "optimizers")
+    _, output = watched(tmp_path, program, "hook", "training.optimizers")
     assert "ZeroDivisionError: of the hook" in output and output.endswith("done\n")
 
 

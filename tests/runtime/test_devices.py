@@ -22,8 +22,9 @@ import torch.distributed as dist
 
 from fsdp2_lint.catalogue import registry
 from fsdp2_lint.runtime import facts
-from fsdp2_lint.runtime.handles.process import CudaUse, RuntimeDevice, RuntimeProcess
-from fsdp2_lint.runtime.hooks import process
+from fsdp2_lint.runtime.ledger import CudaUse
+from fsdp2_lint.runtime.monitors.launch import process
+from fsdp2_lint.runtime.monitors.launch.process import RuntimeDevice, RuntimeProcess
 from fsdp2_lint.runtime.session import Options, Session
 from fsdp2_lint.vocab.events.base import Event
 from fsdp2_lint.vocab.events.process import DeviceSelected, Launched, ProgramEnded

@@ -47,7 +47,7 @@ def test_broken(path: Path, tmp_path: Path) -> None:
     ("name", "arguments"),
     [
         ("reference.py", ["--steps", 5, "--save-every", 5, "--checkpoint-dir", "saved"]),
-        ("frontend/project/train.py", ["--epochs", 1, "--output", "output"]),
+        ("project/train.py", ["--epochs", 1, "--output", "output"]),
     ],
 )
 def test_good(name: str, arguments: list[object], tmp_path: Path) -> None:

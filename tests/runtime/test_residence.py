@@ -13,8 +13,8 @@ import torch.distributed as dist
 from torch import nn
 
 from fsdp2_lint.catalogue import registry
-from fsdp2_lint.runtime.handles.residence import RuntimeOffload, RuntimeResident, arriving
 from fsdp2_lint.runtime.ledger import Ledger, Sharding
+from fsdp2_lint.runtime.monitors.initialisation.residence import RuntimeOffload, RuntimeResident, arriving
 from fsdp2_lint.vocab.events.plans import Offloaded, ShardingBegun
 from fsdp2_lint.vocab.finding import Moment, Site
 from fsdp2_lint.vocab.rule import Court, Verdict

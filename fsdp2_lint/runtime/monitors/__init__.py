@@ -1,0 +1,44 @@
+"""What is watched in a job, one module for each part of it. Each has a function ``install(session)``."""
+
+from __future__ import annotations
+
+from ..session import Session
+from .checkpoints import async_saves, checkpoints, local_shards, round_trips, state_helpers
+from .forward import calls, forward, order
+from .launch import process
+from .precision import policies
+from .ranks import collectives
+from .sharding import composition, options, replacement, sharding
+from .training import clipping, fsdp1_methods, losses, optimizers, readings
+
+# What is installed last is asked first: `replacement` finds what `sharding` has noted of a call.
+_PARTS = (
+    replacement,
+    sharding,
+    options,
+    policies,
+    composition,
+    forward,
+    order,
+    optimizers,
+    calls,
+    readings,
+    checkpoints,
+    async_saves,
+    round_trips,
+    local_shards,
+    state_helpers,
+    process,
+    collectives,
+    losses,
+    fsdp1_methods,
+    clipping,
+)
+
+
+def install(session: Session) -> None:
+    """Watch everything. Patches take effect at once, whoever imported the patched names before."""
+    for part in _PARTS:
+        part.install(session)
+    session.hot.install()
+    session.rare.install()

@@ -1,0 +1,104 @@
+"""What is saved and loaded. These stay to the end of the job: checkpoints come late."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any
+
+import torch
+import torch.distributed.checkpoint as dcp
+from torch import nn
+from torch.distributed.fsdp import FullyShardedDataParallel as Fsdp1
+from torch.optim import Optimizer
+
+from ....vocab.events.checkpoints import CheckpointLoaded, Fsdp1ContextUsed, KeysWritten, Loaded, Saved
+from ....vocab.finding import Moment
+from ...session import Session
+from ...sites import called_by_torch, here
+from ..shared.models import RuntimeModel
+from .payloads import RuntimeKeys, RuntimePayload
+
+FSDP1_METHODS = (
+    "summon_full_params",
+    "state_dict_type",
+    "set_state_dict_type",
+    "optim_state_dict",
+    "optim_state_dict_to_load",
+    "full_optim_state_dict",
+    "sharded_optim_state_dict",
+)
+
+
+def install(session: Session) -> None:
+    watch = _Watch(session)
+    session.rare.watch([(torch, "save"), (torch.serialization, "save")], before=session.quietly(watch.save))
+    session.rare.watch((nn.Module, "load_state_dict"), before=session.quietly(watch.load))
+    loader = sys.modules.get("torch.distributed.checkpoint.state_dict_loader", dcp)
+    session.rare.watch(
+        [(dcp, "load"), (loader, "load")],
+        before=session.quietly(watch.load_checkpoint),
+        after=session.quietly(watch.checkpoint_loaded),
+    )
+    session.rare.watch((Optimizer, "state_dict"), after=session.quietly(watch.optimizer_read))
+    saver = sys.modules.get("torch.distributed.checkpoint.state_dict_saver", dcp)
+    for name in ("save", "async_save"):
+        if hasattr(dcp, name):
+            session.rare.watch([(dcp, name), (saver, name)], before=session.quietly(watch.save_checkpoint))
+    for name in FSDP1_METHODS:
+        if hasattr(Fsdp1, name):
+            session.rare.watch((Fsdp1, name), before=session.quietly(watch.fsdp1(name)))
+
+
+class _Watch:
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self.loading: Moment | None = None  # a load of DCP that runs
+
+    def save(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        value, file = _argument(args, kwargs, 0, "obj"), _argument(args, kwargs, 1, "f")
+        path = os.fspath(file) if isinstance(file, (str, os.PathLike)) else str(getattr(file, "name", ""))
+        payload = RuntimePayload(value, path)
+        when = here()
+        self.session.hear(Saved(when=when, payload=payload, by="torch.save"))
+        if not called_by_torch(sys._getframe()):  # DCP writes its own pieces with it
+            self.session.hear(KeysWritten(when=when, keys=RuntimeKeys(value, when), by="torch.save"))
+
+    def save_checkpoint(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        if not called_by_torch(sys._getframe()):
+            value, when = _argument(args, kwargs, 0, "state_dict"), here()
+            self.session.hear(KeysWritten(when=when, keys=RuntimeKeys(value, when), by="dcp.save"))
+
+    def load(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        module, value = args[0], _argument(args, kwargs, 1, "state_dict")
+        self.session.ledger.loaded.update(module.modules())
+        when = here()
+        payload = RuntimePayload(value, read_at=when, target=module)
+        self.session.hear(Loaded(when=when, model=RuntimeModel(self.session.ledger, module), payload=payload))
+
+    def load_checkpoint(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        value = _argument(args, kwargs, 0, "state_dict")
+        planned = kwargs.get("planner") is not None
+        self.loading = None if planned else here()
+        self.session.hear(CheckpointLoaded(when=here(), payload=RuntimePayload(value, planned=planned)))
+
+    def checkpoint_loaded(self, result: Any, token: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        self.loading = None
+
+    def optimizer_read(self, state: Any, token: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """A Stateful object is asked for what the load shall fill."""
+        if self.loading is not None:
+            self.session.hear(CheckpointLoaded(when=self.loading, payload=RuntimePayload({"optimizer": state})))
+
+    def fsdp1(self, name: str) -> Any:
+        def used(args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+            module = _argument(args, kwargs, 0, "module") or kwargs.get("model")
+            if isinstance(module, nn.Module):
+                model = RuntimeModel(self.session.ledger, module)
+                self.session.hear(Fsdp1ContextUsed(when=here(), name=name, model=model))
+
+        return used
+
+
+def _argument(args: tuple[Any, ...], kwargs: dict[str, Any], index: int, name: str) -> Any:
+    return args[index] if len(args) > index else kwargs.get(name)

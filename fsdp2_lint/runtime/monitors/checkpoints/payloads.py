@@ -1,0 +1,145 @@
+"""What is written to files, read from them, and read out of tensors."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import nn
+from torch.optim import Optimizer
+
+from ....vocab.answers import Answer, Many, many, unknown, yes
+from ....vocab.finding import Moment, Place, Site
+from ... import adapter
+from ...closure import looked
+
+_DEPTH, _ITEMS = 8, 100_000
+WRAPPERS = ("_orig_mod", "_checkpoint_wrapped_module")  # in the names of parameters
+
+
+def tensors_in(value: Any, depth: int = _DEPTH) -> Iterator[torch.Tensor]:
+    """The tensors in nested containers."""
+    if isinstance(value, torch.Tensor):
+        yield value
+    elif isinstance(value, nn.Module):
+        yield from value.parameters()
+    elif depth and isinstance(value, Mapping):
+        for item in list(value.values())[:_ITEMS]:
+            yield from tensors_in(item, depth - 1)
+    elif depth and isinstance(value, (list, tuple, set)):
+        for item in list(value)[:_ITEMS]:
+            yield from tensors_in(item, depth - 1)
+    elif depth and dataclasses.is_dataclass(value) and not isinstance(value, type):
+        for name in value.__dataclass_fields__:
+            yield from tensors_in(getattr(value, name), depth - 1)
+
+
+@dataclass(frozen=True, slots=True)
+class RuntimePayload:
+    value: Any
+    path: str = ""
+    read_at: Moment | None = None
+    target: nn.Module | None = None  # the module that it is loaded into
+    planned: bool = False  # by a planner of the job's own
+
+    def shards(self) -> Many[str]:
+        held = [
+            each
+            for each in tensors_in(self.value)
+            if isinstance(each, adapter.DTensor) and any(not placement.is_replicate() for placement in each.placements)
+        ]
+        return many(
+            [f"{len(held)} sharded tensor{'s' if len(held) > 1 else ''}"] if held else [],
+            looked("all tensors of what is saved were looked at"),
+        )
+
+    def path_per_rank(self) -> Answer[object]:
+        """The file's name holds this rank's number. Where that could be chance, the other ranks' names tell."""
+        if not self.path:
+            return unknown("where it is written to is not known")
+        rank = adapter.own_rank()
+        name = os.path.basename(self.path)
+        said = re.search(rf"rank\D{{0,3}}0*{rank}(?!\d)", self.path, re.IGNORECASE)
+        numbered = rank > 0 and re.search(rf"(?<!\d)0*{rank}(?!\d)", name)
+        folder = str(rank) in self.path.split(os.sep)[:-1]
+        return yes(True) if said or numbered or folder else looked("the path does not name the rank")
+
+    def full_tensors(self) -> Answer[object]:
+        if self.target is None or not isinstance(self.value, Mapping):
+            return unknown("what is loaded is not a state dict")
+        parameters = dict(self.target.named_parameters())
+        plain = [
+            name
+            for name, value in self.value.items()
+            if isinstance(value, torch.Tensor)
+            and not isinstance(value, adapter.DTensor)
+            and isinstance(parameters.get(name), adapter.DTensor)
+        ]
+        return yes(self.read_at) if plain else looked("the tensors are DTensors")
+
+    def receives_nothing(self) -> Answer[str]:
+        if not isinstance(self.value, Mapping):
+            return unknown("what is loaded into is not a dict")
+        if self.planned:
+            return unknown("a planner of its own may put in what is missing")
+        if not self.value:
+            return yes("an empty dict")
+        whole = {"the state": self.value} if "param_groups" in self.value else {}
+        for name, value in (whole or {f"{key!r}": value for key, value in self.value.items()}).items():
+            if _is_cold(value):
+                return yes(f"{name}, the state of an optimizer that has not made a step")
+        return looked("there is something to load into")
+
+
+@dataclass(frozen=True, slots=True)
+class RuntimeKeys:
+    value: Any
+    when: Moment
+
+    def prefixed(self) -> Answer[Place]:
+        key = next(_prefixed_keys(self.value), None)
+        return looked("the keys were looked at") if key is None else yes(Place(self.when, repr(key)))
+
+
+def _prefixed_keys(value: Any, depth: int = 4) -> Iterator[str]:
+    if not depth or not isinstance(value, Mapping):
+        return
+    for key, item in value.items():
+        if isinstance(key, str) and any(name in key.split(".") for name in WRAPPERS):
+            yield key
+        yield from _prefixed_keys(item, depth - 1)
+
+
+def _is_cold(value: Any) -> bool:
+    """Is it an optimizer, or the state of one, that has no state and will have some?"""
+    if isinstance(value, Optimizer):
+        value = {"state": value.state, "param_groups": value.param_groups}
+    if not isinstance(value, Mapping) or not {"state", "param_groups"} <= value.keys() or value["state"]:
+        return False
+    return not all(_is_plain_sgd(group) for group in value["param_groups"])
+
+
+def _is_plain_sgd(group: Any) -> bool:
+    """Without momentum it keeps nothing from step to step."""
+    return isinstance(group, Mapping) and "nesterov" in group and "betas" not in group and not group.get("momentum")
+
+
+@dataclass(frozen=True, slots=True)
+class RuntimeReading:
+    tensor: Any
+    name: str
+
+    def partial(self) -> Answer[tuple[str, Site | None]]:
+        placements = [each for each in self.tensor.placements if each.is_partial()]
+        return yes((str(placements[0]), None)) if placements else looked("the tensor is whole on each rank")
+
+    def clipped(self) -> Answer[Place]:
+        return looked("its placement says all")  # its placement says all
+
+    def sharding(self) -> Answer[Place]:
+        return unknown("a tensor does not know of which model it is")

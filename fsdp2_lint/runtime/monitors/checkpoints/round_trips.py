@@ -1,0 +1,122 @@
+"""Checkpoints that a job writes and reads again: fingerprints of this rank's part, then and once it is back."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from ....vocab.answers import Answer, yes
+from ....vocab.events.checkpoints import CheckpointReturned
+from ....vocab.finding import Moment, Place
+from ....vocab.words import listed
+from ... import adapter
+from ...closure import looked
+from ...digests import digest
+from ...session import Session
+from ...sites import here
+
+DEPTH = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A fingerprint of this rank's part of an entry."""
+
+    digest: str
+    shape: tuple[int, ...] = ()
+    dtype: torch.dtype | None = None
+
+
+def values(state: Any, depth: int = DEPTH, path: str = "") -> Iterator[tuple[str, Value]]:
+    """The tensors, numbers and strings of a state dict, under the names that DCP gives them."""
+    if not depth or not isinstance(state, Mapping):
+        return
+    for key, item in state.items():
+        name = f"{path}.{key}" if path else str(key)
+        if isinstance(item, torch.Tensor):
+            part = adapter.local(item)
+            yield name, Value(digest(item), tuple(part.shape), part.dtype)
+        elif isinstance(item, (bool, int, float, str)):
+            yield name, Value(repr(item))
+        else:
+            yield from values(item, depth - 1, name)
+
+
+@dataclass(frozen=True, slots=True)
+class RuntimeRoundTrip:
+    saved_at: Moment
+    saved: Mapping[str, Value]
+    loaded: Mapping[str, Value]
+
+    def changed(self) -> Answer[Place]:
+        both = {name: (self.saved[name], value) for name, value in self.loaded.items() if name in self.saved}
+        rounded = [name for name, (old, new) in both.items() if _rounded(old, new)]
+        if rounded:
+            old, new = both[rounded[0]]
+            return yes(Place(self.saved_at, f"{listed(rounded)} (saved as {_dtype(old)}, read as {_dtype(new)})"))
+        other = [name for name, (old, new) in both.items() if old.digest != new.digest and _comparable(old, new)]
+        return (
+            yes(Place(self.saved_at, listed(other)))
+            if other
+            else looked("what was saved and what came back were compared")
+        )
+
+
+def _comparable(old: Value, new: Value) -> bool:
+    """Shards of another cut, and values that a wider type holds exactly, are no change."""
+    return old.shape == new.shape and old.dtype is new.dtype
+
+
+def _rounded(old: Value, new: Value) -> bool:
+    if old.dtype is None or new.dtype is None or old.shape != new.shape:
+        return False
+    return old.dtype.is_floating_point and new.dtype.is_floating_point and new.dtype.itemsize < old.dtype.itemsize
+
+
+def _dtype(value: Value) -> str:
+    return str(value.dtype).removeprefix("torch.")
+
+
+KEPT = 8  # checkpoints: fingerprints of the last ones
+
+
+def install(session: Session) -> None:
+    watch = _Watch(session)
+    if place := adapter.place("saving"):
+        session.rare.watch(place, before=session.quietly(watch.saving))
+    if place := adapter.place("loading"):
+        session.rare.watch(place, after=session.quietly(watch.loaded))
+
+
+class _Watch:
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self.saved: dict[str, tuple[Moment, dict[str, Value]]] = {}
+
+    def saving(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        state, where = _given(args, kwargs, "storage_writer")
+        if not where:
+            return
+        self.saved.pop(where, None)
+        if threading.current_thread() is threading.main_thread():  # what is saved in the background is a copy already
+            self.saved[where] = here(), dict(values(state))
+        while len(self.saved) > KEPT:
+            del self.saved[next(iter(self.saved))]
+
+    def loaded(self, result: Any, token: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        state, where = _given(args, kwargs, "storage_reader")
+        if where in self.saved:
+            when, saved = self.saved[where]
+            trip = RuntimeRoundTrip(when, saved, dict(values(state)))
+            self.session.hear(CheckpointReturned(when=here(), trip=trip))
+
+
+def _given(args: tuple[Any, ...], kwargs: dict[str, Any], storage: str) -> tuple[Any, str]:
+    """The state dict, and where it is kept."""
+    state = args[0] if args else kwargs.get("state_dict")
+    place = args[1] if len(args) > 1 else kwargs.get(storage)
+    return state, str(getattr(place, "checkpoint_id", None) or getattr(place, "path", None) or "")

@@ -1,0 +1,175 @@
+"""Forward and backward of sharded models."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import torch
+from torch import nn
+
+from ....vocab.events.forward import BackwardEnded, ForwardBegun, ForwardEnded, OldWeightsMet
+from ....vocab.events.groups import GroupSettled
+from ....vocab.events.initialisation import ForwardSeen, Materialised
+from ....vocab.events.plans import Offloaded, ShardingBegun, UnitReady
+from ....vocab.events.precision import PoliciesTaken
+from ....vocab.finding import Moment
+from ... import adapter, facts
+from ...ledger import label_of
+from ...session import Session
+from ...sites import here
+from ..initialisation.residence import RuntimeOffload, RuntimeResident, is_offloaded
+from ..shared.models import RuntimeModel
+from ..shared.units import RuntimeUnit
+from . import closing
+
+MAX_BACKWARDS = 4  # of one step, for the comparison of gradients
+
+
+def install(session: Session) -> None:
+    watch = _Watch(session)
+    hooks: dict[str, dict[str, Any]] = {
+        "first_forward": {"before": watch.begin, "after": watch.begun},
+        "gathering": {"before": watch.gather, "after": watch.gathered},
+        "pre_backward": {"before": watch.pre_backward},
+        "post_backward": {"before": watch.post_backward},
+        "backward_end": {"after": watch.backward_ended},
+    }
+    for name, watched in hooks.items():
+        if place := adapter.place(name):
+            session.hot.watch(place, **{when: session.quietly(hook) for when, hook in watched.items()})
+
+
+class _Watch:
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self.ledger = session.ledger
+        self.in_backward = False
+        self.first_forward: Moment | None = None
+        self.entered: Moment | None = None  # where the forward that runs was called
+        self.unreadable = False  # an input since the last backward that cannot be compared
+        self.backward_at: Moment | None = None
+        self.backwards: dict[tuple[int, int], int] = {}  # (group, step): how many
+        self.batches: list[facts.Batch] = []  # of forwards that no backward followed yet
+
+    def begin(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+        """A module of FSDP2 is entered. True where its model never ran before."""
+        state = args[0]
+        root = adapter.is_root(state)
+        if root is False or (root and adapter.forward_is_running(state)):
+            return False
+        if root and closing.due(self.session):
+            closing.close(self.session, why="steps")
+            return False
+        module = adapter.modules_of(state)[0]
+        self.entered = when = here()
+        if root is None:
+            self._first(module, when)
+            if module in self.ledger.below and (alone := self.ledger.of_module(module)) is not None:
+                alone.ran_alone = when
+        for sharding in self.ledger.inside(module):
+            if sharding.outlived and not any(group.is_gathered for group in sharding.groups()):
+                sharding.outlived = None  # it was resharded in time
+        model = RuntimeModel(self.ledger, module)
+        self.session.hear(OldWeightsMet(when=when, model=model))
+        self.session.hear(ForwardBegun(when=when, model=model))
+        if torch.is_grad_enabled():
+            self._note_batch(module, when)
+        return root is None
+
+    def _first(self, module: nn.Module, when: Any) -> None:
+        self.ledger.drop_unheld()
+        self.first_forward = self.first_forward or when
+        called = adapter.modules_that_are_called(sys._getframe())
+        top = next((each for each in reversed(called) if any(part is module for part in each.modules())), module)
+        if not self.ledger.inside(module):  # sharded where this torch cannot be watched
+            self.ledger.adopt(module, when)
+            self.session.file.write("sharded")
+        self.ledger.add_model(top, label_of(top))
+        shardings = self.ledger.inside(module)
+        for sharding in shardings:
+            for group in sharding.groups():
+                sharding.planned.update((id(param.raw), param.planned) for param in group.params)
+        if self.ledger.emptied:
+            self.session.hear(Materialised(when=when, model=RuntimeModel(self.ledger, module)))
+        for sharding in shardings:
+            unit = RuntimeUnit(self.ledger, sharding)
+            self.session.hear(UnitReady(when=when, unit=unit), fqn=unit.fqn)
+            self.session.hear(GroupSettled(when=when, group=unit), fqn=unit.fqn)
+            self.session.hear(PoliciesTaken(when=sharding.when, policies=unit), fqn=unit.fqn)
+            if is_offloaded(sharding):
+                offload = RuntimeOffload(sharding, self.session.launched)
+                self.session.hear(Offloaded(when=sharding.when, offload=offload, unit=unit), fqn=unit.fqn)
+        if shardings:
+            resident = RuntimeResident(self.ledger, module, tuple(shardings))
+            self.session.hear(ShardingBegun(when=shardings[0].when, model=resident))
+        facts.starting_weights(self.session, module, shardings)
+
+    def begun(self, result: Any, first: bool, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        if first:
+            facts.plan(self.session, adapter.modules_of(args[0])[0])
+
+    def _note_batch(self, module: nn.Module, when: Any) -> None:
+        if not self.session.compares("batch") or adapter.is_captured():
+            return
+        read = facts.batch(self.session, module, when, adapter.inputs_of_forward(sys._getframe()))
+        if read is None:
+            self.unreadable = True
+        elif read.digest:
+            self.batches.append(read)
+
+    def gather(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+        group = adapter.Group(args[0])
+        return group.has_just_gathered and group.stays_gathered
+
+    def gathered(self, result: Any, gathers: bool, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        if gathers and (sharding := self.ledger.of_group(adapter.Group(args[0]))):
+            # The place that counts is where the model is called, not where it calls the part that is gathered.
+            sharding.gathered_at = here() if sharding.unsharded_by_user else self.entered or here()
+
+    def pre_backward(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Before a group is gathered for backward: the first one finds everything as forward left it."""
+        if self.in_backward:
+            return
+        self.in_backward = True
+        self.backward_at = self.ledger.backward_at = when = here()
+        self.entered = None
+        own = self.ledger.of_group(adapter.Group(args[0]))
+        model = (
+            next((model for each in own.live_modules() if (model := self.ledger.model_of(each))), None) if own else None
+        )
+        top = model.module() if model is not None else None
+        if top is not None and self.first_forward is not None and self.ledger.emptied:
+            self.session.hear(ForwardSeen(when=self.first_forward, model=RuntimeModel(self.ledger, top)))
+        for sharding in self.ledger.inside(top) if top is not None else ():
+            unit = RuntimeUnit(self.ledger, sharding)
+            self.session.hear(ForwardEnded(when=when, unit=unit), fqn=unit.fqn)
+
+    def post_backward(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Before the gradients of a group are reduced."""
+        group = adapter.Group(args[0])
+        key = (id(group.raw), self.session.step)
+        self.backwards[key] = self.backwards.get(key, 0) + 1
+        if group.reduces_gradients and not group.fills_in_gradients and self.backwards[key] <= MAX_BACKWARDS:
+            when = self.backward_at or here()  # there are many groups, and asking takes its time
+            facts.group_gradients(self.session, group, self.backwards[key], when)
+
+    def backward_ended(self, result: Any, token: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        self.in_backward, self.backward_at = False, None
+        module = adapter.modules_of(args[0])[0]
+        if model := self.ledger.model_of(module):
+            model.trained = True
+        when = here()
+        for built in self.ledger.optimizers:
+            built.stepped = None
+        for sharding in self.ledger.inside(module):
+            groups = sharding.groups()
+            sharding.reduced = all(group.reduces_gradients for group in groups)
+            if not any(group.is_gathered for group in groups):
+                sharding.gathered_at = None
+            unit = RuntimeUnit(self.ledger, sharding, after_backward=True)
+            self.session.hear(BackwardEnded(when=when, unit=unit), fqn=unit.fqn)
+        if self.batches and not self.unreadable:
+            facts.batches(self.session, self.batches)
+        self.batches.clear()
+        self.unreadable = False

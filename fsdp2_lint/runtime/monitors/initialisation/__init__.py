@@ -1,0 +1,1 @@
+"""Where parameters are before training, and what they hold."""

@@ -1,0 +1,1 @@
+"""What is sharded, with which options, and what becomes of the parameters."""

@@ -1,0 +1,56 @@
+"""The keywords of each call of ``fully_shard``."""
+
+from __future__ import annotations
+
+import sys
+import weakref
+from dataclasses import dataclass
+from typing import Any
+
+from ....vocab.answers import Answer, yes
+from ....vocab.events.policies import OptionsGiven
+from ....vocab.finding import Moment, Place
+from ....vocab.meshes import says_replicas, says_shards
+from ....vocab.rule import ModelKey
+from ... import adapter
+from ...closure import looked
+from ...ledger import label_of
+from ...session import Session
+from ...sites import here
+
+
+@dataclass(frozen=True, slots=True)
+class RuntimeOptions:
+    when: Moment
+    label: str
+    mesh: Any
+    refusal: str = ""  # why torch refused the call
+
+    @property
+    def model_key(self) -> ModelKey:
+        return ModelKey(self.label, self.when.at)
+
+    def refused(self) -> Answer[Place]:
+        return yes(Place(self.when, self.refusal)) if self.refusal else looked("torch took the mesh")
+
+    def swapped(self) -> Answer[Place]:
+        names: tuple[str, ...] = getattr(self.mesh, "mesh_dim_names", None) or ()
+        if len(names) == 2 and says_shards(names[0]) and says_replicas(names[1]):
+            return yes(Place(self.when, f"{names[0]!r} comes before {names[1]!r}"))
+        return looked("the names of the mesh were read")
+
+
+def install(session: Session) -> None:
+    told: weakref.WeakSet[Any] = weakref.WeakSet()  # meshes: what is wrong with one is said once
+
+    def shard(args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        modules = args[1] if len(args) > 1 else kwargs["modules"]
+        mesh = adapter.call_of_fully_shard(sys._getframe()).get("mesh")
+        if mesh is None or mesh in told:
+            return
+        told.add(mesh)
+        when = here()
+        session.hear(OptionsGiven(when=when, options=RuntimeOptions(when, label_of(*modules), mesh)))
+
+    if place := adapter.place("sharding"):
+        session.hot.watch(place, before=session.quietly(shard))

@@ -1,0 +1,89 @@
+"""Hooks and attributes of parameters that are about to be replaced."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from typing import Any
+
+from ....vocab.answers import Answer, unknown, yes
+from ....vocab.events.replacement import ParametersReplaced
+from ....vocab.finding import Moment, Place
+from ....vocab.rule import ModelKey
+from ... import adapter
+from ...closure import looked
+from ...ledger import Ledger, Sharding, Trained
+from ...session import Session
+
+_HOOKS = {"_backward_hooks": "register_hook()", "_post_accumulate_grad_hooks": "register_post_accumulate_grad_hook()"}
+
+
+@dataclass(frozen=True, slots=True)
+class RuntimeReplacement:
+    """``asked``: the name of an attribute that a parameter did not have any more, and where it was read."""
+
+    ledger: Ledger
+    sharding: Sharding
+    asked: tuple[str, Moment] | None = None
+
+    @property
+    def label(self) -> str:
+        return self.sharding.label
+
+    @property
+    def model_key(self) -> ModelKey:
+        modules = self.sharding.live_modules()
+        model = self.ledger.model_of(modules[0]) if modules else None
+        return model.key if model is not None else ModelKey(self.label, self.sharding.when.at)
+
+    def hooks_lost(self) -> Answer[Place]:
+        registered_again = any(
+            getattr(param.sharded, slot, None)
+            for group in self.sharding.groups()
+            for param in group.params
+            for slot in _HOOKS
+        )
+        if not self.sharding.hooks or registered_again:
+            return looked("no hook was registered before")
+        return yes(Place(self.sharding.when, _HOOKS[self.sharding.hooks[0]]))
+
+    def attributes_lost(self) -> Answer[Place]:
+        return (
+            yes(Place(self.asked[1], repr(self.asked[0])))
+            if self.asked is not None
+            else looked("no attribute was asked for in vain")
+        )
+
+    def aliases_used(self) -> Answer[Place]:
+        return unknown("who reads a tensor is not watched")
+
+
+def install(session: Session) -> None:
+    def shard(args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Just before ``fully_shard`` replaces parameters; the call itself has been noted by now."""
+        sharding = session.ledger.shardings[-1] if session.ledger.shardings else None
+        if sharding is None or sharding.state() is not args[0]:
+            return
+        ignored = adapter.call_of_fully_shard(sys._getframe()).get("ignored_params") or ()
+        left = {id(each) for each in ignored}
+        hooks: dict[str, None] = {}
+        for module in sharding.live_modules():
+            for parameter in module.parameters():
+                if isinstance(parameter, adapter.DTensor) or id(parameter) in left:
+                    continue
+                hooks.update(dict.fromkeys(slot for slot in _HOOKS if getattr(parameter, slot, None)))
+                sharding.attributes.update(name for name in vars(parameter) if not name.startswith("_"))
+        sharding.hooks = tuple(hooks)
+
+    if place := adapter.place("sharding"):
+        session.hot.watch(place, before=session.quietly(shard))
+
+
+def settle(session: Session, model: Trained) -> None:
+    """Of each model the first call that lost something: one mistake is told once."""
+    top = model.module()
+    if top is None or not model.trained:
+        return
+    shardings = session.ledger.inside(top)
+    first = next((each for each in shardings if each.hooks), shardings[0])
+    session.hear(ParametersReplaced(when=first.when, replacement=RuntimeReplacement(session.ledger, first)))

@@ -1,0 +1,168 @@
+"""``fully_shard``, and what is done to a model around it."""
+
+from __future__ import annotations
+
+import sys
+import weakref
+from typing import Any
+
+import torch
+from torch import nn
+from torch.distributed.fsdp import FSDPModule, MixedPrecisionPolicy
+from torch.nn.modules.module import (
+    register_module_module_registration_hook,
+    register_module_parameter_registration_hook,
+)
+
+from ....vocab.events.plans import Sharded
+from ....vocab.finding import Moment
+from ... import adapter
+from ...digests import digest
+from ...ledger import Attached, Emptied, Original, Sharding, dotted, label_of
+from ...session import Session
+from ...sites import here
+from ..initialisation.residence import arriving
+from ..shared.units import RuntimeUnit
+
+
+def install(session: Session) -> None:
+    watch = _Watch(session)
+    if place := adapter.place("sharding"):
+        session.hot.watch(place, before=session.quietly(watch.shard))
+    if place := adapter.place("sharded"):
+        session.hot.watch(place, after=session.quietly(watch.sharded))
+    session.hot.watch((MixedPrecisionPolicy, "__init__"), after=session.quietly(watch.policy_made))
+    session.hot.watch((nn.Module, "to_empty"), after=session.quietly(watch.emptied))
+    session.hot.watch((FSDPModule, "unshard"), before=session.quietly(watch.unshard))
+    session.hot.watch((FSDPModule, "reshard"), before=session.quietly(watch.reshard))
+    for name in ("set_reshard_after_forward", "set_reshard_after_backward"):
+        if hasattr(FSDPModule, name):
+            session.hot.watch((FSDPModule, name), before=session.quietly(watch.switched))
+    session.hot.watch((FSDPModule, "set_requires_gradient_sync"), before=session.quietly(watch.sync))
+    registered = session.quietly(watch.registered)
+    session.hot.keep(register_module_parameter_registration_hook(registered))
+    session.hot.keep(register_module_module_registration_hook(registered))
+
+
+class _Watch:
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self.ledger = session.ledger
+
+    def shard(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Before ``fully_shard`` replaces parameters."""
+        self.ledger.drop_unheld()
+        state = args[0]
+        modules = args[1] if len(args) > 1 else kwargs["modules"]
+        call = adapter.call_of_fully_shard(sys._getframe())
+        ignored = list(call.get("ignored_params") or ())
+        sharding = Sharding(
+            when=here(),
+            label=label_of(*modules),
+            modules=tuple(weakref.ref(module) for module in modules),
+            state=weakref.ref(state),
+            outer=next((outer for module in modules if (outer := self._sharded_with(module))), None),
+            ignored=frozenset(id(each) for each in ignored if isinstance(each, torch.Tensor)),
+            ignored_names=tuple(each for each in ignored if isinstance(each, str)),
+        )
+        sharding.arrived = arriving(modules)
+        self._note_parameters(sharding, modules, {id(each) for each in ignored})
+        self.ledger.shardings.append(sharding)
+        self.ledger.changes += 1
+        for module in modules:
+            self.ledger.by_module.setdefault(module, sharding)
+            for part in module.modules():
+                if part is not module:
+                    self.ledger.below.setdefault(part, sharding)
+        if len(self.ledger.shardings) == 1:
+            self.session.file.write("sharded")
+        unit = RuntimeUnit(self.ledger, sharding)
+        self.session.hear(Sharded(when=sharding.when, unit=unit))
+
+    def _sharded_with(self, module: nn.Module) -> Moment | None:
+        """The earlier call on a module above this one, if that took any of its parameters."""
+        outer = self.ledger.below.get(module)
+        if outer is None:
+            return None
+        parts = {id(part) for part in module.modules()}
+        taken = any(id(param.module) in parts for group in outer.groups() for param in group.params)
+        return outer.when if taken else None
+
+    def _note_parameters(self, sharding: Sharding, modules: tuple[nn.Module, ...], ignored: set[int]) -> None:
+        compared = self.session.compares("starting-weights")
+        managed = self.ledger.managed(each for module in modules for each in self.ledger.inside(module))
+        for module in modules:
+            for path, part in module.named_modules():
+                for name, parameter in adapter.own_parameters(part).items():
+                    if parameter is None or id(parameter) in managed or id(parameter) in ignored:
+                        continue
+                    earlier = self.ledger.original(parameter)
+                    if earlier is not None and earlier.was_replaced:
+                        sharding.tied.append((dotted(path, name), earlier.sharding.when))
+                    self.ledger.originals[id(parameter)] = Original(parameter, weakref.ref(part), name, sharding)
+                    if compared and parameter.device.type != "meta" and not isinstance(parameter, adapter.DTensor):
+                        sharding.starting[id(part), name] = digest(parameter)
+
+    def sharded(self, result: Any, token: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """The parameters are replaced: from here on the writes to the shards count."""
+        sharding = self.ledger.of_state(args[0]) if args else None
+        if sharding is not None and self.session.compares("starting-weights"):
+            for group in sharding.groups():
+                sharding.written.update(
+                    (id(param.raw), (adapter.version(param.sharded), digest(param.sharded)))
+                    for param in group.params
+                    if param.sharded.device.type != "meta"
+                )
+
+    def policy_made(self, result: Any, token: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        self.ledger.policies.append((weakref.ref(args[0]), here()))
+
+    def emptied(self, result: Any, token: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        whole = bool(kwargs.get("recurse", True))
+        own = self.ledger.of_module(args[0])
+        for sharding in self.ledger.inside(args[0]) if whole else [own] if own is not None else []:
+            sharding.written.clear()  # the counts begin anew
+        tensors = []
+        for path, part in args[0].named_modules() if whole else [("", args[0])]:
+            for space, is_buffer in ((adapter.own_parameters(part), False), (adapter.own_buffers(part), True)):
+                for name, tensor in space.items():
+                    if tensor is None or tensor.device.type == "meta" or not adapter.local(tensor).numel():
+                        continue
+                    fqn = dotted(path, name)
+                    tensors.append(
+                        Emptied(
+                            weakref.ref(part), name, fqn, is_buffer, id(tensor), adapter.version(tensor), digest(tensor)
+                        )
+                    )
+        self.ledger.emptied.append((here(), tensors))
+
+    def unshard(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        if sharding := self.ledger.of_module(args[0]):
+            sharding.unsharded_by_user = True
+
+    def reshard(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        if sharding := self.ledger.of_module(args[0]):
+            sharding.unsharded_by_user = False
+            sharding.outlived = None
+
+    def switched(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """From here on the plan may change between a forward and its end."""
+        for part in args[0].modules():
+            if sharding := self.ledger.of_module(part):
+                sharding.switched = True
+
+    def sync(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        module, wanted = args[0], args[1] if len(args) > 1 else kwargs["requires_gradient_sync"]
+        when = None if wanted else here()
+        for part in module.modules() if kwargs.get("recurse", True) else [module]:
+            if sharding := self.ledger.of_module(part):
+                sharding.sync_off_at = when or sharding.sync_off_at
+                sharding.sync_switched = True
+
+    def registered(self, owner: nn.Module, name: str, value: Any) -> None:
+        """A module or parameter becomes part of another module."""
+        self.ledger.changes += isinstance(value, nn.Module)
+        above = self.ledger.by_module.get(owner) or self.ledger.below.get(owner)
+        if above is not None and value is not None and not isinstance(value, adapter.DTensor):
+            held = weakref.ref(value) if isinstance(value, nn.Module) else value
+            self.ledger.attached.append(Attached(weakref.ref(owner), name, held, here(), above))

@@ -1,0 +1,1 @@
+"""Models, groups and their parts, as several topics ask them."""

@@ -1,0 +1,190 @@
+"""One group of FSDP2, alive."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch.distributed.fsdp import MixedPrecisionPolicy, OffloadPolicy
+
+from ....vocab.answers import Answer, Many, many, unknown, yes
+from ....vocab.finding import Moment, Place, Site
+from ....vocab.rule import ModelKey
+from ... import adapter
+from ...closure import looked
+from ...ledger import Ledger, Sharding
+
+LOW = (torch.bfloat16, torch.float16)
+
+_MIB = 2**20
+WORTH_SHARING = 0.001  # of a model's parameters, and 1 MiB: what is smaller costs nothing where it lies
+MOST_NAMES = 4
+
+
+@dataclass(frozen=True, slots=True)
+class RuntimeUnit:
+    ledger: Ledger
+    sharding: Sharding
+    twice: Moment | None = None  # an earlier call on the same module, which torch refuses
+    after_backward: bool = False
+
+    @property
+    def label(self) -> str:
+        return self.sharding.label
+
+    @property
+    def model_key(self) -> ModelKey:
+        modules = self.sharding.live_modules()
+        model = self.ledger.model_of(modules[0]) if modules else None
+        return model.key if model is not None else ModelKey(self.sharding.label, self.sharding.when.at)
+
+    @property
+    def fqn(self) -> str:
+        return next((group.fqn for group in self.sharding.groups()), "")
+
+    def made(self) -> Answer[Moment]:
+        return yes(self.sharding.when)
+
+    def inside(self) -> Answer[Moment]:
+        return (
+            yes(self.sharding.outer)
+            if self.sharding.outer is not None
+            else looked("no group around it was made before")
+        )
+
+    def repeated(self) -> Answer[Moment]:
+        return yes(self.twice) if self.twice is not None else looked("it had no group before")
+
+    def container_without_forward(self) -> Answer[str]:
+        return unknown("fully_shard itself refuses containers at run time")
+
+    def tied_elsewhere(self) -> Many[tuple[str, Moment]]:
+        return many(self.sharding.tied, looked("the parameters of all groups were compared"))
+
+    def ignored_names(self) -> Many[str]:
+        return many(self.sharding.ignored_names, looked("ignored_params was looked at"))
+
+    def ignored_trained(self) -> Answer[Place]:
+        return looked("the gradients of the ranks are compared instead")  # the ranks' gradients are compared instead
+
+    def empty_shards(self) -> Answer[Place]:
+        modules = self.sharding.live_modules()
+        model = self.ledger.model_of(modules[0]) if modules else None
+        top = model.module() if model is not None else None
+        whole = sum(each.numel() for each in top.parameters()) if top is not None else 0
+        words = [
+            f"{param.fqn} of {param.shape[0]} rows leaves {empty} of {group.shards} ranks without any"
+            for group in self.sharding.groups()
+            for param in group.params
+            if (empty := _without_rows(param, group.shards)) and _matters(param, whole)
+        ]
+        return (
+            yes(Place(self.sharding.when, "; ".join(words[:MOST_NAMES])))
+            if words
+            else looked("the chunks of its parameters were counted")
+        )
+
+    def wrong_policies(self) -> Many[tuple[str, str, Site | None]]:
+        wanted = {"mp_policy": MixedPrecisionPolicy, "offload_policy": OffloadPolicy}
+        wrong: dict[tuple[str, str, Site | None], None] = {
+            (keyword, _in_words(value), None): None
+            for group in self.sharding.groups()
+            for keyword, value in group.policies.items()
+            if not isinstance(value, wanted[keyword])
+        }
+        return many(wrong, looked("the policies of the group were looked at"))
+
+    def reduced_low(self) -> Many[Place]:
+        found: dict[Place, None] = {}
+        for group in self.sharding.groups():
+            policy = group.policies["mp_policy"]
+            if (
+                isinstance(policy, MixedPrecisionPolicy)
+                and policy.param_dtype in LOW
+                and policy.reduce_dtype is None
+                and any(param.sharded.requires_grad for param in group.params)
+            ):
+                made = self.ledger.made(policy) or self.sharding.when
+                found[Place(made, _short(policy.param_dtype))] = None
+        return many(found, looked("the policy of the group was looked at"))
+
+    def mixed_dtypes(self) -> Answer[str]:
+        for group in self.sharding.groups():
+            first: dict[torch.dtype, str] = {}
+            for param in group.params:
+                if param.sharded.requires_grad:
+                    first.setdefault(param.sharded.dtype, f"{_short(param.sharded.dtype)} ({param.name})")
+            if len(first) > 1:
+                return yes(" and ".join(first.values()))
+        return looked("the dtypes of its parameters were read")
+
+    def left_gathered(self) -> Answer[str]:
+        if self.sharding.unsharded_by_user or self.sharding.switched or len(self.sharding.modules) > 1:
+            return looked(
+                "some of its modules are yet to run"
+            )  # of several modules some may be yet to run, as in a loss by chunks
+        for group in self.sharding.groups():
+            if group.has_just_gathered or (
+                not group.reshards_after_backward if self.after_backward else group.stays_gathered
+            ):
+                continue
+            held = sum(param.gathered_storage for param in group.params)
+            if group.is_gathered:
+                return yes(f"it is gathered still, with {_size(held)}")
+            if held:
+                return yes(f"it is sharded again, but {_size(held)} of its gathered copy are not freed")
+        return looked("its storage was looked at")
+
+
+def _matters(param: adapter.Param, whole: int) -> bool:
+    size = param.numel * param.sharded.element_size()
+    return size >= _MIB and param.numel >= WORTH_SHARING * whole
+
+
+def _without_rows(param: adapter.Param, shards: int) -> int:
+    """How many ranks hold nothing of it: its rows are cut into equal chunks, rounded up, until they run out."""
+    if not param.shape or param.dimension != 0:
+        return 0
+    chunk = -(-param.shape[0] // shards)
+    return shards - -(-param.shape[0] // chunk) if chunk else shards
+
+
+def strays(sharding: Sharding, first_forward: bool) -> list[tuple[str, str]]:
+    """Parameters that are not what sharding registered: (name, what they are).
+
+    Until the first forward FSDP2 accepts another DTensor on the planned mesh with the planned
+    placements; after that it uses its own objects only.
+    """
+    found = []
+    for group in sharding.groups():
+        for param in group.params:
+            current: Any = param.current
+            if current is None or current is param.sharded or current is param.gathered:
+                continue
+            if not isinstance(current, adapter.DTensor):
+                found.append((param.fqn, "a plain tensor"))
+                continue
+            here = adapter.ranks_of(current.device_mesh), tuple(str(each) for each in current.placements)
+            ranks, placements = sharding.planned.get(id(param.raw)) or param.planned
+            if here != (ranks, placements):
+                found.append((param.fqn, f"a DTensor placed {', '.join(here[1])} and not {', '.join(placements)}"))
+            elif not first_forward:
+                found.append((param.fqn, "another DTensor than the one that FSDP2 trains"))
+    return found
+
+
+def _in_words(value: Any) -> str:
+    if isinstance(value, type):
+        return f"the class {value.__name__}"
+    if value is None or isinstance(value, (bool, torch.dtype)):
+        return str(value)
+    return f"an object of {type(value).__module__}.{type(value).__qualname__}"
+
+
+def _short(dtype: torch.dtype) -> str:
+    return str(dtype).removeprefix("torch.")
+
+
+def _size(count: int) -> str:
+    return f"{count / _MIB:.1f} MiB" if count >= _MIB else f"{count} bytes"

@@ -1,0 +1,1 @@
+"""Optimizers, gradients, losses and what is read of them."""
