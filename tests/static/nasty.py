@@ -1,4 +1,4 @@
-"""Programs that nobody should write: inputs of ``tests/test_robustness.py``."""
+"""Programs that nobody should write: inputs of ``tests/whole/test_robustness.py``."""
 # ruff: noqa: E501
 
 from __future__ import annotations

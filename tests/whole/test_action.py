@@ -14,7 +14,7 @@ import yaml
 
 from fsdp2_lint.output import FORMATS
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 ACTION = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
 LEFT_OUT = shutil.ignore_patterns(".*", "*.egg-info", "build", "dist", "site", "__pycache__", "tests")
 needs_bash = pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")

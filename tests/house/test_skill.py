@@ -10,7 +10,7 @@ import pytest
 
 from fsdp2_lint.cli import COMMANDS, main
 
-SKILL = Path(__file__).parents[1] / "fsdp2_lint" / ".agents" / "skills" / "fsdp2-lint" / "SKILL.md"
+SKILL = Path(__file__).parents[2] / "fsdp2_lint" / ".agents" / "skills" / "fsdp2-lint" / "SKILL.md"
 TEXT = SKILL.read_text(encoding="utf-8")
 _, HEAD, BODY = TEXT.split("---\n", 2)
 CALLS = [

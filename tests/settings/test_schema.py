@@ -20,7 +20,7 @@ from fsdp2_lint.settings.codes import named, selectable
 from fsdp2_lint.settings.keys import KEYS, LEVELS
 from fsdp2_lint.settings.schema import schema
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 COMMITTED = ROOT / "fsdp2_lint" / "settings" / "schema.json"
 VALIDATOR = jsonschema.Draft202012Validator(schema())
 

@@ -24,7 +24,7 @@ from fsdp2_lint.settings.keys import KEYS
 from fsdp2_lint.settings.schema import ID
 from fsdp2_lint.vocab.finding import DOCS_URL
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 PAGES = {path.name: path.read_text(encoding="utf-8") for path in sorted((ROOT / "docs").glob("*.md"))}
 TEXT = "\n".join(PAGES.values())
 CONFIG = yaml.safe_load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"))

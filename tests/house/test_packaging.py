@@ -15,7 +15,7 @@ import pytest
 import fsdp2_lint
 from fsdp2_lint.catalogue import registry
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 LEFT_OUT = shutil.ignore_patterns(".git", ".venv*", "*.egg-info", "build", "dist", "__pycache__", ".*_cache", "tests")
 pytestmark = pytest.mark.slow
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[1]
-TABLE = (ROOT / "tests" / "features.md").read_text(encoding="utf-8")
+ROOT = Path(__file__).parents[2]
+TABLE = (ROOT / "tests" / "house" / "features.md").read_text(encoding="utf-8")
 ROWS = [[cell.strip() for cell in row.split("|")[1:-1]] for row in re.findall(r"^\| [^-].*$", TABLE, re.MULTILINE)][1:]
 
 

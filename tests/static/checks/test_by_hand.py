@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .program import analyse
+from tests.static.program import analyse
 
 HELPER = """\
 from contextlib import contextmanager

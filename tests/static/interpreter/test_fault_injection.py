@@ -18,7 +18,7 @@ from fsdp2_lint.static.interpreter.interpreter import Interpreter
 from fsdp2_lint.static.libraries.tables import EXTERNALS, METHODS
 from tests.copies import copied
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 SHAPES = ("modules_filter", "strategy_registry", "trainer_class", "helper_kwargs", "hf_lora")
 GOOD = [
     ROOT / "examples/good/reference.py",

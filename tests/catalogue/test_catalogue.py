@@ -16,8 +16,8 @@ import pytest
 from fsdp2_lint.catalogue import registry
 from tests.pages.harness import marks, programs
 
-HERE = Path(__file__).parent
-CATALOGUE = list(csv.DictReader((HERE / "catalogue.tsv").open(encoding="utf-8"), delimiter="\t"))
+HERE = Path(__file__).parents[1]  # of all tests
+CATALOGUE = list(csv.DictReader((Path(__file__).with_name("catalogue.tsv")).open(encoding="utf-8"), delimiter="\t"))
 RULES = {rule.code: rule for rule in registry.rules()}
 # Witnesses that a clause does not have, and why.
 CANNOT = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from .program import HEAD, NET, analyse
+from tests.static.program import HEAD, NET, analyse
 
 MAIN = """
 from argparse import ArgumentParser

@@ -10,8 +10,9 @@ import re
 
 import pytest
 
+from tests.static.program import HEAD, NET, analyse, script
+
 from .constructs import PAIRS
-from .program import HEAD, NET, analyse, script
 
 TOOLS = """
 def shard(model):

@@ -12,7 +12,7 @@ from fsdp2_lint.cli import invoke
 from fsdp2_lint.settings import settings_in
 from fsdp2_lint.settings.keys import KEYS
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 

@@ -19,10 +19,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fsdp2_lint.cli import invoke
+from tests.static.nasty import BYTES, CASES, EXPLODING, FILES, LARGE, STATEMENTS, program
 
-from .static.nasty import BYTES, CASES, EXPLODING, FILES, LARGE, STATEMENTS, program
-
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 LIMIT = 10  # seconds on a slow machine
 MEMORY = 4 << 30
 

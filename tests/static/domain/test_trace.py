@@ -8,8 +8,7 @@ import pytest
 
 from fsdp2_lint.static.domain.events import Step
 from fsdp2_lint.static.domain.trace import Trace
-
-from .program import HEAD, NET, analyse
+from tests.static.program import HEAD, NET, analyse
 
 MODELS = f"""\
 {HEAD}

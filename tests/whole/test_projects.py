@@ -9,7 +9,8 @@ import pytest
 from fsdp2_lint.lint import lint
 from tests.copies import copied
 
-PROJECTS = sorted(path for path in (Path(__file__).parent / "projects").iterdir() if (path / "faults.json").is_file())
+ALL = Path(__file__).parents[1] / "projects"
+PROJECTS = sorted(path for path in ALL.iterdir() if (path / "faults.json").is_file())
 
 
 @pytest.mark.parametrize("project", PROJECTS, ids=lambda path: path.name)

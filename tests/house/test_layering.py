@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "fsdp2_lint"
 # Who may import a third-party package; nobody imports any other.
 ALLOWED = {

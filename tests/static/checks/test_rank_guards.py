@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from .program import analyse, limited, script
+from tests.static.program import analyse, limited, script
 
 PARTS = """
 class Tagged(nn.Module):

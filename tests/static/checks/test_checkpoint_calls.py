@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from .program import FOOT, HEAD, NET, analyse
+from tests.static.program import FOOT, HEAD, NET, analyse
 
 CHECKPOINTS = """\
 import torch.distributed.checkpoint as dcp

@@ -8,8 +8,7 @@ import pytest
 from astroid import nodes
 
 from fsdp2_lint.static.interpreter.interpreter import Interpreter
-
-from .program import HEAD, NET, analyse
+from tests.static.program import HEAD, NET, analyse
 
 # Kinds that stand in another one, which reads them; and kinds that no text gives.
 READ_BY_THEIR_PARENT = frozenset(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from .program import analyse, script
+from tests.static.program import analyse, script
 
 MODEL = """
 dist.init_process_group("nccl")

@@ -9,8 +9,7 @@ import pytest
 
 from fsdp2_lint.static.frontend.module import Unreadable, parse
 from fsdp2_lint.static.frontend.project import Project
-
-from .program import analyse
+from tests.static.program import analyse
 
 SHARD = "from torch.distributed.fsdp import fully_shard\n"
 # A program whose fault is found only if ``shard`` is followed to its file.
