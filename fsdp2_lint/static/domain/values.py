@@ -241,7 +241,7 @@ class StateDict:
     """``what`` is "model" or "optimizer"; ``full`` dicts hold gathered, plain tensors.
 
     ``rank0``: full dicts that are moved to the CPU are empty on all ranks but the first. ``prefixed``: where the
-    wrapper is put on whose name is in its keys.
+    wrapper is put on whose name is in its keys. ``numbered``: an optimizer's own, whose parameters have no names.
     """
 
     what: str
@@ -250,6 +250,7 @@ class StateDict:
     full: bool | None = False
     rank0: bool = False
     prefixed: Moment | None = None
+    numbered: bool = False
 
 
 @dataclass(frozen=True, slots=True)

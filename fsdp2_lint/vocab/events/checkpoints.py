@@ -39,6 +39,19 @@ class Loaded(Event):  # model.load_state_dict; S R P
         return self.model
 
 
+class Written(Protocol):
+    """What a save of DCP writes."""
+
+    def numbered(self) -> Answer[Place]:
+        """Is the state of an optimizer in it under the numbers of its parameters? yes: Place, of which optimizer."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckpointWritten(Event):  # torch.distributed.checkpoint.save, async_save: just before writing; S R
+    written: Written
+    by: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckpointLoaded(Event):  # torch.distributed.checkpoint.load: just before reading; S R P
     payload: LoadTarget

@@ -12,12 +12,19 @@ from torch import nn
 from torch.distributed.fsdp import FullyShardedDataParallel as Fsdp1
 from torch.optim import Optimizer
 
-from ....vocab.events.checkpoints import CheckpointLoaded, Fsdp1ContextUsed, KeysWritten, Loaded, Saved
+from ....vocab.events.checkpoints import (
+    CheckpointLoaded,
+    CheckpointWritten,
+    Fsdp1ContextUsed,
+    KeysWritten,
+    Loaded,
+    Saved,
+)
 from ....vocab.finding import Moment
 from ...session import Session
 from ...sites import called_by_torch, here
 from ..shared.models import RuntimeModel
-from .payloads import RuntimeKeys, RuntimePayload
+from .payloads import RuntimeKeys, RuntimePayload, RuntimeWritten
 
 FSDP1_METHODS = (
     "summon_full_params",
@@ -68,6 +75,7 @@ class _Watch:
         if not called_by_torch(sys._getframe()):
             value, when = _argument(args, kwargs, 0, "state_dict"), here()
             self.session.hear(KeysWritten(when=when, keys=RuntimeKeys(value, when), by="dcp.save"))
+            self.session.hear(CheckpointWritten(when=when, written=RuntimeWritten(value, when), by="dcp.save"))
 
     def load(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         module, value = args[0], _argument(args, kwargs, 1, "state_dict")

@@ -106,6 +106,29 @@ class RuntimeKeys:
         return looked("the keys were looked at") if key is None else yes(Place(self.when, repr(key)))
 
 
+@dataclass(frozen=True, slots=True)
+class RuntimeWritten:
+    value: Any
+    when: Moment
+
+    def numbered(self) -> Answer[Place]:
+        name = next(_numbered(self.value), None)
+        return looked("the keys were looked at") if name is None else yes(Place(self.when, name))
+
+
+def _numbered(value: Any, name: str = "the optimizer", depth: int = 4) -> Iterator[str]:
+    """The keys under which optimizers are, or their own state dicts, which number the parameters."""
+    if isinstance(value, Optimizer):
+        yield name
+    elif depth and isinstance(value, Mapping):
+        if {"state", "param_groups"} <= value.keys() and isinstance(value["state"], Mapping):
+            if any(isinstance(key, int) for key in value["state"]):
+                yield name
+            return
+        for key, item in value.items():
+            yield from _numbered(item, repr(key), depth - 1)
+
+
 def _prefixed_keys(value: Any, depth: int = 4) -> Iterator[str]:
     if not depth or not isinstance(value, Mapping):
         return

@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ....vocab.events.base import Event
-from ....vocab.events.checkpoints import AsyncSaved, CheckpointLoaded, Fsdp1ContextUsed, KeysWritten, Loaded, Saved
+from ....vocab.events.checkpoints import (
+    AsyncSaved,
+    CheckpointLoaded,
+    CheckpointWritten,
+    Fsdp1ContextUsed,
+    KeysWritten,
+    Loaded,
+    Saved,
+)
 from ....vocab.events.state_dicts import HelperCalled, OptimizerStateRead, StateGathered, StateSet
 from ...domain import events
 from ...domain.events import Step
@@ -14,6 +22,7 @@ from ..shared.producers import on
 from ..shared.program import Program
 from .async_saves import StaticAsyncSave
 from .load_targets import StaticLoadTarget
+from .optimizer_states import StaticWritten
 from .payloads import StaticKeys, StaticPayload
 from .state_helpers import StaticHelper
 
@@ -36,6 +45,12 @@ def loaded(program: Program, step: Step[events.Loaded]) -> Iterator[Event]:
 def checkpoint_loaded(program: Program, step: Step[events.DcpLoad]) -> Iterator[Event]:
     if program.machine.libraries.any_sharded:
         yield CheckpointLoaded(when=step.when, payload=StaticLoadTarget(program, step))
+
+
+@on(events.DcpSaved)
+def checkpoint_written(program: Program, step: Step[events.DcpSaved]) -> Iterator[Event]:
+    if program.machine.libraries.any_sharded:
+        yield CheckpointWritten(when=step.when, written=StaticWritten(program, step), by=step.what.by)
 
 
 @on(events.AsyncSave)

@@ -7,6 +7,7 @@ from .base import AsksRanks, Counted, Event, InLoops
 from .checkpoints import (
     AsyncSave,
     DcpLoad,
+    DcpSaved,
     KeysWritten,
     Loaded,
     OptimizerLoaded,
@@ -96,6 +97,7 @@ __all__ = [
     "Copied",
     "Counted",
     "DcpLoad",
+    "DcpSaved",
     "DefaultDtype",
     "DeviceDiscarded",
     "DeviceIndex",

@@ -53,6 +53,15 @@ class OptimizerLoaded(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DcpSaved(Counted):
+    """``dcp.save`` or ``dcp.async_save`` is given a state dict."""
+
+    words: ClassVar[str] = "save of a checkpoint"
+    payload: Value  # what it is given, and what Stateful objects in it return
+    by: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DcpLoad(Counted):
     """``dcp.load`` is given a state dict to fill."""
 

@@ -41,7 +41,7 @@ DCP = "torch.distributed.checkpoint."
 def state_dict(machine: Machine, obj: Obj, call: Call) -> Value:
     what = "optimizer" if obj in machine.libraries.optimizers else "model"
     wrapped = prefixed(machine, obj, call) if what == "model" else None
-    return StateDict(what, obj, machine.now, prefixed=wrapped)
+    return StateDict(what, obj, machine.now, prefixed=wrapped, numbered=what == "optimizer")
 
 
 @external(HELPERS + "StateDictOptions")
@@ -105,7 +105,9 @@ def dcp(machine: Machine, call: Call) -> Value:
         machine.emit(events.Collective(name=f"dcp.{name}()", group=part_of_job(group), sure=True), call.node)
     states = [each for value in call.all for each in run_stateful(machine, value, "state_dict", call)]
     if "save" in name:
-        note_keys(machine, call, call.arg(0, "state_dict") or NONE, f"dcp.{name}")
+        payload = call.arg(0, "state_dict") or NONE
+        note_keys(machine, call, payload, f"dcp.{name}")
+        machine.emit(events.DcpSaved(payload=TupleV((payload, *states)), by=f"dcp.{name}"), call.node)
     if "load" in name:
         note_load(machine, call, states)
         for value in call.all:
