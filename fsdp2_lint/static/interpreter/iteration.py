@@ -53,18 +53,21 @@ class Iteration(Conditions[L]):
         return found[: BUDGET.visits]
 
     def iterated(self, leaf: Value, node: nodes.NodeNG) -> Items:
-        """As ``listing``, but an iterator that the project wrote is run for one element."""
-        typed = isinstance(leaf, Obj) and self.class_of(leaf) is not None
-        advance = self.find_attr(leaf, "__next__") if typed else None
-        if advance is None:
+        """As ``listing``, but an iterator or a container that the project wrote is run: the former for one element."""
+        if isinstance(leaf, Choice):
             return self.listing(leaf)
-        start = self.find_attr(leaf, "__iter__")
+        typed = isinstance(leaf, Obj) and self.class_of(leaf) is not None
+        start = self.find_attr(leaf, "__iter__") if typed else None
+        advance = self.find_attr(leaf, "__next__") if typed else None
+        if start is None and advance is None:
+            return self.listing(leaf)
         try:
-            if start is not None:
-                self.call(start, Call(node, []))
-            return Items(((TOP, self.call(advance, Call(node, []))),), False)
+            held = self.call(start, Call(node, [])) if start is not None else leaf
+            if advance is not None:
+                return Items(((TOP, self.call(advance, Call(node, []))),), False)
         except Diverges:
             return Items((), False)
+        return self.listing(held) if isinstance(held, (ListV, TupleV, DictV)) else self.listing(leaf)
 
     def listing(self, leaf: Value) -> Items:
         """The contents of anything that can be iterated."""

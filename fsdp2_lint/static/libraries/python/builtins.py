@@ -58,7 +58,7 @@ def make_list(machine: Machine, call: Call) -> Value:
             data.read(machine, leaf, call.node)
         else:
             generators.consumed(machine, leaf, call.node, f"{call.name.rsplit('.', 1)[-1]}()")
-        held = machine.listing(leaf)
+        held = machine.iterated(leaf, call.node)
         if call.name == "builtins.tuple" and held.exact and all(path is TOP for path, _ in held.items):
             return TupleV(tuple(item for _, item in held.items))
         made = ListV(machine.fresh())
@@ -70,7 +70,7 @@ def make_list(machine: Machine, call: Call) -> Value:
 
 @external("builtins.reversed")
 def make_reversed(machine: Machine, call: Call) -> Value:
-    held = machine.listing(call.args[0]) if call.args else Items()
+    held = machine.iterated(call.args[0], call.node) if call.args else Items()
 
     def turned(item: Value) -> Value:
         if isinstance(item, Obj) and item.item == BELOW and item.parent is not None:
@@ -100,7 +100,7 @@ def make_range(machine: Machine, call: Call) -> Value:
 
 @external("builtins.enumerate")
 def make_enumerate(machine: Machine, call: Call) -> Value:
-    held = machine.listing(call.args[0]) if call.args else Items()
+    held = machine.iterated(call.args[0], call.node) if call.args else Items()
     for value in call.args[:1]:
         data.read(machine, value, call.node)
     index = Atom("unknown", origin="range").root.child(EACH)
@@ -115,7 +115,7 @@ def make_enumerate(machine: Machine, call: Call) -> Value:
 
 @external("builtins.zip")
 def make_zip(machine: Machine, call: Call) -> Value:
-    lists = [machine.listing(value) for value in call.args]
+    lists = [machine.iterated(value, call.node) for value in call.args]
     for value in call.args:
         data.read(machine, value, call.node)
         generators.consumed(machine, value, call.node, "zip()", whole=False)
@@ -137,7 +137,7 @@ def make_zip(machine: Machine, call: Call) -> Value:
 @external("itertools.pairwise")
 def make_pairs(machine: Machine, call: Call) -> Value:
     """Neighbours: each element with the next one."""
-    held = machine.listing(call.args[0] if call.args else NONE)
+    held = machine.iterated(call.args[0] if call.args else NONE, call.node)
     items = [item for _, item in held.items]
     after = items[1:] if held.exact else [*items[1:], *items[-1:]]  # the last stands for any number of them
     rows: list[Value] = [TupleV(pair) for pair in zip(items, after)]
@@ -149,7 +149,7 @@ def chain(machine: Machine, call: Call) -> Value:
     made = machine.new_list([])
     parts = call.args
     if call.name.endswith("from_iterable") and call.args:
-        parts = [item for _, item in machine.listing(call.args[0]).items]
+        parts = [item for _, item in machine.iterated(call.args[0], call.node).items]
     for part in parts:
         machine.extend(made, part)
     return made
@@ -162,7 +162,7 @@ def apply_each(machine: Machine, call: Call) -> Value:
         return unknown("map()")
     if is_filter and isinstance(call.args[1], (Params, Choice)):
         return call.args[1]
-    held = machine.listing(call.args[1])
+    held = machine.iterated(call.args[1], call.node)
     results = []
     for path, item in held.items:
         if is_filter:
@@ -177,7 +177,7 @@ def apply_each(machine: Machine, call: Call) -> Value:
 @external("builtins.next", "builtins.sum", "builtins.max", "builtins.min")
 def pick(machine: Machine, call: Call) -> Value:
     if call.name == "builtins.next" and call.args:
-        held = machine.listing(call.args[0])
+        held = machine.iterated(call.args[0], call.node)
         if held.items and len(held.items) <= BUDGET.options and not (held.open_why and len(held.items) > 1):
             return first(machine, held, call.arg(1, "default"))
     common = dtensors.same(machine, call.args[0]) if len(call.args) == 1 else None
