@@ -8,9 +8,10 @@ to be a model on the day someone shards it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from ..budget import BUDGET
 from .formulas import Formula
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from ...vocab.finding import Moment, Site
     from ..frontend.module import Module
 
+S = TypeVar("S")
 EACH = "[*]"  # every element of a collection, one after the other
 SOME = "[?]"  # one element, nobody knows which
 PICK = "pick"  # (PICK, k): the k-th (None: some) of the objects that one summary value stands for
@@ -36,10 +38,50 @@ def is_each(item: Any) -> bool:
 
 
 class Atom:
-    """Where a value began: a construction, a parameter of an entry, an unresolved call."""
+    """Where a value began: a construction, a parameter of an entry, an unresolved call.
 
-    __slots__ = ("id", "kind", "cls", "origin", "site", "many", "facts", "root")
+    What is noted of it has a default, which holds as long as nothing is noted. What belongs to one topic of a library
+    is a state: an object of a frozen class that is declared beside the function that notes it.
+    """
+
+    __slots__ = (
+        "id",
+        "kind",
+        "cls",
+        "origin",
+        "site",
+        "many",
+        "root",
+        "facts",
+        "__dict__",
+    )  # of the last: what was noted
     made: ClassVar[int] = 0
+
+    # What the interpreter notes.
+    module: bool | None = None  # is it an ``nn.Module``? None: a base class was not seen, or nobody has said
+    keeps: tuple[Value, ...] = ()  # what unseen code that made it, or took part in that, may have put into it
+    filled_before: bool = False  # it has attributes from code that was not followed, and that nobody else has run
+    apart: bool = False  # what a function returned that has no part in what is checked
+    cut: bool = False  # what a call returned that was too long to be followed to its end
+    number: bool = False  # a calculation made it that was not followed
+    from_outside: bool | None = None  # may a setting choose this number? None: as its origin and its path say
+    positive: bool = False  # it is a number larger than zero
+    per_rank: bool = False  # a number that is made of a rank
+    shared: bool = False  # all ranks have the same
+    left_of: tuple[str, Obj] | None = None  # the operator and the left side that it was computed by
+    rounds: int | None = None  # how often a loop runs that goes through it; None where that is not written
+    times: int | None = None  # how many of it the rounds of a loop make; None for what no such loop makes
+
+    # What models of libraries note.
+    parameter: bool | None = None  # is this ``nn.Parameter`` trained? None for all that is none
+    wrapper: str = ""  # it wraps a module, which it has under this name
+    framework: str = ""  # it is an object of this framework
+    scaler: bool = False  # it scales a loss
+    given_optimizer: bool = False  # an annotation says that a caller, who was not seen, gives an optimizer
+    sized_inside: bool = False  # a layer whose size the source says in a way that is not calculated
+    tensor_size: int | None = None  # of how many elements the source makes this tensor; None where it does not say
+
+    _states: Mapping[type[Any], Any] = MappingProxyType({})
 
     def __init__(self, kind: str, *, cls: Value | None = None, origin: str = "", site: Any = None, many: bool = False):
         Atom.made += 1
@@ -53,6 +95,19 @@ class Atom:
         self.many = many  # stands for several objects that one statement made
         self.facts: dict[str, Any] = {}
         self.root = Obj(self, None, "")
+
+    def know(self, state: object) -> None:
+        """Note what a function of a library knows of it; what it knew before of the same kind is replaced."""
+        self._states = {**self._states, type(state): state}
+
+    def state(self, kind: type[S]) -> S | None:
+        """What is known of this kind; None where nothing was noted."""
+        found: S | None = self._states.get(kind)
+        return found
+
+    def note_as_of(self, other: Atom) -> None:
+        """All that was noted of the other one holds of this one as well, its copy."""
+        self.__dict__.update(other.__dict__)
 
     def __repr__(self) -> str:
         return f"<{self.kind} {self.origin or self.cls}#{self.id}>"

@@ -29,10 +29,7 @@ class Bounds(Iteration[L]):
     def allowed_depth(self, args: list[Value]) -> int:
         """Recursion over the parts of a known model, or of a state dict in containers, ends by itself."""
         known = any(
-            isinstance(value, _HOLDERS)
-            or isinstance(value, Obj)
-            and value.parent is None
-            and value.atom.facts.get("module")
+            isinstance(value, _HOLDERS) or isinstance(value, Obj) and value.parent is None and value.atom.module
             for value in args
         )
         return BUDGET.model_recursion if known else BUDGET.recursion
@@ -59,11 +56,11 @@ class Bounds(Iteration[L]):
             del self.libraries.inside[inside:]
             self.blur(func, [*call.all, *([receiver] if receiver is not None else [])])
             if aside and func.name == "__init__" and isinstance(receiver, Obj):
-                receiver.atom.facts["filled before"] = True  # unseen parts, but nobody else has it yet
+                receiver.atom.filled_before = True  # unseen parts, but nobody else has it yet
                 receiver = None
             self.cut(func, call, receiver, aside)
             result = unknown(f"{func.name}()", kind="opaque")
-            result.atom.facts["cut"] = True
+            result.atom.cut = True
             return result
         finally:
             self.call_limit = outer

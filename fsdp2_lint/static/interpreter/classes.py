@@ -296,7 +296,7 @@ class Classes(Construction[L]):
         """What ``__getattr__`` of a class of the project returns, where that is followed: a wrapper hands on."""
         cls = self.class_of(obj)
         found = self.class_member(cls, "__getattr__") if cls is not None and not name.startswith("__") else None
-        if found is None or self.libraries.of_every_module(name) and obj.atom.facts.get("module"):
+        if found is None or self.libraries.of_every_module(name) and obj.atom.module:
             return None
         if any(
             frame.func is not None and frame.func.node is found[1] and frame.receiver is obj for frame in self.frames

@@ -111,7 +111,7 @@ class Conditions(Expressions[L]):
         if isinstance(value, (Func, Bound, ClassV, Partial, ModRef)):
             return True
         if isinstance(value, Obj) and value.parent is None:
-            if value.atom.kind in ("instance", "external") or value.atom.facts.get("positive"):
+            if value.atom.kind in ("instance", "external") or value.atom.positive:
                 return True
         if isinstance(value, (StateDict, Loaded)):
             return True
@@ -121,7 +121,7 @@ class Conditions(Expressions[L]):
         """Did code that is not seen answer, in a loop, for one of many modules? Which of them pass is open."""
         if not (self.loops and isinstance(value, Obj) and value.atom.kind == "opaque"):
             return False
-        return any(map(self.libraries.matters_whole, self.libraries.changeable(value.atom.facts.get("keeps", ()))))
+        return any(map(self.libraries.matters_whole, self.libraries.changeable(value.atom.keeps)))
 
     def spread(self, value: Choice, ask: Any) -> Formula:
         """A formula about each option, under the path on which it is the one.
@@ -162,7 +162,7 @@ class Conditions(Expressions[L]):
                 return False  # -1 stands for a process that nobody launched
             if isinstance(left, Cond) and isinstance(right.value, bool):
                 return left.formula if right.value else negate(left.formula)
-            if right.value == 0 and isinstance(left, Obj) and left.atom.facts.get("positive"):
+            if right.value == 0 and isinstance(left, Obj) and left.atom.positive:
                 return False
             if right.value is None and not isinstance(left, Obj):
                 return False if not isinstance(left, (Cond, Text)) else ("is", left, None)
@@ -229,7 +229,7 @@ class Conditions(Expressions[L]):
                 return bool(_COMPARE[op](left.value, right.value))
             except (TypeError, KeyError):
                 return ("truth", ("compare", op, left, right))
-        if isinstance(left, Obj) and left.atom.facts.get("positive") and isinstance(right, Const):
+        if isinstance(left, Obj) and left.atom.positive and isinstance(right, Const):
             if (op, right.value) in _POSITIVE:
                 return _POSITIVE[op, right.value]
         if isinstance(left, Rank) and isinstance(right, Const):

@@ -31,8 +31,8 @@ class Construction(Decorators[L]):
     def instance(self, cls: ClassV, call: Call) -> Obj:
         """An object of a class before it is initialised."""
         atom = Atom("instance", cls=cls, origin=cls.name, site=self.site(call.node))
-        atom.facts["module"] = self.is_module_class(cls)
-        atom.facts["filled before"] = self.class_member(cls, "__new__") is not None  # what ``__new__`` sets is not seen
+        atom.module = self.is_module_class(cls)
+        atom.filled_before = self.class_member(cls, "__new__") is not None  # what ``__new__`` sets is not seen
         return atom.root
 
     def construct(self, cls: ClassV, call: Call) -> Value:
@@ -53,7 +53,7 @@ class Construction(Decorators[L]):
         """A base class, a decorator or a metaclass that is not seen takes part in building an object."""
         if not self.libraries.harmless_object(obj):
             self.libraries.opened(f"{cls.name}()", call, receiver=obj)
-            obj.atom.facts["keeps"] = (*obj.atom.facts.get("keeps", ()), *call.all)
+            obj.atom.keeps = (*obj.atom.keeps, *call.all)
 
     def fields_from_arguments(self, obj: Obj, cls: ClassV, call: Call) -> None:
         """Dataclasses and named tuples: arguments become fields, in order of declaration."""

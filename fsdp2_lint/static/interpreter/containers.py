@@ -70,7 +70,7 @@ class Containers(Names[L]):
         if isinstance(value, (Rank, Text)):
             return self.per_rank(value) is True
         if isinstance(value, Obj):
-            return bool(value.atom.facts.get("per_rank")) or value.atom.kind in ("parameter", "opaque")
+            return value.atom.per_rank or value.atom.kind in ("parameter", "opaque")
         if isinstance(value, Choice):
             return any(self.perhaps_of_rank(leaf) for _, leaf in value.options)
         return isinstance(value, TupleV) and any(map(self.perhaps_of_rank, value.items))

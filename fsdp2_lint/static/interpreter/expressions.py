@@ -118,7 +118,7 @@ class Expressions(Containers[L]):
 
     def is_setting(self, value: Obj) -> bool:
         """Is it a setting that is the same for all ranks, as a file or the command line of the job says?"""
-        if not value.atom.facts.get("shared") or "rank" in str(value.path):  # what is called so may be the rank
+        if not value.atom.shared or "rank" in str(value.path):  # what is called so may be the rank
             return False
         if value.parent is None or not value.atom.origin.startswith("argparse"):
             return True
@@ -296,10 +296,10 @@ class Expressions(Containers[L]):
         if op in ("*", "+") and isinstance(right, Obj) and isinstance(left, Const) and not self.is_text(left):
             return right.child(("op", op, left))
         result = number_made_of(self, "arithmetic", left, right)
-        result.atom.facts["per_rank"] = any(_of_rank(part) for part in (left, right))
-        result.atom.facts["shared"] = all(self.per_rank(part) is False for part in (left, right))
+        result.atom.per_rank = any(_of_rank(part) for part in (left, right))
+        result.atom.shared = all(self.per_rank(part) is False for part in (left, right))
         if isinstance(left, Obj):
-            result.atom.facts["left of"] = (op, left)
+            result.atom.left_of = (op, left)
         return result
 
     def is_text(self, value: Value) -> bool:
@@ -323,7 +323,7 @@ class Expressions(Containers[L]):
 
 def _of_rank(value: Value) -> bool:
     """Is a number made from this rank's number?"""
-    return isinstance(value, Rank) or isinstance(value, Obj) and bool(value.atom.facts.get("per_rank"))
+    return isinstance(value, Rank) or isinstance(value, Obj) and value.atom.per_rank
 
 
 def tuple_size(value: Value) -> int:

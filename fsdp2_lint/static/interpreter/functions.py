@@ -68,7 +68,7 @@ class Functions(Bounds[L]):
             self.blur(func, [*args, *kwargs.values(), receiver or NONE])
             self.stops += 1
             made = unknown(f"{func.name}()")
-            made.atom.facts["apart"] = True  # nothing of a model was in its hands
+            made.atom.apart = True  # nothing of a model was in its hands
             return self.as_annotated(func, made)
         active = sum(1 for frame in self.frames if frame.func is not None and frame.func.node is func.node)
         if active >= self.allowed_depth(args) or len(self.frames) >= BUDGET.frames:
@@ -133,9 +133,8 @@ class Functions(Bounds[L]):
     def matters(self, leaf: Value, depth: int) -> bool:
         if not isinstance(leaf, Obj):
             return isinstance(leaf, (Params, ParamV, StateDict, StateTensor, Loaded, Func, Bound, Partial))
-        if leaf in self.libraries.optimizers or any(
-            leaf.atom.facts.get(fact) for fact in ("module", "wrapper", "framework")
-        ):
+        atom = leaf.atom
+        if leaf in self.libraries.optimizers or atom.module or atom.wrapper or atom.framework:
             return True
         if self.libraries.in_sharded(leaf):
             return True

@@ -70,7 +70,7 @@ class Havoc(Machine[L]):
             for _, leaf in self.leaves(value):
                 if isinstance(leaf, (ListV, DictV)):
                     self.open_up(leaf, why)
-                elif isinstance(leaf, Obj) and not leaf.atom.facts.get("module"):
+                elif isinstance(leaf, Obj) and not leaf.atom.module:
                     for name in self.store.fields.get(leaf, ()):
                         held = self.store.get((leaf, name)) if names is None or name in names else None
                         if isinstance(held, (ListV, DictV)):
@@ -82,7 +82,7 @@ class Havoc(Machine[L]):
 
     def is_group(self, obj: Obj) -> bool:
         """Is it an object of the project that holds numbers and texts alone, such as a group of settings?"""
-        if obj.atom.kind != "instance" or obj.parent is not None or obj.atom.facts.get("module"):
+        if obj.atom.kind != "instance" or obj.parent is not None or obj.atom.module:
             return False
         held = (self.store.get((obj, name)) for name in self.store.fields.get(obj, ()))
         return all(isinstance(each, (Const, Text)) for each in held)

@@ -34,7 +34,7 @@ from .syntax import changed_in, ends_early, grown_in, jumps_out, sets_items, unw
 
 def rounds_of(element: Value) -> int | None:
     """How often the body runs for what a loop goes through."""
-    return element.atom.facts.get("rounds") if isinstance(element, Obj) else None
+    return element.atom.rounds if isinstance(element, Obj) else None
 
 
 def stands_for_rounds(element: Value) -> bool:
@@ -96,7 +96,7 @@ class Loops(Patterns[L]):
         if now is None or now.number is None or now.frame != self.frame.id:
             return
         if isinstance(value, Obj) and value.parent is None and value.atom.id > (now.atoms if born is None else born):
-            value.atom.facts.setdefault("times", now.number)
+            value.atom.times = now.number if value.atom.times is None else value.atom.times
 
     def filled_in_rounds(self, held: ListV) -> bool:
         """Is a list filled by a round that stands for others? Then it gets more than is seen."""
@@ -156,7 +156,7 @@ class Loops(Patterns[L]):
             if isinstance(target, nodes.AssignName):
                 if isinstance(self.store.get((self.frame.id, target.name)), Const):
                     counted = unknown(target.name)
-                    counted.atom.facts["from outside"] = False
+                    counted.atom.from_outside = False
                     self.bind_local(target.name, counted)
             elif isinstance(target.expr, nodes.Name):
                 for _, owner in self.alternatives(self.eval(target.expr)):

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 def is_number(obj: Obj) -> bool:
     """Does a calculation that was not followed make it, so that it is no module?"""
-    return bool(obj.atom.facts.get("number")) or obj.item == "len()" or is_multiple(obj.item)
+    return obj.atom.number or obj.item == "len()" or is_multiple(obj.item)
 
 
 def is_multiple(item: object) -> bool:
@@ -24,9 +24,8 @@ def is_multiple(item: object) -> bool:
 def from_outside(machine: AnyMachine, value: Value) -> bool:
     """May a number be chosen outside of the source, by a setting or a caller that was not seen, and be anything?"""
     if isinstance(value, Obj):
-        facts = value.atom.facts
-        if "from outside" in facts:
-            return bool(facts["from outside"])
+        if value.atom.from_outside is not None:
+            return value.atom.from_outside
         inside = is_number(value) or value.atom.origin == "range"
         return from_outside(machine, value.parent) if inside and value.parent is not None else not inside
     if isinstance(value, (Choice, TupleV, ListV)):
@@ -42,5 +41,5 @@ def number_made_of(machine: AnyMachine, origin: str, *parts: Value) -> Obj:
 
 def some_number(origin: str, *, outside: bool = False) -> Obj:
     made = unknown(origin)
-    made.atom.facts.update({"number": True, "from outside": outside})
+    made.atom.number, made.atom.from_outside = True, outside
     return made

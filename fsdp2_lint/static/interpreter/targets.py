@@ -285,7 +285,7 @@ class Targets(Havoc[L]):
     def only_forgets(self, leaf: Obj, name: str) -> bool:
         """Does ``del leaf.name`` take a name away, and nothing else: of an instance of plain classes that were seen?"""
         cls = self.class_of(leaf)
-        if cls is None or leaf.atom.facts.get("module") or not self.libraries.harmless_object(leaf):
+        if cls is None or leaf.atom.module or not self.libraries.harmless_object(leaf):
             return False
         return self.class_member(cls, "__delattr__") is None and self.class_member(cls, name) is None
 

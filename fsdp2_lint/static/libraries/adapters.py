@@ -60,13 +60,13 @@ def attach(machine: Machine, model: Value, call: Call, name: str, *, frozen: boo
                 freeze(machine, leaf, Const(False), call.node)
             if machine.libraries.any_sharded and machine.libraries.in_sharded(leaf):
                 part = Atom("external", cls=Ext("torch.nn.Linear"), origin="an adapter", site=machine.site(call.node))
-                part.facts["module"] = True
+                part.module = True
                 machine.emit(events.Attached(name=name, value=part.root), call.node, leaf)
 
 
 def _around(machine: Machine, inner: Value, name: str, qname: str, call: Call) -> Obj:
     atom = Atom("external", cls=Ext(qname), origin=qname, site=machine.site(call.node))
-    atom.facts.update(module=True, wrapper=name)
+    atom.module, atom.wrapper = True, name
     machine.store.put((atom.root, name), inner)
     machine.libraries.adopt(atom.root, name, inner)
     return atom.root
@@ -74,6 +74,6 @@ def _around(machine: Machine, inner: Value, name: str, qname: str, call: Call) -
 
 def inner_of(machine: Machine, obj: Obj, name: str) -> Value | None:
     """What the wrapper ``obj`` looks ``name`` up in, where it has no such attribute itself."""
-    held = obj.atom.facts.get("wrapper") if obj.parent is None else None
+    held = obj.atom.wrapper if obj.parent is None else None
     adapted = isinstance(obj.atom.cls, Ext) and obj.atom.cls.qname.startswith("peft.")
     return machine.store.get((obj, held)) if held and adapted and name not in (*_OWN, "forward") else None

@@ -60,7 +60,7 @@ class Escapes(Membership):
         handed = self.handed_over(call)
         self.opened(who, handed, receiver)
         made = Atom("opaque", origin=who, site=self.machine.site(call.node))
-        made.facts["keeps"] = handed.all
+        made.keeps = tuple(handed.all)
         return made.root
 
     def of_optimizer(self, obj: Obj) -> bool:
@@ -115,9 +115,9 @@ class Escapes(Membership):
             seen.add(leaf)
             if self.can_be_changed(leaf):
                 into.append(leaf)
-            for kept in leaf.atom.facts.get("keeps", ()) if depth < MAX_REACH else ():
+            for kept in leaf.atom.keeps if depth < MAX_REACH else ():
                 self.collect_changeable(kept, into, seen, depth + 1, names)
-            if depth < MAX_REACH and not leaf.atom.facts.get("module"):
+            if depth < MAX_REACH and not leaf.atom.module:
                 for name in self.machine.store.fields.get(leaf, ()):
                     held = self.machine.store.get((leaf, name)) if names is None or name in names else None
                     if held is not None and not isinstance(held, (Items, Entries)):
@@ -129,7 +129,7 @@ class Escapes(Membership):
             return False
         return bool(
             atom.kind == "instance"
-            or atom.facts.get("module")
+            or atom.module
             or obj in self.optimizers
             or self.in_sharded(obj)
             or self.of_optimizer(obj)
@@ -142,7 +142,7 @@ class Escapes(Membership):
         """Is it an optimizer, or a module as a whole rather than a number or a tensor of it?"""
         if obj in self.optimizers:
             return True
-        return bool(obj.atom.facts.get("module")) and obj.item not in ("weight", "bias")
+        return bool(obj.atom.module) and obj.item not in ("weight", "bias")
 
     def callbacks(self, call: Call, *, spawned: bool = False) -> list[Value]:
         """Functions handed to code that we do not see are taken to be called once; what they return."""
@@ -182,7 +182,7 @@ class Escapes(Membership):
 
     def harmless_object(self, obj: Obj) -> bool:
         atom = obj.atom
-        if atom.kind in ("opaque", "parameter") or atom.facts.get("framework"):
+        if atom.kind in ("opaque", "parameter") or atom.framework:
             return False
         cls = self.machine.class_of(obj)
         if cls is not None:

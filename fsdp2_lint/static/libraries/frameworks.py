@@ -30,7 +30,7 @@ def framework_of(qname: str) -> str:
 def call_framework(machine: Machine, qname: str, call: Call) -> Value:
     managed(machine, framework_of(qname), call)
     atom = Atom("external", cls=Ext(qname), origin=qname, site=machine.site(call.node))
-    atom.facts["framework"] = framework_of(qname)
+    atom.framework = framework_of(qname)
     machine.libraries.callbacks(call)
     return atom.root
 
@@ -47,11 +47,11 @@ def _inherits(machine: Machine, obj: Obj) -> bool:
 
 
 def framework_attr(obj: Obj, name: str) -> Value | None:
-    return _RANKS.get(name) if obj.parent is None and obj.atom.facts.get("framework") else None
+    return _RANKS.get(name) if obj.parent is None and obj.atom.framework else None
 
 
 def framework_method(machine: Machine, obj: Obj, name: str, call: Call) -> Value | None:
-    who = obj.atom.facts.get("framework")
+    who = obj.atom.framework
     if name in _RANK_METHODS and not call.all and (who or _inherits(machine, obj)):
         return _RANK_METHODS[name]
     if not who:

@@ -108,9 +108,8 @@ class Membership(Torch):
                     self.machine.parents[leaf] = (holder, f"[*{taken + 1}]" if taken else name)
 
     def could_be_module(self, obj: Obj) -> bool:
-        facts = obj.atom.facts
         if obj.atom.kind in ("instance", "external"):
-            return bool(facts.get("module") or facts.get("parameter") is not None or obj.parent is not None)
+            return bool(obj.atom.module or obj.atom.parameter is not None or obj.parent is not None)
         if obj.parent is None and obj.atom.kind == "unknown" and _has_no_parameters(obj.atom.origin):
             return False
         return obj.atom.kind in ("unknown", "opaque", "parameter") and not is_number(obj)
@@ -123,7 +122,7 @@ class Membership(Torch):
         """An attribute is set: modules adopt their parts, and late parts are recorded."""
         blank.overwritten(self.machine, owner.child(name), node, value)
         slices.data_set(self.machine, owner, name, node)
-        if owner.atom.facts.get("module"):
+        if owner.atom.module:
             self.adopt(owner, name, value)
         if name == "param_groups":
             optim.regrouped(self.machine, owner, node)
@@ -133,11 +132,7 @@ class Membership(Torch):
             for _, leaf in self.machine.alternatives(value):
                 if isinstance(leaf, Obj) and self.adopted_at.get(leaf, self.machine.now) < self.machine.now:
                     continue  # it is a part of some module already, and is only put back
-                if (
-                    isinstance(leaf, Obj)
-                    and leaf.parent is None
-                    and (leaf.atom.facts.get("module") or leaf.atom.facts.get("parameter"))
-                ):
+                if isinstance(leaf, Obj) and leaf.parent is None and (leaf.atom.module or leaf.atom.parameter):
                     self.machine.emit(events.Attached(name=name, value=leaf), node, owner)
 
     def parameter_marked(self, leaf: Value, name: str, node: nodes.NodeNG) -> None:
@@ -167,7 +162,7 @@ class Membership(Torch):
         return False
 
     def constructed(self, obj: Obj, cls: ClassV, call: Call) -> None:
-        if obj.atom.facts.get("module"):
+        if obj.atom.module:
             blank.made(self.machine, obj, call.node)
             seeds.built(self.machine, obj)
             if self.machine.class_member(cls, "__init__") is None:
@@ -188,7 +183,7 @@ class Membership(Torch):
             if isinstance(value, Ext) and (
                 value.qname == "torch.optim.optimizer.Optimizer" or is_optimizer(value.qname)
             ):
-                obj.atom.facts["given optimizer"] = True
+                obj.atom.given_optimizer = True
 
     def updates_itself(self, obj: Obj) -> bool:
         """Is it an optimizer of the project, and not a wrapper of one? Its step sets values, and exchanges nothing."""
@@ -205,13 +200,13 @@ class Membership(Torch):
             if isinstance(value, Obj) and value.parent is None and value.atom.kind == "parameter"
         ]
         for obj in handed:
-            if obj.atom.facts.get("given optimizer") and obj not in self.optimizers:
+            if obj.atom.given_optimizer and obj not in self.optimizers:
                 self.optimizers.add(obj)
                 held = tuple(events.Held(other, self.machine.now, TOP) for other in handed if other is not obj)
                 self.machine.emit(events.Optimizer(held=held, complete=True, proven=True, given=True), func.node, obj)
 
     def surely_lacks(self, obj: Obj, name: str) -> bool:
-        if obj.parent is not None or hasattr_of_module(name, obj) or obj.atom.facts.get("filled before"):
+        if obj.parent is not None or hasattr_of_module(name, obj) or obj.atom.filled_before:
             return False
         cls = self.machine.class_of(obj)
         if cls is None:
@@ -265,12 +260,7 @@ class Membership(Torch):
         names = [cls.qname for cls in classes if isinstance(cls, Ext)]
         if "torch.distributed.fsdp.FSDPModule" in names:
             return self.is_sharded_formula(obj)
-        if (
-            obj.parent is None
-            and obj.atom.facts.get("module")
-            and len(names) == len(classes)
-            and set(names) <= _CONTAINERS
-        ):
+        if obj.parent is None and obj.atom.module and len(names) == len(classes) and set(names) <= _CONTAINERS:
             return False  # no module is one of Python's containers
         cls = self.machine.class_of(obj)
         if cls is not None and not str(obj.item).startswith(BELOW):
@@ -285,7 +275,7 @@ class Membership(Torch):
             if constructed and self.machine.closed_class(cls) and all(map(_is_class, classes)):
                 return False
         own = obj.atom.cls
-        if obj.parent is None and isinstance(own, Ext) and obj.atom.facts.get("module"):
+        if obj.parent is None and isinstance(own, Ext) and obj.atom.module:
             if own in classes or "torch.nn.Module" in names:
                 return True
             if _of_torch(own) and all(isinstance(wanted, ClassV) or _of_torch(wanted) for wanted in classes):
@@ -331,4 +321,4 @@ def _is_class(value: Value) -> bool:
 
 def hasattr_of_module(name: str, obj: Obj) -> bool:
     """Names that every ``nn.Module`` has."""
-    return bool(obj.atom.facts.get("module") is not False) and name in _MODULE_NAMES
+    return obj.atom.module is not False and name in _MODULE_NAMES

@@ -121,18 +121,18 @@ class TorchModel(Objects):
         harmless = self.harmless(qname)
         kind = "configuration" if qname.startswith(_CONFIGURATIONS) else "unknown" if harmless else "opaque"
         atom = Atom(kind, origin=qname, site=self.machine.site(call.node))
-        atom.facts["shared"] = kind == "configuration"
+        atom.shared = kind == "configuration"
         blank.made_by_library(self.machine, atom.root, qname, call.node)
         if package == "torch":
             sizes.note_tensor(self.machine, atom, qname, call)
         dtypes.loaded_in(self.machine, atom, call)
         parameters.quantized(self.machine, call)
         if qname.startswith("torch.") and qname.endswith("GradScaler"):
-            atom.facts["scaler"] = True
+            atom.scaler = True
         foreign = self.foreign_functions(call)
         if not harmless or foreign:
             self.opened(qname if not harmless else foreign[0], handed)
-            atom.facts["keeps"] = handed.all
+            atom.keeps = tuple(handed.all)
         foreign_package = package != "torch" and not is_of_python(qname)
         if foreign_package and optim.owners(self.machine, TupleV(tuple(call.all))):
             optim.created(self.machine, atom.root, call, proven=False)
@@ -156,10 +156,8 @@ class TorchModel(Objects):
             return self.machine.call(custom, call)
         forward = self.machine.find_attr(obj, "forward")
         self.called_atoms.add(obj.atom)
-        module = obj.atom.facts.get("module")
-        if self.any_sharded and (
-            module or forward is not None or self.in_sharded(obj) or obj.atom.facts.get("wrapper")
-        ):
+        module = obj.atom.module
+        if self.any_sharded and (module or forward is not None or self.in_sharded(obj) or obj.atom.wrapper):
             circumstances = uses.circumstances(self.machine)
             self.machine.emit(
                 events.Called(method="__call__", hooked=True, args=tuple(call.all), **circumstances), call.node, obj
@@ -168,7 +166,7 @@ class TorchModel(Objects):
             made = self.behind_hooks(obj, lambda: self.machine.call_declared(obj, "forward", forward, call))
             dtypes.returned(self.machine, obj, made)
             return made
-        inner = self.machine.store.get((obj, obj.atom.facts["wrapper"])) if obj.atom.facts.get("wrapper") else None
+        inner = self.machine.store.get((obj, obj.atom.wrapper)) if obj.atom.wrapper else None
         if inner is not None:
             return self.machine.call(inner, call)
         held = module_tree.contents(self.machine, obj)
@@ -205,7 +203,7 @@ class TorchModel(Objects):
         )
         atom = Atom(kind, origin=words, site=self.machine.site(call.node))
         if kind == "opaque":
-            atom.facts["keeps"] = (maker, *call.all)
+            atom.keeps = (maker, *call.all)
         if optim.owners(self.machine, TupleV(tuple(call.all))):
             optim.created(self.machine, atom.root, call, proven=False)
         return atom.root
@@ -254,7 +252,7 @@ class TorchModel(Objects):
 
         A program that asks both of one object has such a mapping; in a plain dict there is no ``obj.key`` to confuse.
         """
-        plain = obj.atom.kind in ("parameter", "configuration") and not obj.atom.facts.get("module")
+        plain = obj.atom.kind in ("parameter", "configuration") and not obj.atom.module
         return plain and self.machine.class_of(obj) is None and isinstance(key, str) and key.isidentifier()
 
     def answered(self, made: Obj) -> Obj:
@@ -311,7 +309,7 @@ class TorchModel(Objects):
         if unknown_base:
             handed = self.handed_over(call)
             self.opened(f"super().{name}()", handed, receiver=obj)
-            obj.atom.facts["keeps"] = (*obj.atom.facts.get("keeps", ()), *handed.all)
+            obj.atom.keeps = (*obj.atom.keeps, *handed.all)
         if name == "__init__":
             if any(base.qname in module_tree.LISTS for base in bases):
                 module_tree.fill_list(self.machine, obj, call)

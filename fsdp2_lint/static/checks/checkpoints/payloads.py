@@ -67,11 +67,7 @@ class StaticPayload:
                     why, words = why or "whether the state dict is gathered is decided elsewhere", ""
                 elif state.full:
                     words = ""
-            elif (
-                isinstance(leaf, Obj)
-                and leaf.atom.facts.get("module")
-                and leaf not in self.program.machine.libraries.optimizers
-            ):
+            elif isinstance(leaf, Obj) and leaf.atom.module and leaf not in self.program.machine.libraries.optimizers:
                 words, open_why = self._of_module(leaf, guard)
                 why = why or open_why
             else:
@@ -169,7 +165,7 @@ class StaticPayload:
 
     def _understood(self, obj: Obj, sharding: AnyStep) -> bool:
         """A method of another library may have gathered the dict behind our back."""
-        return not obj.atom.facts.get("wrapper") or obj.atom.cls == _DDP
+        return not obj.atom.wrapper or obj.atom.cls == _DDP
 
     def _optimizer_of_sharded(self, optimizer: Obj, guard: Guard) -> bool:
         for created in self.program.trace.of(events.Optimizer):
@@ -259,7 +255,7 @@ def asked_of_unseen(guard: Guard, leaf: StateTensor | ParamV) -> str:
     for formula, _ in guard.literals:
         for atom in atoms(formula):
             asked = atom[1][1] if isinstance(atom[1], tuple) and atom[1][0] == LARGE else atom[1]
-            if isinstance(asked, Obj) and any(_same_tensor(leaf, kept) for kept in asked.atom.facts.get("keeps", ())):
+            if isinstance(asked, Obj) and any(_same_tensor(leaf, kept) for kept in asked.atom.keeps):
                 return asked.atom.origin
     return ""
 

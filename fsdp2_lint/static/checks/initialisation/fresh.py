@@ -138,9 +138,9 @@ class StaticFresh(Handle):
             return asked[0] in ("compare", "in") and all(map(self._is_choice, asked[1:]))
         if isinstance(asked, Obj):
             atom = asked.atom
-            if self.program.relation(self.obj, asked) is not Relation.NONE or atom.facts.get("module"):
+            if self.program.relation(self.obj, asked) is not Relation.NONE or atom.module:
                 return False
-            found = atom.kind == "unknown" and (atom.origin in _ASKS_FOR_FILES or atom.facts.get("apart"))
+            found = atom.kind == "unknown" and (atom.origin in _ASKS_FOR_FILES or atom.apart)
             return found or atom.kind in ("configuration", "parameter", "instance")
         return isinstance(asked, (Rank, Const, str))
 

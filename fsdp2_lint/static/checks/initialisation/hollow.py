@@ -84,7 +84,7 @@ class StaticInitialised(Handle):
             return self.program.excluded(f"{self.label} has it")
         if self.obj.parent is not None or not isinstance(cls, ClassV) or not machine.closed_class(cls):
             return unknown(f"the class of {self.label} is not known with all that it inherits")
-        if machine.class_member(cls, "__getattr__") is not None or self.obj.atom.facts.get("filled before"):
+        if machine.class_member(cls, "__getattr__") is not None or self.obj.atom.filled_before:
             return unknown(f"{self.label} finds attributes in a way of its own")
         if (base := layer_base(machine, cls)) and not lacks_reset(base):
             return self.program.excluded(f"{self.label} inherits it from {base}")
@@ -103,4 +103,4 @@ def _is_property(leaf: Interned) -> bool:
     asked = leaf[1].atom if isinstance(leaf[1], Obj) else None
     if asked is None or asked.kind != "unknown":
         return False
-    return not asked.facts.get("apart") and not asked.origin.startswith(_OF_THE_MACHINE)
+    return not asked.apart and not asked.origin.startswith(_OF_THE_MACHINE)

@@ -43,7 +43,8 @@ def inputs(program: Program, call: Step[events.Called]) -> Iterator[Obj]:
         for _, leaf in program.machine.leaves(value):
             while isinstance(leaf, Obj):
                 yield leaf
-                leaf = leaf.atom.facts.get("left of", ("", None))[1]
+                made = leaf.atom.left_of
+                leaf = made[1] if made is not None else NONE
 
 
 @dataclass(frozen=True, slots=True)

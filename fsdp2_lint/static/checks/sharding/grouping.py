@@ -94,7 +94,7 @@ class StaticGrouping(Handle):
 
     def dtype(self, layer: Obj) -> str | None:
         """As it is when the group is made; None if the source does not say it for sure."""
-        if layer.atom.facts.get("parameter") is not None:
+        if layer.atom.parameter is not None:
             return None
         dtype: str | None = layer.atom.facts.get("layer dtype", DEFAULT)
         for cast in self.program.trace.of(events.Cast):
@@ -194,4 +194,4 @@ def _owner(leaf: Value) -> Obj | None:
         return leaf.model
     if isinstance(leaf, Obj) and leaf.item in ("weight", "bias"):
         return leaf.parent
-    return leaf if isinstance(leaf, Obj) and leaf.atom.facts.get("parameter") else None
+    return leaf if isinstance(leaf, Obj) and leaf.atom.parameter else None

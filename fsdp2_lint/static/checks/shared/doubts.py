@@ -59,7 +59,7 @@ def _leaves_open(path: Guard, sharding: Guard) -> bool:
 
 
 def _hangs_on_cut(atom: Interned) -> bool:
-    return any(obj.atom.facts.get("cut") for obj in objects_in(atom))
+    return any(obj.atom.cut for obj in objects_in(atom))
 
 
 def _tells_shards(atom: Interned, path: Guard) -> bool:

@@ -80,7 +80,7 @@ def called_itself(program: Program, step: Step[events.Called]) -> Fix | None:
 
 
 def _is_module(program: Program, obj: Obj) -> bool:
-    return bool(obj.atom.facts.get("module")) or program.concerned(obj)
+    return bool(obj.atom.module) or program.concerned(obj)
 
 
 def clipped_by_torch(program: Program, step: AnyStep) -> Fix | None:

@@ -167,7 +167,7 @@ class StaticModel(Handle):
             return self._outside_blocks()
         if self.program.partial and self.obj.atom.kind != "instance":
             return unknown(f"{self.label} is built by a caller that was not seen")
-        if self.obj.parent is not None or self.obj.atom.kind != "instance" or not self.obj.atom.facts.get("module"):
+        if self.obj.parent is not None or self.obj.atom.kind != "instance" or not self.obj.atom.module:
             return unknown(f"the fields of {self.label} are not known")
         parts = leaves(self.program.machine, self.obj)
         left = [(name, leaf) for name, leaf in parts if not self._covered(leaf, perhaps=True)]

@@ -125,7 +125,7 @@ class Program:
     def owners(self) -> set[Obj]:
         """Modules that register parameters themselves."""
         parents = self.machine.parents.items()
-        return {holder for child, (holder, _) in parents if child.atom.facts.get("parameter") is not None}
+        return {holder for child, (holder, _) in parents if child.atom.parameter is not None}
 
     @cached_property
     def escaped_parts(self) -> dict[Atom, list[tuple[Step[events.Escaped], Obj]]]:
@@ -165,8 +165,8 @@ class Program:
         if obj.parent is not None:
             return True
         if obj.atom.kind == "instance":
-            return bool(obj.atom.facts.get("module"))
-        return obj.atom.kind != "configuration" and "framework" not in obj.atom.facts
+            return bool(obj.atom.module)
+        return obj.atom.kind != "configuration" and not obj.atom.framework
 
     def top(self, obj: Obj) -> Obj:
         """The model that ``obj`` is a part of: its outermost module."""

@@ -57,7 +57,7 @@ def size(machine: Machine, obj: Obj, depth: int = 0, repeats: int = 0) -> int | 
     for child, (holder, where) in machine.parents.items():
         if holder is obj and not _takes_place(obj, child, where):
             part = size(machine, child, depth + 1, repeats)
-            times = (child.atom.facts.get("times") or repeats) if is_each(where) else 1
+            times = (child.atom.times or repeats) if is_each(where) else 1
             if part is None or not times:
                 return None
             total += part * times
@@ -68,13 +68,13 @@ def sized_inside(machine: Machine, obj: Obj) -> bool:
     """Does the source say how large all of its parts are, some of them in a way that is not calculated here?"""
     if parts_unseen(machine, obj, ""):
         return False
-    open_ = [leaf.atom.facts for _, leaf in leaves(machine, obj) if leaf.atom.facts.get("size") is None]
-    return bool(open_) and all(facts.get("sized inside") for facts in open_)
+    open_ = [leaf.atom for _, leaf in leaves(machine, obj) if leaf.atom.facts.get("size") is None]
+    return bool(open_) and all(atom.sized_inside for atom in open_)
 
 
 def _takes_place(layer: Obj, child: Obj, name: str) -> bool:
     """Is it a parameter of a layer of known size, put where one was: its ``weight``, or each by its own name?"""
-    given = child.atom.facts.get("parameter") is not None
+    given = child.atom.parameter is not None
     return given and "size" in layer.atom.facts and name in ("weight", "bias", SOME)
 
 
@@ -101,7 +101,7 @@ def opaque_parts(machine: Machine, obj: Obj, depth: int = 0) -> list[Obj]:
         cls = child.atom.cls
         if child.atom.kind == "instance" or isinstance(cls, Ext) and cls.qname.startswith("torch.nn."):
             found += opaque_parts(machine, child, depth + 1)
-        elif child.atom.facts.get("module") or not machine.libraries.plain_field(child):
+        elif child.atom.module or not machine.libraries.plain_field(child):
             found.append(child)
     return found
 
@@ -123,7 +123,7 @@ def owns_parameters(obj: Obj) -> bool:
     """A layer of ``torch.nn`` with weights, or a trainable ``nn.Parameter``."""
     if obj.parent is not None or not isinstance(obj.atom.cls, Ext):
         return False
-    if obj.atom.facts.get("parameter"):
+    if obj.atom.parameter:
         return True
     return obj.atom.cls.qname.startswith("torch.nn.") and obj.atom.cls.qname.rsplit(".", 1)[-1] in PARAMETRIC
 
@@ -131,7 +131,7 @@ def owns_parameters(obj: Obj) -> bool:
 def stands_alone(obj: Obj) -> bool:
     """Is this a model of its own, or of a caller, rather than perhaps a part of another that was looked up somehow?"""
     atom = obj.atom
-    if atom.kind in ("instance", "parameter", "configuration") or atom.facts.get("module"):
+    if atom.kind in ("instance", "parameter", "configuration") or atom.module:
         return True
     return atom.kind == "unknown" and builds_models(atom.origin)
 

@@ -52,8 +52,8 @@ def made_of(obj: Obj, part: Obj) -> bool:
     """
     if any(at is part or _scaled(at.item, part) for at in obj.above):
         return True
-    op, left = obj.atom.facts.get("left of", ("", None))
-    return op == "/" and made_of(left, part)
+    made = obj.atom.left_of
+    return made is not None and made[0] == "/" and made_of(made[1], part)
 
 
 def _scaled(item: Any, part: Obj) -> bool:

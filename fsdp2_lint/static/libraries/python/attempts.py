@@ -43,7 +43,7 @@ def in_handler(handler: nodes.ExceptHandler, asked: Sequence[Value]) -> Formula:
     if caught == _PLAIN:
         return both([negate(is_dtensor(leaf.of if isinstance(leaf, Computed) else leaf)) for leaf in asked])
     failed = unknown("what the handler catches", kind="opaque")  # a plain tensor, or a gathering that failed
-    failed.atom.facts["keeps"] = tuple(asked)
+    failed.atom.keeps = tuple(asked)
     return ("truth", (LARGE, failed))
 
 

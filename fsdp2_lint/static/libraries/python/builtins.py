@@ -94,7 +94,7 @@ def make_range(machine: Machine, call: Call) -> Value:
     index = Atom("unknown", origin="range").root
     bounds = [arg.value for arg in call.args if isinstance(arg, Const) and isinstance(arg.value, int)]
     if bounds and len(bounds) == len(call.args) and bounds[2:] != [0] and max(map(abs, bounds)) < LONGEST:
-        index.atom.facts["rounds"] = len(range(*bounds))
+        index.atom.rounds = len(range(*bounds))
     return machine.new_list([index.child(EACH if whole else SOME)], exact=False)
 
 
@@ -216,9 +216,9 @@ def length(machine: Machine, call: Call) -> Value:
         known = held.exact or not held.items
         if known and not held.open_why and all(path is TOP for path, _ in held.items):
             return Const(len(held.items))
-        if any(path is TOP and isinstance(item, Obj) and item.atom.facts.get("module") for path, item in held.items):
+        if any(path is TOP and isinstance(item, Obj) and item.atom.module for path, item in held.items):
             some = some_number("len()")
-            some.atom.facts["positive"] = True
+            some.atom.positive = True
             return some
     value = call.args[0] if call.args else NONE
     return value.child("len()") if isinstance(value, Obj) else some_number("len()")

@@ -55,7 +55,7 @@ def calculate(machine: Machine, call: Call) -> Value:
         return known
     made = machine.libraries.call_other(call.name, call)
     if isinstance(made, Obj):
-        made.atom.facts["from outside"] = any(from_outside(machine, part) for part in call.all)
+        made.atom.from_outside = any(from_outside(machine, part) for part in call.all)
     return made
 
 

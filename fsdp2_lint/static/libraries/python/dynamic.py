@@ -56,7 +56,7 @@ def local_names(machine: Machine, call: Call) -> Value:
     if machine.frame.func is None:
         return ModRef(machine.frame.module)
     made = Atom("opaque", origin="locals()", site=machine.site(call.node))
-    made.facts["keeps"] = tuple(visible(machine).values())
+    made.keeps = tuple(visible(machine).values())
     return made.root
 
 

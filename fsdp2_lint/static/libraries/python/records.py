@@ -88,6 +88,7 @@ def copied_record(machine: Machine, obj: Obj) -> Obj | None:
         return None
     copy = Atom("instance", cls=cls, origin=cls.name, site=obj.atom.site)
     copy.facts.update(obj.atom.facts)
+    copy.note_as_of(obj.atom)
     for name in list(machine.store.fields.get(obj, ())):
         if (value := machine.store.get((obj, name))) is not None:
             machine.store.put((copy.root, name), value)

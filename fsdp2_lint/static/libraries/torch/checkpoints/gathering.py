@@ -94,7 +94,7 @@ def _per_parameter(machine: Machine, state: StateDict) -> Value:
 
 def _key() -> Obj:
     key = unknown("a key", kind="configuration")
-    key.atom.facts["shared"] = True
+    key.atom.shared = True
     return key
 
 

@@ -47,7 +47,7 @@ def _becomes_a_part(machine: Machine, node: nodes.NodeNG) -> bool:
         return True
     if isinstance(target, nodes.AssignAttr):
         owners = [leaf for _, leaf in machine.alternatives(machine.eval(target.expr)) if isinstance(leaf, Obj)]
-        return bool(owners) and all(owner.atom.facts.get("module") for owner in owners)
+        return bool(owners) and all(owner.atom.module for owner in owners)
     if not isinstance(target, nodes.AssignName):
         return False
     return any(

@@ -121,7 +121,7 @@ def run_stateful(machine: Machine, value: Value, method_name: str, call: Call) -
     """DCP calls ``state_dict`` and then, to load, ``load_state_dict`` of the Stateful objects it is given."""
     made = []
     for _, leaf in list(machine.leaves(value)):
-        if isinstance(leaf, Obj) and leaf.atom.kind == "instance" and not leaf.atom.facts.get("module"):
+        if isinstance(leaf, Obj) and leaf.atom.kind == "instance" and not leaf.atom.module:
             found = machine.find_attr(leaf, method_name)
             if found is not None:
                 given: list[Value] = [unknown("a state dict")] if method_name.startswith("load") else []

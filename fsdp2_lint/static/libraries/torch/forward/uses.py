@@ -129,7 +129,7 @@ def weight_of(machine: Machine, value: Value) -> tuple[Obj, str] | None:
     if at is None:
         return None
     if at.parent is None:
-        held = machine.parents.get(at) if at.atom.facts.get("parameter") is not None else None
+        held = machine.parents.get(at) if at.atom.parameter is not None else None
         return held if held is not None and machine.libraries.in_sharded(held[0]) else None
     if at.item in ("weight", "bias") and machine.libraries.in_sharded(at.parent):
         return at.parent, str(at.item)

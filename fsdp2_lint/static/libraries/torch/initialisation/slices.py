@@ -81,5 +81,5 @@ def _lost(machine: Machine, written: Value, node: nodes.NodeNG, how: str) -> Non
 
 def _is_parameter(obj: Obj) -> bool:
     if obj.parent is None:
-        return obj.atom.facts.get("parameter") is not None
+        return obj.atom.parameter is not None
     return obj.item in ("weight", "bias") and obj.atom.facts.get("buffers", {}).get(obj.item, Const) is Const

@@ -52,7 +52,7 @@ def _perhaps_dtype(machine: Machine, call: Call) -> bool:
 
 
 def _is_module(obj: Obj) -> bool:
-    return bool(obj.atom.facts.get("module")) and not any(isinstance(item, tuple) for item in obj.path)
+    return bool(obj.atom.module) and not any(isinstance(item, tuple) for item in obj.path)
 
 
 def _is_tensor(obj: Obj) -> bool:
@@ -119,7 +119,7 @@ def built(machine: Machine, obj: Obj, node: nodes.NodeNG) -> None:
     for step in machine.trace.of(events.DefaultDtype):
         if step.guard.compatible(machine.guard):
             default = step.what.dtype if machine.guard.implies(step.guard) else SOME_DTYPE
-    if default is not None and default != "float32" and obj.atom.facts.get("module"):
+    if default is not None and default != "float32" and obj.atom.module:
         machine.emit(events.Cast(dtype=default), node, obj)
 
 

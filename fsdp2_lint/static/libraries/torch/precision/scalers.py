@@ -25,7 +25,7 @@ def make_scaler(machine: Machine, call: Call) -> Value:
     name = call.name
     atom = Atom("external", cls=Ext(name), origin=name.rsplit(".", 1)[-1], site=machine.site(call.node))
     enabled = call.kwargs.get("enabled", Const(True))
-    atom.facts["scaler"] = True
+    atom.scaler = True
     atom.facts["made at"] = machine.moment(call.node)
     atom.facts["off"] = enabled == Const(False)
     atom.facts["on"] = enabled == Const(True) and not call.open_why and len(call.args) < MANY

@@ -45,7 +45,7 @@ def environment(machine: Machine, key: Value, at: Site | None) -> Value:
 
 def _setting(name: str) -> Value:
     atom = Atom("configuration", origin=f"environment variable {name}")
-    atom.facts["shared"] = True
+    atom.shared = True
     return atom.root
 
 

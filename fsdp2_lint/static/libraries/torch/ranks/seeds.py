@@ -48,7 +48,7 @@ def seed(machine: Machine, call: Call) -> Value:
 
 def differs(machine: Machine, value: Value) -> bool | None:
     """Is a number another one on each rank? None: cannot tell."""
-    if isinstance(value, Obj) and value.atom.facts.get("per_rank"):
+    if isinstance(value, Obj) and value.atom.per_rank:
         return True
     return machine.per_rank(value)
 

@@ -95,7 +95,7 @@ def compile_function(machine: Machine, call: Call) -> Value:
 
 @method("compile")
 def compile_module(machine: Machine, obj: Obj, call: Call) -> Value:
-    if obj.atom.facts.get("module") or machine.libraries.in_sharded(obj):
+    if obj.atom.module or machine.libraries.in_sharded(obj):
         _compiled(machine, call, obj)
     elif not machine.libraries.harmless_object(obj):
         machine.libraries.opened(f"{describe(obj)}.compile()", call, receiver=obj)

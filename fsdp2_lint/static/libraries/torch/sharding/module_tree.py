@@ -115,7 +115,7 @@ def built_as_layer(machine: Machine, obj: Obj, cls: ClassV, call: Call) -> None:
 
 def make_external_module(machine: Machine, qname: str, call: Call) -> Value:
     atom = Atom("external", cls=Ext(qname), origin=qname, site=machine.site(call.node))
-    atom.facts["module"] = True
+    atom.module = True
     note_layer(machine, atom, qname.rsplit(".", 1)[-1], call)
     obj = atom.root
     if qname in LISTS:
@@ -128,9 +128,9 @@ def make_external_module(machine: Machine, qname: str, call: Call) -> Value:
         atom.facts["layer dtype"] = of_layer(call)
     if qname in ("torch.nn.TransformerEncoder", "torch.nn.TransformerDecoder"):
         layers = Atom("external", cls=Ext("torch.nn.ModuleList"), origin="torch.nn.ModuleList", site=atom.site)
-        layers.facts["module"] = True
+        layers.module = True
         layer = Atom("external", cls=Ext(f"{qname}Layer"), origin=f"{qname}Layer", site=atom.site, many=True)
-        layer.facts["module"] = True
+        layer.module = True
         given = call.arg(0, "encoder_layer")
         if isinstance(given, Obj) and "size" in given.atom.facts:
             layer.facts["size"] = given.atom.facts["size"]
@@ -166,9 +166,7 @@ def fill_dict(machine: Machine, obj: Obj, call: Call) -> None:
 
 def _is_module(machine: Machine, value: Value) -> bool:
     return (
-        isinstance(value, Obj)
-        and bool(value.atom.facts.get("module"))
-        and value.atom.cls not in [Ext(name) for name in CONTAINERS]
+        isinstance(value, Obj) and bool(value.atom.module) and value.atom.cls not in [Ext(name) for name in CONTAINERS]
     )
 
 
@@ -220,20 +218,20 @@ def _has_seen_parts(qname: str) -> bool:
 
 def children(machine: Machine, obj: Obj) -> list[tuple[str, Value]] | None:
     """The known direct children of a module of the project; None if it was not followed."""
-    if obj.parent is not None or not obj.atom.facts.get("module") or obj.atom.facts.get("wrapper"):
+    if obj.parent is not None or not obj.atom.module or obj.atom.wrapper:
         return None
     if obj.atom.kind == "external" and not (isinstance(obj.atom.cls, Ext) and _has_seen_parts(obj.atom.cls.qname)):
         return None
     found: list[tuple[str, Value]] = []
     for child, (holder, name) in machine.parents.items():
-        if holder is obj and child.atom.facts.get("parameter") is None:
+        if holder is obj and child.atom.parameter is None:
             found.append((name, child))
     return found
 
 
 def descendants(machine: Machine, obj: Obj, name: str = "", depth: int = 0) -> list[tuple[str, Obj]] | None:
     """A module and all below it, in the order of ``modules()``; None where a part is unknown."""
-    if obj.parent is not None or not obj.atom.facts.get("module") or depth > BUDGET.module_depth:
+    if obj.parent is not None or not obj.atom.module or depth > BUDGET.module_depth:
         return None
     cls = obj.atom.cls
     if obj.atom.kind == "instance" and not (isinstance(cls, ClassV) and machine.closed_class(cls)):
@@ -242,11 +240,11 @@ def descendants(machine: Machine, obj: Obj, name: str = "", depth: int = 0) -> l
         return None
     found = [(name, obj)]
     for child, (holder, item) in machine.parents.items():
-        if holder is not obj or child.atom.facts.get("parameter") is not None:
+        if holder is not obj or child.atom.parameter is not None:
             continue
         if child.atom.kind in ("unknown", "parameter", "opaque") and not machine.libraries.plain_field(child):
             return None
-        if child.atom.facts.get("module"):
+        if child.atom.module:
             inner = descendants(machine, child, f"{name}.{item}" if name else item, depth + 1)
             if inner is None:
                 return None

@@ -277,10 +277,10 @@ def wrapped(machine: Machine, call: Call) -> Value:
 def parameter(machine: Machine, call: Call) -> Value:
     atom = Atom("external", cls=Ext("torch.nn.Parameter"), origin="torch.nn.Parameter", site=machine.site(call.node))
     frozen = call.arg(1, "requires_grad")
-    atom.facts["parameter"] = not (isinstance(frozen, Const) and frozen.value is False)
+    atom.parameter = not (isinstance(frozen, Const) and frozen.value is False)
     given = call.arg(0, "data")
     if isinstance(given, Obj) and all(map(is_multiple, given.path)):
-        atom.facts["size"] = given.atom.facts.get("tensor size")
+        atom.facts["size"] = given.atom.tensor_size
     return atom.root
 
 
@@ -294,7 +294,7 @@ def wrapper(machine: Machine, call: Call) -> Value:
     name = call.name
     inner = call.arg(0, "module")
     atom = Atom("external", cls=Ext(name), origin=name, site=machine.site(call.node))
-    atom.facts.update(module=True, wrapper="module")
+    atom.module, atom.wrapper = True, "module"
     if inner is not None:
         machine.store.put((atom.root, "module"), inner)
         for _, leaf in machine.alternatives(inner):

@@ -106,7 +106,7 @@ def note_layer(machine: Machine, made: Atom, name: str, call: Call) -> None:
         made.facts["size"] = known
     elif name in _LAYERS and not call.open_why:
         given = [call.arg(position, each) for position, each in enumerate(_LAYERS[name][0])]
-        made.facts["sized inside"] = not any(from_outside(machine, value) for value in given if value is not None)
+        made.sized_inside = not any(from_outside(machine, value) for value in given if value is not None)
 
 
 def note_tensor(machine: Machine, made: Atom, qname: str, call: Call) -> None:
@@ -115,7 +115,7 @@ def note_tensor(machine: Machine, made: Atom, qname: str, call: Call) -> None:
     numbers = [number(machine, value) for value in shape]
     known = [_volume(each) for each in numbers if each is not None]
     if known and len(known) == len(numbers):
-        made.facts["tensor size"] = math.prod(known)
+        made.tensor_size = math.prod(known)
     elif qname == "torch.tensor" and call.args:
         _note_written(machine, made, call.args[0])
 
@@ -125,7 +125,7 @@ def _note_written(machine: Machine, made: Atom, value: Value) -> None:
     held = machine.listing(value)
     parts = [value] if isinstance(value, Const) else [part for _, part in held.items]
     if all(isinstance(part, Const) for part in parts) and (isinstance(value, Const) or held.exact):
-        made.facts["tensor size"] = len(parts)
+        made.tensor_size = len(parts)
 
 
 def number(machine: Machine, value: Value) -> Number | None:

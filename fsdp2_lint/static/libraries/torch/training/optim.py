@@ -73,7 +73,7 @@ def owners(machine: Machine, value: Value) -> bool:
 def step(machine: Machine, obj: Obj, call: Call) -> Value:
     if obj in machine.libraries.optimizers:
         machine.emit(events.Stepped(), call.node, obj)
-    elif obj.atom.facts.get("scaler"):
+    elif obj.atom.scaler:
         for _, leaf in machine.alternatives(call.arg(0, "optimizer") or NONE):
             if isinstance(leaf, Obj) and leaf in machine.libraries.optimizers:
                 machine.emit(events.Stepped(), call.node, leaf)
