@@ -44,17 +44,7 @@ class Atom:
     is a state: an object of a frozen class that is declared beside the function that notes it.
     """
 
-    __slots__ = (
-        "id",
-        "kind",
-        "cls",
-        "origin",
-        "site",
-        "many",
-        "root",
-        "facts",
-        "__dict__",
-    )  # of the last: what was noted
+    __slots__ = ("id", "kind", "cls", "origin", "site", "many", "root", "__dict__")  # the last has what was noted
     made: ClassVar[int] = 0
 
     # What the interpreter notes.
@@ -93,7 +83,6 @@ class Atom:
         self.origin = origin
         self.site = site
         self.many = many  # stands for several objects that one statement made
-        self.facts: dict[str, Any] = {}
         self.root = Obj(self, None, "")
 
     def know(self, state: object) -> None:

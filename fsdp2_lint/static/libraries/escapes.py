@@ -16,6 +16,7 @@ from ..frontend.packages import builds_models, is_harmless
 from ..interpreter.call import Call
 from ..interpreter.frames import Diverges
 from .membership import Membership
+from .torch.launch.device import Device
 from .torch.ranks import rank
 
 if TYPE_CHECKING:
@@ -125,7 +126,7 @@ class Escapes(Membership):
 
     def can_be_changed(self, obj: Obj) -> bool:
         atom = obj.atom
-        if atom.kind == "configuration" or atom.facts.get("device"):
+        if atom.kind == "configuration" or atom.state(Device) is not None:
             return False
         return bool(
             atom.kind == "instance"

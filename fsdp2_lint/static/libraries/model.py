@@ -277,8 +277,9 @@ class TorchModel(Objects):
         if name == "forward" and self.any_sharded:
             self.entered(obj, name, call)
             return obj.child(("()", name, len(call.args)))
-        if name == "wait" and "gathers" in atom.facts and obj.parent is None:
-            self.machine.emit(events.UnshardWaited(), call.node, atom.facts["gathers"])
+        gathering = atom.state(sharding.Gathering) if name == "wait" and obj.parent is None else None
+        if gathering is not None:
+            self.machine.emit(events.UnshardWaited(), call.node, gathering.of)
             return NONE
         if name == "module" and self.in_sharded(obj):
             migration.module_read(self.machine, obj, call.node.func)
@@ -295,8 +296,7 @@ class TorchModel(Objects):
 
     def default_of(self, obj: Obj) -> Value | None:
         """The default of a command-line option."""
-        defaults = obj.atom.facts.get("defaults")
-        return defaults.get(obj.item) if defaults and obj.parent is obj.atom.root else None
+        return arguments.defaults(obj.atom).get(obj.item) if obj.parent is obj.atom.root else None
 
     def call_base_method(self, obj: Obj, name: str, call: Call) -> Value:
         """``super().name(...)`` where the base class is not project code."""

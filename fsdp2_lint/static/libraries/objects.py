@@ -73,7 +73,9 @@ class Objects(Escapes):
             and isinstance(obj.atom.cls, Ext)
             and obj.atom.cls.qname == "torch.device"
         ):
-            return {"type": Text(False), "index": obj.atom.facts.get("index") or NONE}.get(name, obj.child(name))
+            known = obj.atom.state(device.Device)
+            index = known.index if known is not None else None
+            return {"type": Text(False), "index": index or NONE}.get(name, obj.child(name))
         if name == "__class__":
             migration.class_named(self.machine, obj, node)
             return class_as_value(self.machine, obj)
@@ -219,12 +221,11 @@ class Objects(Escapes):
         if uses.switches_inference(value):
             self.inference.append(self.machine.moment(node))
         if isinstance(value, Obj):
-            if value.parent is None and "device_manager" in value.atom.facts:
-                self.machine.emit(
-                    events.DeviceSet(name=value.atom.origin, index=value.atom.facts["device_manager"], scoped=True),
-                    node,
-                )
-            elif value.parent is None and "device" in value.atom.facts:
+            manager = value.atom.state(device.DeviceManager) if value.parent is None else None
+            if manager is not None:
+                selected = events.DeviceSet(name=value.atom.origin, index=manager.index, scoped=True)
+                self.machine.emit(selected, node)
+            elif value.parent is None and value.atom.state(device.Device) is not None:
                 device.touch(self.machine, node, value)
             migration.entered(self.machine, value, node)
             method = self.machine.find_attr(value, "__enter__") or self.machine.find_attr(value, "__aenter__")

@@ -16,8 +16,9 @@ from ...domain.formulas import atoms, is_fork
 from ...domain.guards import Guard
 from ...domain.values import Const, Ext, Obj, Value, is_each
 from ...interpreter.conditions import mentions_rank
-from ...libraries.torch.checkpoints.state_helpers import KEYWORDS, option
+from ...libraries.torch.checkpoints.state_helpers import KEYWORDS, Options, option
 from ...libraries.torch.launch.device import device_kind
+from ...libraries.torch.training.optim import Algorithm
 from ..shared.loops import loops_around
 from ..shared.program import RELATED, Program
 from ..shared.structure import size
@@ -179,7 +180,8 @@ def _of_ranks(path: Guard) -> bool:
 
 
 def _made(leaf: Value) -> Moment | None:
-    return leaf.atom.facts.get("made") if isinstance(leaf, Obj) else None
+    known = leaf.atom.state(Options) if isinstance(leaf, Obj) else None
+    return known.made if known is not None else None
 
 
 def without_state(
@@ -187,11 +189,11 @@ def without_state(
 ) -> Answer[Moment]:
     """Has this optimizer, at this moment of a run on ``path``, surely no state? yes: Moment at which it is made."""
     made = next((step for step in program.trace.of(events.Optimizer) if step.subject is optimizer), None)
-    if made is None or not made.what.proven or "stateless" not in optimizer.atom.facts:
+    algorithm = optimizer.atom.state(Algorithm)
+    if made is None or not made.what.proven or algorithm is None:
         return unknown("where the optimizer comes from is not known")
-    stateless = optimizer.atom.facts["stateless"]
-    if stateless or not made.driven_before(at):
-        if stateless:
+    if algorithm.stateless or not made.driven_before(at):
+        if algorithm.stateless:
             return program.excluded("this optimizer keeps no state")
         return unknown("whether the optimizer is made before that is not known")
     for step in _filling(program, optimizer):
@@ -203,7 +205,7 @@ def without_state(
                 return unknown("whether the optimizer has made a step is not known")
             return program.excluded(f"the optimizer has a state since {step.when.at}")
     why = program.escaped(optimizer, after=made, before=at)
-    if not why and stateless is None:
+    if not why and algorithm.stateless is None:
         why = "whether the optimizer keeps a state is not known"
     return unknown(why) if why else yes(made.when)
 

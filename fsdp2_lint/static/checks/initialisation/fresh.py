@@ -16,7 +16,7 @@ from ...domain.formulas import Formula, atoms, both, negate
 from ...domain.guards import Guard
 from ...domain.relations import Relation
 from ...domain.values import Const, Obj, Rank
-from ...libraries.torch.initialisation.blank import of_buffers
+from ...libraries.torch.initialisation.blank import buffers, of_buffers
 from ..shared.program import Handle, Program
 from ..shared.structure import has_parameters, parts_unseen
 
@@ -79,7 +79,7 @@ class StaticFresh(Handle):
     def _buffers(self) -> Iterator[tuple[str, Obj]]:
         """Buffers that no state dict holds, of the model and of what it is made of."""
         for module in [self.obj, *self.program.machine.parents]:
-            registered = module.atom.facts.get("buffers") if module.parent is None else None
+            registered = buffers(module.atom) if module.parent is None else None
             if registered and self.program.relation(self.obj, module) in (Relation.SAME, Relation.CONTAINS):
                 address = [str(item) for item in self.program.address(module)[1] if not str(item).startswith("[")]
                 for name, guard in registered.items():

@@ -11,6 +11,7 @@ from ...domain.events import AnyStep, Step
 from ...domain.relations import Relation
 from ...domain.values import Obj
 from ...libraries.torch.launch.meshes import dimensions
+from ...libraries.torch.ranks.seeds import Built
 from ..launch.process import excluded_ranks
 from ..shared.program import Handle, Program
 from ..shared.structure import has_parameters
@@ -47,13 +48,13 @@ class StaticStarting(Handle):
         return self.program.nothing(self.obj, events.Loaded, before=self.call)
 
     def seeded_by_rank(self) -> Answer[Place]:
-        built = self.obj.atom.facts.get("built")
-        if built is None or self.obj.parent is not None or not has_parameters(self.program.machine, self.obj):
+        drawn = self.obj.atom.state(Built)
+        if drawn is None or self.obj.parent is not None or not has_parameters(self.program.machine, self.obj):
             return unknown(f"where {self.label} is built was not seen")
-        seeds = [step for step in self.program.trace.of(events.Seeded, before=self.sharding) if step.index < built]
+        seeds = [step for step in self.program.trace.of(events.Seeded, before=self.sharding) if step.index < drawn.at]
         if not seeds or not seeds[-1].what.by_rank or not self.sharding.guard.implies(seeds[-1].guard):
             return self.program.nothing(self.obj, events.Seeded, before=self.call)
-        if self._filled(since=built) or any(
+        if self._filled(since=drawn.at) or any(
             isinstance(step.what, events.Loaded) for step in self._filled(since=seeds[-1].index)
         ):
             return self.program.excluded(f"{self.label} gets other weights afterwards")

@@ -16,7 +16,7 @@ from ...domain.guards import Guard
 from ...domain.relations import Relation
 from ...domain.values import NONE, Choice, ClassV, Const, Ext, Obj, Value
 from ...interpreter.syntax import class_body
-from ...libraries.torch.precision.precision import dtype_name
+from ...libraries.torch.precision.precision import dtype_name, policy_of
 from ...libraries.torch.sharding.module_tree import FREE
 from ..sharding.grouping import StaticGrouping, group_of
 from ..sharding.resharding import given
@@ -99,13 +99,12 @@ def _precisions(step: Step[events.Sharded]) -> Iterator[Precision]:
     for path, value in given(step, "mp_policy"):
         if value is None:
             yield Precision(path, None, None, False)
-        facts = value.atom.facts if isinstance(value, Obj) and value.parent is None else {}
-        fields = facts.get("policy")
-        if fields is None or facts["policy open"]:
+        policy = policy_of(value)
+        if policy is None:
             continue
-        dtype, returns = (_said(fields.get(name)) for name in ("param_dtype", "output_dtype"))
+        dtype, returns = (_said(policy.fields.get(name)) for name in ("param_dtype", "output_dtype"))
         if dtype != "" and returns != "":
-            casts = dtype is not None and fields.get("cast_forward_inputs") != Const(False)
+            casts = dtype is not None and policy.fields.get("cast_forward_inputs") != Const(False)
             yield Precision(path, dtype, returns, casts)
 
 

@@ -13,7 +13,7 @@ from ...domain.choices import options
 from ...domain.events import Step
 from ...domain.guards import Guard
 from ...domain.values import NONE, ClassV, Const, DictV, Ext, Obj, Value
-from ...libraries.torch.precision.precision import ALL_POLICIES, LOW, POLICIES, dtype_name
+from ...libraries.torch.precision.precision import ALL_POLICIES, LOW, POLICIES, dtype_name, policy_of
 from ..shared.models import StaticModel
 from ..shared.program import Handle, Program
 
@@ -55,18 +55,17 @@ class StaticPolicies(Handle):
         if StaticModel(self.program, self.obj).frozen():
             return many((), self.program.excluded(f"{self.label} is frozen, so nothing is reduced"))
         for path, leaf in self._given("mp_policy"):
-            facts = leaf.atom.facts if isinstance(leaf, Obj) and leaf.parent is None else {}
-            fields = facts.get("policy")
-            if fields is None or facts["policy open"]:
+            policy = policy_of(leaf)
+            if policy is None:
                 why = why or f"what mp_policy sets at {self.step.when.at} is not known"
                 continue
-            if not _unset(path, fields.get("reduce_dtype")):
+            if not _unset(path, policy.fields.get("reduce_dtype")):
                 continue
-            for guard, dtype in options(fields.get("param_dtype", NONE)):
+            for guard, dtype in options(policy.fields.get("param_dtype", NONE)):
                 if not path.compatible(guard):
                     continue
                 if dtype_name(dtype) in LOW:
-                    found[Place(facts["made at"], dtype_name(dtype))] = None
+                    found[Place(policy.made, dtype_name(dtype))] = None
                 elif not dtype_name(dtype) and dtype != NONE:
                     why = why or f"which param_dtype the policy has at {self.step.when.at} is not known"
         return many(found, self._all_policies(why))

@@ -12,7 +12,7 @@ from ...domain.events import AnyStep
 from ...domain.relations import Relation
 from ...domain.values import Ext, Obj
 from ...libraries.escapes import is_output
-from ...libraries.torch.precision.dtypes import SOME_DTYPE, literal_dtype
+from ...libraries.torch.precision.dtypes import SOME_DTYPE, LoadedIn, literal_dtype
 from ...libraries.torch.precision.precision import LOW
 from ..shared.program import RELATED, Handle, Program
 
@@ -71,16 +71,16 @@ class StaticMasters(Handle):
         return yes(Place(last.when, last.what.dtype))
 
     def _made(self) -> Answer[Place]:
-        facts = self.program.address(self.held.model)[0].facts
+        loaded = self.program.address(self.held.model)[0].state(LoadedIn)
         path = self.step.guard.join(self.held.guard)
         names = [
             literal_dtype(leaf)
-            for guard, leaf in options(facts["dtype"])
+            for guard, leaf in (options(loaded.dtype) if loaded is not None else ())
             if path is not None and path.compatible(guard)
-        ] if "dtype" in facts else []  # fmt: skip
+        ]
         low = next((name for name in names if name in LOW), None)
-        if low is not None:
-            return yes(Place(facts["made at"], low))
+        if loaded is not None and low is not None:
+            return yes(Place(loaded.made, low))
         if not all(names):
             return unknown(f"the dtype of {self.label} is not known")
         return self.program.nothing(self.held.model, events.Cast, before=self.step)

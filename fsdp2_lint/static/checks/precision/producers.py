@@ -10,6 +10,7 @@ from ....vocab.events.scalers import ScalerStepped
 from ...domain import events
 from ...domain.events import Step
 from ...domain.values import Obj
+from ...libraries.torch.precision.scalers import Scaler
 from ..shared.models import StaticModel
 from ..shared.producers import on
 from ..shared.program import Program
@@ -44,10 +45,12 @@ def masters(program: Program, step: Step[events.Optimizer]) -> Iterator[Event]:
 
 @on(events.Scaled)
 def scaled(program: Program, step: Step[events.Scaled]) -> Iterator[Event]:
+    made = step.what.scaler.state(Scaler)
+    assert made is not None  # it steps nothing otherwise
     for created in program.trace.of(events.Optimizer):
         for held in created.what.held if created.subject is step.subject else ():
             path = step.guard.join(held.guard)
             if path is not None and program.concerned(held.model):
-                scaler = StaticScaler(program, step, program.top(held.model), path)
-                yield ScalerStepped(when=step.when, scaler=scaler, scaler_made=step.what.scaler.facts["made at"])
+                scaler = StaticScaler(program, step, program.top(held.model), path, made)
+                yield ScalerStepped(when=step.when, scaler=scaler, scaler_made=made.made)
                 return

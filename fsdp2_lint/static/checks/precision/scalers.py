@@ -12,8 +12,8 @@ from ...domain.choices import options
 from ...domain.events import Step
 from ...domain.guards import Guard
 from ...domain.values import NONE, Ext, Obj
-from ...libraries.torch.precision.precision import dtype_name
-from ...libraries.torch.precision.scalers import FSDP1
+from ...libraries.torch.precision.precision import Policy, dtype_name
+from ...libraries.torch.precision.scalers import FSDP1, Scaler
 from ..shared.program import RELATED, Handle, Program
 
 
@@ -25,11 +25,12 @@ class StaticScaler(Handle):
     step: Step[events.Scaled]
     obj: Obj
     path: Guard
+    made: Scaler
 
     def of_fsdp1(self) -> Answer[Place]:
-        if self.step.what.scaler.cls != Ext(FSDP1) or self.step.what.scaler.facts["off"]:
+        if self.step.what.scaler.cls != Ext(FSDP1) or self.made.off:
             return self.program.excluded("it is no scaler of FSDP1, or is switched off")
-        if not self.step.what.scaler.facts["on"]:
+        if not self.made.on:
             return unknown("whether this scaler is enabled is a setting")
         for wrapped in self.program.trace.of(events.Wrapped):
             if wrapped.what.by.endswith("FullyShardedDataParallel") and wrapped.together(self.step):
@@ -49,7 +50,7 @@ class StaticScaler(Handle):
         ]
 
     def for_bfloat16(self) -> Answer[Place]:
-        if not self.step.what.scaler.facts["on"] or self.step.what.scaler.cls == Ext(FSDP1):
+        if not self.made.on or self.step.what.scaler.cls == Ext(FSDP1):
             return self.program.excluded("it is switched off, or a scaler of FSDP1")
         shardings = self._shardings()
         chosen = [*(choice for each in shardings for choice in self._policy(each)), *self._autocasts()]
@@ -70,13 +71,13 @@ class StaticScaler(Handle):
             path = self.path.join(guard)
             if path is None or policy == NONE:
                 continue
-            facts = policy.atom.facts if isinstance(policy, Obj) else {}
-            if "policy" not in facts:
+            sets = policy.atom.state(Policy) if isinstance(policy, Obj) else None
+            if sets is None:
                 yield "", sharding.when
                 continue
-            for inner, dtype in options(facts["policy"].get("param_dtype", NONE)):
+            for inner, dtype in options(sets.fields.get("param_dtype", NONE)):
                 if dtype != NONE and path.compatible(inner):
-                    yield dtype_name(dtype), facts["made at"]
+                    yield dtype_name(dtype), sets.made
 
     def _autocasts(self) -> Iterator[tuple[str, Moment]]:
         for each in self.program.trace.of(events.Autocast):

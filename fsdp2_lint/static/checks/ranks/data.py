@@ -12,6 +12,7 @@ from ...domain import events
 from ...domain.events import AnyStep, Step
 from ...domain.values import NONE, Const, Obj, Rank, Text, TupleV
 from ...frontend.relevance import names_in
+from ...libraries.torch.ranks.data import Drawn, Loader, Sampler
 from ..shared.loops import loops_around
 from ..shared.program import Program
 from .sources import code_varies, origin_known, seeded_alike
@@ -55,28 +56,29 @@ class StaticEpochs:
     step: AnyStep
 
     def same_order(self) -> Answer[Place]:
-        sampler = self._sampler()
-        if sampler is None or not self._trained() or not self._several_rounds(sampler.atom.facts["made"]):
+        found = self._sampler()
+        if found is None or not self._trained() or not self._several_rounds(found[1].made):
             return self.program.excluded("no model is trained on it in several rounds, as far as it was followed")
-        shuffle = sampler.atom.facts["sampler"]
-        if shuffle != Const(True):
-            if shuffle == Const(False):
+        obj, sampler = found
+        if sampler.shuffle != Const(True):
+            if sampler.shuffle == Const(False):
                 return self.program.excluded("the sampler does not shuffle")
             return unknown("whether the sampler shuffles is decided elsewhere")
         if why := self.program.managed_by or self.program.open_why:
             return unknown(why)
         told = [step.subject for step in self.program.trace.of(events.EpochSet)]
-        if sampler in told or self.step.subject in told:
+        if obj in told or self.step.subject in told:
             return self.program.excluded("set_epoch is called on its sampler")
-        if any(obj is not None and "sampler" not in obj.atom.facts for obj in told) or self._mentioned():
+        if any(other is not None and not _is_of_loading(other) for other in told) or self._mentioned():
             return unknown("set_epoch() is called on something that was not followed")
-        return yes(Place(sampler.atom.facts["made"].when, "its sampler is made here and shuffles"))
+        return yes(Place(sampler.made.when, "its sampler is made here and shuffles"))
 
-    def _sampler(self) -> Obj | None:
-        assert self.step.subject is not None
-        for path, leaf in self.program.machine.alternatives(self.step.subject.atom.facts["sampler"]):
-            if isinstance(leaf, Obj) and leaf.atom.facts.get("made") and self.step.guard.compatible(path):
-                return leaf
+    def _sampler(self) -> tuple[Obj, Sampler] | None:
+        loader = self.step.subject.atom.state(Loader) if self.step.subject is not None else None
+        for path, leaf in self.program.machine.alternatives(loader.sampler) if loader is not None else ():
+            known = leaf.atom.state(Sampler) if isinstance(leaf, Obj) else None
+            if isinstance(leaf, Obj) and known is not None and self.step.guard.compatible(path):
+                return leaf, known
         return None
 
     def _trained(self) -> bool:
@@ -121,6 +123,11 @@ class StaticEpochs:
         )
 
 
+def _is_of_loading(obj: Obj) -> bool:
+    """A sampler or a loader that was seen where it is made."""
+    return obj.atom.state(Sampler) is not None or obj.atom.state(Loader) is not None
+
+
 @dataclass(frozen=True, slots=True)
 class StaticBatch:
     """What one call of a root is given."""
@@ -135,10 +142,10 @@ class StaticBatch:
         for obj in inputs(self.program, self.step):
             if any(_of_rank(item) for item in obj.path):
                 return self.program.excluded("the rank picks its part of the batch")
-            facts = obj.atom.facts
-            if "loader" in facts:
-                answer = self._loader(obj.atom.root)
-            elif "drawn by" in facts and facts["drawn by"] != NONE:
+            loader, drawn = obj.atom.state(Loader), obj.atom.state(Drawn)
+            if loader is not None:
+                answer = self._loader(loader)
+            elif drawn is not None and drawn.by != NONE:
                 why = origin_known(self.program, obj.atom.root)
                 answer = unknown(why) if why else yes(Place(self._site(obj), "drawn from a generator of the same seed"))
             if answer.surely and self._picked():
@@ -162,21 +169,20 @@ class StaticBatch:
     def _site(self, obj: Obj) -> Any:
         return next((step.when for step in self.program.trace.of(events.Loader) if step.subject is obj), self.step.when)
 
-    def _loader(self, loader: Obj) -> Answer[Place]:
-        facts = loader.atom.facts
-        if facts["sampler"] != NONE or facts["batch_sampler"] != NONE or facts["open"]:
+    def _loader(self, loader: Loader) -> Answer[Place]:
+        if loader.sampler != NONE or loader.batch_sampler != NONE or loader.open_why:
             return unknown("the loader has a sampler of its own")
-        why = origin_known(self.program, facts["dataset"]) or code_varies(self.program, facts["collate_fn"])
-        if not why and facts["shuffle"] not in (NONE, Const(False)):
-            why = self._order(facts)
-        return unknown(why) if why else yes(Place(facts["loader"].when, "this loader knows nothing of ranks"))
+        why = origin_known(self.program, loader.dataset) or code_varies(self.program, loader.collate_fn)
+        if not why and loader.shuffle not in (NONE, Const(False)):
+            why = self._order(loader)
+        return unknown(why) if why else yes(Place(loader.made.when, "this loader knows nothing of ranks"))
 
-    def _order(self, facts: dict[str, Any]) -> str:
+    def _order(self, loader: Loader) -> str:
         """Why ranks may shuffle differently."""
-        if facts["shuffle"] != Const(True):
+        if loader.shuffle != Const(True):
             return "whether the loader shuffles is decided elsewhere"
-        if facts["generator"] != NONE:
-            return origin_known(self.program, facts["generator"])
+        if loader.generator != NONE:
+            return origin_known(self.program, loader.generator)
         return seeded_alike(self.program, self.step.index)
 
     def _picked(self) -> bool:

@@ -11,6 +11,7 @@ from ...domain.values import NONE, Bound, ClassV, Func, Obj, Rank, Text, Value
 from ...frontend.module import Module
 from ...frontend.packages import ALONE, ANYTHING, effect_of
 from ...frontend.relevance import names_in, qualified
+from ...libraries.torch.ranks.data import Drawn, TensorData, seeds_of
 from ..shared.program import Program
 
 # What brings a rank, a process or a moment into data, and what brings chance.
@@ -34,15 +35,13 @@ def origin_known(program: Program, value: Value) -> str:
             return "which data set it is depends on a condition"
         if not isinstance(leaf, Obj):
             return "where the data comes from was not followed"
-        facts = leaf.atom.facts
-        if "drawn by" in facts and facts["drawn by"] == NONE:
-            why = seeded_alike(program, facts["drawn at"])
-        elif "drawn by" in facts:
-            why = origin_known(program, facts["drawn by"])
+        drawn, data = leaf.atom.state(Drawn), leaf.atom.state(TensorData)
+        if drawn is not None:
+            why = seeded_alike(program, drawn.at) if drawn.by == NONE else origin_known(program, drawn.by)
         elif leaf.atom.origin == "torch.Generator":
-            why = _seeds(program, facts.get("seeds", ()))
-        elif "tensors" in facts:
-            why = next((why for tensor in facts["tensors"] if (why := origin_known(program, tensor))), "")
+            why = _seeds(program, seeds_of(leaf.atom))
+        elif data is not None:
+            why = next((why for tensor in data.tensors if (why := origin_known(program, tensor))), "")
         elif leaf.parent is None and isinstance(leaf.atom.cls, ClassV) and leaf.atom.kind == "instance":
             why = _written(program, leaf)
         elif leaf.atom.origin.startswith(_FROM_FILES) and _whole(leaf):

@@ -12,7 +12,7 @@ from ...domain.events import AnyStep, Step
 from ...domain.guards import Guard
 from ...domain.relations import Relation
 from ...domain.values import Const, ListV, Obj, Params, ParamV, Text, TupleV, Value
-from ...libraries.torch.precision.dtypes import DEFAULT, SOME_DTYPE
+from ...libraries.torch.precision.dtypes import DEFAULT, SOME_DTYPE, LayerDtype
 from ..shared.program import Handle, Program
 from ..shared.structure import leaves, perhaps_experts
 
@@ -96,7 +96,8 @@ class StaticGrouping(Handle):
         """As it is when the group is made; None if the source does not say it for sure."""
         if layer.atom.parameter is not None:
             return None
-        dtype: str | None = layer.atom.facts.get("layer dtype", DEFAULT)
+        said = layer.atom.state(LayerDtype)
+        dtype = said.name if said is not None else DEFAULT
         for cast in self.program.trace.of(events.Cast):
             if cast.index > self.step.index or cast.subject is None:
                 continue

@@ -15,6 +15,7 @@ from ...domain.events import Step
 from ...domain.formulas import Interned, atoms
 from ...domain.guards import Guard
 from ...domain.values import Atom, Obj
+from ...libraries.python.attempts import TypeOf
 from ...libraries.torch.ranks.rank import alone
 from .asked import objects_in
 from .program import Program
@@ -70,7 +71,7 @@ def _tells_shards(atom: Interned, path: Guard) -> bool:
 
 def _is_type(obj: Obj) -> bool:
     """``type(parameter).__name__``: of a class that depends on whether it is sharded."""
-    return "type of" in obj.atom.facts
+    return obj.atom.state(TypeOf) is not None
 
 
 def _meshes(sharded: Sequence[Step[events.Sharded]]) -> set[Atom]:

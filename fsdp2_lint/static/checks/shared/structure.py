@@ -9,6 +9,7 @@ from ...domain.values import SOME, ClassV, Ext, Obj, is_each
 from ...frontend.packages import builds_models
 from ...libraries.interface import Machine
 from ...libraries.torch.sharding.module_tree import CONTAINERS, FREE, PARAMETRIC, contents, layer_base
+from ...libraries.torch.sharding.sizes import Size
 
 
 def stack_of_blocks(machine: Machine, obj: Obj, depth: int = 0) -> str:
@@ -42,18 +43,18 @@ def size(machine: Machine, obj: Obj, depth: int = 0, repeats: int = 0) -> int | 
     """The number of parameters; ``repeats``: how often parts of unknown number are taken to be there."""
     if obj.atom.kind not in ("instance", "external") or depth > BUDGET.module_depth:
         return None
+    known = obj.atom.state(Size)
     if isinstance(obj.atom.cls, Ext):
         name = obj.atom.cls.qname.rsplit(".", 1)[-1]
-        if obj.atom.facts.get("size") is not None:
-            return int(obj.atom.facts["size"])
+        if known is not None and known.parameters is not None:
+            return known.parameters
         if name in FREE:
             return 0
         if obj.atom.cls.qname not in (*CONTAINERS, "torch.nn.TransformerEncoder"):
             return None
-    own = obj.atom.facts.get("size", 0)
-    if own is None:
+    total = known.parameters if known is not None else 0
+    if total is None:
         return None
-    total = int(own)
     for child, (holder, where) in machine.parents.items():
         if holder is obj and not _takes_place(obj, child, where):
             part = size(machine, child, depth + 1, repeats)
@@ -68,14 +69,14 @@ def sized_inside(machine: Machine, obj: Obj) -> bool:
     """Does the source say how large all of its parts are, some of them in a way that is not calculated here?"""
     if parts_unseen(machine, obj, ""):
         return False
-    open_ = [leaf.atom for _, leaf in leaves(machine, obj) if leaf.atom.facts.get("size") is None]
+    open_ = [leaf.atom for _, leaf in leaves(machine, obj) if leaf.atom.state(Size) in (None, Size(None))]
     return bool(open_) and all(atom.sized_inside for atom in open_)
 
 
 def _takes_place(layer: Obj, child: Obj, name: str) -> bool:
     """Is it a parameter of a layer of known size, put where one was: its ``weight``, or each by its own name?"""
     given = child.atom.parameter is not None
-    return given and "size" in layer.atom.facts and name in ("weight", "bias", SOME)
+    return given and layer.atom.state(Size) is not None and name in ("weight", "bias", SOME)
 
 
 def leaves(machine: Machine, obj: Obj, prefix: str = "", depth: int = 0) -> list[tuple[str, Obj]]:

@@ -2,9 +2,25 @@
 
 from __future__ import annotations
 
-from ...domain.values import NONE, ClassV, Const, Obj, TupleV, Value, unknown
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ...domain.values import NONE, Atom, ClassV, Const, Obj, TupleV, Value, unknown
 from ...interpreter.call import Call
 from ..interface import Machine
+
+
+@dataclass(frozen=True, slots=True)
+class Defaults:
+    """Of the options of a parser, by name."""
+
+    by_option: Mapping[object, Value]
+
+
+def defaults(parser: Atom) -> Mapping[object, Value]:
+    """Of those options that have one."""
+    known = parser.state(Defaults)
+    return known.by_option if known is not None else {}
 
 
 def parser_method(machine: Machine, obj: Obj, name: str, call: Call) -> Value | None:
@@ -15,7 +31,7 @@ def parser_method(machine: Machine, obj: Obj, name: str, call: Call) -> Value | 
         given = call.arg(None, "dest")
         dest = given.value if isinstance(given, Const) else long.lstrip("-").replace("-", "_")
         if "default" in call.kwargs:
-            obj.atom.facts.setdefault("defaults", {})[dest] = call.kwargs["default"]
+            obj.atom.know(Defaults({**defaults(obj.atom), dest: call.kwargs["default"]}))
         kind = call.kwargs.get("type")
         if isinstance(kind, ClassV) and "nargs" not in call.kwargs:
             machine.types.setdefault(obj.atom.root.child(dest), kind)

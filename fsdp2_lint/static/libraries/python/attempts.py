@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from astroid import nodes
 
@@ -16,6 +16,13 @@ _PLAIN = {"AttributeError"}  # a plain tensor raises this, a DTensor never does
 _ANYTHING = {"", "Exception", "BaseException"}
 
 
+@dataclass(frozen=True, slots=True)
+class TypeOf:
+    """What ``type()`` was asked of."""
+
+    value: Value
+
+
 def is_dtensor(leaf: Value) -> Formula:
     """The same question of a parameter and of a copy of it."""
     return ("truth", ("dtensor", replace(leaf, copied=False) if isinstance(leaf, ParamV) else leaf))
@@ -23,10 +30,10 @@ def is_dtensor(leaf: Value) -> Formula:
 
 def type_is_named(obj: Obj, name: object) -> Formula | None:
     """``type(parameter).__name__ == "DTensor"``: None where that is not what is asked."""
-    leaf = obj.atom.facts.get("type of") if obj.path == ("__name__",) else None
-    if name != "DTensor" or not isinstance(leaf, (StateTensor, ParamV)):
+    asked = obj.atom.state(TypeOf) if obj.path == ("__name__",) else None
+    if name != "DTensor" or asked is None or not isinstance(asked.value, (StateTensor, ParamV)):
         return None
-    return is_dtensor(leaf)
+    return is_dtensor(asked.value)
 
 
 def note(machine: Machine, leaf: Value, name: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...domain import events
-from ...domain.values import Atom, Obj, Value, unknown
+from ...domain.values import Obj, Value, unknown
 from ...interpreter.call import Call
 from ..interface import Machine
 from ..tables import external
@@ -17,9 +17,7 @@ def deep_copy(machine: Machine, call: Call) -> Value:
             return leaf
         if (record := deep_copied_record(machine, leaf)) is not None:
             return record
-        copy = Atom("unknown", origin="a copy", site=machine.site(call.node))
-        copy.facts["copy of"] = leaf
-        return copy.root
+        return unknown("a copy", machine.site(call.node))
 
     copied(machine, call, "copy.deepcopy()")
     return machine.over(call.args[0], one) if call.args else unknown("deepcopy()")

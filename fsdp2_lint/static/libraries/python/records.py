@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from ...domain.values import Atom, ClassV, DictV, Ext, ListV, Obj, TupleV, Value, unknown
 from ...interpreter.call import Call
 from ..interface import Machine
@@ -12,7 +14,6 @@ _CONSTRUCTORS = frozenset(  # class methods of pydantic's models that return an 
     parse_obj parse_raw parse_file from_orm construct""".split()
 )
 _PARSES = frozenset({"parse_args_into_dataclasses", "parse_json_file", "parse_yaml_file", "parse_dict"})
-_CLASSES = "the classes of what comes out"
 _BASES = frozenset({"pydantic.BaseModel", "pydantic_settings.BaseSettings"})
 
 
@@ -22,6 +23,13 @@ _TAKES: dict[str, tuple[int | None, str]] = {
     "dacite.from_dict": (0, "data_class"), "chz.entrypoint": (0, "target"), "cattrs.structure": (1, "cl"),
     "msgspec.convert": (1, "type"), "msgspec.json.decode": (None, "type"), "msgspec.yaml.decode": (None, "type"),
 }  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """The classes of the objects that come out of a parser, or of settings."""
+
+    classes: tuple[Value, ...]
 
 
 @external(*_TAKES)
@@ -37,30 +45,36 @@ def made_for(machine: Machine, call: Call) -> Value:
     """A parser, or settings that a class describes: it is remembered which objects come out of it."""
     made, described = machine.libraries.call_other(call.name, call), call.arg(0, "dataclass_types")
     if isinstance(made, Obj) and described is not None:
-        made.atom.facts[_CLASSES] = _classes(machine, described)
+        made.atom.know(Described(_classes(machine, described)))
     return made
 
 
-def _classes(machine: Machine, described: Value) -> list[Value]:
+def _classes(machine: Machine, described: Value) -> tuple[Value, ...]:
     if isinstance(described, Obj):
         cls = machine.class_of(described)
-        return [cls] if cls is not None else described.atom.facts.get(_CLASSES, [])
+        return (cls,) if cls is not None else _known(described)
     if isinstance(described, ClassV):
-        return [described]
-    held = [item for _, item in machine.listing(described).items]
-    return held if all(isinstance(item, ClassV) for item in held) else []
+        return (described,)
+    held = tuple(item for _, item in machine.listing(described).items)
+    return held if all(isinstance(item, ClassV) for item in held) else ()
+
+
+def _known(described: Obj) -> tuple[Value, ...]:
+    """The classes of what comes out of it; none where they are not known."""
+    state = described.atom.state(Described)
+    return state.classes if state is not None else ()
 
 
 @external("omegaconf.OmegaConf.to_object")
 def to_object(machine: Machine, call: Call) -> Value:
     made, settings = machine.libraries.call_other(call.name, call), call.arg(0, "cfg")
-    known = settings.atom.facts.get(_CLASSES) if isinstance(settings, Obj) and settings.parent is None else None
+    known = _known(settings) if isinstance(settings, Obj) and settings.parent is None else ()
     return as_object_of(machine, known[0], made) if known else made
 
 
 def parsed_by(machine: Machine, parser: Obj, name: str, call: Call) -> Value | None:
     """What a parser gives for the classes that it was made for; None where that is not what happens."""
-    known = parser.atom.facts.get(_CLASSES) if name in _PARSES and parser.parent is None else None
+    known = _known(parser) if name in _PARSES and parser.parent is None else ()
     if not known or "return_remaining_strings" in call.kwargs:
         return None
     made = [Atom("configuration", origin=f"{name}()", site=machine.site(call.node)).root for _ in known]
@@ -87,7 +101,6 @@ def copied_record(machine: Machine, obj: Obj) -> Obj | None:
     if not built or not isinstance(cls, ClassV) or machine.is_module_class(cls) is not False:
         return None
     copy = Atom("instance", cls=cls, origin=cls.name, site=obj.atom.site)
-    copy.facts.update(obj.atom.facts)
     copy.note_as_of(obj.atom)
     for name in list(machine.store.fields.get(obj, ())):
         if (value := machine.store.get((obj, name))) is not None:

@@ -35,7 +35,7 @@ from ..torch.migration import fsdp1_methods
 from ..torch.migration.migration import class_named, fsdp1_asked
 from ..torch.sharding import parameters
 from ..torch.sharding.module_tree import was_loaded_by_library
-from .attempts import is_dtensor
+from .attempts import TypeOf, is_dtensor
 from .kinds import is_a
 
 
@@ -216,7 +216,7 @@ def type_of(machine: Machine, call: Call) -> Value:
     value = call.args[0] if call.args else NONE
     if not isinstance(value, Obj):
         found = unknown("type()")
-        found.atom.facts["type of"] = value
+        found.atom.know(TypeOf(value))
         return found
     class_named(machine, value, call.node)
     return class_as_value(machine, value)

@@ -6,6 +6,8 @@ Only what is put in under each of its own keys counts: a tensor under one key sa
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from ....domain.choices import choose, options
 from ....domain.guards import TOP, Guard
 from ....domain.values import Const, DictV, Obj, StateDict, StateTensor, TupleV, Value, unknown
@@ -13,22 +15,26 @@ from ....interpreter.call import Call
 from ....interpreter.in_turn import each_in_turn
 from ...interface import Machine
 
-_EACH_OF = "each key of"
 _EMPTY = TupleV(())
 _PER_PARAMETER, _SETTINGS = Const("state"), Const("param_groups")  # what the state dict of an optimizer holds
+
+
+@dataclass(frozen=True, slots=True)
+class EachKey:
+    """What stands for each key of this dict."""
+
+    of: StateDict
 
 
 def each_key(state: StateDict) -> Obj:
     """What stands for each key of this dict; the keys are the same on all ranks."""
     key = _key()
-    key.atom.facts[_EACH_OF] = state
-    if state.prefixed is not None:
-        key.atom.facts["prefixed"] = state.prefixed
+    key.atom.know(EachKey(state))
     return key
 
 
 def is_each_key(value: Value) -> bool:
-    return isinstance(value, Obj) and value.parent is None and _EACH_OF in value.atom.facts
+    return isinstance(value, Obj) and value.parent is None and value.atom.state(EachKey) is not None
 
 
 def each_tensor(machine: Machine, state: StateDict) -> Value:
@@ -117,7 +123,5 @@ def _put(machine: Machine, state: StateDict, value: Value, path: Guard) -> None:
 
 def _is_key_of(state: StateDict, key: Value) -> bool:
     """Two dicts of one model have the same keys."""
-    if not isinstance(key, Obj) or not is_each_key(key):
-        return False
-    of: StateDict = key.atom.facts[_EACH_OF]
-    return (of.what, of.owner) == (state.what, state.owner)
+    each = key.atom.state(EachKey) if isinstance(key, Obj) and key.parent is None else None
+    return each is not None and (each.of.what, each.of.owner) == (state.what, state.owner)

@@ -17,6 +17,7 @@ from ....domain.relations import Relation, relation
 from ....domain.values import DictV, Obj, StateDict, Value
 from ....interpreter.call import Call
 from ...interface import Machine
+from .gathering import EachKey
 
 if TYPE_CHECKING:
     from ....frontend.module import Module
@@ -143,6 +144,7 @@ def note_keys(machine: Machine, call: Call, payload: Value, by: str) -> None:
             found.append(leaf.prefixed)
         elif isinstance(leaf, DictV):
             for key, _, _ in machine.entries(leaf).entries:
-                if isinstance(key, Obj) and key.parent is None and "prefixed" in key.atom.facts:
-                    found.append(key.atom.facts["prefixed"])
+                each = key.atom.state(EachKey) if isinstance(key, Obj) and key.parent is None else None
+                if each is not None and each.of.prefixed is not None:
+                    found.append(each.of.prefixed)
     machine.emit(events.KeysWritten(wrapped=tuple(found), by=by), call.node)

@@ -31,7 +31,7 @@ from . import gathering
 from .async_saves import note_async_save
 from .key_prefixes import note_keys, prefixed
 from .load_targets import note_load
-from .state_helpers import note_helper, note_options, option
+from .state_helpers import Options, note_helper, note_options, option
 
 HELPERS = "torch.distributed.checkpoint.state_dict."
 DCP = "torch.distributed.checkpoint."
@@ -48,10 +48,6 @@ def state_dict(machine: Machine, obj: Obj, call: Call) -> Value:
 def state_dict_options(machine: Machine, call: Call) -> Value:
     atom = Atom("external", cls=Ext(HELPERS + "StateDictOptions"), origin="StateDictOptions")
     note_options(machine, atom, call)
-    full = call.arg(0, "full_state_dict")
-    atom.facts["full"] = (
-        bool(full.value) if isinstance(full, Const) else (False if full is None and not call.open_why else None)
-    )
     return atom.root
 
 
@@ -59,10 +55,13 @@ def _full(machine: Machine, options: Value | None) -> bool | None:
     """Do these options ask for gathered tensors?"""
     if options is None or options == NONE:
         return False
-    answers = {
-        leaf.atom.facts.get("full") if isinstance(leaf, Obj) else False for _, leaf in machine.alternatives(options)
-    }
+    answers = {_asks_full(leaf) if isinstance(leaf, Obj) else False for _, leaf in machine.alternatives(options)}
     return answers.pop() if len(answers) == 1 else None
+
+
+def _asks_full(options: Obj) -> bool | None:
+    known = options.atom.state(Options)
+    return known.says("full_state_dict") if known is not None else None
 
 
 @external(HELPERS + "get_model_state_dict", HELPERS + "get_optimizer_state_dict", HELPERS + "get_state_dict")

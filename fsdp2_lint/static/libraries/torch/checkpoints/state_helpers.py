@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+
 from astroid import nodes
 
+from .....vocab.finding import Moment
 from ....domain import events
 from ....domain.guards import Guard
 from ....domain.values import NONE, Atom, Const, DictV, Obj, StateDict, Value
@@ -33,23 +37,34 @@ _STATES = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What ``StateDictOptions`` is given, by name; ``open_why``: why there may be more of it."""
+
+    given: Mapping[str, Value]
+    open_why: str
+    made: Moment
+
+    def says(self, name: str) -> bool | None:
+        """None where it cannot be told. All of them are off unless they are given."""
+        given = self.given.get(name)
+        if given is None:
+            return None if self.open_why else False
+        return bool(given.value) if isinstance(given, Const) else None
+
+
 def note_options(machine: Machine, atom: Atom, call: Call) -> None:
-    atom.facts["options"] = {**dict(zip(OPTIONS, call.args)), **call.kwargs}
-    atom.facts["options_open"] = call.open_why
     note_helper(machine, "StateDictOptions", call, None)
-    atom.facts["made"] = machine.trace.steps[-1].when
+    made = machine.trace.steps[-1].when
+    atom.know(Options({**dict(zip(OPTIONS, call.args)), **call.kwargs}, call.open_why, made))
 
 
 def option(leaf: Value, name: str) -> bool | None:
-    """What one set of options says; None where it cannot be told. All of them are off unless they are given."""
+    """What one set of options says, or none at all; None where it cannot be told."""
     if leaf == NONE:
         return False
-    if not isinstance(leaf, Obj) or "options" not in leaf.atom.facts or leaf.parent is not None:
-        return None
-    given = leaf.atom.facts["options"].get(name)
-    if given is None:
-        return None if leaf.atom.facts["options_open"] else False
-    return bool(given.value) if isinstance(given, Const) else None
+    known = leaf.atom.state(Options) if isinstance(leaf, Obj) and leaf.parent is None else None
+    return known.says(name) if known is not None else None
 
 
 def note_helper(machine: Machine, name: str, call: Call, model: Obj | None) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from astroid import nodes
@@ -24,6 +25,13 @@ PRODUCTS = ("matmul", "mm", "bmm")
 _INFERENCE = ("torch.inference_mode", "torch.autograd.grad_mode.inference_mode")
 _VIEWS = frozenset("T mT data".split())
 _VIEW_METHODS = frozenset("t transpose permute contiguous detach clone float half bfloat16 view reshape".split())
+
+
+@dataclass(frozen=True, slots=True)
+class InferenceMode:
+    """``torch.inference_mode()``: is it surely on?"""
+
+    on: bool
 
 
 def circumstances(machine: Machine) -> events.Circumstances:
@@ -66,13 +74,14 @@ def _is_inference(decorator: nodes.NodeNG) -> bool:
 
 def switches_inference(value: Value) -> bool:
     """Is this ``torch.inference_mode()``, switched on?"""
-    return isinstance(value, Obj) and value.parent is None and bool(value.atom.facts.get("inference"))
+    mode = value.atom.state(InferenceMode) if isinstance(value, Obj) and value.parent is None else None
+    return mode is not None and mode.on
 
 
 @external(*_INFERENCE)
 def inference_mode(machine: Machine, call: Call) -> Value:
     made = unknown("torch.inference_mode()")
-    made.atom.facts["inference"] = call.arg(0, "mode") in (None, Const(True))
+    made.atom.know(InferenceMode(on=call.arg(0, "mode") in (None, Const(True))))
     return made
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 
 from astroid import nodes
 
@@ -30,6 +31,7 @@ from ....frontend.packages import ALONE, builds_models, effect_of
 from ....interpreter.call import Call
 from ...interface import Machine
 from ...tables import EXTERNALS, IN_PLACE, TENSOR_METHODS, external, method, method_observer, observer
+from ..launch.device import Device, device_of, touch
 
 # Functions of torch that look at what they are given. Those whose names end with an underscore write.
 _READERS = ("torch.", "builtins.", "logging.", "numpy.", "inspect.", "typing.", "copy.", "itertools.", "functools.")
@@ -56,18 +58,24 @@ FILLERS = (
 _MANAGERS = ("accelerate.init_empty_weights", "accelerate.big_modeling.init_empty_weights")
 
 
+@dataclass(frozen=True, slots=True)
+class Buffers:
+    """By name: the path on which a module has a buffer that no state dict brings back; None where one does."""
+
+    lost: Mapping[str, Guard | None]
+
+
 @external(*_MANAGERS)
 def empty_weights(machine: Machine, call: Call) -> Value:
     atom = Atom("external", cls=Ext("torch.device"), origin="init_empty_weights")
-    atom.facts["device"], atom.facts["index"] = Const("meta"), None
+    atom.know(Device(Const("meta"), None))
     return atom.root
 
 
 def on_meta(machine: Machine, value: Value) -> Guard | None:
     """The path on which ``value`` is the meta device."""
     for guard, leaf in machine.alternatives(value):
-        kind = leaf.atom.facts.get("device") if isinstance(leaf, Obj) and leaf.parent is None else leaf
-        if kind == Const("meta"):
+        if device_of(leaf) == Const("meta"):
             return guard
     return None
 
@@ -110,8 +118,6 @@ def _begin(machine: Machine, obj: Obj, node: nodes.NodeNG, guard: Guard) -> None
 
 @method("to_empty")
 def to_empty(machine: Machine, obj: Obj, call: Call) -> Value:
-    from ..launch.device import touch
-
     device = call.arg(None, "device") or call.arg(0, "device")
     touch(machine, call.node, device)
     if device != Const("meta"):
@@ -126,18 +132,30 @@ def register_buffer(machine: Machine, obj: Obj, call: Call) -> Value:
     name, tensor = call.arg(0, "name"), call.arg(1, "tensor")
     if isinstance(name, Const) and isinstance(name.value, str):
         lost = call.arg(2, "persistent") == Const(False) and tensor not in (None, NONE)
-        obj.atom.facts.setdefault("buffers", {}).setdefault(name.value, machine.guard if lost else None)
+        note_buffer(obj.atom, name.value, machine.guard if lost else None)
         overwritten(machine, obj.child(name.value), call.node)
     else:
         overwritten(machine, obj, call.node)
     return NONE
 
 
+def note_buffer(atom: Atom, name: str, lost: Guard | None) -> None:
+    """What is registered again under a name is as it was registered first."""
+    if name not in (known := buffers(atom)):
+        atom.know(Buffers({**known, name: lost}))
+
+
+def buffers(atom: Atom) -> Mapping[str, Guard | None]:
+    """Those that a module registers itself: see :class:`Buffers`."""
+    known = atom.state(Buffers)
+    return known.lost if known is not None else {}
+
+
 def of_buffers(obj: Obj) -> bool:
     """Is it a buffer, or a part of one?"""
     if any(isinstance(item, tuple) and item[1:] in _BUFFERS for item in obj.path):
         return True
-    return any(at.parent is obj.atom.root and at.item in obj.atom.facts.get("buffers", ()) for at in obj.above)
+    return any(at.parent is obj.atom.root and at.item in buffers(obj.atom) for at in obj.above)
 
 
 def in_blank(machine: Machine, obj: Obj) -> bool:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from astroid import nodes
 
 from ....domain import events
-from ....domain.values import Const, Obj, ParamV, Value
+from ....domain.values import Obj, ParamV, Value
 from ....interpreter.call import Call
 from ...interface import Machine
 from ...tables import method_observer, observer
+from .blank import buffers
 
 _NO_WRITES = ("requires_grad_", "detach_", "retain_grad_", "share_memory_", "rename_")
 
@@ -82,4 +83,4 @@ def _lost(machine: Machine, written: Value, node: nodes.NodeNG, how: str) -> Non
 def _is_parameter(obj: Obj) -> bool:
     if obj.parent is None:
         return obj.atom.parameter is not None
-    return obj.item in ("weight", "bias") and obj.atom.facts.get("buffers", {}).get(obj.item, Const) is Const
+    return obj.item in ("weight", "bias") and obj.item not in buffers(obj.atom)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from astroid import nodes
 
 from ....domain import events
@@ -19,10 +21,25 @@ SETTERS = tuple(f"torch.{name}.set_device" for name in _BACKENDS) + (
 MANAGERS = ("torch.accelerator.device_index", *(f"torch.{name}.device" for name in _BACKENDS))
 
 
+@dataclass(frozen=True, slots=True)
+class Device:
+    """``torch.device(kind, index)``; without an ``index`` it is in the kind, or it is the current one."""
+
+    kind: Value
+    index: Value | None
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceManager:
+    """A context in which another device is the current one; None: that of a device without an index."""
+
+    index: Value | None
+
+
 @external(*SETTERS)
 def set_device(machine: Machine, call: Call) -> Value:
     name, value = call.name, call.arg(0, "device")
-    told = isinstance(value, Obj) and "device" in value.atom.facts  # its index was seen where it was made
+    told = isinstance(value, Obj) and value.atom.state(Device) is not None  # its index was seen where it was made
     machine.emit(events.DeviceSet(name=name, index=device_index(machine, value), scoped=False, told=told), call.node)
     return NONE
 
@@ -30,7 +47,7 @@ def set_device(machine: Machine, call: Call) -> Value:
 @external(*MANAGERS)
 def device_manager(machine: Machine, call: Call) -> Value:
     atom = Atom("external", cls=Ext(call.name), origin=call.name)
-    atom.facts["device_manager"] = device_index(machine, call.arg(0, "device"))
+    atom.know(DeviceManager(device_index(machine, call.arg(0, "device"))))
     return atom.root
 
 
@@ -38,8 +55,7 @@ def device_manager(machine: Machine, call: Call) -> Value:
 def make_device(machine: Machine, call: Call) -> Value:
     def one(kind: Value) -> Value:
         atom = Atom("external", cls=Ext("torch.device"), origin="torch.device")
-        atom.facts["device"] = kind
-        atom.facts["index"] = call.arg(1, "index")
+        atom.know(Device(kind, call.arg(1, "index")))
         if device_kind(machine, atom.root) == "cuda" and not _thrown_away(call.node):
             note_index(machine, call.node, device_index(machine, atom.root))
         return atom.root
@@ -72,11 +88,20 @@ def device_kind(machine: Machine, value: Value | None) -> str:
     if isinstance(value, Text):
         return "cuda" if value.hint.startswith("cuda") else ""
     if isinstance(value, Obj):
-        if "device" in value.atom.facts and value.parent is None:
-            return device_kind(machine, value.atom.facts["device"])
+        known = value.atom.state(Device) if value.parent is None else None
+        if known is not None:
+            return device_kind(machine, known.kind)
         default = machine.libraries.default_of(value)
         return device_kind(machine, default) if default is not None else ""
     return ""
+
+
+def device_of(value: Value) -> Value | None:
+    """What a ``torch.device`` was made of, or what is no object of one; None for other objects."""
+    if not isinstance(value, Obj) or value.parent is not None:
+        return value
+    known = value.atom.state(Device)
+    return known.kind if known is not None else None
 
 
 def device_index(machine: Machine, value: Value | None) -> Value | None:
@@ -88,9 +113,9 @@ def device_index(machine: Machine, value: Value | None) -> Value | None:
         return value
     if isinstance(value, Text):
         return _rank_of(machine, value)
-    if isinstance(value, Obj) and value.parent is None and "device" in value.atom.facts:
-        index = value.atom.facts["index"]
-        return index if index is not None else device_index(machine, value.atom.facts["device"])
+    known = value.atom.state(Device) if isinstance(value, Obj) and value.parent is None else None
+    if known is not None:
+        return known.index if known.index is not None else device_index(machine, known.kind)
     if isinstance(value, Obj) and machine.libraries.default_of(value) is not None:
         return device_index(machine, machine.libraries.default_of(value))
     return value
@@ -126,7 +151,7 @@ def discarded(machine: Machine, node: nodes.Expr, value: Value) -> None:
     if (
         isinstance(value, Obj)
         and value.parent is None
-        and "device_manager" in value.atom.facts
+        and value.atom.state(DeviceManager) is not None
         and isinstance(node.value, nodes.Call)
     ):
         machine.emit(events.DeviceDiscarded(name=value.atom.origin), node.value)

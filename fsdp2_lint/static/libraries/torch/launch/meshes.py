@@ -69,7 +69,7 @@ def dimensions(value: Value) -> Mesh | None:
     """Of a mesh, or of what was sliced from one."""
     if not isinstance(value, Obj):
         return None
-    mesh: Mesh | None = value.atom.facts.get("mesh")
+    mesh = value.atom.state(Mesh)
     for item in value.path:
         mesh = _sliced(mesh, item) if mesh is not None else None
     return mesh

@@ -10,6 +10,7 @@ from ....domain import events
 from ....domain.values import ClassV, Const, Ext, ListV, Obj, TupleV, Value
 from ....interpreter.call import Call
 from ...interface import Machine
+from ..sharding.sharding import Gathering
 
 FSDP1 = Ext("torch.distributed.fsdp.FullyShardedDataParallel")
 _PREFIX = "FSDP"  # fully_shard puts it before the class's name
@@ -88,11 +89,13 @@ def fsdp1_asked(machine: Machine, obj: Obj, classes: Sequence[Value], call: Call
 
 def entered(machine: Machine, value: Obj, node: nodes.NodeNG) -> None:
     """``with`` on what ``unshard()`` returned: None, or a handle that is no context manager."""
-    if value.parent is None and "gathers" in value.atom.facts:
-        machine.emit(events.UnshardEntered(), node, value.atom.facts["gathers"])
+    gathering = value.atom.state(Gathering) if value.parent is None else None
+    if gathering is not None:
+        machine.emit(events.UnshardEntered(), node, gathering.of)
 
 
 def dropped(machine: Machine, node: nodes.Expr, value: Value) -> None:
     """A handle that nobody keeps."""
-    if isinstance(value, Obj) and value.parent is None and value.atom.facts.get("left open"):
-        machine.emit(events.UnshardDropped(), node.value, value.atom.facts["gathers"])
+    gathering = value.atom.state(Gathering) if isinstance(value, Obj) and value.parent is None else None
+    if gathering is not None and gathering.left_open:
+        machine.emit(events.UnshardDropped(), node.value, gathering.of)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from .....vocab.finding import Moment
 from ....domain import events
 from ....domain.values import NONE, Atom, Const, Obj, ParamV, Value, unknown
 from ....interpreter.call import Call
@@ -19,6 +21,21 @@ if TYPE_CHECKING:
 DEFAULT = "default"  # of torch, unless the program sets another
 SOME_DTYPE = "?"  # parameters, or some of them, get a dtype that is not followed
 _BY_NAME = {"bfloat16": "bfloat16", "half": "float16", "float": "float32", "double": "float64"}
+
+
+@dataclass(frozen=True, slots=True)
+class LayerDtype:
+    """The dtype in which a layer is made, where its call may say one; None where that is not known."""
+
+    name: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedIn:
+    """The dtype in which a library is asked to make a model."""
+
+    dtype: Value
+    made: Moment
 
 
 def converted(machine: Machine, obj: Obj, name: str, call: Call) -> None:
@@ -95,8 +112,7 @@ def loaded_in(machine: Machine, atom: Atom, call: Call) -> None:
     """``from_pretrained(..., torch_dtype=torch.bfloat16)``: the dtype in which a library makes a model."""
     dtype = call.kwargs.get("torch_dtype") or call.kwargs.get("dtype")
     if dtype is not None:
-        atom.facts["dtype"] = dtype
-        atom.facts["made at"] = machine.moment(call.node)
+        atom.know(LoadedIn(dtype, machine.moment(call.node)))
 
 
 def literal_dtype(value: Value) -> str:

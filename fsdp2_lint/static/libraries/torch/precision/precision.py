@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from ....domain.values import Atom, Ext, Value
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from .....vocab.finding import Moment
+from ....domain.values import Atom, Ext, Obj, Value
 from ....interpreter.call import Call
 from ...interface import Machine
 from ...tables import external
@@ -22,14 +26,27 @@ DTYPES = frozenset(
 LOW = frozenset({"float16", "bfloat16"})
 
 
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """What a policy is given, by field; ``open_why``: why there may be more of it."""
+
+    fields: Mapping[str, Value]
+    open_why: str
+    made: Moment
+
+
 @external(*ALL_POLICIES)
 def make_policy(machine: Machine, call: Call) -> Value:
     name = call.name
     atom = Atom("external", cls=Ext(name), origin=name.rsplit(".", 1)[-1], site=machine.site(call.node))
-    atom.facts["policy"] = {**dict(zip(_FIELDS, call.args)), **call.kwargs}
-    atom.facts["policy open"] = call.open_why
-    atom.facts["made at"] = machine.moment(call.node)
+    atom.know(Policy({**dict(zip(_FIELDS, call.args)), **call.kwargs}, call.open_why, machine.moment(call.node)))
     return atom.root
+
+
+def policy_of(value: Value | None) -> Policy | None:
+    """None where not all that it sets was seen."""
+    known = value.atom.state(Policy) if isinstance(value, Obj) and value.parent is None else None
+    return known if known is not None and not known.open_why else None
 
 
 def dtype_name(value: Value | None) -> str:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
+from .....vocab.finding import Moment
 from ....domain import events
 from ....domain.values import Atom, Const, Ext, Obj, Value, unknown
 from ....interpreter.call import Call
@@ -11,6 +14,15 @@ from .precision import dtype_name
 
 FSDP1 = "torch.distributed.fsdp.sharded_grad_scaler.ShardedGradScaler"
 MANY = 4  # so many positional arguments may name ``enabled``
+
+
+@dataclass(frozen=True, slots=True)
+class Scaler:
+    """Is it surely switched on, surely off, or (neither) as a setting says?"""
+
+    made: Moment
+    on: bool
+    off: bool
 
 
 @external(
@@ -25,15 +37,14 @@ def make_scaler(machine: Machine, call: Call) -> Value:
     name = call.name
     atom = Atom("external", cls=Ext(name), origin=name.rsplit(".", 1)[-1], site=machine.site(call.node))
     enabled = call.kwargs.get("enabled", Const(True))
+    on = enabled == Const(True) and not call.open_why and len(call.args) < MANY
     atom.scaler = True
-    atom.facts["made at"] = machine.moment(call.node)
-    atom.facts["off"] = enabled == Const(False)
-    atom.facts["on"] = enabled == Const(True) and not call.open_why and len(call.args) < MANY
+    atom.know(Scaler(machine.moment(call.node), on, enabled == Const(False)))
     return atom.root
 
 
 def stepped(machine: Machine, scaler: Obj, optimizer: Obj, call: Call) -> None:
-    if "on" in scaler.atom.facts and machine.libraries.any_sharded:
+    if scaler.atom.state(Scaler) is not None and machine.libraries.any_sharded:
         machine.emit(events.Scaled(scaler=scaler.atom), call.node, optimizer)
 
 

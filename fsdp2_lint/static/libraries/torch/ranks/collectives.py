@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from astroid import nodes
 
 from ....domain import events
@@ -19,6 +21,13 @@ barrier monitored_barrier all_reduce all_gather all_gather_into_tensor all_gathe
 broadcast_object_list reduce reduce_scatter reduce_scatter_tensor gather gather_object scatter scatter_object_list
 all_to_all all_to_all_single all_reduce_coalesced new_group
 """.split()
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A process group that the program makes: of the whole job, or of ranks that it names."""
+
+    whole: bool
 
 
 @external(*(f"torch.distributed.{name}" for name in _GROUPED))
@@ -47,7 +56,7 @@ def collective(machine: Machine, call: Call) -> Value:
                 machine.store.put(leaf.id, Items(items, held.exact, held.open_why))
     made = unknown(f"{name}()")
     if name == "new_group":
-        made.atom.facts["group"] = "whole" if call.arg(0, "ranks") in (None, NONE) else "part"
+        made.atom.know(Group(whole=call.arg(0, "ranks") in (None, NONE)))
     return made
 
 
@@ -68,12 +77,13 @@ def synchronised(machine: Machine, call: Call) -> Value:
 
 
 def _is_group(value: Value) -> bool:
-    return isinstance(value, Obj) and "group" in value.atom.facts
+    return isinstance(value, Obj) and value.atom.state(Group) is not None
 
 
 def part_of_job(group: Value | None) -> Value | None:
     """A group that may be only some of the ranks; None for the whole job."""
-    if group is None or group == NONE or isinstance(group, Obj) and group.atom.facts.get("group") == "whole":
+    known = group.atom.state(Group) if isinstance(group, Obj) else None
+    if group is None or group == NONE or known is not None and known.whole:
         return None
     return group
 

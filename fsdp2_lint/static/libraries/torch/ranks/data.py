@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ....domain import events
-from ....domain.values import NONE, Const, Obj, Value
+from ....domain.events import Step
+from ....domain.values import NONE, Atom, Const, Obj, Value
 from ....interpreter.call import Call
 from ...interface import Machine
 from ...tables import external, method
@@ -15,14 +17,66 @@ if TYPE_CHECKING:
 
 
 _PROGRESS = ("tqdm.tqdm", "tqdm.auto.tqdm", "tqdm.std.tqdm", "tqdm.notebook.tqdm", "rich.progress.track")
+_ARGUMENTS = {"dataset": 0, "shuffle": 2, "sampler": 3, "batch_sampler": 4, "collate_fn": 6}
+
+
+@dataclass(frozen=True, slots=True)
+class Sampler:
+    """Which rank gets which items of a data set. ``shuffle`` is True unless it is said otherwise."""
+
+    shuffle: Value
+    made: Step[events.Sampler]
+
+
+@dataclass(frozen=True, slots=True)
+class Loader:
+    """What makes batches of a data set, and how; NONE for what it is not given."""
+
+    dataset: Value
+    shuffle: Value
+    sampler: Value
+    batch_sampler: Value
+    collate_fn: Value
+    generator: Value
+    open_why: str
+    made: Step[events.Loader]
+
+
+@dataclass(frozen=True, slots=True)
+class TensorData:
+    """A data set of tensors."""
+
+    tensors: tuple[Value, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """A progress bar around what a loop goes through."""
+
+    around: Value
+
+
+@dataclass(frozen=True, slots=True)
+class Generator:
+    """The seeds that a generator of random numbers was given, in order."""
+
+    seeds: tuple[Value, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """Random numbers, drawn by a generator of their own (NONE: the common one) at this position of the trace."""
+
+    by: Value
+    at: int
 
 
 @external("torch.utils.data.DistributedSampler", "torch.utils.data.distributed.DistributedSampler")
 def sampler(machine: Machine, call: Call) -> Value:
     made = machine.libraries.call_other(call.name, call)
     if isinstance(made, Obj):
-        made.atom.facts["sampler"] = call.arg(3, "shuffle") or Const(not call.open_why or None)
-        made.atom.facts["made"] = machine.emit(events.Sampler(), call.node, made)
+        shuffle = call.arg(3, "shuffle") or Const(not call.open_why or None)
+        made.atom.know(Sampler(shuffle, machine.emit(events.Sampler(), call.node, made)))
     return made
 
 
@@ -30,15 +84,13 @@ def sampler(machine: Machine, call: Call) -> Value:
 def loader(machine: Machine, call: Call) -> Value:
     made = machine.libraries.call_other(call.name, call)
     if isinstance(made, Obj):
-        for position, name in enumerate(("dataset", "batch_size", "shuffle", "sampler", "batch_sampler")):
-            value = call.arg(position, name)
-            made.atom.facts[name] = value if value is not None else NONE
-            if name in ("dataset", "sampler", "batch_sampler") and value not in (None, NONE):
-                machine.store.put((made, name), value)
-        made.atom.facts["collate_fn"] = call.arg(6, "collate_fn") or NONE
-        made.atom.facts["generator"] = call.kwargs.get("generator", NONE)
-        made.atom.facts["open"] = call.open_why
-        made.atom.facts["loader"] = machine.emit(events.Loader(), call.node, made)
+        given = {name: call.arg(position, name) or NONE for name, position in _ARGUMENTS.items()}
+        for name in ("dataset", "sampler", "batch_sampler"):
+            if given[name] != NONE:
+                machine.store.put((made, name), given[name])
+        given["generator"] = call.kwargs.get("generator", NONE)
+        step = machine.emit(events.Loader(), call.node, made)
+        made.atom.know(Loader(**given, open_why=call.open_why, made=step))
     return made
 
 
@@ -46,7 +98,7 @@ def loader(machine: Machine, call: Call) -> Value:
 def tensors(machine: Machine, call: Call) -> Value:
     made = machine.libraries.call_other(call.name, call)
     if isinstance(made, Obj):
-        made.atom.facts["tensors"] = tuple(call.args)
+        made.atom.know(TensorData(tuple(call.args)))
     return made
 
 
@@ -56,21 +108,21 @@ def progress(machine: Machine, call: Call) -> Value:
     inner = call.arg(0, "iterable") or call.arg(0, "sequence")
     made = machine.libraries.call_other(call.name, call)
     if inner not in (None, NONE) and isinstance(made, Obj):
-        made.atom.facts["around"] = inner
+        made.atom.know(Progress(inner))
     return made
 
 
 def unwrapped(value: Value) -> Value:
     """What a progress bar is around; anything else is what it is."""
-    while isinstance(value, Obj) and value.parent is None and "around" in value.atom.facts:
-        value = value.atom.facts["around"]
+    while isinstance(value, Obj) and value.parent is None and (bar := value.atom.state(Progress)) is not None:
+        value = bar.around
     return value
 
 
 def read(machine: Machine, value: Value, node: nodes.NodeNG) -> None:
     """A loop goes through a loader."""
     for _, leaf in machine.alternatives(unwrapped(value)):
-        if isinstance(leaf, Obj) and leaf.parent is None and leaf.atom.facts.get("loader"):
+        if isinstance(leaf, Obj) and leaf.parent is None and leaf.atom.state(Loader) is not None:
             machine.emit(events.LoaderRead(), node, leaf)
 
 
@@ -84,15 +136,19 @@ def set_epoch(machine: Machine, obj: Obj, call: Call) -> Value:
 def seeded_generator(machine: Machine, obj: Obj, call: Call) -> Value:
     """``torch.Generator().manual_seed(n)`` returns the generator."""
     if obj.parent is None and obj.atom.origin == "torch.Generator":
-        before = obj.atom.facts.get("seeds", ())
-        obj.atom.facts["seeds"] = (*before, call.arg(0, "seed") or NONE)
+        obj.atom.know(Generator((*seeds_of(obj.atom), call.arg(0, "seed") or NONE)))
     return obj
+
+
+def seeds_of(generator: Atom) -> tuple[Value, ...]:
+    """In order; none where it was given none."""
+    known = generator.state(Generator)
+    return known.seeds if known is not None else ()
 
 
 @external("torch.randint", "torch.randn", "torch.rand", "torch.randperm")
 def drawn(machine: Machine, call: Call) -> Value:
     made = machine.libraries.call_other(call.name, call)
     if isinstance(made, Obj):
-        made.atom.facts["drawn by"] = call.kwargs.get("generator", NONE)
-        made.atom.facts["drawn at"] = machine.now
+        made.atom.know(Drawn(call.kwargs.get("generator", NONE), machine.now))
     return made

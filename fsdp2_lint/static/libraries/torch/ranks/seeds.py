@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from astroid import nodes
 
 from ....domain import events
@@ -32,6 +34,13 @@ _DRAWS = {
     **{f"numpy.random.{name}": "numpy" for name in "rand random randint uniform choice randn random_sample".split()},
     **{f"torch.{name}": "torch" for name in "rand randint randn bernoulli randperm".split()},
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """A module has drawn its weights ``at`` this position of the trace."""
+
+    at: int
 
 
 @external(*_SEEDS)
@@ -73,6 +82,6 @@ def _is_own(machine: Machine, node: nodes.NodeNG) -> bool:
 
 def built(machine: Machine, obj: Obj) -> None:
     """A module has drawn its weights: when, and what may change them from here on is of interest."""
-    obj.atom.facts["built"] = machine.now
+    obj.atom.know(Built(machine.now))
     if machine.libraries.blank.seeded_by_rank:
         machine.libraries.blank.atoms.add(machine.libraries.address(obj)[0])

@@ -12,8 +12,8 @@ from ....frontend.packages import is_class
 from ....interpreter.call import Call
 from ...interface import Machine
 from ..launch.device import touch
-from ..precision.dtypes import of_layer
-from .sizes import layer_size, note_layer
+from ..precision.dtypes import LayerDtype, of_layer
+from .sizes import Size, layer_size, note_layer
 
 if TYPE_CHECKING:
     from astroid import nodes
@@ -110,7 +110,7 @@ def built_as_layer(machine: Machine, obj: Obj, cls: ClassV, call: Call) -> None:
     """The arguments of a layer's own ``__init__`` say how large an object of a class derived from it is."""
     name = layer_base(machine, cls).rsplit(".", 1)[-1]
     if name in PARAMETRIC:
-        obj.atom.facts["size"] = layer_size(machine, name, call)
+        obj.atom.know(Size(layer_size(machine, name, call)))
 
 
 def make_external_module(machine: Machine, qname: str, call: Call) -> Value:
@@ -125,15 +125,15 @@ def make_external_module(machine: Machine, qname: str, call: Call) -> Value:
     if "device" in call.kwargs:
         touch(machine, call.node, call.kwargs["device"])
     if "dtype" in call.kwargs or call.open_why:
-        atom.facts["layer dtype"] = of_layer(call)
+        atom.know(LayerDtype(of_layer(call)))
     if qname in ("torch.nn.TransformerEncoder", "torch.nn.TransformerDecoder"):
         layers = Atom("external", cls=Ext("torch.nn.ModuleList"), origin="torch.nn.ModuleList", site=atom.site)
         layers.module = True
         layer = Atom("external", cls=Ext(f"{qname}Layer"), origin=f"{qname}Layer", site=atom.site, many=True)
         layer.module = True
         given = call.arg(0, "encoder_layer")
-        if isinstance(given, Obj) and "size" in given.atom.facts:
-            layer.facts["size"] = given.atom.facts["size"]
+        if isinstance(given, Obj) and (size := given.atom.state(Size)) is not None:
+            layer.know(size)
         fill_list(machine, layers.root, Call(call.node, [machine.new_list([layer.root], exact=False)], {}))
         machine.store.put((obj, "layers"), layers.root)
         machine.libraries.adopt(obj, "layers", layers.root)

@@ -38,6 +38,7 @@ from ..initialisation import blank
 from ..launch.device import device_kind, touch
 from ..precision import dtypes
 from .module_tree import children, contents, descendants
+from .sizes import Size
 
 if TYPE_CHECKING:
     from astroid import nodes
@@ -280,7 +281,7 @@ def parameter(machine: Machine, call: Call) -> Value:
     atom.parameter = not (isinstance(frozen, Const) and frozen.value is False)
     given = call.arg(0, "data")
     if isinstance(given, Obj) and all(map(is_multiple, given.path)):
-        atom.facts["size"] = given.atom.tensor_size
+        atom.know(Size(given.atom.tensor_size))
     return atom.root
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from astroid import nodes
 
 from ....domain import events
@@ -13,6 +15,14 @@ from ..launch import meshes
 from ..launch.device import touch
 
 FULLY_SHARD = "torch.distributed.fsdp.fully_shard"
+
+
+@dataclass(frozen=True, slots=True)
+class Gathering:
+    """What ``unshard()`` returns; ``left_open``: somebody has to wait for it."""
+
+    of: Obj
+    left_open: bool
 
 
 @external(FULLY_SHARD)
@@ -78,7 +88,7 @@ def gather(machine: Machine, obj: Obj, call: Call) -> Value:
     machine.emit(events.Unshard() if name == "unshard" else events.Reshard(), call.node, obj)
     handle = unknown(name)
     if name == "unshard":
-        handle.atom.facts.update({"gathers": obj, "left open": call.arg(0, "async_op") == Const(True)})
+        handle.atom.know(Gathering(obj, left_open=call.arg(0, "async_op") == Const(True)))
     return handle
 
 
@@ -112,7 +122,8 @@ def make_mesh(machine: Machine, call: Call) -> Value:
         site=machine.site(call.node),
     )
     kind = call.arg(0, "device_type")
-    atom.facts["mesh"] = meshes.written(machine, call)
+    if (mesh := meshes.written(machine, call)) is not None:
+        atom.know(mesh)
     machine.emit(events.Mesh(device=kind, shape=call.arg(1, "mesh_shape")), call.node, atom.root)
     return atom.root
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from ....domain.values import Atom, Choice, Const, ListV, TupleV, Value
 from ....interpreter.call import Call
@@ -11,6 +12,13 @@ from ....interpreter.numbers import from_outside
 from ...interface import Machine
 
 Number = int | tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """How many parameters a layer has itself, or elements a parameter; None where the source does not say it."""
+
+    parameters: int | None
 
 
 def _volume(size: Number) -> int:
@@ -103,7 +111,7 @@ def note_layer(machine: Machine, made: Atom, name: str, call: Call) -> None:
     """Notes of a new layer how many parameters it has, or that the source says it in a way that is not calculated."""
     known = layer_size(machine, name, call)
     if known is not None:
-        made.facts["size"] = known
+        made.know(Size(known))
     elif name in _LAYERS and not call.open_why:
         given = [call.arg(position, each) for position, each in enumerate(_LAYERS[name][0])]
         made.sized_inside = not any(from_outside(machine, value) for value in given if value is not None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ....domain import events
@@ -16,10 +17,16 @@ if TYPE_CHECKING:
     from astroid import nodes
 
 
+@dataclass(frozen=True, slots=True)
+class Algorithm:
+    """Does an optimizer of torch keep nothing from step to step? None where a setting says that."""
+
+    stateless: bool | None
+
+
 def make_optimizer(machine: Machine, qname: str, call: Call) -> Value:
     atom = Atom("external", cls=Ext(qname), origin=qname.rsplit(".", 1)[-1], site=machine.site(call.node))
-    atom.facts["optimizer"] = True
-    atom.facts["stateless"] = _stateless(qname, call)
+    atom.know(Algorithm(_stateless(qname, call)))
     created(machine, atom.root, call)
     if (params := call.arg(0, "params")) is not None:
         generators.consumed_by_call(machine, params, call.node, f"{atom.origin}()")
@@ -39,7 +46,6 @@ def created(machine: Machine, obj: Obj, call: Call, *, proven: bool = True) -> N
     held, complete = holdings(machine, [params] if params is not None and proven else call.all)
     if params is None and not call.all:
         complete = False
-    obj.atom.facts["optimizer"] = proven
     machine.libraries.optimizers.add(obj)
     machine.emit(events.Optimizer(held=held, complete=complete and not call.open_why, proven=proven), call.node, obj)
 
