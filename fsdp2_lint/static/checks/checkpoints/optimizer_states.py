@@ -11,6 +11,7 @@ from ...domain.events import Step
 from ...domain.guards import TOP, Guard
 from ...domain.values import Obj, StateDict, Value
 from ...libraries.torch.checkpoints.gathering import replaced
+from ...libraries.torch.training.optim import Algorithm
 from ..shared.doubts import on_path
 from ..shared.program import Program
 
@@ -28,9 +29,10 @@ class StaticWritten:
         for path, leaf in leaves:
             owner = self._numbered(leaf)
             if owner is not None:
-                if owner.atom.facts.get("stateless"):
+                algorithm = owner.atom.state(Algorithm)
+                if algorithm is not None and algorithm.stateless:
                     continue  # plain SGD: there is no state to number
-                if doubt := self._doubt(path, leaf, owner):
+                if doubt := self._doubt(path, leaf, owner, algorithm):
                     why = why or doubt
                     continue
                 return yes(Place(self.step.when, self.program.label(owner)))
@@ -46,8 +48,8 @@ class StaticWritten:
         known = (each for _, each in held if isinstance(each, Obj) and each in machine.libraries.optimizers)
         return next(known, None)
 
-    def _doubt(self, path: Guard, leaf: Value, owner: Obj) -> str:
-        if owner.atom.facts.get("stateless") is None:
+    def _doubt(self, path: Guard, leaf: Value, owner: Obj, algorithm: Algorithm | None) -> str:
+        if algorithm is None or algorithm.stateless is None:
             return f"whether {self.program.label(owner)} keeps any state is not known"
         if isinstance(leaf, StateDict) and replaced(self.program.machine, leaf) is not None:
             return "what was put in the place of its tensors is not known"
