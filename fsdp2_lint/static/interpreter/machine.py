@@ -64,6 +64,7 @@ class Machine(Semantics, Generic[L]):
         self.patched: set[str] = set()  # attributes of classes and of other packages that were set
         self.fork_kinds: dict[int, int] = {}
         self.tries: set[int] = set()  # forks between a ``try`` and its handlers
+        self.failures: set[Formula] = set()  # which of their arms catch whatever goes wrong
         self.rank_sites: dict[Formula, Moment] = {}  # where a condition on the rank was asked
         self.stops = (
             0  # how often something ran that may have ended the program: a raise, an exit, code that is not seen

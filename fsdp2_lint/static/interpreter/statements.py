@@ -15,7 +15,7 @@ from ..domain.sides import merged, two_sides
 from ..domain.values import NONE, Atom, Ext, Value, unknown
 from .frames import BREAK, CONTINUE, FALL, RAISE, RETURN, Diverges, Frame, Handled
 from .machine import L
-from .syntax import jumps_out
+from .syntax import catches_all, jumps_out
 from .targets import Targets
 
 if TYPE_CHECKING:
@@ -222,6 +222,8 @@ class Statements(Targets[L]):
             yield TOP.add(arm_of(0)) or TOP, body
             asked = self.libraries.asked_of_dtensors[before:]
             for arm, handler in enumerate(handlers, start=1):
+                if catches_all(handler):
+                    self.failures.add(arm_of(arm))
                 known = both([arm_of(arm), self.libraries.known_in_handler(handler, asked)])
                 yield TOP.add(known) or TOP, partial(self.run_handler, handler)
 

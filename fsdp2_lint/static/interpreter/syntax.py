@@ -5,6 +5,7 @@ from __future__ import annotations
 from astroid import nodes
 from astroid.const import Context
 
+_ANY_ERROR = frozenset({"BaseException", "Exception"})
 _JUMPS = (nodes.Return, nodes.Raise, nodes.Break, nodes.Continue)
 
 
@@ -122,6 +123,11 @@ def sets_items(node: nodes.NodeNG) -> bool:
         written = [part.value for part in node.nodes_of_class(nodes.Subscript) if part.ctx is Context.Store]
         found = node.fsdp2_sets_items = any(isinstance(base, nodes.Name) and base.name in bound for base in written)
     return bool(found)
+
+
+def catches_all(handler: nodes.ExceptHandler) -> bool:
+    """Does it catch whatever goes wrong, rather than an error that says what is there and what is not?"""
+    return handler.type is None or getattr(handler.type, "name", "") in _ANY_ERROR
 
 
 def jumps_out(node: nodes.NodeNG) -> bool:

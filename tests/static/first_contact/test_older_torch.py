@@ -124,3 +124,52 @@ if dist.get_rank() == 0:
 """
     assert "FSDP801" not in analyse(main(body, tries)).codes
     assert "FSDP801" in analyse(main(body.replace(f"options_of({wanted})", "None"), tries)).codes
+
+
+WITHOUT_NAMES = """
+try:
+    from torch.distributed.checkpoint.state_dict import get_optimizer_state_dict
+    options = StateDictOptions(full_state_dict=True, cpu_offload=True)
+    state = get_model_state_dict(model, options=options)
+except {caught}:
+    state = model.state_dict()
+if dist.get_rank() == 0:
+    torch.save(state, "model.pt")
+"""
+
+
+def test_a_handler_for_a_torch_that_lacks_a_name_or_takes_less() -> None:
+    for caught in ("(ImportError, TypeError)", "(ImportError, AttributeError)"):
+        assert analyse(main(SHARDED + WITHOUT_NAMES.format(caught=caught))).codes == []
+    assert "FSDP701" in analyse(main(SHARDED + WITHOUT_NAMES.format(caught="(TypeError, RuntimeError)"))).codes
+
+
+REBUILT = """
+model = Net()
+optimizer = torch.optim.AdamW(model.parameters())
+try:
+    prepare(config)
+    {early}
+except {caught}:
+    print("as it was")
+fully_shard(model)
+{late}
+model(torch.randn(2, 8)).sum().backward()
+optimizer.step()
+"""
+NEW = "optimizer = torch.optim.AdamW(model.parameters())"
+PREPARE = """
+config = {"shape": [8]}
+def prepare(config):
+    if len(os.environ["SHAPE"]) != 1:
+        raise ValueError("nothing to prepare")
+"""
+
+
+def test_what_is_only_there_where_something_failed_and_was_caught() -> None:
+    """That a statement fails, whatever the error, is no proof of what follows from it."""
+    for caught in ("Exception", "BaseException as error"):
+        rebuilt = REBUILT.format(early="fully_shard(model.head); " + NEW, late=NEW, caught=caught)
+        assert "FSDP601" not in analyse(main(rebuilt.replace("fully_shard(model)\n", ""), PREPARE)).codes
+    stale = REBUILT.format(early="pass", late="", caught="Exception")
+    assert "FSDP601" in analyse(main(stale, PREPARE)).codes

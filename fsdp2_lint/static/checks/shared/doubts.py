@@ -29,9 +29,18 @@ def doubtful(program: Program, event: Event) -> str:
     step = program.judged
     if step is not None and alone(program.machine, step.guard):
         return "the job has one rank here"
+    if step is not None and (why := unproven(program, step.guard)):
+        return why
     if step is None or isinstance(step.what, events.Sharded) or isinstance(event, _RANKS):
         return ""  # what shards needs nothing to be sharded before
     return on_path(program, step.guard, step.index)
+
+
+def unproven(program: Program, path: Guard) -> str:
+    """Why no run is known that takes this path."""
+    if any(path.decide(failure) is True for failure in program.machine.failures):
+        return "it happens only where something failed before, and its error was caught"
+    return ""
 
 
 def on_path(program: Program, path: Guard, before: int) -> str:

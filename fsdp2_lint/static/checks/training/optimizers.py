@@ -11,8 +11,10 @@ from ....vocab.handles import Stale
 from ....vocab.optimizers import on_shards
 from ...domain import events
 from ...domain.events import AnyStep, Step
+from ...domain.guards import Guard
 from ...domain.relations import Relation
 from ...domain.values import Const, Ext, Obj
+from ..shared.doubts import unproven
 from ..shared.program import RELATED, Program
 from .moves import moved_behind
 
@@ -69,6 +71,9 @@ class StaticOptimizer:
                 path = created.guard.join(held.guard)
                 if path is None or not path.compatible(sharding.guard) or not self._used(created, sharding):
                     continue
+                if doubt := self._unproven(path, sharding):
+                    may = may or doubt
+                    continue
                 if changed := self._changed_hands(created, before=self._stepped(sharding)):
                     may = may or changed
                     continue
@@ -115,6 +120,11 @@ class StaticOptimizer:
         steps = (step for step in self.program.trace.of(events.Stepped) if step.subject is self.obj)
         # an optimizer that a driven method made steps in others only once that method is through
         return next((step for step in steps if sharding.driven_before(step)), None)
+
+    def _unproven(self, path: Guard, sharding: Step[events.Sharded]) -> str:
+        used = self._stepped(sharding)
+        paths = [path, sharding.guard, *([used.guard] if used is not None else [])]
+        return next((why for each in paths if (why := unproven(self.program, each))), "")
 
     def _steps(self) -> bool:
         return any(step.subject is self.obj for step in self.program.trace.of(events.Stepped))

@@ -11,17 +11,24 @@ from ....frontend.torch_names import canonical
 from ...interface import Machine
 
 _MISSING = {"ImportError", "ModuleNotFoundError"}
+_OTHERWISE = {"TypeError", "AttributeError"}  # where a name is there and takes less, or has less
 
 
 def only_for_older_torch(machine: Machine, node: nodes.Try) -> bool:
     """Would the handlers only run where torch, or a part or a keyword that FSDP2 came with, is missing?"""
-    caught = {getattr(handler.type, "name", "") for handler in node.handlers}
-    if caught <= _MISSING:
+    caught = {name for handler in node.handlers for name in _caught(handler)}
+    if caught & _MISSING and caught <= _MISSING | _OTHERWISE:
         wanted = [part.modname or "" for part in node.body if isinstance(part, nodes.ImportFrom) and not part.level]
         return any(name.split(".")[0] == "torch" for name in wanted)
     if caught != {"TypeError"} or len(node.body) != 1:
         return False
     return _without_keywords(machine, node) or _takes_all(machine, getattr(node.body[0], "value", None))
+
+
+def _caught(handler: nodes.ExceptHandler) -> list[str]:
+    """The names of what it catches; an empty one for what has none."""
+    parts = handler.type.elts if isinstance(handler.type, nodes.Tuple) else [handler.type]
+    return [getattr(part, "name", "") for part in parts]
 
 
 def _takes_all(machine: Machine, call: nodes.NodeNG | None) -> bool:
