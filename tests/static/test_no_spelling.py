@@ -91,6 +91,7 @@ ALLOWED = {
     "interpreter/conditions.py::Conditions.truth": QNAMES,
     "interpreter/conditions.py::Conditions.equal": VALUES,
     "interpreter/conditions.py::Conditions.contained": PATHS,
+    "interpreter/domains.py::domain": QNAMES,
     "interpreter/expressions.py::Expressions.is_setting": UNKNOWN,
     "interpreter/names.py::Names.star_or_builtin": QNAMES,
     "interpreter/syntax.py::class_body": PYTHON,

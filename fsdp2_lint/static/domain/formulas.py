@@ -32,6 +32,7 @@ class Interned(tuple):  # type: ignore[type-arg]
     size = 0  # how many leaves it has
     keys: frozenset[int] | None = None  # of the unknowns that its leaves are about
     literals: tuple[tuple[Interned, bool], tuple[Interned, bool]] | None = None  # that it is false, that it is true
+    others: tuple[Interned, ...] = ()  # of an "is" about an unknown that is one of a closed list: what else it may be
     watched: tuple[Interned, ...] = ()  # of a composite: the parts that could meet it when it was last asked
     __hash__ = object.__hash__
     __eq__ = object.__eq__
@@ -144,6 +145,13 @@ def asserted(leaf: Interned) -> Interned:
     if leaf.asserted is None:
         leaf.asserted = intern(("truth", leaf[1]))
     return leaf.asserted
+
+
+def one_of(key: object, constants: Iterable[object]) -> None:
+    """The unknown equals one of these, whatever the path."""
+    leaves = [intern(("is", key, constant)) for constant in constants]
+    for leaf in leaves:
+        leaf.others = tuple(other for other in leaves if other is not leaf)
 
 
 def keys_of(formula: Interned) -> frozenset[int]:

@@ -45,6 +45,12 @@ def forget() -> None:
     TOP._joined.clear()
 
 
+class Single:
+    """What is equal to itself alone, as a member of an enumeration is."""
+
+    __slots__ = ()
+
+
 Literals = frozenset[tuple[Formula, bool]]
 _guards: dict[tuple[tuple[Formula, bool], ...], Guard] = {}
 
@@ -215,7 +221,14 @@ class Guard:
         if formula[0] == "compared":
             held = self._ranges.get(key_of(formula), ANY)
             self._ranges = {**self._ranges, key_of(formula): held.narrowed(formula[2], formula[3], truth)}
+        if formula.others and not truth and not self._leaves_one(formula):
+            return False
         return (formula.key or key_of(formula)) not in self._asked or self._holds_with(formula.key)
+
+    def _leaves_one(self, excluded: Interned) -> bool:
+        """One of a closed list is excluded: the last that is left it must be; False if none is left."""
+        left = [other for other in excluded.others if self._known(other) is not False]
+        return bool(left) and (len(left) > 1 or self._assume(left[0], True, stated=False))
 
     def _known(self, formula: Formula) -> bool | None:
         """The truth of a formula as far as it is no matter of its parts, which are looked at in another way."""
@@ -325,7 +338,7 @@ class Guard:
                     known = self._infer(formula)
                 if known is None:
                     key = formula.key or key_of(formula)
-                    if key in self._asked or formula[0] == "compared" and key in self._equal:
+                    if key in self._asked or formula.others or formula[0] == "compared" and key in self._equal:
                         break
                 if known is (not truth):
                     return False
@@ -393,5 +406,5 @@ def _is_drive(formula: Formula) -> bool:
 
 
 TOP_KEY = "undriven"
-_CONSTANT = (int, float, str, bytes, type(None))
+_CONSTANT = (int, float, str, bytes, type(None), Single)
 TOP = Guard()

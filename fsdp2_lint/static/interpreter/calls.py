@@ -23,7 +23,7 @@ from ..domain.values import (
     Value,
     unknown,
 )
-from . import enums
+from . import domains, enums
 from .call import Call
 from .frames import Diverges
 from .functions import Functions
@@ -91,6 +91,9 @@ class Calls(Functions[L]):
         """``**value``: a keyword that is only there on some paths is a guarded choice."""
         why = ""
         for guard, leaf in self.alternatives(value):
+            if (known := self.libraries.options_of(leaf)) is not None:
+                into.update(known)
+                continue
             if not isinstance(leaf, DictV):
                 why = "**keywords that were not followed"
                 continue
@@ -156,6 +159,8 @@ class Calls(Functions[L]):
                 return self.call(looked_up, call)
             if self.class_of(receiver) is None and (methods := self.sharding_methods(receiver, name)):
                 return self.call_sharding_method(receiver, methods, call)
+            if (spelled := domains.spelled_out(self, receiver)) is not receiver:
+                return self.call_method(spelled, name, call)
             return self.libraries.call_unresolved_method(receiver, name, call)
         if isinstance(receiver, ModRef):
             return self.call(self.member(receiver.module, name), call)

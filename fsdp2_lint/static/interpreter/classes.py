@@ -33,7 +33,7 @@ from ..frontend.module import Module
 from ..frontend.origins import full_name
 from ..frontend.packages import is_known_class
 from ..frontend.torch_names import canonical
-from . import enums
+from . import domains, enums
 from .call import Call
 from .construction import Construction
 from .machine import L
@@ -123,8 +123,6 @@ class Classes(Construction[L]):
             return None
         stored: Value | None = self.store.get((obj, name))
         cls = self.class_of(obj)
-        if isinstance(stored, Const) and self.store.get((obj, SOME)) is not None:
-            return obj.child(name)  # some attribute was set, nobody knows which
         if stored is None and name in self.patched:
             stored = self.patched_member(obj, name)
         if stored is not None:
@@ -210,9 +208,14 @@ class Classes(Construction[L]):
             return self.call(getter, Call(node, [obj, self.class_of(obj) or NONE]))
         built = obj.parent is None and obj.atom.kind == "instance"
         # what somebody else built may have been given another value than the default
-        if not built and isinstance(node, nodes.AnnAssign) and isinstance(found, Obj) and self.class_of(found):
+        of_project = enums.as_member(found) is not None or isinstance(found, Obj) and self.class_of(found) is not None
+        if not built and isinstance(node, nodes.AnnAssign) and of_project:
             return self.declared_field(obj, owner, node)
-        return obj.child(name) if found == NONE or not built and isinstance(found, Const) else found
+        if found == NONE or not built and isinstance(found, Const):
+            if isinstance(node, nodes.AnnAssign):
+                domains.confine_to_annotation(self, obj.child(name), owner.module, node.annotation)
+            return obj.child(name)
+        return found
 
     def class_default(self, owner: ClassV, node: nodes.NodeNG) -> Value:
         """The value in a class body: one object, which other code may fill unless all of it only looks."""
@@ -238,6 +241,7 @@ class Classes(Construction[L]):
 
     def declared_field(self, obj: Obj, owner: ClassV, node: nodes.AnnAssign) -> Value:
         child = obj.child(node.target.name)
+        domains.confine_to_annotation(self, child, owner.module, node.annotation)
         cls = self.annotated_class(owner.module, node.annotation)
         if cls is not None:
             self.types.setdefault(child, cls)

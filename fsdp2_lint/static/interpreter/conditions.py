@@ -32,6 +32,7 @@ from ..domain.values import (
     taken_out,
 )
 from ..frontend.packages import is_known_class
+from . import domains
 from .expressions import Expressions
 from .machine import L
 
@@ -115,6 +116,8 @@ class Conditions(Expressions[L]):
                 return True
         if isinstance(value, (StateDict, Loaded)):
             return True
+        if (known := domains.truth(self, value)) is not None:
+            return known
         return ("truth", (LARGE, value) if self.filters_unseen(value) else value)
 
     def filters_unseen(self, value: Value) -> bool:
@@ -172,7 +175,7 @@ class Conditions(Expressions[L]):
                 return asked
             if self.filters_unseen(left):
                 return ("truth", (LARGE, "equal", left, right))
-            return ("is", left, right.value)
+            return domains.equals(self, left, right.value)
         if left == right and not isinstance(left, Text):
             return True
         if isinstance(left, Rank) or isinstance(right, Rank):
@@ -190,6 +193,8 @@ class Conditions(Expressions[L]):
         return made or obj.atom.kind in ("instance", "external")
 
     def contained(self, left: Value, right: Value) -> Formula:
+        if isinstance(right, Choice) and all(isinstance(leaf, Const) for _, leaf in self.alternatives(right)):
+            return self.spread(right, lambda leaf: self.contained(left, leaf))
         if isinstance(right, (TupleV, ListV)):
             held = self.listing(right)
             if not held.open_why and len(held.items) <= BUDGET.contained and (held.exact or not held.items):
@@ -212,6 +217,8 @@ class Conditions(Expressions[L]):
             and isinstance(left.value, str)
         ):
             return left.value in right.value
+        if (spelled := domains.spelled_out(self, right)) is not right:
+            return self.contained(left, spelled)
         of_each = (
             isinstance(left, Text) or isinstance(left, Obj) and any(str(item).startswith(BELOW) for item in left.path)
         )

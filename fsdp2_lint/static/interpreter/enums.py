@@ -9,8 +9,8 @@ from astroid import nodes
 
 from ..budget import BUDGET
 from ..domain.choices import choose
-from ..domain.formulas import Formula
-from ..domain.guards import TOP, Guard
+from ..domain.formulas import Formula, either
+from ..domain.guards import TOP, Guard, Single
 from ..domain.values import Bound, ClassV, Const, Ext, Func, Obj, Text, Value, unknown
 from ..frontend.origins import full_name
 from .machine import AnyMachine
@@ -18,11 +18,13 @@ from .syntax import class_body, decorator_names
 
 _ENUMS = frozenset({"enum.Enum", "enum.IntEnum", "enum.StrEnum"})  # flags are numbers that can be put together
 _WORDS, _NUMBERS = frozenset({"builtins.str", "enum.StrEnum"}), frozenset({"builtins.int", "enum.IntEnum"})
-_OWN = frozenset({"__new__", "__init__", "_missing_", "_generate_next_value_", "__eq__", "__hash__"})
+_OWN = frozenset(
+    {"__new__", "__init__", "_missing_", "_generate_next_value_", "__eq__", "__hash__", "__bool__", "__len__"}
+)
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class Member(Single):
     """A member of an enumeration: equal to itself alone."""
 
     cls: ClassV
@@ -114,9 +116,13 @@ def _with(machine: AnyMachine, cls: ClassV, asked: Value, of: Callable[[Member],
         return asked
     if not (isinstance(asked, (Obj, Const)) or isinstance(asked, Text) and asked.of):
         asked = unknown(f"the {what} of a member of {cls.name}")
-    return _spread(
+    found = _spread(
         machine, cls, asked, lambda each, member: each, lambda each, member: machine.equal(asked, of(member))
     )
+    those = [member for each in members(machine, cls).values() if (member := as_member(each)) is not None]
+    one = either([machine.equal(asked, of(member)) for member in those])
+    machine.guard = machine.checked_path(machine.guard, machine.guard.add(one))  # any other raises
+    return found
 
 
 def _spread(

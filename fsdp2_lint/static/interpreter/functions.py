@@ -35,6 +35,7 @@ from ..domain.values import (
 from ..frontend import relevance
 from ..frontend.packages import builds_models
 from ..frontend.relevance import is_predicate, lengthy, names_in
+from . import domains
 from .bounds import Bounds
 from .call import Call
 from .frames import FALL, RAISE, RETURN, Diverges, Frame
@@ -287,6 +288,8 @@ class Functions(Bounds[L]):
     def declare(self, value: Value, module: Module, annotation: nodes.NodeNG) -> None:
         """Believe an annotation where nothing else says of what class a value is."""
         for _, leaf in self.alternatives(value):
+            if isinstance(leaf, Obj) and leaf.atom.cls is None:
+                domains.confine_to_annotation(self, leaf, module, annotation)
             if isinstance(leaf, Obj) and leaf.atom.cls is None and leaf not in self.types:
                 found = self.annotated_class(module, annotation)
                 strange = found is not None and builds_models(leaf.atom.origin) and self.is_module_class(found) is False

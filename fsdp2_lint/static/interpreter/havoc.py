@@ -92,7 +92,14 @@ class Havoc(Machine[L]):
         if names is not None:
             self.open_data([obj], why, names)
         else:
+            self.any_field_set(obj)
             self.store.put((obj, SOME), unknown(f"a value that {why}"))
+
+    def any_field_set(self, obj: Obj) -> None:
+        """A field was set of which nobody knows the name: numbers and texts that are in them may be others now."""
+        for name in list(self.store.fields.get(obj, ())):
+            if isinstance(self.store.get((obj, name)), Const):
+                self.store.put((obj, name), obj.child(name))
 
     def open_groups(self, obj: Obj) -> None:
         """An attribute was set of which nobody knows the name: it may be any group that the object holds."""

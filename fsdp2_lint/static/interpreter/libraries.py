@@ -192,6 +192,9 @@ class Libraries(Protocol):
     def default_of(self, obj: Obj) -> Value | None:
         """The default of a command-line option."""
 
+    def options_of(self, value: Value) -> dict[str, Value] | None:
+        """What ``**vars(args)`` hands over; None for anything but all options of a parser."""
+
     def call_base_method(self, obj: Obj, name: str, call: Call) -> Value:
         """``super().name(...)`` where the base class is not project code."""
 

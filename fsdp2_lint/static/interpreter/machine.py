@@ -52,6 +52,7 @@ class Machine(Semantics, Generic[L]):
         self.calls: list[tuple[Module, nodes.NodeNG]] = []
         self.closures: dict[int, int] = {}
         self.types: dict[Obj, ClassV] = {}  # declared types of unknown values
+        self.domains: dict[Obj, tuple[Any, ...] | None] = {}  # the constants that unknown values are one of
         self.parents: dict[Obj, tuple[Obj, str]] = {}  # which module a module was stored in first
         self.steps = 0
         self.max_steps = max_steps

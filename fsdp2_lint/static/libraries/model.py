@@ -298,6 +298,10 @@ class TorchModel(Objects):
         """The default of a command-line option."""
         return arguments.defaults(obj.atom).get(obj.item) if obj.parent is obj.atom.root else None
 
+    def options_of(self, value: Value) -> dict[str, Value] | None:
+        """What ``**vars(args)`` hands over; None for anything but all options of a parser."""
+        return arguments.options_of(self.machine, value)
+
     def call_base_method(self, obj: Obj, name: str, call: Call) -> Value:
         """``super().name(...)`` where the base class is not project code."""
         cls = self.machine.class_of(obj)

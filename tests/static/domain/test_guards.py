@@ -6,10 +6,10 @@ import itertools
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from fsdp2_lint.static.domain.formulas import atoms, both, either, intern, negate
+from fsdp2_lint.static.domain.formulas import atoms, both, either, intern, negate, one_of
 from fsdp2_lint.static.domain.guards import TOP, Guard, forget
 from fsdp2_lint.static.domain.sides import merged, two_sides
 
@@ -251,3 +251,30 @@ def test_two_lists_of_constants_may_leave_nothing() -> None:
     assert second.add(("is", "model", "b")) is not None
     other = first.add(either([("is", "model", "c"), ("is", "size", 1)]))
     assert other is not None, "about two unknowns"
+
+
+@pytest.fixture
+def closed() -> Iterator[None]:
+    """What "a" may be in the worlds is all that it may be."""
+    one_of("a", VALUES)
+    yield
+    for value in VALUES:
+        intern(("is", "a", value)).others = ()
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(LITERALS, FORMULAS)
+def test_a_closed_list_leaves_what_can_be(closed: None, literals: list[tuple[object, bool]], asked: object) -> None:
+    guard, found = conjunction(literals), models(literals)
+    if guard is None:
+        assert not found
+    elif guard.decide(asked) is not None:
+        assert all(holds(asked, world) is guard.decide(asked) for world in found)
+
+
+def test_the_last_of_a_closed_list(closed: None) -> None:
+    *others, last = VALUES
+    guard = conjunction([(("is", "a", value), False) for value in others])
+    assert guard is not None and guard.decide(("is", "a", last)) is True
+    assert guard.add(("is", "a", last), False) is None
+    assert not guard.compatible(TOP.add(("is", "a", last), False) or TOP)

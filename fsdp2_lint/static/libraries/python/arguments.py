@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ...domain.values import NONE, Atom, ClassV, Const, Obj, TupleV, Value, unknown
+from ...domain.values import NONE, SOME, Atom, ClassV, Const, Obj, TupleV, Value, unknown
+from ...interpreter import domains, enums
 from ...interpreter.call import Call
 from ..interface import Machine
 
@@ -15,6 +16,22 @@ class Defaults:
     """Of the options of a parser, by name."""
 
     by_option: Mapping[object, Value]
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """Of a parser, by name: are they all that one statement adds?"""
+
+    by_name: Mapping[str, bool]
+
+
+def _options(parser: Atom) -> Mapping[str, bool]:
+    known = parser.state(Options)
+    return known.by_name if known is not None else {}
+
+
+def _add_options(parser: Atom, more: Mapping[str, bool]) -> None:
+    parser.know(Options({**_options(parser), **more}))
 
 
 def defaults(parser: Atom) -> Mapping[object, Value]:
@@ -30,14 +47,69 @@ def parser_method(machine: Machine, obj: Obj, name: str, call: Call) -> Value | 
         long = next((flag for flag in flags if flag.startswith("--")), flags[0] if flags else "")
         given = call.arg(None, "dest")
         dest = given.value if isinstance(given, Const) else long.lstrip("-").replace("-", "_")
+        _add_options(obj.atom, {dest: not call.open_why and bool(dest)})
         if "default" in call.kwargs:
             obj.atom.know(Defaults({**defaults(obj.atom), dest: call.kwargs["default"]}))
         kind = call.kwargs.get("type")
         if isinstance(kind, ClassV) and "nargs" not in call.kwargs:
             machine.types.setdefault(obj.atom.root.child(dest), kind)
+        domains.confine(
+            machine, obj.atom.root.child(dest), _constants(machine, call, positional=not long.startswith("-"))
+        )
+        return NONE
+    if name == "set_defaults":
+        _other_defaults(machine, obj.atom.root, call)
         return NONE
     if name in ("add_argument_group", "add_mutually_exclusive_group", "parse_args"):
         return obj
+    if name == "add_subparsers":
+        _add_options(obj.atom, {"": False})  # which of theirs there are is not known
     if name == "parse_known_args":
         return TupleV((obj, unknown("further arguments")))
     return None
+
+
+def _constants(machine: Machine, call: Call, *, positional: bool) -> domains.Constants | None:
+    """What an option may be: its choices, or the members of its type, and its default; None where that is open."""
+    if call.open_why or call.kwargs.keys() & {"nargs", "action", "const"}:
+        return None
+    listed = call.kwargs.get("choices")
+    found = domains.listed(machine, listed) if listed is not None else None
+    found = found or domains.of_class(machine, call.kwargs.get("type"))
+    given = call.kwargs.get("required") == Const(True) or positional
+    default = call.kwargs.get("default", NONE)
+    if found is None or given:
+        return found
+    return tuple(dict.fromkeys((*found, *_converted(machine, call, default)))) if isinstance(default, Const) else None
+
+
+def _converted(machine: Machine, call: Call, default: Const) -> domains.Constants:
+    """A default that is a text goes through the option's type, as what is written on the command line does."""
+    kind = call.kwargs.get("type")
+    if not isinstance(default.value, str) or not isinstance(kind, ClassV) or not domains.of_class(machine, kind):
+        return (default.value,)
+    made = enums.by_value(machine, kind, default)
+    return (made.value,) if isinstance(made, Const) else ()
+
+
+def _other_defaults(machine: Machine, parser: Obj, call: Call) -> None:
+    """Defaults that no choices confine, for any option where it is not seen for which."""
+    domains_ = machine.domains
+    for option in [each for each in domains_ if each.parent is parser]:
+        if call.open_why or option.item in call.kwargs:
+            domains_[option] = None
+    given: dict[object, Value] = dict(call.kwargs)
+    parser.atom.know(Defaults({**defaults(parser.atom), **given}))
+    _add_options(parser.atom, dict.fromkeys(call.kwargs, not call.open_why))
+
+
+def options_of(machine: Machine, value: Value) -> dict[str, Value] | None:
+    """What ``vars(args)`` holds; None where not all options are known, and for anything else."""
+    parser = value.parent if isinstance(value, Obj) and value.item == "__dict__" else None
+    if parser is None or parser.parent is not None:
+        return None
+    known = _options(parser.atom)
+    if not known or not all(known.values()) or machine.store.get((parser, SOME)) is not None:
+        return None
+    names = [*known, *(each for each in machine.store.fields.get(parser, ()) if isinstance(each, str))]
+    return {name: machine.store.get((parser, name)) or parser.child(name) for name in names}

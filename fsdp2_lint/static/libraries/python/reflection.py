@@ -93,6 +93,7 @@ def set_attribute(machine: Machine, call: Call) -> Value:
                     if isinstance(machine.store.get((leaf, field)), (Obj, Choice)):
                         machine.store.put((leaf, field), leaf.child(field))
             elif not (isinstance(value, Obj) and leaf.child(SOME) in value.above):  # else it is put back
+                machine.any_field_set(leaf)
                 machine.set_attr(leaf, SOME, value, call.node)
                 machine.open_groups(leaf)
     return NONE

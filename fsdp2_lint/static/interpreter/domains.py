@@ -1,0 +1,124 @@
+"""Unknown values that are one of a few constants, as an annotation, a parser's choices or an enumeration says."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from astroid import nodes
+
+from ..domain.choices import choose
+from ..domain.formulas import Formula, one_of
+from ..domain.guards import TOP
+from ..domain.values import SOME, ClassV, Const, Obj, Value
+from ..frontend.module import Module
+from ..frontend.origins import full_name
+from . import enums
+from .machine import AnyMachine
+
+Constants = tuple[Any, ...]
+
+
+def confine(machine: AnyMachine, obj: Obj, constants: Constants | None) -> None:
+    """It is one of these; None, or others than were said before: it may be anything."""
+    known = machine.domains.setdefault(obj, constants)
+    if known is None or constants is None or set(known) != set(constants):
+        machine.domains[obj] = None
+
+
+def confine_to_annotation(machine: AnyMachine, obj: Obj, module: Module, annotation: nodes.NodeNG) -> None:
+    """Believe an annotation where nothing else says what a value is one of."""
+    if obj not in machine.domains and (constants := annotated(machine, module, annotation)) is not None:
+        machine.domains[obj] = constants
+
+
+def annotated(machine: AnyMachine, module: Module, annotation: nodes.NodeNG) -> Constants | None:
+    """The constants that ``Literal``, an enumeration or a union of these allow; None for anything else."""
+    if isinstance(annotation, nodes.Const):
+        return (None,) if annotation.value is None else None
+    if isinstance(annotation, nodes.BinOp) and annotation.op == "|":
+        return _united(machine, module, [annotation.left, annotation.right])
+    if isinstance(annotation, nodes.Subscript):
+        return _subscripted(machine, module, full_name(annotation.value), annotation.slice)
+    return _named(machine, module, annotation) if isinstance(annotation, (nodes.Name, nodes.Attribute)) else None
+
+
+def _subscripted(machine: AnyMachine, module: Module, name: str | None, inner: nodes.NodeNG) -> Constants | None:
+    parts = inner.elts if isinstance(inner, nodes.Tuple) else [inner]
+    if name in ("typing.Literal", "typing_extensions.Literal"):
+        held = machine.in_module(module, lambda: [machine.eval(part) for part in parts]) or []
+        return tuple(each.value for each in held if isinstance(each, Const)) if _constant(held) else None
+    if name == "typing.Optional":
+        found = annotated(machine, module, inner)
+        return (*found, None) if found is not None else None
+    if name == "typing.Union":
+        return _united(machine, module, parts)
+    return annotated(machine, module, parts[0]) if name == "typing.Annotated" else None
+
+
+def _united(machine: AnyMachine, module: Module, parts: list[nodes.NodeNG]) -> Constants | None:
+    found = [annotated(machine, module, part) for part in parts]
+    return tuple(dict.fromkeys(each for one in found for each in one or ())) if None not in found else None
+
+
+def _named(machine: AnyMachine, module: Module, annotation: nodes.NodeNG) -> Constants | None:
+    bound = module.bindings.get(annotation.name, []) if isinstance(annotation, nodes.Name) else []
+    if len(bound) == 1 and isinstance(bound[0], nodes.Assign) and isinstance(bound[0].value, nodes.Subscript):
+        return annotated(machine, module, bound[0].value)  # ``Mode = Literal["ddp", "fsdp"]``
+    found = machine.in_module(module, lambda: machine.eval(annotation))
+    return of_class(machine, found)
+
+
+def of_class(machine: AnyMachine, cls: Value | None) -> Constants | None:
+    """The members of an enumeration; None for any other class."""
+    if not isinstance(cls, ClassV) or not enums.is_enumeration(machine, cls):
+        return None
+    return tuple(each.value for each in dict.fromkeys(enums.members(machine, cls).values()))
+
+
+def listed(machine: AnyMachine, value: Value) -> Constants | None:
+    """What a list of choices holds, where it is constants alone."""
+    held = machine.listing(value)
+    items = [item for path, item in held.items if path is TOP]
+    whole = held.exact and not held.open_why and len(items) == len(held.items)
+    return tuple(item.value for item in items if isinstance(item, Const)) if whole and _constant(items) else None
+
+
+def _constant(held: list[Any]) -> bool:
+    return bool(held) and all(isinstance(each, Const) for each in held)
+
+
+def domain(machine: AnyMachine, value: Value) -> Constants | None:
+    """What an unknown value is one of; None where that is not known, or where it may have been set since."""
+    found = machine.domains.get(value) if isinstance(value, Obj) else None
+    if found is None or not isinstance(value, Obj) or value.parent is None:
+        return found
+    if not value.atom.origin.startswith("argparse"):
+        return found  # an annotation speaks of what is set as well
+    reset = machine.store.get((value.parent, value.item)) or machine.store.get((value.parent, SOME))
+    return found if reset is None else None
+
+
+def equals(machine: AnyMachine, value: Value, constant: Any) -> Formula:
+    """Is the unknown this constant? One of those that it may be, it is."""
+    constants = domain(machine, value)
+    if constants is None:
+        return ("is", value, constant)
+    if constant not in constants:
+        return False
+    one_of(value, constants)
+    return len(constants) == 1 or ("is", value, constant)
+
+
+def spelled_out(machine: AnyMachine, value: Value) -> Value:
+    """Each constant that the unknown may be, on the path on which it is the one; itself where that is not known."""
+    constants = domain(machine, value)
+    if constants is None:
+        return value
+    paths = [(TOP.add(equals(machine, value, each)), Const(each)) for each in constants]
+    return choose([(path, each) for path, each in paths if path is not None])
+
+
+def truth(machine: AnyMachine, value: Value) -> bool | None:
+    """The truth that all have in common which it may be."""
+    answers = {bool(each) for each in domain(machine, value) or ()}
+    return answers.pop() if len(answers) == 1 else None
