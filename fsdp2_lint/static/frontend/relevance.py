@@ -29,6 +29,7 @@ _TELLING = frozenset(
     DataLoader DistributedSampler set_epoch manual_seed FSDPModule param_groups""".split()
 )
 _DYNAMIC = frozenset({"getattr", "setattr", "vars", "__dict__", "eval", "exec", "globals"})
+_COMMAND_LINES = frozenset({"ArgumentParser", "add_argument"})
 _DEVICE = frozenset({"cuda", "device", "to_device"})  # these only matter as long as no device was used
 _TORCH_PARTS = ("torch.distributed", "torch.optim", "torch.multiprocessing")
 _FILES = frozenset({"torch.save", "torch.load"})
@@ -54,6 +55,7 @@ class Relevance:
         self._names: dict[nodes.NodeNG, frozenset[str] | None] = {}
         self._inside: dict[nodes.NodeNG, bool] = {}
         self._torch: dict[nodes.NodeNG, bool] = {}
+        self._settings: dict[nodes.NodeNG, bool] = {}
 
     def level(self, module: Module, node: nodes.NodeNG) -> int:
         """What the code of ``node`` and all that it calls by name can touch: nothing, devices, or anything."""
@@ -95,6 +97,16 @@ class Relevance:
             except _TooFar:
                 self._torch[node] = True
         return self._torch[node]
+
+    def makes_settings(self, module: Module, node: nodes.NodeNG) -> bool:
+        """Does it describe a command line, or build a record of the project? What is sharded is asked of these."""
+        if node not in self._settings:
+            try:
+                parts = islice(self.code_of(module, node), BUDGET.name_parts)
+                self._settings[node] = any(_own_settings(at, part) for at, part in parts)
+            except _TooFar:
+                self._settings[node] = True
+        return self._settings[node]
 
     def _search(self, module: Module, node: nodes.NodeNG) -> int:
         found = NONE
@@ -239,6 +251,16 @@ def _imported(node: nodes.NodeNG, full: str, name: str) -> str:
     if not isinstance(node, nodes.ImportFrom):
         return full
     return next((f"{full}.{own}" for own, alias in node.names if (alias or own) == name), full)
+
+
+def _own_settings(module: Module, node: nodes.NodeNG) -> bool:
+    names = names_in(node)
+    if names & _COMMAND_LINES:
+        return True
+    bound = [each for name in names for each in module.bindings.get(name, ())]
+    own = [node.parent] if "cls" in names else []  # of a class method
+    classes = [each for each in (*bound, *own) if isinstance(each, nodes.ClassDef)]
+    return any(isinstance(field, nodes.AnnAssign) for cls in classes for field in cls.body)
 
 
 def lengthy(node: nodes.NodeNG) -> bool:

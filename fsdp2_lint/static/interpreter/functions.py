@@ -124,6 +124,8 @@ class Functions(Bounds[L]):
         near = func.module.mentions_torch or func.module.path in self.project.relevant
         if near and not lengthy(func.node) or is_predicate(func.node):
             return False
+        if self.project.relevance.makes_settings(func.module, func.node):
+            return False
         if near or self.project.relevance.comes_to_torch(func.module, func.node):
             used = next(self.trace.of(events.DeviceSet, events.DeviceTouch), None) is not None
             if self.project.relevance.level(func.module, func.node) > (relevance.DEVICE if used else relevance.NONE):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from astroid import nodes
 
 from ..budget import BUDGET
+from ..domain.choices import unmarked
 from ..domain.formulas import Formula, atoms, both, either, is_fork, negate
 from ..domain.guards import TOP, Guard
 from ..domain.sides import merged, two_sides
@@ -167,7 +168,8 @@ class Statements(Targets[L]):
             ways |= flow
             ends.append((flow, joined, self.guard, path))
         self.guard = start
-        self.store.join(written, lambda key: self.derive(key, born))
+        whole = all(flow & FALL for flow, *_ in ends)  # no mark is needed to keep early ends apart
+        self.store.join(unmarked(written, fork - 1) if whole else written, lambda key: self.derive(key, born))
         falling = [(joined, end) for flow, joined, end, _ in ends if flow & FALL]
         if fork:
             self.fork_kinds[fork] = 0
