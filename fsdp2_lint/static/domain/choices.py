@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import itertools
-from typing import Any
+from typing import Any, TypeVar
 
 from ..budget import BUDGET
 from .formulas import LARGE, either
 from .guards import TOP, Guard
 from .sides import merged
 from .values import NONE, PICK, Choice, Func, Obj, Value, unknown
+
+
+T = TypeVar("T")
 
 
 def options(value: Value) -> tuple[tuple[Guard, Value], ...]:
@@ -40,7 +43,7 @@ def choose(alternatives: list[tuple[Guard, Value]]) -> Value:
     return Choice(tuple(flat)) if len(flat) > 1 or flat[0][0] is not TOP else flat[0][1]
 
 
-def unmarked(alternatives: list[tuple[Guard, Value]], since: int) -> list[tuple[Guard, Value]]:
+def unmarked(alternatives: list[tuple[Guard, T]], since: int) -> list[tuple[Guard, T]]:
     """The ends of a function by what they ask alone, where that keeps them apart: what they say holds backwards too.
 
     ``if not f()`` then says what ``f`` asked, and not only that it took another way out. What it asked may speak of

@@ -225,7 +225,8 @@ def text_method(machine: Machine, leaf: Value, name: str, call: Call) -> Value:
         return machine.text([leaf, *call.all])
     if name == "join" and call.args:
         return machine.text([leaf, *call.args])
-    if name in ("lower", "upper", "strip", "replace"):
+    asks = isinstance(leaf, Text) and name in _TEXT_METHODS and not name.endswith("split")
+    if asks or name in ("lower", "upper", "strip", "replace"):  # what is asked of a text speaks of that text
         return Text(machine.per_rank(leaf), of=machine.made_of(name, leaf, *call.args))
     return unknown(f"{name}()")
 
