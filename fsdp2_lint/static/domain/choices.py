@@ -11,7 +11,6 @@ from .guards import TOP, Guard
 from .sides import merged
 from .values import NONE, PICK, Choice, Func, Obj, Value, unknown
 
-
 T = TypeVar("T")
 
 

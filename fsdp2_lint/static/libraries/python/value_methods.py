@@ -203,6 +203,7 @@ _TEXT_METHODS = frozenset(
     """lower upper strip lstrip rstrip startswith endswith replace removeprefix removesuffix split rsplit isdigit
     isnumeric isdecimal count find""".split()
 )
+_SPLITS = frozenset({"split", "rsplit"})
 
 
 def text_method(machine: Machine, leaf: Value, name: str, call: Call) -> Value:
@@ -225,7 +226,7 @@ def text_method(machine: Machine, leaf: Value, name: str, call: Call) -> Value:
         return machine.text([leaf, *call.all])
     if name == "join" and call.args:
         return machine.text([leaf, *call.args])
-    asks = isinstance(leaf, Text) and name in _TEXT_METHODS and not name.endswith("split")
+    asks = isinstance(leaf, Text) and name in _TEXT_METHODS - _SPLITS
     if asks or name in ("lower", "upper", "strip", "replace"):  # what is asked of a text speaks of that text
         return Text(machine.per_rank(leaf), of=machine.made_of(name, leaf, *call.args))
     return unknown(f"{name}()")
