@@ -98,8 +98,8 @@ def _other_defaults(machine: Machine, parser: Obj, call: Call) -> None:
     for option in [each for each in domains_ if each.parent is parser]:
         if call.open_why or option.item in call.kwargs:
             domains_[option] = None
-    given: dict[object, Value] = {**call.kwargs}
-    parser.atom.know(Defaults({**defaults(parser.atom), **given}))
+    for named, value in call.kwargs.items():
+        parser.atom.know(Defaults({**defaults(parser.atom), named: value}))
     _add_options(parser.atom, dict.fromkeys(call.kwargs, not call.open_why))
 
 
