@@ -31,6 +31,7 @@ class Garbage:
 
     def __init__(self) -> None:
         self._steps = 0
+        self._begun = False
 
     def made(self, steps: int) -> None:
         """By a program that took so many steps."""
@@ -41,4 +42,7 @@ class Garbage:
         if self._steps > _WORTH:
             self._steps = 0
             gc.collect()
-            gc.freeze()
+        elif self._begun:
+            return
+        self._begun = True
+        gc.freeze()
