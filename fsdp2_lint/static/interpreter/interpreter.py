@@ -6,7 +6,7 @@ from ..domain.guards import TOP
 from ..domain.values import ClassV, Const, Func, Value
 from ..frontend.module import Module
 from .call import Call
-from .classes import Classes
+from .calls.classes import Classes
 from .frames import Frame
 from .machine import L
 

@@ -14,7 +14,7 @@ from ..domain.relations import Address, Relation, address, relation
 from ..domain.values import BELOW, EACH, Atom, ClassV, Ext, Func, Obj, ParamV, Value, is_each
 from ..frontend.packages import is_class, is_known_class, is_of_python, is_optimizer
 from ..interpreter.call import Call
-from ..interpreter.numbers import is_number
+from ..interpreter.expressions.numbers import is_number
 from .frameworks import framework_of
 from .interface import Blank, Machine, Torch
 from .python import attempts

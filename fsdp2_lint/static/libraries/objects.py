@@ -32,7 +32,7 @@ from ..domain.values import (
     unknown,
 )
 from ..interpreter.call import Call
-from ..interpreter.conditions import mentions_rank
+from ..interpreter.expressions.conditions import mentions_rank
 from ..interpreter.frames import Diverges
 from . import adapters
 from .escapes import Escapes, describe

@@ -15,7 +15,7 @@ from ...domain.events import AnyStep, Step
 from ...domain.formulas import atoms, is_fork
 from ...domain.guards import Guard
 from ...domain.values import Const, Ext, Obj, Value, is_each
-from ...interpreter.conditions import mentions_rank
+from ...interpreter.expressions.conditions import mentions_rank
 from ...libraries.torch.checkpoints.state_helpers import KEYWORDS, Options, option
 from ...libraries.torch.launch.device import device_kind
 from ...libraries.torch.training.optim import Algorithm

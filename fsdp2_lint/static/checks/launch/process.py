@@ -13,7 +13,7 @@ from ...domain.formulas import Formula, atoms, intern, is_fork, negate
 from ...domain.guards import Guard
 from ...domain.relations import Relation
 from ...domain.values import Const, Obj, Rank
-from ...interpreter.conditions import mentions_rank
+from ...interpreter.expressions.conditions import mentions_rank
 from ...libraries.torch.launch.device import device_kind
 from ...libraries.torch.ranks.rank import INITIALISED, alone
 from ..ranks.rank_paths import rank_in_words, rank_literal, reduced, split_by_rank

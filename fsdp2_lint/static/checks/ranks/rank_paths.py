@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...domain.formulas import Formula, both, either, is_fork, negate
 from ...domain.guards import TOP, Guard
 from ...domain.values import Rank
-from ...interpreter.conditions import mentions_rank
+from ...interpreter.expressions.conditions import mentions_rank
 from ...libraries.torch.ranks.rank import INITIALISED
 
 WORDS_OF_RANKS = {"global": "rank", "local": "local rank"}

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ...domain.values import NONE, SOME, Atom, ClassV, Const, Obj, TupleV, Value, unknown
-from ...interpreter import domains, enums
 from ...interpreter.call import Call
+from ...interpreter.expressions import domains, enums
 from ..interface import Machine
 
 

@@ -26,7 +26,7 @@ from ...domain.values import (
     unknown,
 )
 from ...interpreter.call import Call
-from ...interpreter.numbers import number_made_of, some_number
+from ...interpreter.expressions.numbers import number_made_of, some_number
 from ..interface import Machine
 from ..tables import external
 from ..torch.ranks import data

@@ -11,7 +11,7 @@ from ...budget import BUDGET
 from ...domain.guards import TOP
 from ...domain.values import Choice, Const, ListV, Obj, TupleV, Value
 from ...interpreter.call import Call
-from ...interpreter.numbers import from_outside, number_made_of, some_number
+from ...interpreter.expressions.numbers import from_outside, number_made_of, some_number
 from ..interface import Machine
 from ..tables import external
 

@@ -26,8 +26,8 @@ from ...domain.values import (
     Value,
     unknown,
 )
-from ...interpreter import enums
 from ...interpreter.call import Call
+from ...interpreter.expressions import enums
 from ..escapes import IMPORTED
 from ..interface import Machine
 from ..tables import external

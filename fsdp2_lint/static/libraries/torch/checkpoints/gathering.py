@@ -12,7 +12,7 @@ from ....domain.choices import choose, options
 from ....domain.guards import TOP, Guard
 from ....domain.values import Const, DictV, Obj, StateDict, StateTensor, TupleV, Value, unknown
 from ....interpreter.call import Call
-from ....interpreter.in_turn import each_in_turn
+from ....interpreter.statements.in_turn import each_in_turn
 from ...interface import Machine
 
 _EMPTY = TupleV(())

@@ -10,7 +10,7 @@ from .....vocab.finding import Site
 from ....domain import events
 from ....domain.values import NONE, Atom, Computed, Cond, Const, Ext, ParamV, Rank, StateTensor, Text, Value, unknown
 from ....interpreter.call import Call
-from ....interpreter.numbers import some_number
+from ....interpreter.expressions.numbers import some_number
 from ...interface import Machine
 from ...tables import external
 from ..training import dtensors

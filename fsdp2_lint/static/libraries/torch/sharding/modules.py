@@ -30,7 +30,7 @@ from ....domain.values import (
     unknown,
 )
 from ....interpreter.call import Call
-from ....interpreter.numbers import is_multiple
+from ....interpreter.expressions.numbers import is_multiple
 from ...interface import Machine
 from ...tables import external, method
 from ..checkpoints.key_prefixes import note_compiled

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from ....domain.values import Atom, Choice, Const, ListV, TupleV, Value
 from ....interpreter.call import Call
-from ....interpreter.numbers import from_outside
+from ....interpreter.expressions.numbers import from_outside
 from ...interface import Machine
 
 Number = int | tuple[int, ...]

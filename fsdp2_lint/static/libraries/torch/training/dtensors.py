@@ -11,7 +11,7 @@ from .....vocab.finding import Site
 from ....domain import events
 from ....domain.values import Computed, Const, ListV, Obj, Params, ParamV, TupleV, Value, unknown
 from ....interpreter.call import Call
-from ....interpreter.numbers import some_number
+from ....interpreter.expressions.numbers import some_number
 from ...interface import Machine
 from ...python import calculation
 from ...tables import external

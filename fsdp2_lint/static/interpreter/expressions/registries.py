@@ -5,9 +5,9 @@ from __future__ import annotations
 from astroid import nodes
 from astroid.const import Context
 
-from ..frontend.module import Module
-from ..frontend.project import Project
-from ..frontend.relevance import names_in
+from ...frontend.module import Module
+from ...frontend.project import Project
+from ...frontend.relevance import names_in
 
 _LOOKS = frozenset({"get", "items", "keys", "values", "copy", "index", "count"})
 _MEASURES = frozenset({"dict", "enumerate", "iter", "len", "list", "set", "sorted", "tuple", "zip"})

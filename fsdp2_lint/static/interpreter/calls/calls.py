@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from astroid import nodes
 
-from ..budget import BUDGET
-from ..domain.choices import choose, options
-from ..domain.guards import TOP
-from ..domain.values import (
+from ...budget import BUDGET
+from ...domain.choices import choose, options
+from ...domain.guards import TOP
+from ...domain.values import (
     Bound,
     BoundExt,
     Choice,
@@ -23,12 +23,12 @@ from ..domain.values import (
     Value,
     unknown,
 )
-from . import domains, enums
-from .call import Call
-from .frames import Diverges
+from ..call import Call
+from ..expressions import domains, enums
+from ..frames import Diverges
+from ..machine import L
+from ..syntax import class_body
 from .functions import Functions
-from .machine import L
-from .syntax import class_body
 
 EXITS = frozenset({"sys.exit", "os._exit", "builtins.exit", "builtins.quit", "os.abort"})
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from astroid import nodes
 
-from ..domain.values import (
+from ...domain.values import (
     NONE,
     SOME,
     Bound,
@@ -29,16 +29,16 @@ from ..domain.values import (
     Value,
     unknown,
 )
-from ..frontend.module import Module
-from ..frontend.origins import full_name
-from ..frontend.packages import is_known_class
-from ..frontend.torch_names import canonical
-from . import domains, enums
-from .call import Call
+from ...frontend.module import Module
+from ...frontend.origins import full_name
+from ...frontend.packages import is_known_class
+from ...frontend.torch_names import canonical
+from ..call import Call
+from ..expressions import domains, enums
+from ..expressions.registries import only_read
+from ..machine import L
+from ..syntax import class_body, decorator_names, initial_values, setters
 from .construction import Construction
-from .machine import L
-from .registries import only_read
-from .syntax import class_body, decorator_names, initial_values, setters
 
 _CACHED = frozenset({"cached_property", "functools.cached_property", "lazy_property", "cached"})
 _PROPERTIES = _CACHED | {"property", "abc.abstractproperty"}

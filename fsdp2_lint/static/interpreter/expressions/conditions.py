@@ -6,10 +6,19 @@ from typing import Any
 
 from astroid import nodes
 
-from ..budget import BUDGET
-from ..domain.formulas import LARGE, Formula, atoms, both, either, intern, is_large, negate
-from ..domain.thresholds import MIRRORED, is_number
-from ..domain.values import (
+from ...budget import BUDGET
+from ...domain.formulas import (
+    LARGE,
+    Formula,
+    atoms,
+    both,
+    either,
+    intern,
+    is_large,
+    negate,
+)
+from ...domain.thresholds import MIRRORED, is_number
+from ...domain.values import (
     BELOW,
     Bound,
     Choice,
@@ -31,10 +40,10 @@ from ..domain.values import (
     Value,
     taken_out,
 )
-from ..frontend.packages import is_known_class
+from ...frontend.packages import is_known_class
+from ..machine import L
 from . import domains
 from .expressions import Expressions
-from .machine import L
 
 _COMPARE: dict[str, Any] = {
     "<": lambda a, b: a < b, "<=": lambda a, b: a <= b, ">": lambda a, b: a > b, ">=": lambda a, b: a >= b,

@@ -6,11 +6,11 @@ from typing import Any
 
 from astroid import nodes
 
-from ..budget import BUDGET
-from ..domain.choices import choose
-from ..domain.guards import TOP, Guard
-from ..domain.store import Entries, Items
-from ..domain.values import (
+from ...budget import BUDGET
+from ...domain.choices import choose
+from ...domain.guards import TOP, Guard
+from ...domain.store import Entries, Items
+from ...domain.values import (
     BELOW,
     BELOW_ANYHOW,
     EACH,
@@ -36,9 +36,9 @@ from ..domain.values import (
     is_each,
     unknown,
 )
+from ..machine import L
+from ..statements.loops import rounds_of, stands_for_rounds
 from . import enums
-from .loops import rounds_of, stands_for_rounds
-from .machine import L
 from .names import Names
 
 

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 
 from astroid import nodes
 
-from ..domain.store import Entries, Items
-from ..domain.values import (
+from ...domain.store import Entries, Items
+from ...domain.values import (
     NONE,
     SOME,
     Bound,
@@ -28,9 +28,9 @@ from ..domain.values import (
     Value,
     unknown,
 )
-from .call import Call
-from .frames import FALL, RETURN
-from .machine import L, Machine
+from ..call import Call
+from ..frames import FALL, RETURN
+from ..machine import L, Machine
 
 _SCOPES = (nodes.FunctionDef, nodes.ClassDef, nodes.Lambda)
 _BINDS = (nodes.AssignName, nodes.DelName)

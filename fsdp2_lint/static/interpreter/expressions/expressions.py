@@ -7,12 +7,12 @@ from typing import Any
 
 from astroid import nodes
 
-from ..budget import BUDGET
-from ..domain.choices import choose
-from ..domain.formulas import negate
-from ..domain.guards import TOP
-from ..domain.store import Items
-from ..domain.values import (
+from ...budget import BUDGET
+from ...domain.choices import choose
+from ...domain.formulas import negate
+from ...domain.guards import TOP
+from ...domain.store import Items
+from ...domain.values import (
     NONE,
     Choice,
     Computed,
@@ -32,9 +32,9 @@ from ..domain.values import (
     TupleV,
     Value,
 )
-from .call import Call
+from ..call import Call
+from ..machine import L
 from .containers import Containers
-from .machine import L
 from .numbers import number_made_of, some_number
 
 _ARITHMETIC = {
@@ -163,7 +163,7 @@ class Expressions(Containers[L]):
         return made
 
     def update_dict(self, target: DictV, other: Value) -> None:
-        from ..domain.store import Entries
+        from ...domain.store import Entries
 
         held = self.entries(target)
         for guard, leaf in self.alternatives(other):

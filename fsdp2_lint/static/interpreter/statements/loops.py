@@ -7,12 +7,12 @@ from contextlib import contextmanager
 
 from astroid import nodes
 
-from ..budget import BUDGET
-from ..domain.choices import options
-from ..domain.formulas import is_fork
-from ..domain.guards import TOP, Guard
-from ..domain.store import Entries, Items
-from ..domain.values import (
+from ...budget import BUDGET
+from ...domain.choices import options
+from ...domain.formulas import is_fork
+from ...domain.guards import TOP, Guard
+from ...domain.store import Entries, Items
+from ...domain.values import (
     BELOW_ANYHOW,
     Atom,
     Const,
@@ -26,10 +26,10 @@ from ..domain.values import (
     Value,
     unknown,
 )
-from .frames import BREAK, CONTINUE, FALL, RAISE, RETURN, Rounds
-from .machine import L
+from ..frames import BREAK, CONTINUE, FALL, RAISE, RETURN, Rounds
+from ..machine import L
+from ..syntax import changed_in, ends_early, grown_in, jumps_out, sets_items, unwraps
 from .patterns import Patterns
-from .syntax import changed_in, ends_early, grown_in, jumps_out, sets_items, unwraps
 
 
 def rounds_of(element: Value) -> int | None:

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from astroid import nodes
 
-from ..budget import BUDGET
-from ..domain import events
-from ..domain.choices import choose, options, unmarked
-from ..domain.formulas import Formula
-from ..domain.store import Items
-from ..domain.values import (
+from ...budget import BUDGET
+from ...domain import events
+from ...domain.choices import choose, options, unmarked
+from ...domain.formulas import Formula
+from ...domain.store import Items
+from ...domain.values import (
     NONE,
     Atom,
     Bound,
@@ -32,18 +32,18 @@ from ..domain.values import (
     Value,
     unknown,
 )
-from ..frontend import relevance
-from ..frontend.packages import builds_models
-from ..frontend.relevance import is_predicate, lengthy, names_in
-from . import domains
+from ...frontend import relevance
+from ...frontend.packages import builds_models
+from ...frontend.relevance import is_predicate, lengthy, names_in
+from ..call import Call
+from ..expressions import domains
+from ..frames import FALL, RAISE, RETURN, Diverges, Frame
+from ..machine import L
+from ..syntax import checks
 from .bounds import Bounds
-from .call import Call
-from .frames import FALL, RAISE, RETURN, Diverges, Frame
-from .machine import L
-from .syntax import checks
 
 if TYPE_CHECKING:
-    from ..frontend.module import Module
+    from ...frontend.module import Module
 
 _DATA = frozenset({"int", "float", "str", "bool", "bytes", "Tensor", "ndarray", "LongTensor", "dtype"})
 _AROUND_DATA = frozenset(

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from ..domain.choices import choose
-from ..domain.guards import TOP, Guard
-from ..domain.store import Entries
-from ..domain.values import Value
-from .machine import AnyMachine
+from ...domain.choices import choose
+from ...domain.guards import TOP, Guard
+from ...domain.store import Entries
+from ...domain.values import Value
+from ..machine import AnyMachine
 
 
 def each_in_turn(machine: AnyMachine, key: Value) -> bool:

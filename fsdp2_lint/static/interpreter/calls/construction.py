@@ -4,12 +4,22 @@ from __future__ import annotations
 
 from astroid import nodes
 
-from ..domain.values import SOME, Atom, ClassV, Ext, Func, Obj, Super, Value, unknown
-from .call import Call
+from ...domain.values import (
+    SOME,
+    Atom,
+    ClassV,
+    Ext,
+    Func,
+    Obj,
+    Super,
+    Value,
+    unknown,
+)
+from ..call import Call
+from ..frames import Frame
+from ..machine import L
+from ..syntax import class_body, decorator_names
 from .decorators import Decorators
-from .frames import Frame
-from .machine import L
-from .syntax import class_body, decorator_names
 
 
 class Construction(Decorators[L]):

@@ -6,14 +6,14 @@ from typing import Any
 
 from astroid import nodes
 
-from ..domain.choices import choose
-from ..domain.formulas import Formula, one_of
-from ..domain.guards import TOP
-from ..domain.values import SOME, ClassV, Const, Obj, Value
-from ..frontend.module import Module
-from ..frontend.origins import full_name
+from ...domain.choices import choose
+from ...domain.formulas import Formula, one_of
+from ...domain.guards import TOP
+from ...domain.values import SOME, ClassV, Const, Obj, Value
+from ...frontend.module import Module
+from ...frontend.origins import full_name
+from ..machine import AnyMachine
 from . import enums
-from .machine import AnyMachine
 
 Constants = tuple[Any, ...]
 

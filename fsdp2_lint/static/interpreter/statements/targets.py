@@ -7,11 +7,11 @@ from typing import Any
 
 from astroid import nodes
 
-from ..domain import events
-from ..domain.choices import choose
-from ..domain.guards import TOP
-from ..domain.store import Entries, Items
-from ..domain.values import (
+from ...domain import events
+from ...domain.choices import choose
+from ...domain.guards import TOP
+from ...domain.store import Entries, Items
+from ...domain.values import (
     EACH,
     ClassV,
     Const,
@@ -26,12 +26,12 @@ from ..domain.values import (
     Value,
     unknown,
 )
-from .call import Call
-from .frames import Diverges
+from ..call import Call
+from ..expressions.registries import counters
+from ..frames import Diverges
+from ..machine import L
 from .havoc import Havoc, own_parts
 from .in_turn import each_in_turn, replaced_in_turn
-from .machine import L
-from .registries import counters
 
 
 class Targets(Havoc[L]):
@@ -109,7 +109,7 @@ class Targets(Havoc[L]):
 
     def rest(self, guard: Any, old: Value) -> list[Any]:
         """The old value, on the paths where ``guard`` does not hold."""
-        from ..domain.formulas import negate
+        from ...domain.formulas import negate
 
         formula = negate(guard.formula)
         path = TOP.add(formula)

@@ -7,7 +7,7 @@ from typing import Any
 
 from astroid import nodes
 
-from ..domain.values import (
+from ...domain.values import (
     Bound,
     ClassV,
     Computed,
@@ -21,11 +21,11 @@ from ..domain.values import (
     Value,
     unknown,
 )
-from ..frontend.origins import full_name
-from .call import Call
+from ...frontend.origins import full_name
+from ..call import Call
+from ..machine import L
+from ..syntax import class_body
 from .calls import Calls
-from .machine import L
-from .syntax import class_body
 
 _KEEPS = frozenset({"hydra.main"})  # calls the function with a configuration, and is no part of it otherwise
 # which function a call reaches is told by the class of its first argument

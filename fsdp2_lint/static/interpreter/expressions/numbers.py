@@ -4,11 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..domain.values import Choice, Const, ListV, Obj, TupleV, Value, unknown
-from .machine import AnyMachine
+from ...domain.values import (
+    Choice,
+    Const,
+    ListV,
+    Obj,
+    TupleV,
+    Value,
+    unknown,
+)
+from ..machine import AnyMachine
 
 if TYPE_CHECKING:
-    from .machine import AnyMachine
+    from ..machine import AnyMachine
 
 
 def is_number(obj: Obj) -> bool:

@@ -8,15 +8,27 @@ from functools import partial
 
 from astroid import nodes
 
-from ..domain.guards import TOP, Guard
-from ..domain.values import NONE, Choice, ClassV, Const, DictV, Ext, Func, ListV, ModRef, Value, unknown
-from ..frontend.module import Module
-from ..frontend.torch_names import canonical
-from .frames import Diverges, Frame
-from .loops import Loops
-from .machine import L
+from ...domain.guards import TOP, Guard
+from ...domain.values import (
+    NONE,
+    Choice,
+    ClassV,
+    Const,
+    DictV,
+    Ext,
+    Func,
+    ListV,
+    ModRef,
+    Value,
+    unknown,
+)
+from ...frontend.module import Module
+from ...frontend.torch_names import canonical
+from ..frames import Diverges, Frame
+from ..machine import L
+from ..semantics import R
+from ..statements.loops import Loops
 from .registries import mentions, registrations, rewritten
-from .semantics import R
 
 
 class Names(Loops[L]):
@@ -205,7 +217,7 @@ class Names(Loops[L]):
         return self.global_name(module, name)
 
     def is_unknown(self, value: Value) -> bool:
-        from ..domain.values import Obj
+        from ...domain.values import Obj
 
         return isinstance(value, Obj) and value.atom.kind in ("unknown", "opaque") and value.parent is None
 

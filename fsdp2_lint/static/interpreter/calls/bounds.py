@@ -4,12 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..budget import BUDGET
-from ..domain.values import DictV, Func, ListV, Obj, StateDict, StateTensor, TupleV, Value, unknown
-from .call import Call
-from .frames import CallTooLong
-from .iteration import Iteration
-from .machine import L
+from ...budget import BUDGET
+from ...domain.values import (
+    DictV,
+    Func,
+    ListV,
+    Obj,
+    StateDict,
+    StateTensor,
+    TupleV,
+    Value,
+    unknown,
+)
+from ..call import Call
+from ..expressions.iteration import Iteration
+from ..frames import CallTooLong
+from ..machine import L
 
 _HOLDERS = (DictV, ListV, TupleV, StateDict, StateTensor)
 _REGROUP = frozenset({"param_groups", "add_param_group"})

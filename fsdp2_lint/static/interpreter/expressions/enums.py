@@ -7,14 +7,24 @@ from dataclasses import dataclass, field
 
 from astroid import nodes
 
-from ..budget import BUDGET
-from ..domain.choices import choose
-from ..domain.formulas import Formula, either
-from ..domain.guards import TOP, Guard, Single
-from ..domain.values import Bound, ClassV, Const, Ext, Func, Obj, Text, Value, unknown
-from ..frontend.origins import full_name
-from .machine import AnyMachine
-from .syntax import class_body, decorator_names
+from ...budget import BUDGET
+from ...domain.choices import choose
+from ...domain.formulas import Formula, either
+from ...domain.guards import TOP, Guard, Single
+from ...domain.values import (
+    Bound,
+    ClassV,
+    Const,
+    Ext,
+    Func,
+    Obj,
+    Text,
+    Value,
+    unknown,
+)
+from ...frontend.origins import full_name
+from ..machine import AnyMachine
+from ..syntax import class_body, decorator_names
 
 _ENUMS = frozenset({"enum.Enum", "enum.IntEnum", "enum.StrEnum"})  # flags are numbers that can be put together
 _WORDS, _NUMBERS = frozenset({"builtins.str", "enum.StrEnum"}), frozenset({"builtins.int", "enum.IntEnum"})

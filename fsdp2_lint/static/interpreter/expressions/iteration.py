@@ -8,10 +8,10 @@ from typing import Any
 
 from astroid import nodes
 
-from ..budget import BUDGET
-from ..domain.guards import TOP, Guard
-from ..domain.store import Items
-from ..domain.values import (
+from ...budget import BUDGET
+from ...domain.guards import TOP, Guard
+from ...domain.store import Items
+from ...domain.values import (
     NONE,
     Bound,
     Choice,
@@ -28,11 +28,11 @@ from ..domain.values import (
     Value,
     unknown,
 )
+from ..call import Call
+from ..frames import FALL, RAISE, Diverges, Frame
+from ..machine import L
 from . import enums
-from .call import Call
 from .conditions import Conditions
-from .frames import FALL, RAISE, Diverges, Frame
-from .machine import L
 
 
 class Iteration(Conditions[L]):

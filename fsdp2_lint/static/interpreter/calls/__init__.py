@@ -1,0 +1,1 @@
+"""Functions, classes and objects: made, found and called."""

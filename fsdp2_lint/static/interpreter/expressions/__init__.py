@@ -1,0 +1,1 @@
+"""Names, items, operators, conditions, and what iterating over something gives."""
