@@ -114,6 +114,12 @@ def test_arrows_point_downwards_only(room: str) -> None:
         assert not [other for other in IMPORTS[name] if f"{other}.".startswith(tuple(above))], name
 
 
+def test_all_models_of_libraries_register() -> None:
+    rooms = tuple(f"fsdp2_lint.static.libraries.{room}." for room in ("python", "torch"))
+    models = {name for name, path in MODULES.items() if name.startswith(rooms) and path.name != "__init__.py"}
+    assert models and models <= IMPORTS["fsdp2_lint.static.libraries.registered"]
+
+
 def test_python_s_semantics_name_no_package() -> None:
     """The interpreter asks ``Libraries`` for all that is not Python's own."""
     sources = [path for path in SOURCES if "interpreter" in path.parts]

@@ -38,76 +38,14 @@ from ..expressions import domains, enums
 from ..expressions.registries import only_read
 from ..machine import L
 from ..syntax import class_body, decorator_names, initial_values, setters
-from .construction import Construction
+from .bases import Bases
 
 _CACHED = frozenset({"cached_property", "functools.cached_property", "lazy_property", "cached"})
 _PROPERTIES = _CACHED | {"property", "abc.abstractproperty"}
 
 
-class Classes(Construction[L]):
+class Classes(Bases[L]):
     # -- method resolution -----------------------------------------------------
-
-    def mro(self, cls: ClassV) -> list[Value]:
-        """The class and its bases, outside ones as :class:`Ext` or unknown; depth first."""
-        if cls in self.mros:
-            return self.mros[cls]
-        self.mros[cls] = [cls]
-        order: list[Value] = [cls]
-        for base in cls.node.bases:
-            value = self.base_class(cls, base)
-            for _, leaf in self.alternatives(value):
-                for item in self.mro(leaf) if isinstance(leaf, ClassV) else [leaf]:
-                    if item in order:
-                        order.remove(item)
-                    order.append(item)
-        if maker := self.made_by_unseen(cls):
-            order.append(unknown(maker, kind="opaque"))
-        self.mros[cls] = order
-        return order
-
-    def base_class(self, cls: ClassV, base: nodes.NodeNG) -> Value:
-        if isinstance(base, nodes.Subscript):  # Generic[T]
-            base = base.value
-        if isinstance(base, nodes.Name) and cls.closure:
-            found: Value | None = self.store.get((cls.closure, base.name))
-            if found is not None:
-                return found
-        return self.in_module(cls.module, lambda: self.eval(base)) or unknown("a base class")
-
-    def is_module_class(self, cls: Value) -> bool | None:
-        """Is it an ``nn.Module``? None where a base class is not known."""
-        if isinstance(cls, Ext):
-            return self.libraries.external_is_module(cls.qname)
-        if not isinstance(cls, ClassV):
-            return None
-        answers = [
-            self.libraries.external_is_module(base.qname) if isinstance(base, Ext) else None
-            for base in self.mro(cls)
-            if not isinstance(base, ClassV)
-        ]
-        if True in answers:
-            return True
-        return None if None in answers else False
-
-    def class_member(
-        self, cls: ClassV, name: str, *, behind: ClassV | None = None
-    ) -> tuple[ClassV, nodes.NodeNG] | None:
-        order = self.mro(cls)
-        if behind is not None:
-            order = order[order.index(behind) + 1 :] if behind in order else []
-        for base in order:
-            if isinstance(base, ClassV):
-                found = class_body(base.node).get(name)
-                if found is not None:
-                    return base, found
-        return None
-
-    def closed_class(self, cls: ClassV) -> bool:
-        """Are all its bases known to us, with all that they have?"""
-        return all(
-            isinstance(base, ClassV) or isinstance(base, Ext) and self.libraries.known_whole(base.qname)
-            for base in self.mro(cls)
-        )
 
     # -- attributes --------------------------------------------------------------
 
