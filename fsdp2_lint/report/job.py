@@ -13,12 +13,12 @@ from ..vocab.finding import Finding, Observed, Severity, Site
 from ..vocab.overlaps import without_consequences
 from ..vocab.rule import Rule, agree
 from .codec import fact_from_json, finding_from_json, site_from_json
+from .execution_order import standstill, turns
 from .rank_file import VERSION, rank_files, records
 from .sequences import Sequence as Issues
 from .sequences import sequences
 from .sound import is_sound
 from .stalls import Stall, all_wait, stalls, stands
-from .turns import standstill, turns
 
 CLEAN, FOUND, NOTHING_CHECKED = 0, 1, 3
 _MILD_FIRST = (Severity.INFO, Severity.WARNING, Severity.ERROR)

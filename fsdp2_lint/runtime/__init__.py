@@ -1,4 +1,4 @@
-"""The runtime witness: watches a real job under ``torchrun`` and confirms the contract. Needs torch.
+"""The runtime monitor: watches a real job under ``torchrun`` and confirms the contract. Needs torch.
 
 ``fsdp2-lint run --check`` puts an unmodified script under its hooks. For people who own their
 training loop there are :func:`check`, a context manager, and :func:`assert_contract`, which looks

@@ -111,18 +111,18 @@ def assert_contract(
     handle = RuntimeModel(session.ledger, model)
     for sharding in session.ledger.shardings:
         unit = RuntimeUnit(session.ledger, sharding)
-        session.hear(UnitReady(when=when, unit=unit), unit.fqn)
-        session.hear(PoliciesTaken(when=sharding.when, policies=unit), unit.fqn)
-    session.hear(OldWeightsMet(when=when, model=handle))
-    session.hear(ForwardBegun(when=when, model=handle))
+        session.dispatch(UnitReady(when=when, unit=unit), unit.fqn)
+        session.dispatch(PoliciesTaken(when=sharding.when, policies=unit), unit.fqn)
+    session.dispatch(OldWeightsMet(when=when, model=handle))
+    session.dispatch(ForwardBegun(when=when, model=handle))
     session.ledger.models[0].trained = True  # whoever asserts the contract means to train
-    session.hear(PlanSettled(when=when, model=handle))
+    session.dispatch(PlanSettled(when=when, model=handle))
     if built is not None:
         view = RuntimeOptimizer(session.ledger, built, tuple(session.ledger.shardings), handle.label)
-        session.hear(OptimizerSettled(when=when, optimizer=view, model=handle))
-        session.hear(WeightsTrained(when=when, optimizer=view, model=handle))
-        session.hear(GradientsUsed(when=when, model=handle))
-        session.hear(TrainingSeen(when=when, model=handle))
+        session.dispatch(OptimizerSettled(when=when, optimizer=view, model=handle))
+        session.dispatch(WeightsTrained(when=when, optimizer=view, model=handle))
+        session.dispatch(GradientsUsed(when=when, model=handle))
+        session.dispatch(TrainingSeen(when=when, model=handle))
     facts.starting_weights(session, model, session.ledger.shardings)
     facts.plan(session, model, now=False)
     for finding in _together(session, adapter.own_rank()):

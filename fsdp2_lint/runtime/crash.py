@@ -98,7 +98,7 @@ def _refused_twice(session: Session, error: BaseException, frames: Frames) -> No
                 if isinstance(module, nn.Module) and (known := session.ledger.of_module(module)) is not None:
                     when = of_traceback(error.__traceback__)
                     unit = RuntimeUnit(session.ledger, known, twice=known.when)
-                    session.hear(Sharded(when=when, unit=unit))
+                    session.dispatch(Sharded(when=when, unit=unit))
                     return
 
 
@@ -112,7 +112,7 @@ def _ran_alone(session: Session, error: BaseException, frames: Frames) -> None:
     )
     for sharding in session.ledger.inside(root) if root is not None else ():
         if sharding.ran_alone is not None:
-            session.hear(PartCalled(when=sharding.ran_alone, part=RuntimePart(sharding.label, when)))
+            session.dispatch(PartCalled(when=sharding.ran_alone, part=RuntimePart(sharding.label, when)))
 
 
 def _bypassed(session: Session, error: BaseException, frames: Frames) -> None:
@@ -133,7 +133,7 @@ def _bypassed(session: Session, error: BaseException, frames: Frames) -> None:
         if getattr(type(owner), method, None) is None or hasattr(nn.Module, method):
             continue
         model = RuntimeModel(session.ledger, owner, bypassed=True)
-        session.hear(Called(when=uses.until(frames, index), model=model, method=method))
+        session.dispatch(Called(when=uses.until(frames, index), model=model, method=method))
         return
     if FORWARD_MIXED.search(str(error)) and not _method_without_hooks(frames):
         uses.judge(session, frames)

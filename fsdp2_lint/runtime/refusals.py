@@ -41,7 +41,7 @@ def judge_options(session: Session, error: BaseException, frames: Frames) -> Non
     if not session.ledger.shardings:
         session.file.write("sharded")  # the job does use FSDP2
     options = RuntimeOptions(when, label, frame.f_locals.get("mesh"), words)
-    session.hear(OptionsGiven(when=when, options=options))
+    session.dispatch(OptionsGiven(when=when, options=options))
 
 
 def judge_exchange(session: Session, error: BaseException, frames: Frames) -> None:
@@ -56,7 +56,7 @@ def judge_exchange(session: Session, error: BaseException, frames: Frames) -> No
             sharding = session.ledger.shardings[-1]
             composition = RuntimeComposition(sharding.label, (sharding,))
             when = of_traceback(error.__traceback__)
-            session.hear(ParametersExchanged(when=when, name=f"{name}()", composition=composition))
+            session.dispatch(ParametersExchanged(when=when, name=f"{name}()", composition=composition))
             return
 
 
@@ -81,7 +81,7 @@ def judge_dtypes(session: Session, error: BaseException, frames: Frames) -> None
         return
     words = f"a layer gets {_short(computes[other])} tensors and has {_short(computes[mine])} weights"
     policy = RuntimePolicy(session.ledger, mine, top, (words, other.when))
-    session.hear(PolicySettled(when=mine.when, policy=policy))
+    session.dispatch(PolicySettled(when=mine.when, policy=policy))
 
 
 def _short(dtype: object) -> str:
@@ -97,4 +97,4 @@ def judge_attribute(session: Session, error: BaseException, frames: Frames) -> N
     if sharding is not None:
         asked = (name, of_traceback(error.__traceback__))
         replacement = RuntimeReplacement(session.ledger, sharding, asked)
-        session.hear(ParametersReplaced(when=sharding.when, replacement=replacement))
+        session.dispatch(ParametersReplaced(when=sharding.when, replacement=replacement))

@@ -1,4 +1,4 @@
-"""One watched stretch of a job: what the hooks see goes before the court, and what it says into the report."""
+"""One watched stretch of a job: what the hooks see goes before the dispatcher, and what it says into the report."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from ..settings.codes import PREFIX
 from ..vocab.events.base import Event
 from ..vocab.facts import Fact
 from ..vocab.finding import Finding, Moment, Observed
-from ..vocab.rule import Court, ModelKey, Verdict, agree
+from ..vocab.rule import Dispatcher, ModelKey, Verdict, agree
 from ..vocab.target import parse
 from . import adapter
 from .exchange import exchange
@@ -56,7 +56,7 @@ class Options:
 
 
 class Session:
-    """Hooks call :meth:`hear` and :meth:`state`. ``hot`` patches go after the watched steps, ``rare`` ones last."""
+    """Hooks call :meth:`dispatch` and :meth:`state`. ``hot`` patches go after the watched steps, ``rare`` ones last."""
 
     def __init__(self, file: RankFile | None, options: Options, script: str = "") -> None:
         rules, self.selection = registry.select(registry.rules(), options.select, options.ignore)
@@ -68,7 +68,7 @@ class Session:
         self.announce: Callable[[Finding], None] = lambda finding: None
         self.closed: Callable[[], None] = lambda: None
         self.at_end: list[Callable[[], None]] = []  # what can only be judged when the job is over
-        self.court = Court(self.rules)
+        self.dispatcher = Dispatcher(self.rules)
         self.ledger = Ledger()
         self.hot, self.rare = Patches(), Patches()
         self.cuda = CudaUse()
@@ -122,11 +122,11 @@ class Session:
 
         return guarded  # type: ignore[return-value]
 
-    def hear(self, event: Event, fqn: str = "") -> None:
-        findings, verdicts = self.court.hear(event)
-        for code, error in self.court.broken:
+    def dispatch(self, event: Event, fqn: str = "") -> None:
+        findings, verdicts = self.dispatcher.dispatch(event)
+        for code, error in self.dispatcher.broken:
             self.defect(code, error)
-        self.court.broken.clear()
+        self.dispatcher.broken.clear()
         for finding in findings:
             self._found(finding, fqn)
         self._stream(verdicts)

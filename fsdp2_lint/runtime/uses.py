@@ -43,11 +43,11 @@ def judge(session: Session, frames: Frames) -> None:
         if sharding := part_of_group(session.ledger, module):
             if module in session.ledger.below:
                 weight = RuntimeWeight(f"a parameter of {label_of(module)}", sharding)
-                session.hear(WeightUsed(when=until(frames, index), weight=weight))
+                session.dispatch(WeightUsed(when=until(frames, index), weight=weight))
                 return
     own = [index for index, (frame, _) in enumerate(frames) if is_users(frame.f_code.co_filename)]
     if own and (weight_here := next(_weights(session.ledger, frames[own[-1]][0]), None)) is not None:
-        session.hear(WeightUsed(when=until(frames, own[-1] + 1), weight=weight_here))
+        session.dispatch(WeightUsed(when=until(frames, own[-1] + 1), weight=weight_here))
 
 
 def _weights(ledger: Ledger, frame: FrameType) -> Iterator[RuntimeWeight]:

@@ -1,1 +1,1 @@
-"""The static witness: a whole-program interpreter that never runs what it reads."""
+"""The static analysis: a whole-program interpreter that never runs what it reads."""

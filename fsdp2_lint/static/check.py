@@ -1,4 +1,4 @@
-"""The static witness's front door: files in, findings and verdicts out."""
+"""The static analysis's front door: files in, findings and verdicts out."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..errors import CostsOnly
 from ..vocab.causes import one_for_each_cause
 from ..vocab.finding import Finding, Label, Seen, Site
 from ..vocab.overlaps import without_consequences
-from ..vocab.rule import Court, ModelKey, Rule, Verdict
+from ..vocab.rule import Dispatcher, ModelKey, Rule, Verdict
 from ..vocab.target import Version
 from . import garbage
 from .budget import BUDGET, Budget
@@ -130,32 +130,32 @@ def check(
 
 
 def _check(result: Result, project: Project, driver: Driver, rules: Sequence[Rule]) -> None:
-    court = driver.court
+    dispatcher = driver.dispatcher
     driver.run()
     with CostsOnly("what causes what", project.note):
-        result.findings = list(_findings(court).values())
+        result.findings = list(_findings(dispatcher).values())
         result.findings = without_consequences(result.findings, driver.found_in)
     with CostsOnly("what was seen", project.note):
         torch = rules[0].target if rules else None
-        sight = Sight(court.verdicts.values(), driver.extents, project.unreadable, project.ast, torch)
+        sight = Sight(dispatcher.verdicts.values(), driver.extents, project.unreadable, project.ast, torch)
         result.seen = list(sight.found.values())
         result.findings = [replace(each, about=sight.about(each)) for each in result.findings]
     with CostsOnly("what one edit would mend", project.note):
         result.findings = one_for_each_cause(result.findings)
     with CostsOnly("the verdicts of the models", project.note):
-        result.models = _models(court, {rule.code: rule.witnesses for rule in rules})
+        result.models = _models(dispatcher, {rule.code: rule.witnesses for rule in rules})
     result.problems = [
         Problem(each.path, each.row, each.column, each.reason, each.needs) for each in project.unreadable.values()
     ]
     result.out_of_budget, result.notes = driver.out_of_budget, driver.notes
-    result.broken = [*((code, f"{type(error).__name__}: {error}") for code, error in court.broken), *driver.broken]
+    result.broken = [*((code, f"{type(error).__name__}: {error}") for code, error in dispatcher.broken), *driver.broken]
     result.traces = driver.traces
 
 
-def _findings(court: Court) -> dict[tuple[str, str, int], Finding]:
+def _findings(dispatcher: Dispatcher) -> dict[tuple[str, str, int], Finding]:
     """One finding a fault: the same code on the same line is one."""
     found: dict[tuple[str, str, int], Finding] = {}
-    for verdict in court.verdicts.values():
+    for verdict in dispatcher.verdicts.values():
         for finding in verdict.findings:
             kept = found.get(finding.key)
             if kept is None or _weight(finding) > _weight(kept):
@@ -167,9 +167,9 @@ def _weight(finding: Finding) -> tuple[bool, int]:
     return finding.severity.value == "error", len(finding.related)
 
 
-def _models(court: Court, witnesses: Mapping[str, str]) -> list[ModelVerdicts]:
+def _models(dispatcher: Dispatcher, witnesses: Mapping[str, str]) -> list[ModelVerdicts]:
     by_model: dict[ModelKey, list[Verdict]] = {}
-    for verdict in court.verdicts.values():
+    for verdict in dispatcher.verdicts.values():
         if isinstance(verdict.subject, ModelKey):
             by_model.setdefault(verdict.subject, []).append(verdict)
     models = []

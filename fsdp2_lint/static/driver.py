@@ -1,4 +1,4 @@
-"""Runs the programs of a project one by one, each within a budget of its own, and puts them before the court."""
+"""Runs the programs of a project one by one, each within a budget of its own, and puts them before the dispatcher."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from astroid import nodes
 
 from ..errors import CostsOnly, debugging, in_words
 from ..vocab.events.base import Event
-from ..vocab.rule import Court, ProgramKey, Rule
+from ..vocab.rule import Dispatcher, ProgramKey, Rule
 from ..vocab.words import listed
 from .budget import BUDGET, Budget
 from .checks import seen_in_text
 from .checks.shared.doubts import doubtful
 from .checks.shared.program import Program
+from .dispatching import Clock, TooBusy, add, cut, dispatch, silence
 from .domain.guards import forget
 from .domain.sides import forget_sides
 from .domain.values import ClassV, Func
-from .driving import drive
 from .dump import dump
 from .entries import Entry, Plan, find_entries
 from .filters import blur_filtered
 from .frontend.project import Project
 from .garbage import Garbage
-from .hearing import Clock, TooBusy, add, cut, hear, silence
+from .harness import drive
 from .interpreter.frames import Diverges, OutOfBudget
 from .interpreter.interpreter import Interpreter
 from .libraries.model import TorchModel
@@ -49,7 +49,7 @@ class Driver:
         self.project = project
         self.progress = progress
         self.rules = rules
-        self.court = Court(rules)
+        self.dispatcher = Dispatcher(rules)
         self.explicit = explicit
         self.keep_traces = keep_traces
         self.budget = budget
@@ -86,12 +86,12 @@ class Driver:
 
     def hear_text(self, plan: Plan) -> None:
         """What is seen in the files' text alone."""
-        for event in seen_in_text(self.project, plan.seeds, self.court):
+        for event in seen_in_text(self.project, plan.seeds, self.dispatcher):
             self.hear_of_file(event)
 
     def hear_of_file(self, event: Event) -> None:
-        self.court.program = ProgramKey("file", event.at.path, os.path.basename(event.at.path))
-        self.court.hear(event)
+        self.dispatcher.program = ProgramKey("file", event.at.path, os.path.basename(event.at.path))
+        self.dispatcher.dispatch(event)
 
     def run_unreached(self, entries: Iterable[Entry]) -> None:
         for entry in entries:
@@ -114,21 +114,26 @@ class Driver:
         steps, unsharded = self.budget.steps(entry.kind, near=near), self.budget.unsharded(entry.kind, near=near)
         machine = Interpreter(self.project, TorchModel, max_steps=steps, max_unsharded=unsharded, look=clock.look)
         program = Program(machine, entry.name, partial=entry.kind != "script")
-        court = Court(self.rules, program.incomplete, partial(doubtful, program))
-        court.program = entry.key
+        dispatcher = Dispatcher(self.rules, program.incomplete, partial(doubtful, program))
+        dispatcher.program = entry.key
         before = len(self.out_of_budget), len(self.broken)
         try:
             self.follow(machine, entry, program)
             self.reached.update(machine.reached)
-            self.judge(program, court, clock)
+            self.judge(program, dispatcher, clock)
         except (TooBusy, MemoryError) as error:  # how soon that comes depends on the machine: so nothing is said
             self.out_of_budget.append(f"{entry.name}: {error or 'it took more memory than there is'}")
-            silence(court)
-            cut(court, program, self.rules, f"{entry.name} could not be followed to its end ({error or 'no memory'})")
+            silence(dispatcher)
+            cut(
+                dispatcher,
+                program,
+                self.rules,
+                f"{entry.name} could not be followed to its end ({error or 'no memory'})",
+            )
         except Exception as error:  # a defect costs what is found in this program, not the run
             self.broke(entry, error)
-            cut(court, program, self.rules, f"{entry.name} could not be judged to its end")
-        for key in add(self.court, court):
+            cut(dispatcher, program, self.rules, f"{entry.name} could not be judged to its end")
+        for key in add(self.dispatcher, dispatcher):
             self.found_in.setdefault(key, set()).add(entry.name)
         left_out = [*self.out_of_budget[before[0] :], *(what for _, what in self.broken[before[1] :])]
         calls = Counter([*(who for who, _ in machine.libraries.unfollowed), *left_out])
@@ -168,14 +173,14 @@ class Driver:
             raise error
         self.project.note(entry.name, in_words(error))
 
-    def judge(self, program: Program, court: Court, clock: Clock) -> None:
+    def judge(self, program: Program, dispatcher: Dispatcher, clock: Clock) -> None:
         if program.open_why and not program.trace.steps:
             return
-        why = hear(program, court, clock)
+        why = dispatch(program, dispatcher, clock)
         if why:
             self.out_of_budget.append(f"{program.name}: {why}")
         if why or program.open_why:
-            cut(court, program, self.rules, f"{program.name}: {why}" if why else program.open_why)
+            cut(dispatcher, program, self.rules, f"{program.name}: {why}" if why else program.open_why)
 
     def interpret(self, machine: Interpreter[TorchModel], entry: Entry, program: Program) -> None:
         if entry.kind == "script":

@@ -2,8 +2,8 @@
 
 A yes carries its evidence and a no what closed the world: a *closure*, which only one place of each analysis can
 make (``static/checks/shared/closure.py``, ``runtime/closure.py``). A rule reads two-valued (``if unit.gathered():``),
-but asking an unknown answer for its truth raises :class:`CannotTell`. The court turns that into the verdict *unknown*,
-so a finding can only rest on proof, also through ``not``; and it writes down which answers a rule used
+but asking an unknown answer for its truth raises :class:`CannotTell`. The dispatcher turns that into the verdict
+*unknown*, so a finding can only rest on proof, also through ``not``; and it writes down which answers a rule used
 (:func:`listening`), so *upheld* follows from them.
 """
 

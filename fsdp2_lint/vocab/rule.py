@@ -1,4 +1,4 @@
-"""A clause of the contract as code, and the court that puts events before the clauses."""
+"""A clause of the contract as code, and the dispatcher that puts events before the clauses."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from .target import NEWEST, Version
 
 class _Judged:
     def __repr__(self) -> str:
-        return "JUDGED"
+        return "APPLIES"
 
 
-JUDGED = _Judged()
+APPLIES = _Judged()
 """Yielded by a handler where the clause applies. Upheld follows from the answers that it used, never from silence."""
 
 Outcome = Finding | _Judged
@@ -29,7 +29,7 @@ class Rule:
     """One clause. Subclasses name it and judge events.
 
     A handler is a generator method whose parameter ``event`` is annotated with an event
-    class; the annotation subscribes it. It yields :data:`JUDGED` where the clause applies
+    class; the annotation subscribes it. It yields :data:`APPLIES` where the clause applies
     and findings where it is violated. Asking an unknown answer for its truth leaves the
     handler, and the verdict is *unknown* with that answer's reason. Where a handler ends without
     a finding, the clause is upheld by the closures and the evidence of the answers that it asked
@@ -176,7 +176,7 @@ def _no_doubt(event: Event) -> str:
     return ""
 
 
-class Court:
+class Dispatcher:
     """Puts each event before every rule that subscribed, and keeps the verdicts.
 
     A rule that breaks is recorded in :attr:`broken` and the run goes on: a defect of one
@@ -202,7 +202,7 @@ class Court:
         """Does any rule ask for such events? What is dear to find need not be looked for otherwise."""
         return kind in self._subscribed
 
-    def hear(self, event: Event) -> tuple[list[Finding], list[Verdict]]:
+    def dispatch(self, event: Event) -> tuple[list[Finding], list[Verdict]]:
         """Put an event before the rules; what they found in it, and the verdicts that it may have changed."""
         found: list[Finding] = []
         touched: list[Verdict] = []
@@ -236,7 +236,7 @@ class Court:
                     found.append(outcome)
                     if outcome not in verdict.findings:
                         verdict.findings.append(outcome)
-                applies = applies or outcome is JUDGED
+                applies = applies or outcome is APPLIES
         if applies and self.program is not None:
             verdict.comes_by(frozenset((site.path, site.row) for site in event.when.chain))
         if len(found) > before:
@@ -284,9 +284,20 @@ def agree(rules: Iterable[Rule], facts: Facts) -> tuple[list[Finding], list[tupl
             continue
         try:
             found.extend(outcome for outcome in rule.compare(facts) if isinstance(outcome, Finding))
-        except Exception as error:  # as in the court
+        except Exception as error:  # as in the dispatcher
             broken.append((rule.code, error))
     return found, broken
 
 
-__all__ = ["JUDGED", "Court", "Label", "ModelKey", "Outcome", "ProgramKey", "Rule", "Severity", "Verdict", "agree"]
+__all__ = [
+    "APPLIES",
+    "Dispatcher",
+    "Label",
+    "ModelKey",
+    "Outcome",
+    "ProgramKey",
+    "Rule",
+    "Severity",
+    "Verdict",
+    "agree",
+]

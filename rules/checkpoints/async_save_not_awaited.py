@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fsdp2_lint.vocab.events.checkpoints import AsyncSaved
-from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
 
 
 class AsyncSaveNotAwaited(Rule):
@@ -20,7 +20,7 @@ class AsyncSaveNotAwaited(Rule):
     )
 
     def saved(self, event: AsyncSaved) -> Iterator[Outcome]:
-        yield JUDGED
+        yield APPLIES
         dropped, overtaken, shared = event.save.dropped(), event.save.overtaken(), event.save.shares_group()
         if not (dropped | overtaken | shared):
             return

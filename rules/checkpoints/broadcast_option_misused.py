@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fsdp2_lint.vocab.events.state_dicts import StateSet
-from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
 
 
 class BroadcastOptionMisused(Rule):
@@ -17,7 +17,7 @@ class BroadcastOptionMisused(Rule):
     help = "give set_..._state_dict options=StateDictOptions(full_state_dict=True, broadcast_from_rank0=True)"
 
     def state_set(self, event: StateSet) -> Iterator[Outcome]:
-        yield JUDGED
+        yield APPLIES
         empty = event.setting.empty_here()
         if empty:
             yield self.found(

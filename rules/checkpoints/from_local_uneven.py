@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fsdp2_lint.vocab.facts import Facts
-from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
 
 
 class FromLocalUneven(Rule):
@@ -18,7 +18,7 @@ class FromLocalUneven(Rule):
     help = "pass shape=parameter.shape and stride=parameter.stride() to DTensor.from_local"
 
     def compare(self, facts: Facts) -> Iterator[Outcome]:
-        yield JUDGED
+        yield APPLIES
         some = next(iter(facts.values()))
         if set(facts) < set(some.ranks) or not all(
             {"rows", "other dimensions"} <= set(fact.values) for fact in facts.values()

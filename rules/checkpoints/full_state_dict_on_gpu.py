@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fsdp2_lint.vocab.events.state_dicts import StateGathered
-from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
 
 
 class FullStateDictOnGpu(Rule):
@@ -20,7 +20,7 @@ class FullStateDictOnGpu(Rule):
         sharded = event.model.touched()
         if not sharded:
             return
-        yield JUDGED
+        yield APPLIES
         kept = event.gathering.kept_on_gpu()
         if kept:
             yield self.found(

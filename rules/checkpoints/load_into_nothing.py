@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fsdp2_lint.vocab.events.checkpoints import CheckpointLoaded
-from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
 
 
 class LoadIntoNothing(Rule):
@@ -17,7 +17,7 @@ class LoadIntoNothing(Rule):
     help = "load into get_state_dict(model, optimizer), then set_state_dict(...)"
 
     def loaded(self, event: CheckpointLoaded) -> Iterator[Outcome]:
-        yield JUDGED
+        yield APPLIES
         nothing = event.payload.receives_nothing()
         if nothing:
             yield self.found(

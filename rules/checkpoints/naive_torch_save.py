@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fsdp2_lint.vocab.events.checkpoints import Saved
-from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
 
 
 class NaiveTorchSave(Rule):
@@ -20,7 +20,7 @@ class NaiveTorchSave(Rule):
     )
 
     def saved(self, event: Saved) -> Iterator[Outcome]:
-        yield JUDGED
+        yield APPLIES
         shards = event.payload.shards()
         if not shards:
             return

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fsdp2_lint.vocab.events.checkpoints import CheckpointWritten
-from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
 
 
 class OptimizerIdsInDcp(Rule):
@@ -19,7 +19,7 @@ class OptimizerIdsInDcp(Rule):
     )
 
     def written(self, event: CheckpointWritten) -> Iterator[Outcome]:
-        yield JUDGED
+        yield APPLIES
         numbered = event.written.numbered()
         if numbered:
             yield self.found(

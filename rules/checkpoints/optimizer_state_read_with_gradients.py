@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fsdp2_lint.vocab.events.state_dicts import OptimizerStateRead
-from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
 
 
 class OptimizerStateReadWithGradients(Rule):
@@ -17,7 +17,7 @@ class OptimizerStateReadWithGradients(Rule):
     help = "call optimizer.zero_grad() before, or read the state after the first optimizer.step()"
 
     def read(self, event: OptimizerStateRead) -> Iterator[Outcome]:
-        yield JUDGED
+        yield APPLIES
         cold = event.reading.cold_with_gradients()
         if cold:
             yield self.found(

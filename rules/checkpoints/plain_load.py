@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fsdp2_lint.vocab.events.checkpoints import Loaded
-from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
 
 
 class PlainLoad(Rule):
@@ -23,7 +23,7 @@ class PlainLoad(Rule):
         sharded = event.model.touched()
         if not sharded:
             return
-        yield JUDGED
+        yield APPLIES
         if event.payload.full_tensors():
             yield self.found(
                 event.when,

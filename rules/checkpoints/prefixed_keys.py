@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fsdp2_lint.vocab.events.checkpoints import KeysWritten
-from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
 
 
 class PrefixedKeys(Rule):
@@ -17,7 +17,7 @@ class PrefixedKeys(Rule):
     help = "save get_model_state_dict(model), which leaves the names of wrappers out, or compile with model.compile()"
 
     def written(self, event: KeysWritten) -> Iterator[Outcome]:
-        yield JUDGED
+        yield APPLIES
         prefixed = event.keys.prefixed()
         if prefixed:
             yield self.found(

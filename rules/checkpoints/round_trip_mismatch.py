@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fsdp2_lint.vocab.events.checkpoints import CheckpointReturned
-from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
 
 
 class RoundTripMismatch(Rule):
@@ -20,7 +20,7 @@ class RoundTripMismatch(Rule):
     )
 
     def returned(self, event: CheckpointReturned) -> Iterator[Outcome]:
-        yield JUDGED
+        yield APPLIES
         changed = event.trip.changed()
         if changed:
             yield self.found(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fsdp2_lint.vocab.events.state_dicts import HelperCalled
-from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
 
 
 class WrongDcpKeyword(Rule):
@@ -20,7 +20,7 @@ class WrongDcpKeyword(Rule):
     )
 
     def called(self, event: HelperCalled) -> Iterator[Outcome]:
-        yield JUDGED
+        yield APPLIES
         strange = event.helper.strange_keywords()
         if not strange:
             return

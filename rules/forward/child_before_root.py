@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fsdp2_lint.vocab.events.forward import PartCalled
-from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
 
 
 class ChildBeforeRoot(Rule):
@@ -18,7 +18,7 @@ class ChildBeforeRoot(Rule):
 
     def called(self, event: PartCalled) -> Iterator[Outcome]:
         first = event.part.ran_first()
-        yield JUDGED
+        yield APPLIES
         if first:
             yield self.found(
                 event.when,

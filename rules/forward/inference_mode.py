@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fsdp2_lint.vocab.events.forward import CalledInInference
-from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
 
 
 class InferenceMode(Rule):
@@ -20,7 +20,7 @@ class InferenceMode(Rule):
         units = event.model.units()
         if not units:
             return
-        yield JUDGED
+        yield APPLIES
         trained = event.beginning.before_training()
         if event.model.trained() and trained:
             yield self.found(

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from fsdp2_lint.vocab.events.forward import RunsOnCondition
 from fsdp2_lint.vocab.facts import Facts, in_words
-from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
 
 END = "the end of the forward"
 
@@ -22,7 +22,7 @@ class RankDependentForward(Rule):
 
     def chosen(self, event: RunsOnCondition) -> Iterator[Outcome]:
         differs = event.choice.differs()
-        yield JUDGED
+        yield APPLIES
         if differs:
             yield self.found(
                 event.when,
@@ -34,7 +34,7 @@ class RankDependentForward(Rule):
             )
 
     def compare(self, facts: Facts) -> Iterator[Outcome]:
-        yield JUDGED
+        yield APPLIES
         for position in sorted({each for fact in facts.values() for each in fact.values}):
             said = {rank: fact.values[position] for rank, fact in facts.items() if position in fact.values}
             if len(set(said.values())) < 2:

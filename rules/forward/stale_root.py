@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fsdp2_lint.vocab.events.forward import OldWeightsMet
-from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
 from fsdp2_lint.vocab.target import about_root
 
 
@@ -18,7 +18,7 @@ class StaleRoot(Rule):
     help = "call model.reshard() after the extra forward, or move it behind optimizer.step()"
 
     def met(self, event: OldWeightsMet) -> Iterator[Outcome]:
-        yield JUDGED
+        yield APPLIES
         stale = event.model.stale()
         if not stale:
             return

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fsdp2_lint.vocab.events.forward import Called
-from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
 
 
 class UnregisteredMethod(Rule):
@@ -22,7 +22,7 @@ class UnregisteredMethod(Rule):
         sharded = event.model.sharded()
         if not sharded:
             return
-        yield JUDGED
+        yield APPLIES
         if event.model.hooks_bypassed(event.method):
             yield self.found(
                 event.when,

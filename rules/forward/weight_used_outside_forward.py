@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fsdp2_lint.vocab.events.forward import WeightUsed
-from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
 
 
 class WeightUsedOutsideForward(Rule):
@@ -20,7 +20,7 @@ class WeightUsedOutsideForward(Rule):
         sharded = event.weight.sharded()
         if not sharded:
             return
-        yield JUDGED
+        yield APPLIES
         if event.weight.gathered():
             return
         yield self.found(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fsdp2_lint.vocab.events.initialisation import ForwardSeen
-from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
 from fsdp2_lint.vocab.words import listed
 
 
@@ -18,7 +18,7 @@ class BuffersNotRestored(Rule):
     help = "compute the buffers again after to_empty, where the parameters are initialised"
 
     def seen(self, event: ForwardSeen) -> Iterator[Outcome]:
-        yield JUDGED
+        yield APPLIES
         untouched = event.model.unrestored_buffers()
         if untouched:
             emptied, names = untouched.what

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from fsdp2_lint.vocab.events.plans import ShardingBegun
 from fsdp2_lint.vocab.finding import Severity
-from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule
+from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule
 
 
 class FullModelBeforeSharding(Rule):
@@ -18,7 +18,7 @@ class FullModelBeforeSharding(Rule):
     help = "shard the model on the CPU, or make it on the meta device and call to_empty after fully_shard"
 
     def begun(self, event: ShardingBegun) -> Iterator[Outcome]:
-        yield JUDGED
+        yield APPLIES
         moved = event.model.moved_whole()
         if not moved or event.model.known_small():
             return

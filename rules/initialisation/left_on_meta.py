@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from fsdp2_lint.vocab.events.initialisation import HollowCalled
 from fsdp2_lint.vocab.finding import Severity
-from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule
+from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule
 
 
 class LeftOnMeta(Rule):
@@ -18,7 +18,7 @@ class LeftOnMeta(Rule):
     help = "after fully_shard, call to_empty(device=...) on the model and initialise or load its weights"
 
     def called(self, event: HollowCalled) -> Iterator[Outcome]:
-        yield JUDGED
+        yield APPLIES
         model = event.model
         left = model.left_on_meta()
         if left:

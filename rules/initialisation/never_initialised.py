@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fsdp2_lint.vocab.events.initialisation import Materialised
-from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
 from fsdp2_lint.vocab.words import listed
 
 
@@ -18,7 +18,7 @@ class NeverInitialised(Rule):
     help = "initialise every module after to_empty, or load a checkpoint on every path"
 
     def materialised(self, event: Materialised) -> Iterator[Outcome]:
-        yield JUDGED
+        yield APPLIES
         untouched = event.model.uninitialised()
         if untouched:
             emptied, names = untouched.what

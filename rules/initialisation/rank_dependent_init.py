@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from fsdp2_lint.vocab.events.initialisation import StartingSeen
 from fsdp2_lint.vocab.facts import Facts, groups_of_ranks, in_words
-from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
 
 
 class RankDependentInit(Rule):
@@ -19,7 +19,7 @@ class RankDependentInit(Rule):
     help = "set one seed on all ranks before the model is built, or load the weights on all ranks after sharding"
 
     def seen(self, event: StartingSeen) -> Iterator[Outcome]:
-        yield JUDGED
+        yield APPLIES
         model = event.model
         label = "the parameters are sharded as each rank has them"
         loaded = model.loaded_by_some()
@@ -45,7 +45,7 @@ class RankDependentInit(Rule):
 
     def compare(self, facts: Facts) -> Iterator[Outcome]:
         """HSDP replicas that differ never meet again. On a 1-D mesh the shards of several models make up one."""
-        yield JUDGED
+        yield APPLIES
         some = next(iter(facts.values()))
         for name in some.values:
             parts = groups_of_ranks(facts, name)

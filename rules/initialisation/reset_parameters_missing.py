@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from fsdp2_lint.vocab.events.initialisation import ResetCalled
 from fsdp2_lint.vocab.finding import Severity
-from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule
+from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule
 
 
 class ResetParametersMissing(Rule):
@@ -18,7 +18,7 @@ class ResetParametersMissing(Rule):
     help = "loop over model.modules() and reset those that have the method, or define it in the class"
 
     def reset(self, event: ResetCalled) -> Iterator[Outcome]:
-        yield JUDGED
+        yield APPLIES
         missing = event.model.without_reset_parameters()
         if missing:
             yield self.found(

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from fsdp2_lint.vocab.events.initialisation import ParameterWritten
 from fsdp2_lint.vocab.finding import Severity
-from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule
+from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule
 
 
 class WriteThroughSliceLost(Rule):
@@ -18,7 +18,7 @@ class WriteThroughSliceLost(Rule):
     help = "write before fully_shard, or write to the whole parameter under no_grad, for instance with a mask"
 
     def written(self, event: ParameterWritten) -> Iterator[Outcome]:
-        yield JUDGED
+        yield APPLIES
         lost = event.write.lost()
         if not lost:
             return

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fsdp2_lint.vocab.events.process import DeviceSelected
-from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
 
 
 class DeviceFromGlobalRank(Rule):
@@ -17,7 +17,7 @@ class DeviceFromGlobalRank(Rule):
     help = "use LOCAL_RANK, or the global rank modulo torch.cuda.device_count()"
 
     def selected(self, event: DeviceSelected) -> Iterator[Outcome]:
-        yield JUDGED
+        yield APPLIES
         from_rank = event.device.from_global_rank()
         if from_rank:
             yield self.found(

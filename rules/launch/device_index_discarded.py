@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fsdp2_lint.vocab.events.process import DeviceIndexDiscarded
-from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
 
 
 class DeviceIndexDiscardedRule(Rule):
@@ -17,7 +17,7 @@ class DeviceIndexDiscardedRule(Rule):
     help = "call torch.accelerator.set_device_index(i) or torch.cuda.set_device(i)"
 
     def discarded(self, event: DeviceIndexDiscarded) -> Iterator[Outcome]:
-        yield JUDGED
+        yield APPLIES
         yield self.found(
             event.when,
             f"{event.name}(...) is a context manager: as a statement of its own it selects no device",

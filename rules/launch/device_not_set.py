@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fsdp2_lint.vocab.events.process import ProgramEnded
-from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
 
 
 class DeviceNotSet(Rule):
@@ -20,7 +20,7 @@ class DeviceNotSet(Rule):
         used, mesh = event.process.current_device_used(), event.process.mesh_made()
         if not (used | mesh):
             return
-        yield JUDGED
+        yield APPLIES
         if event.process.device_selected():
             return
         if used:

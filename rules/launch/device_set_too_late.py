@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fsdp2_lint.vocab.events.process import DeviceSelected
-from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
 
 
 class DeviceSetTooLate(Rule):
@@ -17,7 +17,7 @@ class DeviceSetTooLate(Rule):
     help = "select the device first, right after (or before) init_process_group"
 
     def selected(self, event: DeviceSelected) -> Iterator[Outcome]:
-        yield JUDGED
+        yield APPLIES
         touched = event.device.touched_before()
         if touched:
             moment, how = touched.what

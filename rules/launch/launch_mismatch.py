@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from fsdp2_lint.vocab.events.process import Launched
 from fsdp2_lint.vocab.facts import Facts, groups_of_ranks, in_words
-from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
 
 
 class LaunchMismatch(Rule):
@@ -19,7 +19,7 @@ class LaunchMismatch(Rule):
     help = "call init_process_group() without rank and world_size, and select the GPU from LOCAL_RANK"
 
     def launched(self, event: Launched) -> Iterator[Outcome]:
-        yield JUDGED
+        yield APPLIES
         mismatch = event.process.launch_mismatch()
         if mismatch:
             yield self.found(
@@ -29,7 +29,7 @@ class LaunchMismatch(Rule):
             )
 
     def compare(self, facts: Facts) -> Iterator[Outcome]:
-        yield JUDGED
+        yield APPLIES
         for ranks, device in groups_of_ranks(facts, "device"):
             if len(ranks) > 1 and device is not None:
                 yield self.found(

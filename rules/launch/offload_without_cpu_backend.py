@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from fsdp2_lint.vocab.events.plans import Offloaded
 from fsdp2_lint.vocab.finding import Severity
-from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule
+from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule
 
 
 class OffloadWithoutCpuBackend(Rule):
@@ -18,7 +18,7 @@ class OffloadWithoutCpuBackend(Rule):
     help = 'give the group both backends, init_process_group("cpu:gloo,cuda:nccl"), or name none'
 
     def offloaded(self, event: Offloaded) -> Iterator[Outcome]:
-        yield JUDGED
+        yield APPLIES
         lacking = event.offload.without_cpu_backend()
         if lacking:
             yield self.found(

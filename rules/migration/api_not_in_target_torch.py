@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fsdp2_lint.vocab.events.migration import ApiUsed
-from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
 from fsdp2_lint.vocab.target import in_words
 
 
@@ -18,7 +18,7 @@ class ApiNotInTargetTorch(Rule):
     help = "raise the version of torch that the project requires (see target-torch), or ask for the version before"
 
     def used(self, event: ApiUsed) -> Iterator[Outcome]:
-        yield JUDGED
+        yield APPLIES
         absent = event.use.absent(self.target)
         if absent:
             yield self.found(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fsdp2_lint.vocab.events.checkpoints import Fsdp1ContextUsed
-from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
 
 
 class Fsdp1Context(Rule):
@@ -20,7 +20,7 @@ class Fsdp1Context(Rule):
         sharded = event.model.touched()
         if not sharded:
             return
-        yield JUDGED
+        yield APPLIES
         if event.model.wrapped():
             return
         silent = event.name == "summon_full_params"

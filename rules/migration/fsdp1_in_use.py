@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from fsdp2_lint.vocab.events.migration import Fsdp1Wrapped
 from fsdp2_lint.vocab.fsdp1 import DEFAULT_STRATEGY, KEYWORDS, STRATEGIES
-from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
 
 
 class Fsdp1InUse(Rule):
@@ -19,7 +19,7 @@ class Fsdp1InUse(Rule):
     words = ("FullyShardedDataParallel",)
 
     def wrapped(self, event: Fsdp1Wrapped) -> Iterator[Outcome]:
-        yield JUDGED
+        yield APPLIES
         if event.wrapper.alternative():
             return
         strategy, because = DEFAULT_STRATEGY, []

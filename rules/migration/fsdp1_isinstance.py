@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fsdp2_lint.vocab.events.migration import Fsdp1Tested
-from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
 
 
 class Fsdp1Isinstance(Rule):
@@ -20,7 +20,7 @@ class Fsdp1Isinstance(Rule):
         sharded = event.model.converted()
         if not sharded:
             return
-        yield JUDGED
+        yield APPLIES
         neglected = event.model.neglected()
         if neglected:
             yield self.found(

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from fsdp2_lint.vocab.events.plans import KeywordPassed
 from fsdp2_lint.vocab.fsdp1 import KEYWORDS
-from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
 
 
 class Fsdp1Keyword(Rule):
@@ -18,7 +18,7 @@ class Fsdp1Keyword(Rule):
     help = "use the FSDP2 keyword that says the same"
 
     def passed(self, event: KeywordPassed) -> Iterator[Outcome]:
-        yield JUDGED
+        yield APPLIES
         if event.keyword in KEYWORDS:
             yield self.found(
                 event.when,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fsdp2_lint.vocab.events.migration import ModuleAttributeRead
-from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
 
 
 class ModuleAttribute(Rule):
@@ -17,7 +17,7 @@ class ModuleAttribute(Rule):
     help = "use the model itself: fully_shard changes it in place and wraps nothing"
 
     def read(self, event: ModuleAttributeRead) -> Iterator[Outcome]:
-        yield JUDGED
+        yield APPLIES
         sharded = event.model.converted()
         if not sharded:
             return

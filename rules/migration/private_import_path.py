@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fsdp2_lint.vocab.events.migration import Imported
-from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
 from fsdp2_lint.vocab.target import in_words
 
 PUBLIC_SINCE = (2, 6)
@@ -22,7 +22,7 @@ class PrivateImportPath(Rule):
     def imported(self, event: Imported) -> Iterator[Outcome]:
         if self.target < PUBLIC_SINCE:
             return
-        yield JUDGED
+        yield APPLIES
         if not event.gated:
             yield self.found(
                 event.when,

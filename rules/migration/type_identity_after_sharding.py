@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fsdp2_lint.vocab.events.migration import ClassCompared
-from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
 
 
 class TypeIdentityAfterSharding(Rule):
@@ -17,7 +17,7 @@ class TypeIdentityAfterSharding(Rule):
     help = "use isinstance(m, Block): the new class is derived from the old one"
 
     def compared(self, event: ClassCompared) -> Iterator[Outcome]:
-        yield JUDGED
+        yield APPLIES
         sharded = event.model.converted()
         if not sharded:
             return

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fsdp2_lint.vocab.events.migration import UnshardDropped, UnshardEntered
-from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
 
 
 class UnshardMisused(Rule):
@@ -19,7 +19,7 @@ class UnshardMisused(Rule):
     )
 
     def entered(self, event: UnshardEntered) -> Iterator[Outcome]:
-        yield JUDGED
+        yield APPLIES
         sharded = event.model.converted()
         if not sharded:
             return
@@ -34,7 +34,7 @@ class UnshardMisused(Rule):
         sharded = event.model.converted()
         if not sharded:
             return
-        yield JUDGED
+        yield APPLIES
         used = event.model.used_too_early()
         if used:
             yield self.found(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fsdp2_lint.vocab.events.precision import WeightsTrained
-from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
 
 
 class LowPrecisionMasterWeights(Rule):
@@ -19,7 +19,7 @@ class LowPrecisionMasterWeights(Rule):
     )
 
     def trained(self, event: WeightsTrained) -> Iterator[Outcome]:
-        yield JUDGED
+        yield APPLIES
         low = event.optimizer.low_precision()
         if low:
             dtype = low.what.words

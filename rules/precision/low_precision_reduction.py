@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fsdp2_lint.vocab.events.precision import PoliciesTaken
-from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
 
 
 class LowPrecisionReduction(Rule):
@@ -17,7 +17,7 @@ class LowPrecisionReduction(Rule):
     help = "set reduce_dtype=torch.float32, or reduce_dtype to the 16 bits that are meant"
 
     def taken(self, event: PoliciesTaken) -> Iterator[Outcome]:
-        yield JUDGED
+        yield APPLIES
         low = event.policies.reduced_low()
         if not low:
             return

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fsdp2_lint.vocab.events.scalers import ScalerStepped
-from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
 
 
 class WrongGradScaler(Rule):
@@ -17,7 +17,7 @@ class WrongGradScaler(Rule):
     help = "use torch.amp.GradScaler for fp16, and no scaler for bf16"
 
     def stepped(self, event: ScalerStepped) -> Iterator[Outcome]:
-        yield JUDGED
+        yield APPLIES
         foreign, useless = event.scaler.of_fsdp1(), event.scaler.for_bfloat16()
         if foreign:
             yield self.found(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fsdp2_lint.vocab.events.precision import PoliciesTaken
-from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
 
 MEANT_AS_OFF = ("None", "the class OffloadPolicy")  # and off it is
 
@@ -19,7 +19,7 @@ class WrongPolicyObject(Rule):
     help = "pass an instance: MixedPrecisionPolicy(...), CPUOffloadPolicy(), or leave the keyword out"
 
     def taken(self, event: PoliciesTaken) -> Iterator[Outcome]:
-        yield JUDGED
+        yield APPLIES
         wrong = event.policies.wrong_policies()
         if not wrong:
             return

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fsdp2_lint.vocab.facts import Fact, Facts, in_words, parties
-from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
 
 
 class CollectiveMismatch(Rule):
@@ -18,7 +18,7 @@ class CollectiveMismatch(Rule):
     help = "make every rank run the same modules and collectives in the same order"
 
     def compare(self, facts: Facts) -> Iterator[Outcome]:
-        yield JUDGED
+        yield APPLIES
         sides = parties(facts, "issued")
         sides.sort(key=lambda ranks: not facts[ranks[0]].traits["words"])  # who has ended comes last
         if len(sides) < 2 or facts[sides[0][0]].traits["parted"]:

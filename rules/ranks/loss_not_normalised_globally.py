@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fsdp2_lint.vocab.facts import Facts
-from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
 
 NOTICEABLE = 1.01  # ratio of counts
 
@@ -20,7 +20,7 @@ class LossNotNormalisedGlobally(Rule):
     help = "sum the loss, divide by the number of targets of all ranks, and multiply by the number of ranks"
 
     def compare(self, facts: Facts) -> Iterator[Outcome]:
-        yield JUDGED
+        yield APPLIES
         said = {rank: fact.values["targets"].split(" of ") for rank, fact in facts.items() if fact.values}
         if len(said) < 2 or len({facts[rank].traits["scale"] for rank in said}) > 1:
             return  # each rank has a factor of its own, which knows the counts

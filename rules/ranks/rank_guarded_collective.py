@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from fsdp2_lint.vocab.events.process import CollectiveIssued
 from fsdp2_lint.vocab.facts import Facts, in_words, parties
 from fsdp2_lint.vocab.finding import Moment
-from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
 
 
 class RankGuardedCollective(Rule):
@@ -22,7 +22,7 @@ class RankGuardedCollective(Rule):
     def issued(self, event: CollectiveIssued) -> Iterator[Outcome]:
         if not event.collection.needs_model():
             return
-        yield JUDGED
+        yield APPLIES
         excluded = event.collection.excluded_ranks()
         if not excluded or event.collection.matched():
             return
@@ -37,7 +37,7 @@ class RankGuardedCollective(Rule):
             yield self.found(event.when, message, label)
 
     def compare(self, facts: Facts) -> Iterator[Outcome]:
-        yield JUDGED
+        yield APPLIES
         sides = parties(facts, "issued")
         inside = next((ranks for ranks in sides if "issued" in facts[ranks[0]].places), None)
         if len(sides) < 2 or inside is None or facts[inside[0]].traits["parted"] != "guard":

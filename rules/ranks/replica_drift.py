@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fsdp2_lint.vocab.facts import Facts, in_words, parties
-from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
 
 _STATISTICS = ("running_mean", "running_var", "num_batches_tracked")
 
@@ -20,7 +20,7 @@ class ReplicaDrift(Rule):
     help = "change weights and buffers on all ranks in the same way, and reduce what is computed from local data"
 
     def compare(self, facts: Facts) -> Iterator[Outcome]:
-        yield JUDGED
+        yield APPLIES
         some = next(iter(facts.values()))
         for name in sorted(some.values, key=lambda name: name.endswith(_STATISTICS)):
             sides = parties(facts, name)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from fsdp2_lint.vocab.events.data import BatchTrained
 from fsdp2_lint.vocab.facts import Facts, groups_of_ranks, in_words
-from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
 
 
 class SameDataOnEveryRank(Rule):
@@ -19,7 +19,7 @@ class SameDataOnEveryRank(Rule):
     help = "use a DistributedSampler, or split the data by rank"
 
     def trained(self, event: BatchTrained) -> Iterator[Outcome]:
-        yield JUDGED
+        yield APPLIES
         source = event.batch.same_on_every_rank()
         if source:
             yield self.found(
@@ -31,7 +31,7 @@ class SameDataOnEveryRank(Rule):
             )
 
     def compare(self, facts: Facts) -> Iterator[Outcome]:
-        yield JUDGED
+        yield APPLIES
         some = next(iter(facts.values()))
         batches = [name for name in some.values if all(name in fact.values for fact in facts.values())]
         if set(facts) < set(some.ranks) or len({some.values[name] for name in batches}) < 2:

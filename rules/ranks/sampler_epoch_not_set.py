@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fsdp2_lint.vocab.events.data import LoaderRead
-from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
 
 
 class SamplerEpochNotSet(Rule):
@@ -17,7 +17,7 @@ class SamplerEpochNotSet(Rule):
     help = "call sampler.set_epoch(epoch) at the beginning of each epoch"
 
     def read(self, event: LoaderRead) -> Iterator[Outcome]:
-        yield JUDGED
+        yield APPLIES
         sampler = event.epochs.same_order()
         if sampler:
             yield self.found(

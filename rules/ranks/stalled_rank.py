@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from fsdp2_lint.vocab.facts import Facts, groups_of_ranks, in_words
 from fsdp2_lint.vocab.finding import Site
-from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
 
 
 class StalledRank(Rule):
@@ -19,7 +19,7 @@ class StalledRank(Rule):
     help = "let every rank do long work at the same time, or in the background, and no rank skip a collective"
 
     def compare(self, facts: Facts) -> Iterator[Outcome]:
-        yield JUDGED
+        yield APPLIES
         by_state = {state: ranks for ranks, state in groups_of_ranks(facts, "state")}
         if "waits" not in by_state or "away" not in by_state:
             return

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fsdp2_lint.vocab.events.errors import StepGuarded
-from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
 
 
 class SwallowedStepError(Rule):
@@ -17,7 +17,7 @@ class SwallowedStepError(Rule):
     help = "let the error end the job (raise), and make room for the batch beforehand"
 
     def guarded(self, event: StepGuarded) -> Iterator[Outcome]:
-        yield JUDGED
+        yield APPLIES
         step = event.handler.swallows()
         if step:
             yield self.found(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fsdp2_lint.vocab.facts import Facts, in_words, parties
-from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
 
 
 class UnevenBatches(Rule):
@@ -18,7 +18,7 @@ class UnevenBatches(Rule):
     help = "give every rank the same number of batches: drop_last=True, a sampler that pads, or a fixed number of steps"
 
     def compare(self, facts: Facts) -> Iterator[Outcome]:
-        yield JUDGED
+        yield APPLIES
         sides = parties(facts, "issued")
         going_on = next((ranks for ranks in sides if "issued" in facts[ranks[0]].places), None)
         if len(sides) < 2 or going_on is None or facts[going_on[0]].traits["parted"] != "batch":

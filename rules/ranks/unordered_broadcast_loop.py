@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fsdp2_lint.vocab.events.broadcasts import BroadcastRepeated
-from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
 
 
 class UnorderedBroadcastLoop(Rule):
@@ -17,7 +17,7 @@ class UnorderedBroadcastLoop(Rule):
     help = "go through sorted(names) of a model that all ranks build alike, or broadcast the list of names first"
 
     def repeated(self, event: BroadcastRepeated) -> Iterator[Outcome]:
-        yield JUDGED
+        yield APPLIES
         loop = event.names.differ()
         if loop:
             yield self.found(

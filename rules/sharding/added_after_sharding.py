@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fsdp2_lint.vocab.events.plans import PlanSettled
-from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
 
 
 class AddedAfterSharding(Rule):
@@ -17,7 +17,7 @@ class AddedAfterSharding(Rule):
     help = "attach it before fully_shard, or shard the new module itself"
 
     def settled(self, event: PlanSettled) -> Iterator[Outcome]:
-        yield JUDGED
+        yield APPLIES
         late = event.model.added_late()
         if not late:
             return

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fsdp2_lint.vocab.events.composition import Checkpointed, Compiled, CompositionEvent, TensorParallelised
-from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
 
 ORDER = "tensor parallelism, activation checkpointing, torch.compile, fully_shard"
 
@@ -42,7 +42,7 @@ class CompositionOrder(Rule):
 
     def _judge(self, composed: CompositionEvent, words: str, severity: Severity) -> Iterator[Outcome]:
         composition = composed.composition
-        yield JUDGED
+        yield APPLIES
         sharded = composition.sharded_before()
         if sharded:
             yield self.found(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fsdp2_lint.vocab.events.plans import Sharded
-from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
 
 
 class ContainerWithoutForward(Rule):
@@ -17,7 +17,7 @@ class ContainerWithoutForward(Rule):
     help = "loop over the container and shard each module in it"
 
     def sharded(self, event: Sharded) -> Iterator[Outcome]:
-        yield JUDGED
+        yield APPLIES
         container = event.unit.container_without_forward()
         if container:
             yield self.found(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fsdp2_lint.vocab.events.groups import GroupSettled
-from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
 
 
 class EmptyShards(Rule):
@@ -18,7 +18,7 @@ class EmptyShards(Rule):
 
     def settled(self, event: GroupSettled) -> Iterator[Outcome]:
         group = event.group
-        yield JUDGED
+        yield APPLIES
         empty = group.empty_shards()
         if empty:
             yield self.found(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fsdp2_lint.vocab.events.replacement import ParametersReplaced
-from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
 
 
 class HooksOrAttributesLost(Rule):
@@ -18,7 +18,7 @@ class HooksOrAttributesLost(Rule):
 
     def replaced(self, event: ParametersReplaced) -> Iterator[Outcome]:
         replacement = event.replacement
-        yield JUDGED
+        yield APPLIES
         hooks = replacement.hooks_lost()
         if hooks:
             yield self.found(

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from fsdp2_lint.vocab.events.groups import GroupSettled
 from fsdp2_lint.vocab.facts import Facts
-from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
 from fsdp2_lint.vocab.words import listed
 
 
@@ -21,7 +21,7 @@ class IgnoredParamsUnsynced(Rule):
 
     def settled(self, event: GroupSettled) -> Iterator[Outcome]:
         group = event.group
-        yield JUDGED
+        yield APPLIES
         names, made = group.ignored_names(), group.made()
         if names and made:
             yield self.found(
@@ -41,7 +41,7 @@ class IgnoredParamsUnsynced(Rule):
 
     def compare(self, facts: Facts) -> Iterator[Outcome]:
         """The same weights and other gradients at the step: from there on the ranks train different models."""
-        yield JUDGED
+        yield APPLIES
         some = next(iter(facts.values()))
         if any(len({fact.values[name].split()[0] for fact in facts.values()}) > 1 for name in _common(facts)):
             return  # experts: each rank has others, on purpose

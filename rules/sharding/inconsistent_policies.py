@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fsdp2_lint.vocab.events.policies import PolicySettled
-from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
 
 
 class InconsistentPolicies(Rule):
@@ -18,7 +18,7 @@ class InconsistentPolicies(Rule):
 
     def settled(self, event: PolicySettled) -> Iterator[Outcome]:
         policy = event.policy
-        yield JUDGED
+        yield APPLIES
         precision = policy.other_precision()
         if precision:
             yield self.found(

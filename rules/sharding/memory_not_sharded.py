@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fsdp2_lint.vocab.events.training import TrainingSeen
-from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
 
 SLACK = 1.25  # padding and small tensors account for some of what is above the share
 EXCESS = 32 * 2**20  # bytes; less is not worth a warning
@@ -26,7 +26,7 @@ class MemoryNotSharded(Rule):
         memory = event.model.memory()
         if not memory:
             return
-        yield JUDGED
+        yield APPLIES
         what = memory.what
         share = what.whole / what.shards
         groups = "; ".join(what.groups[:MOST])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fsdp2_lint.vocab.events.policies import OptionsGiven
-from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
 
 
 class MeshShape(Rule):
@@ -18,7 +18,7 @@ class MeshShape(Rule):
 
     def given(self, event: OptionsGiven) -> Iterator[Outcome]:
         options = event.options
-        yield JUDGED
+        yield APPLIES
         refused = options.refused()
         if refused:
             yield self.found(

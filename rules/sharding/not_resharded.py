@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fsdp2_lint.vocab.events.forward import BackwardEnded, ForwardEnded
-from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
 
 
 class NotResharded(Rule):
@@ -23,7 +23,7 @@ class NotResharded(Rule):
         yield from self._judge(event, "backward")
 
     def _judge(self, ended: ForwardEnded | BackwardEnded, phase: str) -> Iterator[Outcome]:
-        yield JUDGED
+        yield APPLIES
         left, made = ended.unit.left_gathered(), ended.unit.made()
         if left and made:
             yield self.found(

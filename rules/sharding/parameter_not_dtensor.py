@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fsdp2_lint.vocab.events.forward import ForwardBegun
-from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
 
 
 class ParameterNotDtensor(Rule):
@@ -17,7 +17,7 @@ class ParameterNotDtensor(Rule):
     help = "write into the parameter (copy_, set_model_state_dict) instead of putting another one in its place"
 
     def begun(self, event: ForwardBegun) -> Iterator[Outcome]:
-        yield JUDGED
+        yield APPLIES
         strays = event.model.strays()
         if not strays:
             return

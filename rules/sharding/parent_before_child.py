@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fsdp2_lint.vocab.events.plans import Sharded
-from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
 
 
 class ParentBeforeChild(Rule):
@@ -17,7 +17,7 @@ class ParentBeforeChild(Rule):
     help = "shard bottom-up: children first, the root last"
 
     def sharded(self, event: Sharded) -> Iterator[Outcome]:
-        yield JUDGED
+        yield APPLIES
         outer = event.unit.inside()
         if outer and outer.what == event.when:
             yield self.found(

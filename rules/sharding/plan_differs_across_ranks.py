@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fsdp2_lint.vocab.facts import Facts, groups_of_ranks, in_words
-from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
 
 
 class PlanDiffersAcrossRanks(Rule):
@@ -18,7 +18,7 @@ class PlanDiffersAcrossRanks(Rule):
     help = "take every decision about sharding from what all ranks have in common"
 
     def compare(self, facts: Facts) -> Iterator[Outcome]:
-        yield JUDGED
+        yield APPLIES
         names = dict.fromkeys(name for fact in facts.values() for name in fact.values)
         # A group that only some ranks have is the cause; that another one holds more there is a consequence.
         for name in sorted(names, key=lambda each: all(each in fact.values for fact in facts.values())):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fsdp2_lint.vocab.events.policies import ReshardingSettled
-from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
 
 
 class ReshardDisabled(Rule):
@@ -18,7 +18,7 @@ class ReshardDisabled(Rule):
 
     def settled(self, event: ReshardingSettled) -> Iterator[Outcome]:
         resharding = event.resharding
-        yield JUDGED
+        yield APPLIES
         kept = resharding.never()
         if kept:
             yield self.found(

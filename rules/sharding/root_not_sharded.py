@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fsdp2_lint.vocab.events.plans import PlanSettled
-from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
 from fsdp2_lint.vocab.words import listed
 
 
@@ -21,7 +21,7 @@ class RootNotSharded(Rule):
         model = event.model
         if model.sharded() or not model.trained():
             return
-        yield JUDGED
+        yield APPLIES
         units = model.units()
         outside = model.outside()
         if outside and units:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fsdp2_lint.vocab.events.plans import PlanSettled
-from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
 
 SMALL = 10_000_000  # parameters: below that, gathering all at once costs nothing worth a warning
 
@@ -23,7 +23,7 @@ class RootOnly(Rule):
         whole = model.one_group()
         if not whole:
             return
-        yield JUDGED
+        yield APPLIES
         if model.inner_units() or not model.repeats() or model.frozen():
             return
         count = model.parameter_count()

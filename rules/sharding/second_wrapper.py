@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fsdp2_lint.vocab.events.composition import ParametersExchanged, WrappedAgain
-from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
 
 
 class SecondWrapper(Rule):
@@ -18,7 +18,7 @@ class SecondWrapper(Rule):
 
     def wrapped(self, event: WrappedAgain) -> Iterator[Outcome]:
         composition = event.composition
-        yield JUDGED
+        yield APPLIES
         sharded = composition.sharded_before()
         if sharded:
             yield self.found(
@@ -30,7 +30,7 @@ class SecondWrapper(Rule):
 
     def exchanged(self, event: ParametersExchanged) -> Iterator[Outcome]:
         composition = event.composition
-        yield JUDGED
+        yield APPLIES
         sharded = composition.sharded_before()
         if sharded:
             yield self.found(

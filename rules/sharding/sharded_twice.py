@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fsdp2_lint.vocab.events.plans import Sharded
-from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
 
 
 class ShardedTwice(Rule):
@@ -17,7 +17,7 @@ class ShardedTwice(Rule):
     help = "remove one of the two calls, or guard it with isinstance(module, FSDPModule)"
 
     def sharded(self, event: Sharded) -> Iterator[Outcome]:
-        yield JUDGED
+        yield APPLIES
         earlier = event.unit.repeated()
         if earlier:
             yield self.found_order(

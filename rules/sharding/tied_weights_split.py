@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fsdp2_lint.vocab.events.groups import GroupSettled
-from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
 from fsdp2_lint.vocab.target import in_words
 
 REFUSED_SINCE = (2, 12)  # at the first forward; before, each copy goes its own way in silence
@@ -25,7 +25,7 @@ class TiedWeightsSplit(Rule):
 
     def settled(self, event: GroupSettled) -> Iterator[Outcome]:
         group = event.group
-        yield JUDGED
+        yield APPLIES
         tied, made = group.tied_elsewhere(), group.made()
         if not tied:
             return

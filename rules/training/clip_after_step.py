@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fsdp2_lint.vocab.events.steps import GradientsClipped
-from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
 
 
 class ClipAfterStep(Rule):
@@ -17,7 +17,7 @@ class ClipAfterStep(Rule):
     help = "clip between backward() and optimizer.step()"
 
     def clipped(self, event: GradientsClipped) -> Iterator[Outcome]:
-        yield JUDGED
+        yield APPLIES
         used = event.model.used_before()
         if used:
             yield self.found_order(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fsdp2_lint.vocab.events.copies import Copied
-from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
 
 
 class DeepcopyAfterSharding(Rule):
@@ -17,7 +17,7 @@ class DeepcopyAfterSharding(Rule):
     help = "copy the model before fully_shard and shard both, or clone its sharded parameters one by one"
 
     def copied(self, event: Copied) -> Iterator[Outcome]:
-        yield JUDGED
+        yield APPLIES
         calls = event.model.units()
         if calls:
             yield self.found(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fsdp2_lint.vocab.events.fsdp1_methods import ClipAsked
-from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
 
 
 class Fsdp1Clip(Rule):
@@ -17,7 +17,7 @@ class Fsdp1Clip(Rule):
     help = "call torch.nn.utils.clip_grad_norm_(model.parameters(), max_norm)"
 
     def asked(self, event: ClipAsked) -> Iterator[Outcome]:
-        yield JUDGED
+        yield APPLIES
         lacking = event.model.lacks_it()
         if not lacking:
             return

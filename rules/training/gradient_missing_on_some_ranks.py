@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fsdp2_lint.vocab.facts import Facts, groups_of_ranks, in_words
-from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
 
 
 class GradientMissingOnSomeRanks(Rule):
@@ -18,7 +18,7 @@ class GradientMissingOnSomeRanks(Rule):
     help = "use every parameter on every rank, or call set_reduce_scatter_unused_params(True)"
 
     def compare(self, facts: Facts) -> Iterator[Outcome]:
-        yield JUDGED
+        yield APPLIES
         some = next(iter(facts.values()))
         for name in dict.fromkeys(name for fact in facts.values() for name in fact.values):
             parts = {value: ranks for ranks, value in groups_of_ranks(facts, name)}

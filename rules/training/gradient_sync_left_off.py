@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fsdp2_lint.vocab.events.steps import GradientsUsed
-from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
 
 
 class GradientSyncLeftOff(Rule):
@@ -17,7 +17,7 @@ class GradientSyncLeftOff(Rule):
     help = "call model.set_requires_gradient_sync(is_last_microbatch) before each backward"
 
     def used(self, event: GradientsUsed) -> Iterator[Outcome]:
-        yield JUDGED
+        yield APPLIES
         unsynchronised = event.model.unsynchronised()
         if not unsynchronised:
             return

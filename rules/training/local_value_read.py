@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fsdp2_lint.vocab.events.training import ValueRead
-from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
 from fsdp2_lint.vocab.target import Version
 
 CLIPPED_PARTIAL: Version = (2, 9)
@@ -23,7 +23,7 @@ class LocalValueRead(Rule):
     def read(self, event: ValueRead) -> Iterator[Outcome]:
         if event.reading.clipped() and self.target > CLIPPED_PARTIAL:
             return
-        yield JUDGED
+        yield APPLIES
         partial = event.reading.partial()
         if partial:
             placement, computed = partial.what

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fsdp2_lint.vocab.events.losses import TensorReduced
-from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
 
 
 class LossReducedBeforeBackward(Rule):
@@ -17,7 +17,7 @@ class LossReducedBeforeBackward(Rule):
     help = "reduce loss.detach().clone() for the report, and call backward() on the loss of this rank"
 
     def reduced(self, event: TensorReduced) -> Iterator[Outcome]:
-        yield JUDGED
+        yield APPLIES
         backward = event.reduction.differentiated()
         if backward:
             yield self.found(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fsdp2_lint.vocab.events.fsdp1_methods import NoSyncAsked
-from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
 
 
 class NoSync(Rule):
@@ -17,7 +17,7 @@ class NoSync(Rule):
     help = "call model.set_requires_gradient_sync(is_last_microbatch) before each backward"
 
     def asked(self, event: NoSyncAsked) -> Iterator[Outcome]:
-        yield JUDGED
+        yield APPLIES
         lacking = event.model.lacks_it()
         if not lacking:
             return

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fsdp2_lint.vocab.events.training import OptimizerSettled
-from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
 from fsdp2_lint.vocab.target import about_root
 
 
@@ -18,7 +18,7 @@ class OptimizerAfterForward(Rule):
     help = "build the optimizer before the first forward, or call model.reshard() after that forward"
 
     def settled(self, event: OptimizerSettled) -> Iterator[Outcome]:
-        yield JUDGED
+        yield APPLIES
         unsharded = event.optimizer.temporary()
         if not unsharded:
             return

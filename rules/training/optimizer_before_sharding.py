@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fsdp2_lint.vocab.events.training import OptimizerSettled
-from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
 
 
 class OptimizerBeforeSharding(Rule):
@@ -17,7 +17,7 @@ class OptimizerBeforeSharding(Rule):
     help = "build the optimizer, and every list of parameters for it, after the last fully_shard"
 
     def settled(self, event: OptimizerSettled) -> Iterator[Outcome]:
-        yield JUDGED
+        yield APPLIES
         replaced = event.optimizer.replaced()
         if not replaced:
             return

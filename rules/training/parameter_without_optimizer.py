@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fsdp2_lint.vocab.events.training import TrainingSeen
-from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
 from fsdp2_lint.vocab.words import listed
 
 
@@ -18,7 +18,7 @@ class ParameterWithoutOptimizer(Rule):
     help = "give them to an optimizer, or freeze them with requires_grad_(False) before sharding"
 
     def seen(self, event: TrainingSeen) -> Iterator[Outcome]:
-        yield JUDGED
+        yield APPLIES
         forgotten = event.model.without_optimizer()
         if forgotten:
             built, names = forgotten.what

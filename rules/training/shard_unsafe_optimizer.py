@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fsdp2_lint.vocab.events.training import OptimizerSettled
-from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
 
 
 class ShardUnsafeOptimizer(Rule):
@@ -17,7 +17,7 @@ class ShardUnsafeOptimizer(Rule):
     help = "use an optimizer that works element by element (AdamW, SGD, Lion) or knows DTensors (torch.optim.Muon)"
 
     def settled(self, event: OptimizerSettled) -> Iterator[Outcome]:
-        yield JUDGED
+        yield APPLIES
         unsafe = event.optimizer.unsafe_on_shards()
         if unsafe:
             yield self.found(

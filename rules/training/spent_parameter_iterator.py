@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fsdp2_lint.vocab.events.generators import GeneratorRead
-from fsdp2_lint.vocab.rule import JUDGED, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
 
 
 class SpentParameterIterator(Rule):
@@ -17,7 +17,7 @@ class SpentParameterIterator(Rule):
     help = "call model.parameters() again, or keep list(model.parameters())"
 
     def read(self, event: GeneratorRead) -> Iterator[Outcome]:
-        yield JUDGED
+        yield APPLIES
         spent = event.generator.spent()
         if spent:
             yield self.found(

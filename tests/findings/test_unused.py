@@ -22,14 +22,14 @@ from tests import fake
 
 PATH = "/project/train.py"
 KNOWN = {"FSDP000", "FSDP001", "FSDP601", "FSDP602", "FSDP907"}
-JUDGED = {"FSDP601", "FSDP602"}
+APPLIES = {"FSDP601", "FSDP602"}
 
 
 def told(data: bytes, *found: Finding) -> list[Finding]:
     comments = Comments(Sources({PATH: data}))
     for finding in found:
         comments.silence(finding)
-    return [*unused([PATH], comments, JUDGED, KNOWN)]
+    return [*unused([PATH], comments, APPLIES, KNOWN)]
 
 
 def mended(data: bytes, *found: Finding) -> bytes:

@@ -30,7 +30,7 @@ from fsdp2_lint.vocab.events.base import Event
 from fsdp2_lint.vocab.events.process import DeviceSelected, Launched, ProgramEnded
 from fsdp2_lint.vocab.facts import Fact
 from fsdp2_lint.vocab.finding import Finding, Moment, Site
-from fsdp2_lint.vocab.rule import Court, Verdict, agree
+from fsdp2_lint.vocab.rule import Dispatcher, Verdict, agree
 
 RULES = {rule.code: rule for rule in registry.rules()}
 FIRST, SELECTED, SHARDED, NOW = (Moment(Site("train.py", row)) for row in (10, 20, 30, 40))
@@ -79,16 +79,16 @@ def launch(monkeypatch: pytest.MonkeyPatch, rank: int, local: int | None, world:
         monkeypatch.setenv("LOCAL_RANK", str(local))
 
 
-def hear(code: str, event: Event) -> Verdict | None:
+def dispatch(code: str, event: Event) -> Verdict | None:
     """What one clause makes of an event; None where it does not apply."""
-    court = Court([RULES[code]])
-    court.hear(event)
-    assert not court.broken
-    return next(iter(court.verdicts.values()), None)
+    dispatcher = Dispatcher([RULES[code]])
+    dispatcher.dispatch(event)
+    assert not dispatcher.broken
+    return next(iter(dispatcher.verdicts.values()), None)
 
 
 def word(code: str, event: Event) -> str:
-    verdict = hear(code, event)
+    verdict = dispatch(code, event)
     return verdict.word if verdict is not None else ""
 
 
@@ -101,7 +101,7 @@ def ended(use: CudaUse) -> ProgramEnded:
 
 def test_a_rank_on_another_ranks_gpu_was_never_given_its_own(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
     launch(monkeypatch, rank=1, local=1)
-    verdict = hear("FSDP101", ended(CudaUse(first=FIRST, sharded=SHARDED)))
+    verdict = dispatch("FSDP101", ended(CudaUse(first=FIRST, sharded=SHARDED)))
     assert verdict is not None and verdict.word == "violated"
     assert verdict.findings[0].primary.site == FIRST.at, "where CUDA was used first, not where the program ended"
 
@@ -156,7 +156,7 @@ def selection(index: int | None, use: CudaUse | None = None) -> DeviceSelected:
 def test_the_global_rank_as_index_shows_on_the_second_node(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
     """Before CUDA refuses it: the finding is there although the call fails."""
     launch(monkeypatch, rank=9, local=1, world=16)
-    verdict = hear("FSDP102", selection(9))
+    verdict = dispatch("FSDP102", selection(9))
     assert verdict is not None and verdict.word == "violated"
     assert verdict.findings[0].primary.site == NOW.at
     assert word("FSDP102", selection(1)) == "upheld"
@@ -179,7 +179,7 @@ def test_without_a_launcher_there_is_no_rank_to_confuse(machine: Machine) -> Non
 
 def test_what_lies_on_the_former_gpu_came_too_early(machine: Machine) -> None:
     machine.memory = (3 * MIB, 0)
-    verdict = hear("FSDP103", selection(1, CudaUse(first=FIRST)))
+    verdict = dispatch("FSDP103", selection(1, CudaUse(first=FIRST)))
     assert verdict is not None and verdict.word == "violated"
     (finding,) = verdict.findings
     assert finding.primary.site == FIRST.at, "the use is to blame, not the selection"
@@ -230,7 +230,7 @@ def test_the_group_says_what_the_launcher_said(
     launch(monkeypatch, rank=1, local=1)
     assert word("FSDP106", launched) == "upheld"
     group.update(rank=0, world=1)
-    verdict = hear("FSDP106", launched)
+    verdict = dispatch("FSDP106", launched)
     assert verdict is not None and verdict.word == "violated"
     assert "rank 1 of 2" in verdict.findings[0].message and "rank 0 of 1" in verdict.findings[0].message
 
@@ -363,7 +363,7 @@ def test_a_whole_job_with_no_selection(session: Session, machine: Machine, monke
     torch.cuda._lazy_init()
     used = own_row() - 1
     session.cuda.sharded = SHARDED
-    session.hear(ended(session.cuda))
+    session.dispatch(ended(session.cuda))
     (finding,) = session.findings.values()
     assert (finding.code, finding.primary.site.row) == ("FSDP101", used)
 
@@ -389,7 +389,7 @@ def test_a_thread_that_pins_memory_selects_nothing(
     thread.start()
     thread.join()
     session.cuda.sharded = SHARDED
-    session.hear(ended(session.cuda))
+    session.dispatch(ended(session.cuda))
     assert [each.code for each in session.findings.values()] == ["FSDP101"]
 
 
@@ -401,7 +401,7 @@ def test_a_context_manager_selects_too(session: Session, machine: Machine, monke
     machine.current = 1
     shard_on(session, "cuda:1")
     machine.current = 0
-    session.hear(ended(session.cuda))
+    session.dispatch(ended(session.cuda))
     assert not session.findings
 
 

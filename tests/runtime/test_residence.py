@@ -14,10 +14,10 @@ from torch import nn
 
 from fsdp2_lint.catalogue import registry
 from fsdp2_lint.runtime.ledger import Ledger, Sharding
-from fsdp2_lint.runtime.monitors.initialisation.residence import RuntimeOffload, RuntimeResident, arriving
+from fsdp2_lint.runtime.monitors.initialisation.device_placement import RuntimeOffload, RuntimeResident, arriving
 from fsdp2_lint.vocab.events.plans import Offloaded, ShardingBegun
 from fsdp2_lint.vocab.finding import Moment, Site
-from fsdp2_lint.vocab.rule import Court, Verdict
+from fsdp2_lint.vocab.rule import Dispatcher, Verdict
 from tests.vocab.fakes import Fake
 
 RULES = {rule.code: rule for rule in registry.rules()}
@@ -31,11 +31,11 @@ def sharding(when: Moment = FIRST, arrived: tuple[int, int, int] = (0, 0, 0)) ->
     return made
 
 
-def hear(code: str, event: Offloaded | ShardingBegun) -> Verdict:
-    court = Court([RULES[code]])
-    court.hear(event)
-    assert not court.broken
-    return next(iter(court.verdicts.values()))
+def dispatch(code: str, event: Offloaded | ShardingBegun) -> Verdict:
+    dispatcher = Dispatcher([RULES[code]])
+    dispatcher.dispatch(event)
+    assert not dispatcher.broken
+    return next(iter(dispatcher.verdicts.values()))
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ def hear(code: str, event: Offloaded | ShardingBegun) -> Verdict:
 def test_the_group_is_asked_for_its_backends(told: str, word: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dist, "get_backend_config", lambda group=None: told)
     unit = Fake(object, "unit", {})
-    verdict = hear("FSDP105", Offloaded(when=FIRST, offload=RuntimeOffload(sharding(), LAUNCHED), unit=unit))
+    verdict = dispatch("FSDP105", Offloaded(when=FIRST, offload=RuntimeOffload(sharding(), LAUNCHED), unit=unit))
     assert verdict.word == word
     if word == "violated":
         (finding,) = verdict.findings
@@ -71,7 +71,7 @@ def resident(*shardings: Sharding) -> ShardingBegun:
 def test_the_whole_model_on_the_gpu(
     blocks: tuple[int, int, int], root: tuple[int, int, int], word: str, why: str
 ) -> None:
-    verdict = hear("FSDP206", resident(sharding(FIRST, blocks), sharding(SECOND, root)))
+    verdict = dispatch("FSDP206", resident(sharding(FIRST, blocks), sharding(SECOND, root)))
     assert verdict.word == word, why
     if word == "violated":
         assert verdict.findings[0].primary.site == FIRST.at

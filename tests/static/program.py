@@ -1,4 +1,4 @@
-"""Small programs put before the static witness, without a file on disk."""
+"""Small programs put before the static analysis, without a file on disk."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ from fsdp2_lint.vocab.events.state_dicts import StrangeKeyword
 from fsdp2_lint.vocab.finding import Finding, Fix, Moment, Place, Site
 from fsdp2_lint.vocab.handles import Stale
 from fsdp2_lint.vocab.live import Leftover, Memory
-from fsdp2_lint.vocab.rule import Court, Rule
+from fsdp2_lint.vocab.rule import Dispatcher, Rule
 
 WHY = "nobody knows"
 ALL = no(Closed(fact="all of it was seen"))
@@ -207,19 +207,21 @@ class Trial:
 
 
 def judge(rules: tuple[Rule, ...], event: type[Event], plain: dict[str, Any], answers: Assignment) -> Trial:
-    """Put one event before the court."""
+    """Put one event before the dispatcher."""
     fakes = {
         name: Fake(protocol, f"{event.__name__}.{name}", answers) for name, protocol in handle_fields(event).items()
     }
-    court = Court(rules)
-    court.hear(event(**plain, **fakes))
-    findings = [finding for verdict in court.verdicts.values() for finding in verdict.findings]
+    dispatcher = Dispatcher(rules)
+    dispatcher.dispatch(event(**plain, **fakes))
+    findings = [finding for verdict in dispatcher.verdicts.values() for finding in verdict.findings]
     asked = [question for fake in fakes.values() for question in fake.asked]
-    return Trial(findings, asked, court.broken, {verdict.code: verdict.word for verdict in court.verdicts.values()})
+    return Trial(
+        findings, asked, dispatcher.broken, {verdict.code: verdict.word for verdict in dispatcher.verdicts.values()}
+    )
 
 
 class Missing(BaseException):
-    """A question that an assignment does not answer yet; no rule and no court may catch it."""
+    """A question that an assignment does not answer yet; no rule and no dispatcher may catch it."""
 
 
 class Partial(dict):  # type: ignore[type-arg]

@@ -32,9 +32,9 @@ from .fakes import (
 )
 
 RULES = registry.rules()
-JUDGED = [(rule, event) for event in EVENTS for rule in subscribers(event, RULES)]
+APPLIES = [(rule, event) for event in EVENTS for rule in subscribers(event, RULES)]
 each_judgement = pytest.mark.parametrize(
-    ("rule", "event"), [pytest.param(rule, event, id=f"{rule.code}-{event.__name__}") for rule, event in JUDGED]
+    ("rule", "event"), [pytest.param(rule, event, id=f"{rule.code}-{event.__name__}") for rule, event in APPLIES]
 )
 many_examples = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
 
@@ -43,7 +43,7 @@ ROOT = Path(__file__).parents[2]
 
 def test_every_rule_judges_some_event() -> None:
     """Or it compares what ranks say, or both."""
-    judging = {rule.code for rule, _ in JUDGED}
+    judging = {rule.code for rule, _ in APPLIES}
     comparing = {rule.code for rule in RULES if rule.compares}
     assert judging | comparing == {rule.code for rule in RULES} and len(RULES) >= 40
 

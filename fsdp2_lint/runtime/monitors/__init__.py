@@ -9,7 +9,7 @@ from .launch import process
 from .precision import policies
 from .ranks import collectives
 from .sharding import composition, options, replacement, sharding
-from .training import clipping, fsdp1_methods, losses, optimizers, readings
+from .training import clipping, fsdp1_methods, losses, optimizers, value_reads
 
 # What is installed last is asked first: `replacement` finds what `sharding` has noted of a call.
 _PARTS = (
@@ -22,7 +22,7 @@ _PARTS = (
     order,
     optimizers,
     calls,
-    readings,
+    value_reads,
     checkpoints,
     async_saves,
     round_trips,

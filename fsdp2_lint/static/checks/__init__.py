@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ...vocab.events.base import Event
-from ...vocab.rule import Court
+from ...vocab.rule import Dispatcher
 from ..frontend.project import Project
 from . import checkpoints, forward, initialisation, launch, migration, precision, ranks, sharding, training
 from .shared.producers import AT_END, IN_TEXT, ON_STEP
@@ -28,9 +28,9 @@ def witness(program: Program) -> Iterator[Event]:
         yield from ending(program)
 
 
-def seen_in_text(project: Project, seeds: Sequence[str], court: Court) -> Iterator[Event]:
+def seen_in_text(project: Project, seeds: Sequence[str], dispatcher: Dispatcher) -> Iterator[Event]:
     """All events that need no program, of the kinds that any rule asks for. ``seeds`` are the files with FSDP2."""
     for source in IN_TEXT:
-        if court.hears(source.kind):
+        if dispatcher.hears(source.kind):
             for path in project.scope if source.everywhere else seeds:
                 yield from project.careful(source.read, path)

@@ -1,4 +1,4 @@
-"""Fixes of the static witness: their edits, applied to the bad programs of the pages, mend what was found."""
+"""Fixes of the static analysis: their edits, applied to the bad programs of the pages, mend what was found."""
 
 from __future__ import annotations
 

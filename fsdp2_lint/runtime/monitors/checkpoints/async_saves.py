@@ -117,4 +117,4 @@ class _Watch:
             self._judge(save, RuntimeAsyncSave(Place(save.when, "the job has ended without asking for its result")))
 
     def _judge(self, save: _Save, seen: RuntimeAsyncSave) -> None:
-        self.session.hear(AsyncSaved(when=save.when, save=seen))
+        self.session.dispatch(AsyncSaved(when=save.when, save=seen))

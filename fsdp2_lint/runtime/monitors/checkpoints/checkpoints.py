@@ -67,28 +67,28 @@ class _Watch:
         path = os.fspath(file) if isinstance(file, (str, os.PathLike)) else str(getattr(file, "name", ""))
         payload = RuntimePayload(value, path)
         when = here()
-        self.session.hear(Saved(when=when, payload=payload, by="torch.save"))
+        self.session.dispatch(Saved(when=when, payload=payload, by="torch.save"))
         if not called_by_torch(sys._getframe()):  # DCP writes its own pieces with it
-            self.session.hear(KeysWritten(when=when, keys=RuntimeKeys(value, when), by="torch.save"))
+            self.session.dispatch(KeysWritten(when=when, keys=RuntimeKeys(value, when), by="torch.save"))
 
     def save_checkpoint(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         if not called_by_torch(sys._getframe()):
             value, when = _argument(args, kwargs, 0, "state_dict"), here()
-            self.session.hear(KeysWritten(when=when, keys=RuntimeKeys(value, when), by="dcp.save"))
-            self.session.hear(CheckpointWritten(when=when, written=RuntimeWritten(value, when), by="dcp.save"))
+            self.session.dispatch(KeysWritten(when=when, keys=RuntimeKeys(value, when), by="dcp.save"))
+            self.session.dispatch(CheckpointWritten(when=when, written=RuntimeWritten(value, when), by="dcp.save"))
 
     def load(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         module, value = args[0], _argument(args, kwargs, 1, "state_dict")
         self.session.ledger.loaded.update(module.modules())
         when = here()
         payload = RuntimePayload(value, read_at=when, target=module)
-        self.session.hear(Loaded(when=when, model=RuntimeModel(self.session.ledger, module), payload=payload))
+        self.session.dispatch(Loaded(when=when, model=RuntimeModel(self.session.ledger, module), payload=payload))
 
     def load_checkpoint(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         value = _argument(args, kwargs, 0, "state_dict")
         planned = kwargs.get("planner") is not None
         self.loading = None if planned else here()
-        self.session.hear(CheckpointLoaded(when=here(), payload=RuntimePayload(value, planned=planned)))
+        self.session.dispatch(CheckpointLoaded(when=here(), payload=RuntimePayload(value, planned=planned)))
 
     def checkpoint_loaded(self, result: Any, token: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         self.loading = None
@@ -96,14 +96,14 @@ class _Watch:
     def optimizer_read(self, state: Any, token: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """A Stateful object is asked for what the load shall fill."""
         if self.loading is not None:
-            self.session.hear(CheckpointLoaded(when=self.loading, payload=RuntimePayload({"optimizer": state})))
+            self.session.dispatch(CheckpointLoaded(when=self.loading, payload=RuntimePayload({"optimizer": state})))
 
     def fsdp1(self, name: str) -> Any:
         def used(args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
             module = _argument(args, kwargs, 0, "module") or kwargs.get("model")
             if isinstance(module, nn.Module):
                 model = RuntimeModel(self.session.ledger, module)
-                self.session.hear(Fsdp1ContextUsed(when=here(), name=name, model=model))
+                self.session.dispatch(Fsdp1ContextUsed(when=here(), name=name, model=model))
 
         return used
 

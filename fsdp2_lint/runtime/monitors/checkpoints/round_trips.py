@@ -112,7 +112,7 @@ class _Watch:
         if where in self.saved:
             when, saved = self.saved[where]
             trip = RuntimeRoundTrip(when, saved, dict(values(state)))
-            self.session.hear(CheckpointReturned(when=here(), trip=trip))
+            self.session.dispatch(CheckpointReturned(when=here(), trip=trip))
 
 
 def _given(args: tuple[Any, ...], kwargs: dict[str, Any], storage: str) -> tuple[Any, str]:

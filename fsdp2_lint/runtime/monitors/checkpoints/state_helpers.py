@@ -83,12 +83,12 @@ def _watch(session: Session, name: str) -> Any:
         when, options = here(), kwargs.get("options")
         if name in SETTERS:
             states = tuple(_argument(args, kwargs, *place) for place in SETTERS[name])
-            session.hear(StateSet(when=when, setting=RuntimeHelper(name, when, options, states=states)))
+            session.dispatch(StateSet(when=when, setting=RuntimeHelper(name, when, options, states=states)))
         else:
             given = _argument(args, kwargs, *_OPTIMIZERS)
             optimizers = (given,) if isinstance(given, Optimizer) else tuple(given or ())
             reading = RuntimeHelper(name, when, options, optimizers, backward_at=session.ledger.backward_at)
-            session.hear(OptimizerStateRead(when=when, reading=reading))
+            session.dispatch(OptimizerStateRead(when=when, reading=reading))
 
     return called
 

@@ -58,4 +58,4 @@ def _called(session: Session, module: nn.Module) -> None:
     sharding = session.ledger.of_module(module)
     by_hand = sharding is not None and sharding.unsharded_by_user
     model = RuntimeModel(session.ledger, module, bypassed=not by_hand)
-    session.hear(Called(when=here(), model=model, method="forward"))
+    session.dispatch(Called(when=here(), model=model, method="forward"))

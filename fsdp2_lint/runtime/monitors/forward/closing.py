@@ -41,7 +41,7 @@ def _judge_plan(session: Session, model: Trained) -> None:
     for module in modules.values():
         handle = RuntimeModel(session.ledger, module)
         last = session.ledger.inside(module)[-1]
-        session.hear(PlanSettled(when=last.when, model=handle))
+        session.dispatch(PlanSettled(when=last.when, model=handle))
     policies.settle(session, model)
     replacement.settle(session, model)
 
@@ -60,7 +60,7 @@ def look_at_training(session: Session, model: Trained) -> None:
     if top is not None and model.trained and not model.seen:
         model.seen = True
         when = session.ledger.inside(top)[-1].when
-        session.hear(TrainingSeen(when=when, model=RuntimeModel(session.ledger, top)))
+        session.dispatch(TrainingSeen(when=when, model=RuntimeModel(session.ledger, top)))
         replicas.after_training(session, model)
 
 
@@ -81,7 +81,7 @@ def end(session: Session) -> None:
     for judge in session.at_end:
         judge()
     if shardings := session.ledger.shardings:
-        session.hear(ProgramEnded(when=shardings[0].when, process=RuntimeProcess(session.cuda)))
+        session.dispatch(ProgramEnded(when=shardings[0].when, process=RuntimeProcess(session.cuda)))
 
 
 def finish(session: Session, code: int) -> None:

@@ -18,7 +18,7 @@ from ... import adapter, facts
 from ...ledger import label_of
 from ...session import Session
 from ...sites import here
-from ..initialisation.residence import RuntimeOffload, RuntimeResident, is_offloaded
+from ..initialisation.device_placement import RuntimeOffload, RuntimeResident, is_offloaded
 from ..shared.models import RuntimeModel
 from ..shared.units import RuntimeUnit
 from . import closing
@@ -71,8 +71,8 @@ class _Watch:
             if sharding.outlived and not any(group.is_gathered for group in sharding.groups()):
                 sharding.outlived = None  # it was resharded in time
         model = RuntimeModel(self.ledger, module)
-        self.session.hear(OldWeightsMet(when=when, model=model))
-        self.session.hear(ForwardBegun(when=when, model=model))
+        self.session.dispatch(OldWeightsMet(when=when, model=model))
+        self.session.dispatch(ForwardBegun(when=when, model=model))
         if torch.is_grad_enabled():
             self._note_batch(module, when)
         return root is None
@@ -91,18 +91,18 @@ class _Watch:
             for group in sharding.groups():
                 sharding.planned.update((id(param.raw), param.planned) for param in group.params)
         if self.ledger.emptied:
-            self.session.hear(Materialised(when=when, model=RuntimeModel(self.ledger, module)))
+            self.session.dispatch(Materialised(when=when, model=RuntimeModel(self.ledger, module)))
         for sharding in shardings:
             unit = RuntimeUnit(self.ledger, sharding)
-            self.session.hear(UnitReady(when=when, unit=unit), fqn=unit.fqn)
-            self.session.hear(GroupSettled(when=when, group=unit), fqn=unit.fqn)
-            self.session.hear(PoliciesTaken(when=sharding.when, policies=unit), fqn=unit.fqn)
+            self.session.dispatch(UnitReady(when=when, unit=unit), fqn=unit.fqn)
+            self.session.dispatch(GroupSettled(when=when, group=unit), fqn=unit.fqn)
+            self.session.dispatch(PoliciesTaken(when=sharding.when, policies=unit), fqn=unit.fqn)
             if is_offloaded(sharding):
                 offload = RuntimeOffload(sharding, self.session.launched)
-                self.session.hear(Offloaded(when=sharding.when, offload=offload, unit=unit), fqn=unit.fqn)
+                self.session.dispatch(Offloaded(when=sharding.when, offload=offload, unit=unit), fqn=unit.fqn)
         if shardings:
             resident = RuntimeResident(self.ledger, module, tuple(shardings))
-            self.session.hear(ShardingBegun(when=shardings[0].when, model=resident))
+            self.session.dispatch(ShardingBegun(when=shardings[0].when, model=resident))
         facts.starting_weights(self.session, module, shardings)
 
     def begun(self, result: Any, first: bool, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
@@ -140,10 +140,10 @@ class _Watch:
         )
         top = model.module() if model is not None else None
         if top is not None and self.first_forward is not None and self.ledger.emptied:
-            self.session.hear(ForwardSeen(when=self.first_forward, model=RuntimeModel(self.ledger, top)))
+            self.session.dispatch(ForwardSeen(when=self.first_forward, model=RuntimeModel(self.ledger, top)))
         for sharding in self.ledger.inside(top) if top is not None else ():
             unit = RuntimeUnit(self.ledger, sharding)
-            self.session.hear(ForwardEnded(when=when, unit=unit), fqn=unit.fqn)
+            self.session.dispatch(ForwardEnded(when=when, unit=unit), fqn=unit.fqn)
 
     def post_backward(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Before the gradients of a group are reduced."""
@@ -168,7 +168,7 @@ class _Watch:
             if not any(group.is_gathered for group in groups):
                 sharding.gathered_at = None
             unit = RuntimeUnit(self.ledger, sharding, after_backward=True)
-            self.session.hear(BackwardEnded(when=when, unit=unit), fqn=unit.fqn)
+            self.session.dispatch(BackwardEnded(when=when, unit=unit), fqn=unit.fqn)
         if self.batches and not self.unreadable:
             facts.batches(self.session, self.batches)
         self.batches.clear()

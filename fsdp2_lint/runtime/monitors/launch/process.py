@@ -108,7 +108,7 @@ class _Watch:
 
     def launched(self, result: Any, token: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         self.session.launched = when = here()
-        self.session.hear(Launched(when=when, process=RuntimeProcess(self.cuda)))
+        self.session.dispatch(Launched(when=when, process=RuntimeProcess(self.cuda)))
 
     def select(self, name: str) -> Any:
         def selected(args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
@@ -117,7 +117,7 @@ class _Watch:
             device = args[0] if args else next(iter(kwargs.values()), None)
             index = device if isinstance(device, int) else torch.device(device).index if device is not None else None
             when = here()
-            self.session.hear(DeviceSelected(when=when, device=RuntimeDevice(self.cuda, index, name)))
+            self.session.dispatch(DeviceSelected(when=when, device=RuntimeDevice(self.cuda, index, name)))
             self.cuda.selected = self.cuda.selected or when
 
         return selected

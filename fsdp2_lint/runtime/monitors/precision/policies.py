@@ -139,7 +139,7 @@ def settle(session: Session, model: Trained) -> None:
         for root in sharding.live_modules():
             if root not in session.ledger.below:
                 resharding = RuntimeResharding(session.ledger, root)
-                session.hear(ReshardingSettled(when=sharding.when, resharding=resharding))
+                session.dispatch(ReshardingSettled(when=sharding.when, resharding=resharding))
                 for each in session.ledger.inside(root):
                     policy = RuntimePolicy(session.ledger, each, root)
-                    session.hear(PolicySettled(when=each.when, policy=policy))
+                    session.dispatch(PolicySettled(when=each.when, policy=policy))

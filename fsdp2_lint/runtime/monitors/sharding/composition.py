@@ -41,7 +41,7 @@ def install(session: Session) -> None:
         if not isinstance(module, nn.Module) or not (inside := session.ledger.inside(module)):
             return
         composition = RuntimeComposition(label_of(module), tuple(inside))
-        session.hear(WrappedAgain(when=here(), by=type(args[0]).__name__, composition=composition))
+        session.dispatch(WrappedAgain(when=here(), by=type(args[0]).__name__, composition=composition))
 
     for wrapper in (DistributedDataParallel, FullyShardedDataParallel):
         session.hot.watch((wrapper, "__init__"), before=session.quietly(wrap))

@@ -50,7 +50,7 @@ def install(session: Session) -> None:
             return
         told.add(mesh)
         when = here()
-        session.hear(OptionsGiven(when=when, options=RuntimeOptions(when, label_of(*modules), mesh)))
+        session.dispatch(OptionsGiven(when=when, options=RuntimeOptions(when, label_of(*modules), mesh)))
 
     if place := adapter.place("sharding"):
         session.hot.watch(place, before=session.quietly(shard))

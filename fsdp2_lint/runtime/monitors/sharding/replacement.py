@@ -86,4 +86,4 @@ def settle(session: Session, model: Trained) -> None:
         return
     shardings = session.ledger.inside(top)
     first = next((each for each in shardings if each.hooks), shardings[0])
-    session.hear(ParametersReplaced(when=first.when, replacement=RuntimeReplacement(session.ledger, first)))
+    session.dispatch(ParametersReplaced(when=first.when, replacement=RuntimeReplacement(session.ledger, first)))

@@ -21,7 +21,7 @@ from ...digests import digest
 from ...ledger import Attached, Emptied, Original, Sharding, dotted, label_of
 from ...session import Session
 from ...sites import here
-from ..initialisation.residence import arriving
+from ..initialisation.device_placement import arriving
 from ..shared.units import RuntimeUnit
 
 
@@ -77,7 +77,7 @@ class _Watch:
         if len(self.ledger.shardings) == 1:
             self.session.file.write("sharded")
         unit = RuntimeUnit(self.ledger, sharding)
-        self.session.hear(Sharded(when=sharding.when, unit=unit))
+        self.session.dispatch(Sharded(when=sharding.when, unit=unit))
 
     def _sharded_with(self, module: nn.Module) -> Moment | None:
         """The earlier call on a module above this one, if that took any of its parameters."""

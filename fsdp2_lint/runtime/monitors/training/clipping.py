@@ -57,4 +57,4 @@ def _clip(session: Session, parameters: Any, max_norm: float, *rest: Any, **furt
     sharding = next((managed[id(each)][0] for each in parameters if id(each) in managed), None)
     if sharding is not None:
         clipped = frozenset(map(id, parameters))
-        session.hear(GradientsClipped(when=here(), model=RuntimeClip(session.ledger, sharding, clipped)))
+        session.dispatch(GradientsClipped(when=here(), model=RuntimeClip(session.ledger, sharding, clipped)))

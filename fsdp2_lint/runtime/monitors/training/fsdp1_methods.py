@@ -84,7 +84,7 @@ def _asked(session: Session, module: nn.Module) -> None:
         return
     asked = Asked(weakref.ref(module), here(), reads_attribute(frame))
     if asked.insists:
-        session.hear(NoSyncAsked(when=asked.when, model=RuntimeAsked(session.ledger, asked, module)))
+        session.dispatch(NoSyncAsked(when=asked.when, model=RuntimeAsked(session.ledger, asked, module)))
     else:
         session.ledger.asked.append(asked)
 
@@ -93,5 +93,5 @@ def settle(session: Session) -> None:
     """A step is made: who only asked has gone on without, unless something else switched the synchronisation."""
     for asked in session.ledger.asked:
         if (module := asked.module()) is not None:
-            session.hear(NoSyncAsked(when=asked.when, model=RuntimeAsked(session.ledger, asked, module)))
+            session.dispatch(NoSyncAsked(when=asked.when, model=RuntimeAsked(session.ledger, asked, module)))
     session.ledger.asked.clear()

@@ -141,11 +141,11 @@ class _Watch:
             view = RuntimeOptimizer(self.ledger, built, tuple(shardings), model.label)
             if (id(built), id(model)) not in self.settled:
                 self.settled.add((id(built), id(model)))
-                self.session.hear(OptimizerSettled(when=built.when, optimizer=view, model=handle))
-                self.session.hear(WeightsTrained(when=built.when, optimizer=view, model=handle))
+                self.session.dispatch(OptimizerSettled(when=built.when, optimizer=view, model=handle))
+                self.session.dispatch(WeightsTrained(when=built.when, optimizer=view, model=handle))
             if closure is not None:
                 continue  # its forward and backward are yet to come
-            self.session.hear(GradientsUsed(when=when, model=handle))
+            self.session.dispatch(GradientsUsed(when=when, model=handle))
             facts.outside_gradients(self.session, top, built)
             held = {id(parameter) for parameter in built.held()}
             for sharding in shardings:

@@ -21,8 +21,8 @@ from ...libraries.torch.launch.device import device_kind
 from ...libraries.torch.training.optim import Algorithm
 from ..shared.loops import loops_around
 from ..shared.program import RELATED, Program
+from ..shared.source_edits import renamed
 from ..shared.structure import size
-from ..shared.written import renamed
 
 # Names that are mixed up: what they can mean, and by which position that can be given as well.
 MISSPELT = {

@@ -18,8 +18,8 @@ from ..shared.program import Program
 from ..shared.structure import owns_parameters
 from .beginnings import StaticBeginning
 from .choices import choices
+from .execution_order import StaticKeeper, StaticPart, around, pending
 from .forward import Group, PastHooks, StaticWeight, culprit, group_of
-from .turns import StaticKeeper, StaticPart, around, pending
 
 # -- calls of models, past their hooks or through them
 

@@ -20,9 +20,9 @@ from ...domain.values import Obj
 from ..shared.producers import at_end, on
 from ..shared.program import RELATED, Program
 from ..shared.structure import stands_alone
-from .fresh import StaticFresh
-from .hollow import StaticHollow, StaticInitialised
-from .starting import StaticStarting
+from .initial_weights import StaticStarting
+from .initialisation import StaticFresh
+from .meta_device import StaticHollow, StaticInitialised
 from .writes import StaticWrite
 
 

@@ -21,7 +21,7 @@ from ...frontend.project import Project
 from ...frontend.torch_api import History, absent
 from ..shared.closure import excluded
 from ..shared.program import Program
-from .converted import StaticConverted
+from .migration_checks import StaticConverted
 
 _ASKS = re.compile(
     r"version|hasattr|getattr|signature|inspect|importlib|find_spec|parameters\b.*\bin\b|_available|AttributeError|"

@@ -16,8 +16,8 @@ from ...domain.relations import Relation
 from ...frontend.origins import full_name
 from ...libraries.torch.migration.migration import FSDP1
 from ..shared.program import RELATED
-from .converted import StaticConverted
 from .fsdp1 import asks_for_fsdp2, files_around, wraps_with_fsdp1
+from .migration_checks import StaticConverted
 
 # Methods of FSDPModule and functions that gather: who calls them behind the test meant FSDP2.
 _OF_FSDP2 = frozenset(

@@ -24,13 +24,13 @@ from ...domain.events import Step
 from ...frontend.project import Project
 from ..shared.producers import in_text, on
 from ..shared.program import Program
-from ..shared.written import replaced
+from ..shared.source_edits import replaced
 from .api import StaticUse
 from .by_hand import entered_by_hand
-from .converted import ModuleOfFsdp2, RenamedClass, StaticConverted, StaticGathering
 from .fsdp1 import wrapped_events
 from .fsdp1_tests import StaticTested
 from .imports import imported_events, names_imported
+from .migration_checks import ModuleOfFsdp2, RenamedClass, StaticConverted, StaticGathering
 
 # -- what is left of FSDP1, DDP or an unsharded model at places that a module of FSDP2 comes to
 

@@ -10,7 +10,7 @@ from ....vocab.finding import Site
 from ...domain import events
 from ...domain.events import AnyStep, Step
 from ...frontend.module import Module
-from ..shared.mentions import callables, said
+from ..shared.name_uses import callables, said
 from ..shared.program import Program
 from .carrying import BINDS, Carried, given, parameters, parts_of, place_of, scope_at
 

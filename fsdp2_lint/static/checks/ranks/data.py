@@ -15,7 +15,7 @@ from ...frontend.relevance import names_in
 from ...libraries.torch.ranks.data import Drawn, Loader, Sampler
 from ..shared.loops import loops_around
 from ..shared.program import Program
-from .sources import code_varies, origin_known, seeded_alike
+from .data_sources import code_varies, origin_known, seeded_alike
 
 
 def trained_on(program: Program, call: AnyStep) -> AnyStep | None:

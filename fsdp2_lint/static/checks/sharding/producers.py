@@ -16,7 +16,7 @@ from ...domain import events
 from ...domain.events import Step
 from ...domain.relations import Relation
 from ...domain.values import Obj
-from ..initialisation.residence import StaticOffload, StaticResident, offloaded
+from ..initialisation.device_placement import StaticOffload, StaticResident, offloaded
 from ..shared.fixes import keyword_fix
 from ..shared.models import StaticModel
 from ..shared.producers import at_end, on

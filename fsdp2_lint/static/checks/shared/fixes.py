@@ -9,7 +9,7 @@ from ...domain import events
 from ...domain.events import AnyStep, Step
 from ...domain.values import Obj
 from .program import Program
-from .written import is_global, renamed, replaced, value_at
+from .source_edits import is_global, renamed, replaced, value_at
 
 _RENAMED = {"device_mesh": "mesh"}
 _DROPPED = frozenset({"use_orig_params", "limit_all_gathers"})  # FSDP2 always does what they asked for

@@ -13,9 +13,9 @@ from ...domain import events
 from ...domain.events import Step
 from ...domain.relations import Relation
 from ..shared.loops import Loop, loops_around
-from ..shared.mentions import said
+from ..shared.name_uses import said
 from ..shared.program import Program
-from ..shared.written import is_global, value_at
+from ..shared.source_edits import is_global, value_at
 
 
 @dataclass(frozen=True, slots=True)

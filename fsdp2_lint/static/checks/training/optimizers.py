@@ -16,7 +16,7 @@ from ...domain.relations import Relation
 from ...domain.values import Const, Ext, Obj
 from ..shared.doubts import unproven
 from ..shared.program import RELATED, Program
-from .moves import moved_behind
+from .statement_moves import moved_behind
 
 
 @dataclass(frozen=True, slots=True)

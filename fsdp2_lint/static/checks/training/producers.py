@@ -22,8 +22,8 @@ from .fsdp1_methods import StaticAsked
 from .generators import StaticGenerator
 from .losses import StaticReduction
 from .optimizers import StaticOptimizer
-from .readings import StaticReading
 from .steps import StaticClip, StaticStep
+from .value_reads import StaticReading
 
 # -- copies of models
 

@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 
 from ..vocab.answers import CannotTell
 from ..vocab.finding import Site
-from ..vocab.rule import Court, ModelKey, Rule, Verdict
+from ..vocab.rule import Dispatcher, ModelKey, Rule, Verdict
 from .budget import BUDGET
 from .checks import witness
 from .checks.shared.program import Program
@@ -31,13 +31,13 @@ class Clock:
             raise TooBusy(f"it took more than {BUDGET.seconds} s of CPU time, so nothing is said of it")
 
 
-def hear(program: Program, court: Court, clock: Clock) -> str:
-    """Put the events of a program before ``court``; why not all of them, or empty."""
+def dispatch(program: Program, dispatcher: Dispatcher, clock: Clock) -> str:
+    """Put the events of a program before ``dispatcher``; why not all of them, or empty."""
     allowed = Pool.made + BUDGET.conditions
     try:
         with program.trace.bounded(BUDGET.judging):
             for number, event in enumerate(witness(program)):
-                court.hear(event)
+                dispatcher.dispatch(event)
                 program.trace.look()
                 if not number % LOOK:
                     clock.look()
@@ -48,28 +48,28 @@ def hear(program: Program, court: Court, clock: Clock) -> str:
     return ""
 
 
-def cut(court: Court, program: Program, rules: Sequence[Rule], why: str) -> None:
+def cut(dispatcher: Dispatcher, program: Program, rules: Sequence[Rule], why: str) -> None:
     """Not all of the program was seen or judged: what is not violated by now is unknown, for all of its models."""
-    models = [subject for _, subject in court.verdicts if isinstance(subject, ModelKey)]
+    models = [subject for _, subject in dispatcher.verdicts if isinstance(subject, ModelKey)]
     models += (program.key(part) for step in program.trace.of(events.Sharded) for part in step.what.group)
     for model in dict.fromkeys(models):
         for rule in rules:
-            court.verdicts.setdefault((rule.code, model), Verdict(rule.code, model))
-    for verdict in court.verdicts.values():
-        if court.program is not None:
-            verdict.programs[court.program] = None
+            dispatcher.verdicts.setdefault((rule.code, model), Verdict(rule.code, model))
+    for verdict in dispatcher.verdicts.values():
+        if dispatcher.program is not None:
+            verdict.programs[dispatcher.program] = None
         place = verdict.subject.site if isinstance(verdict.subject, ModelKey) else Site(program.name, 1)
         verdict.unknown.setdefault(why, place)
 
 
-def silence(court: Court) -> None:
+def silence(dispatcher: Dispatcher) -> None:
     """Nothing that was found counts."""
-    for verdict in court.verdicts.values():
+    for verdict in dispatcher.verdicts.values():
         verdict.findings.clear()
         verdict.judged.clear()
 
 
-def add(total: Court, part: Court) -> Collection[tuple[str, str, int]]:
+def add(total: Dispatcher, part: Dispatcher) -> Collection[tuple[str, str, int]]:
     """What one program gave, to what all gave; the keys of its findings."""
     total.broken += part.broken
     for key, verdict in part.verdicts.items():

@@ -16,7 +16,7 @@ from ...domain.relations import Relation
 from ...domain.values import SOME, ClassV, Ext, Obj
 from ...libraries.torch.sharding.module_tree import lacks_reset, layer_base
 from ..shared.program import Handle, Program
-from .fresh import StaticFresh
+from .initialisation import StaticFresh
 
 _NAME = "reset_parameters"
 _PUT_IN = re.compile(rb"\.reset_parameters\s*=[^=]|setattr\([^)]*reset_parameters")

@@ -15,7 +15,7 @@ from ...libraries.torch.ranks.seeds import Built
 from ..launch.process import excluded_ranks
 from ..shared.program import Handle, Program
 from ..shared.structure import has_parameters
-from .fresh import StaticFresh
+from .initialisation import StaticFresh
 
 _FILLING = ("broadcast", "scatter", "dcp.load")  # collectives that may give every rank the same weights
 

@@ -20,7 +20,7 @@ def install(session: Session) -> None:
     def note(tensor: DTensor, name: str) -> None:
         # What torch reads itself, such as an optimizer that looks at its own step, is its own affair.
         if any(each.is_partial() for each in tensor.placements) and not called_by_torch(sys._getframe()):
-            session.hear(ValueRead(when=here(), reading=RuntimeReading(tensor, name)))
+            session.dispatch(ValueRead(when=here(), reading=RuntimeReading(tensor, name)))
 
     guarded = session.quietly(note)
     for method, name in _METHODS.items():

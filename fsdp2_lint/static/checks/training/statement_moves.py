@@ -11,10 +11,10 @@ from ....files.source import Sources
 from ....vocab.finding import Edit, Fix, Site
 from ...domain import events
 from ...domain.events import AnyStep, Step
-from ..shared import mentions
-from ..shared.mentions import with_callees
+from ..shared import name_uses as mentions
+from ..shared.name_uses import with_callees
 from ..shared.program import Program
-from ..shared.written import statement_at
+from ..shared.source_edits import statement_at
 
 _PLAIN = (nodes.Expr, nodes.Assign, nodes.AnnAssign)
 _AROUND = (*_PLAIN, nodes.For, nodes.While, nodes.If, nodes.With, nodes.Try)  # what may hold a call and then go on

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from fsdp2_lint.report.branches import guard, loop
+from fsdp2_lint.report.execution_order import standstill, turns
 from fsdp2_lint.report.sequences import Issued, Sequence
 from fsdp2_lint.report.stalls import Stall
-from fsdp2_lint.report.turns import standstill, turns
 from fsdp2_lint.vocab.finding import Moment, Site
 
 SOURCE = """\

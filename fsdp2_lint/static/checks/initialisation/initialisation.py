@@ -7,7 +7,15 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from ....vocab.answers import Answer, Many, No, Unknown, many, unknown, yes
+from ....vocab.answers import (
+    Answer,
+    Many,
+    No,
+    Unknown,
+    many,
+    unknown,
+    yes,
+)
 from ....vocab.finding import Moment, Place
 from ...budget import BUDGET
 from ...domain import events
