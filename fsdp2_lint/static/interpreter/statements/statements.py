@@ -228,12 +228,18 @@ class Statements(Targets[L]):
         number, arm_of = self.fork()
         self.tries.add(number)
         before = len(self.libraries.asked_of_dtensors)
+        ends = RAISE
+
+        def run_body() -> int:
+            nonlocal ends
+            ends = self.exec_block(body)
+            return ends
 
         def arms() -> Iterator[tuple[Guard, Body]]:
-            yield TOP.add(arm_of(0)) or TOP, body
+            yield TOP.add(arm_of(0)) or TOP, run_body
             asked = self.libraries.asked_of_dtensors[before:]
             for arm, handler in enumerate(handlers, start=1):
-                if catches_all(handler):
+                if catches_all(handler) and ends != RAISE:  # else it is no matter of chance
                     self.failures.add(arm_of(arm))
                 known = both([arm_of(arm), self.libraries.known_in_handler(handler, asked)])
                 yield TOP.add(known) or TOP, partial(self.run_handler, handler)
