@@ -235,3 +235,12 @@ def test_links_lead_somewhere_and_nothing_is_loaded_from_elsewhere(site: Path) -
             target += "index.html" if target.endswith("/") else ""
             assert (site / target).is_file(), f"{name}: {link}"
             assert target not in found or unquote(fragment) in found[target].ids, f"{name}: {link}"
+
+
+def test_files_that_the_page_on_the_engine_names_are_there() -> None:
+    text = (ROOT / "docs" / "engine.md").read_text(encoding="utf-8")
+    named = {name for name in re.findall(r"`([\w/]+\.py)`", text)}
+    folders = (ROOT, ROOT / "fsdp2_lint", ROOT / "fsdp2_lint" / "static")
+    known = {path.name for path in (ROOT / "fsdp2_lint").rglob("*.py")}
+    lost = {name for name in named if name not in known and not any((folder / name).is_file() for folder in folders)}
+    assert len(named) > 30 and not lost

@@ -171,7 +171,7 @@ def test_what_is_only_there_where_something_failed_and_was_caught() -> None:
     for caught in ("Exception", "BaseException as error"):
         rebuilt = REBUILT.format(early="fully_shard(model.head); " + NEW, late=NEW, caught=caught)
         assert "FSDP601" not in analyse(main(rebuilt.replace("fully_shard(model)\n", ""), PREPARE)).codes
-    certain = PREPARE.replace("if len(os.environ[\"SHAPE\"]) != 1:", "if config:")
+    certain = PREPARE.replace('if len(os.environ["SHAPE"]) != 1:', "if config:")
     stale = REBUILT.format(early="pass", late="", caught="Exception")
     assert "FSDP601" in analyse(main(stale, certain)).codes
     assert "FSDP601" in analyse(main(stale, PREPARE)).codes
