@@ -130,6 +130,7 @@ def check(
 
 
 def _check(result: Result, project: Project, driver: Driver, rules: Sequence[Rule]) -> None:
+    """Follow and judge all programs; the result says what was not seen."""
     dispatcher = driver.dispatcher
     driver.run()
     with CostsOnly("what causes what", project.note):

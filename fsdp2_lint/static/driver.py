@@ -100,6 +100,7 @@ class Driver:
                 self.run_entry(entry)
 
     def run_entry(self, entry: Entry) -> None:
+        """Follow one program and judge it; what goes wrong costs this program only."""
         self.programs += 1
         if self.programs > self.budget.programs:
             self.beyond.append(entry.name)

@@ -174,6 +174,7 @@ def _calls(caller: Definition, callee: Definition) -> bool:
 
 
 def find_entries(project: Project, explicit: frozenset[str]) -> Plan:
+    """Scripts first, then functions and classes that shard and that no script was seen to call."""
     plan = Plan(project)
     plan.seeds = [path for path in project.scope if mentions_seed(project, path)]
     if not plan.seeds:

@@ -90,6 +90,7 @@ class Sight:
             self._at_fault.setdefault(finding.key, {})[subjects[0]] = None
 
     def _seen(self, subject: Subject) -> Seen:
+        """What is said of one model or optimizer, by which programs, and what was not followed on the way."""
         verdicts = self._held[subject]
         programs = _programs(subject, verdicts)
         calls, ran = Counter(self._shut), dict[str, Site]()

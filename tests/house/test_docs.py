@@ -239,7 +239,7 @@ def test_links_lead_somewhere_and_nothing_is_loaded_from_elsewhere(site: Path) -
 
 def test_files_that_the_page_on_the_engine_names_are_there() -> None:
     text = (ROOT / "docs" / "engine.md").read_text(encoding="utf-8")
-    named = {name for name in re.findall(r"`([\w/]+\.py)`", text)}
+    named = set(re.findall(r"`([\w/]+\.py)`", text))
     folders = (ROOT, ROOT / "fsdp2_lint", ROOT / "fsdp2_lint" / "static")
     known = {path.name for path in (ROOT / "fsdp2_lint").rglob("*.py")}
     lost = {name for name in named if name not in known and not any((folder / name).is_file() for folder in folders)}

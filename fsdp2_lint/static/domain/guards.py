@@ -162,6 +162,7 @@ class Guard:
         return self._joined[other]
 
     def _with(self, literals: Iterable[tuple[Formula, bool]]) -> Guard | None:
+        """This path and these formulas; None where they contradict each other."""
         fresh = []  # most joins add nothing or contradict, which is seen without a copy
         for formula, truth in literals:
             known = self._truths.get(formula)

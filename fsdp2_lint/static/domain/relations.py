@@ -62,6 +62,7 @@ def _picked(items: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def relation(mine: Address, other: Address) -> Relation:
+    """Are these the same, one inside the other, apart, or perhaps one of these?"""
     if mine[0] is not other[0]:
         return Relation.NONE
     left, right = mine[1], other[1]

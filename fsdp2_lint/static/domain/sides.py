@@ -34,6 +34,7 @@ def merged(guards: list[Guard]) -> list[Guard]:
 
 
 def _united(one: Guard, other: Guard) -> Guard | None:
+    """The path that says what the two sides of one branch say together; None where they are of no such branch."""
     mine, theirs = one.literal_set, other.literal_set
     if mine <= theirs:
         return one

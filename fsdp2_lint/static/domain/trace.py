@@ -44,6 +44,7 @@ class Trace:
         asked: Mapping[Formula, Moment],
         loops: tuple[nodes.NodeNG, ...],
     ) -> Step[E]:
+        """A step behind all others."""
         place = self._places.setdefault(when, len(self._places))
         step = Step(what, len(self.steps), when, guard, subject, frames, context, place, asked, loops)
         self.steps.append(step)

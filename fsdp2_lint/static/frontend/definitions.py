@@ -87,6 +87,7 @@ def _above(project: Project, files: list[str]) -> list[str]:
 
 
 def definitions_in(project: Project, path: str) -> Iterator[Definition]:
+    """The functions of a file, methods too, each with the names that it mentions and binds."""
     tree = project.ast(path)
     if tree is None:
         return

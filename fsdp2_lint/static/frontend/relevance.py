@@ -143,6 +143,7 @@ class Relevance:
                         yield module, method
 
     def _bound(self, module: Module, name: str, names: frozenset[str], depth: int) -> Iterator[Part]:
+        """What a name of a file stands for, through imports that hand it on."""
         if depth > BUDGET.name_imports:
             raise _TooFar
         for node in module.bindings.get(name, ()):

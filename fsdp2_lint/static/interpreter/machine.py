@@ -103,6 +103,7 @@ class Machine(Semantics, Generic[L]):
         return self.frames[-1]
 
     def tick(self) -> None:
+        """One step; raises where a bound of this call, of the program or of the clock is reached."""
         self.steps += 1
         if self.steps > self.max_steps:
             self.stop(f"more than {self.max_steps} steps")

@@ -68,6 +68,7 @@ _CONFIGURATIONS = (
 
 class Calls(Objects):
     def call_external(self, qname: str, call: Call) -> Value:
+        """By the function that is registered for it; else as one of which its package says what it does."""
         handler = EXTERNALS.get(qname)
         call.name = qname
         for observe in OBSERVERS:

@@ -16,6 +16,7 @@ from ..frontend.packages import builds_models, is_harmless
 from ..interpreter.call import Call
 from ..interpreter.frames import Diverges
 from .membership import Membership
+from .outputs import is_output
 from .torch.launch.device import Device
 from .torch.ranks import rank
 
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
 Names = frozenset[str]
 MAX_REACH = BUDGET.reach
 IMPORTED = "what a computed name imports"
-# What these return are tensors; any other method that is not seen may return a part of the module.
-_OUTPUTS = frozenset({"", "forward", "generate"})
 
 
 class Escapes(Membership):
@@ -198,11 +197,6 @@ def _leads_to_parameters(item: object) -> bool:
     if not isinstance(item, str):
         return isinstance(item, tuple) and item[0] == PICK
     return item in ("param_groups", "__dict__", "['params']", SOME) or item.startswith("[") and item[1:2] != "'"
-
-
-def is_output(obj: Obj) -> bool:
-    """What a module returned, or a part of that: tensors, which are no part of the module."""
-    return any(isinstance(item, tuple) and item[0] == "()" and item[1] in _OUTPUTS for item in obj.path)
 
 
 def describe(obj: Obj) -> str:

@@ -51,6 +51,7 @@ def framework_attr(obj: Obj, name: str) -> Value | None:
 
 
 def framework_method(machine: Machine, obj: Obj, name: str, call: Call) -> Value | None:
+    """What a method of an object of a framework returns; None for one that means nothing special."""
     who = obj.atom.framework
     if name in _RANK_METHODS and not call.all and (who or _inherits(machine, obj)):
         return _RANK_METHODS[name]

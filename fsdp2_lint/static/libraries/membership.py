@@ -257,6 +257,7 @@ class Membership(Torch):
         return ("truth", ("sharded", obj, related))
 
     def isinstance_formula(self, obj: Obj, classes: list[Value]) -> Any:
+        """Decided where its class, or how it was made, says so; else a question about this object."""
         names = [cls.qname for cls in classes if isinstance(cls, Ext)]
         if "torch.distributed.fsdp.FSDPModule" in names:
             return self.is_sharded_formula(obj)

@@ -57,6 +57,7 @@ class TorchModel(Calls):
     # -- calls -------------------------------------------------------------------
 
     def call_unresolved_method(self, obj: Obj, name: str, call: Call) -> Value:
+        """By the function that is registered for the name; else it may do anything to what it was given."""
         if self.has_only_own_methods(obj):  # what torch means by a method of this name is not meant here
             self.opened(f"{describe(obj)}.{name}()", call, receiver=obj)
             self.callbacks(call)
@@ -115,6 +116,7 @@ class TorchModel(Calls):
         return made
 
     def special_method(self, obj: Obj, name: str, call: Call) -> Value | None:
+        """What a method means for an object of one kind; None for any other."""
         atom = obj.atom
         if name == "forward" and self.any_sharded:
             self.entered(obj, name, call)
@@ -177,6 +179,7 @@ class TorchModel(Calls):
         return unknown(f"super().{name}()")
 
     def call_value_method(self, leaf: Value, name: str, call: Call) -> Value:
+        """Unknown results for methods that have no function here."""
         attempts.note(self.machine, leaf, name)
         if isinstance(leaf, BoundExt):
             return unknown(f"{name}()")

@@ -34,6 +34,7 @@ from ..domain.values import (
 from ..interpreter.call import Call
 from ..interpreter.expressions.conditions import mentions_rank
 from ..interpreter.frames import Diverges
+from ..interpreter.syntax import class_body
 from . import adapters
 from .escapes import Escapes, describe
 from .frameworks import framework_attr
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
 
 class Objects(Escapes):
     def object_attr(self, obj: Obj, name: str, node: nodes.NodeNG) -> Value:
+        """Of parts, wrappers and frameworks; else a part of the object under that name."""
         found = framework_attr(obj, name)
         if found is not None:
             return found
@@ -84,6 +86,7 @@ class Objects(Escapes):
         return obj.child(name)
 
     def value_attr(self, leaf: Value, name: str) -> Value:
+        """Unknown where such a value has no attribute of the name that matters."""
         if isinstance(leaf, Computed) and name in ("data", "T"):
             return leaf
         if isinstance(leaf, ParamV) and name == "grad":
@@ -133,8 +136,6 @@ class Objects(Escapes):
             base in (Ext("typing.NamedTuple"), Ext("collections.namedtuple")) for base in self.machine.mro(cls)
         ):
             return []
-        from ..interpreter.syntax import class_body
-
         return [name for name, node in class_body(cls.node).items() if isinstance(node, nodes.AnnAssign)]
 
     def stored_item(self, obj: Obj, key: Value, value: Value, node: nodes.NodeNG) -> None:
@@ -217,6 +218,7 @@ class Objects(Escapes):
             self.inside.pop()
 
     def enter_manager(self, value: Value, node: nodes.NodeNG) -> Value:
+        """Its ``__enter__`` is run where the project has it; one of unseen code has it in its hands."""
         blank.enter(self.machine, value)
         if uses.switches_inference(value):
             self.inference.append(self.machine.moment(node))

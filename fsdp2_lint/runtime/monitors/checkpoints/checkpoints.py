@@ -51,7 +51,11 @@ def install(session: Session) -> None:
     saver = sys.modules.get("torch.distributed.checkpoint.state_dict_saver", dcp)
     for name in ("save", "async_save"):
         if hasattr(dcp, name):
-            session.rare.watch([(dcp, name), (saver, name)], before=session.quietly(watch.save_checkpoint))
+            session.rare.watch(
+                [(dcp, name), (saver, name)],
+                before=session.quietly(watch.save_checkpoint),
+                after=session.quietly(watch.checkpoint_saved),
+            )
     for name in FSDP1_METHODS:
         if hasattr(Fsdp1, name):
             session.rare.watch((Fsdp1, name), before=session.quietly(watch.fsdp1(name)))
@@ -61,6 +65,7 @@ class _Watch:
     def __init__(self, session: Session) -> None:
         self.session = session
         self.loading: Moment | None = None  # a load of DCP that runs
+        self.saving: Moment | None = None  # likewise a save
 
     def save(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         value, file = _argument(args, kwargs, 0, "obj"), _argument(args, kwargs, 1, "f")
@@ -76,6 +81,10 @@ class _Watch:
             value, when = _argument(args, kwargs, 0, "state_dict"), here()
             self.session.dispatch(KeysWritten(when=when, keys=RuntimeKeys(value, when), by="dcp.save"))
             self.session.dispatch(CheckpointWritten(when=when, written=RuntimeWritten(value, when), by="dcp.save"))
+            self.saving = when
+
+    def checkpoint_saved(self, result: Any, token: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        self.saving = None
 
     def load(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         module, value = args[0], _argument(args, kwargs, 1, "state_dict")
@@ -95,6 +104,9 @@ class _Watch:
 
     def optimizer_read(self, state: Any, token: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """A Stateful object is asked for what the load shall fill."""
+        if self.saving is not None and not called_by_torch(sys._getframe()):  # as the helpers with names do
+            written = RuntimeWritten({"optimizer": state}, self.saving)
+            self.session.dispatch(CheckpointWritten(when=self.saving, written=written, by="dcp.save"))
         if self.loading is not None:
             self.session.dispatch(CheckpointLoaded(when=self.loading, payload=RuntimePayload({"optimizer": state})))
 

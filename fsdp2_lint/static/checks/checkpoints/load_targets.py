@@ -17,6 +17,7 @@ class StaticLoadTarget:
     step: Step[events.DcpLoad]
 
     def receives_nothing(self) -> Answer[str]:
+        """Unknown where a part of the dict was not followed, or a planner may put more in."""
         if self.step.what.planned:
             return unknown("a planner of its own may put in what is missing")
         for path, words in self.step.what.nothing:

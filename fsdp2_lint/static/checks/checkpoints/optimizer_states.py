@@ -22,6 +22,7 @@ class StaticWritten:
     step: Step[events.DcpSaved]
 
     def numbered(self) -> Answer[Place]:
+        """Unknown where a part of what is saved was not followed, or the optimizer may keep no state."""
         machine, why = self.program.machine, self.program.open_why
         before, machine.guard = machine.guard, self.step.guard
         leaves = list(machine.leaves(self.step.what.payload))

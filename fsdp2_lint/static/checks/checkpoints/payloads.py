@@ -94,6 +94,7 @@ class StaticPayload:
         return self.program.excluded("all parts of what is saved were followed")
 
     def _of(self, state: StateDict, guard: Guard) -> str:
+        """In words, whose state dict this is, if that is sharded on this path; empty if not."""
         if any(
             0 < state.read - step.index <= 2 and guard.compatible(step.guard)
             for step in self.program.trace.of(events.Fsdp1Context)

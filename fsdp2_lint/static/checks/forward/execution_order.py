@@ -27,6 +27,7 @@ class StaticPart(Handle):
     around: tuple[Obj, ...]
 
     def ran_first(self) -> Answer[Place]:
+        """Is it called before its root? yes: where that is called, later. Unknown where unseen code has it."""
         for outer in self.around:
             if why := self.program.managed(outer) or self.program.escaped(outer, before=self.step):
                 return unknown(why)

@@ -29,6 +29,7 @@ class StaticOffload:
     step: Step[events.Sharded]
 
     def without_cpu_backend(self) -> Answer[Place]:
+        """Has the group no backend for what is offloaded and clipped? Unknown where it is a setting, or not seen."""
         made = [
             step
             for step in self.program.trace.of(events.ProcessGroup)

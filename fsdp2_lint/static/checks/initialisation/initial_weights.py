@@ -30,6 +30,7 @@ class StaticStarting(Handle):
     call: AnyStep
 
     def loaded_by_some(self) -> Answer[Place]:
+        """Do some ranks alone load it before it is sharded? Unknown where its weights may come from elsewhere."""
         if excluded_ranks(self.program, self.sharding).possibly:
             return self.program.excluded("the ranks that do not load it do not shard it either")
         for load in self.program.trace.of(events.Loaded, before=self.sharding):

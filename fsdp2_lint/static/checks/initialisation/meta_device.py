@@ -72,6 +72,7 @@ class StaticInitialised(Handle):
     obj: Obj
 
     def without_reset_parameters(self) -> Answer[Place]:
+        """Which parts of a model on the meta device no initialiser fills; unknown where a class was not seen."""
         machine, cls = self.program.machine, self.obj.atom.cls
         asked = any(_NAME in str(leaf) or _is_property(leaf) for leaf in self._asked())
         if self.step.what.caught or asked or self.step.guard.blurred or machine.store.get((self.obj, SOME)) is not None:

@@ -20,6 +20,7 @@ class StaticWrite(Handle):
     obj: Obj
 
     def lost(self) -> Answer[Place]:
+        """Does this write end in a copy? Unknown where what is written to was not followed."""
         for formula, truth in self.step.guard.literals:
             if not truth and formula[0] == "truth" and isinstance(formula[1], tuple) and formula[1][0] == "dtensor":
                 return self.program.excluded("the program asked, and writes to what is no DTensor")

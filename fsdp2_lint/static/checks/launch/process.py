@@ -95,6 +95,7 @@ class StaticDevice:
         return unknown("where the device index comes from is not known")
 
     def touched_before(self) -> Answer[tuple[Moment, str]]:
+        """Where a GPU was used before one was selected; unknown where unseen code may have selected one."""
         if not isinstance(self.step.what, events.DeviceSet) or self.step.what.scoped:
             return self.program.excluded("the device is selected for a block only")
         mesh = StaticProcess(self.program).first_mesh(perhaps=True)
@@ -231,6 +232,7 @@ class StaticCollection:
         return frames[max(outermost, 0) :]
 
     def matched(self) -> Answer[Moment]:
+        """Where the other ranks make the same call; unknown where what they do was not followed."""
         what = self.step.what
         if isinstance(what, events.Collective) and what.group is not None:
             return unknown("it runs on a group of its own")

@@ -56,6 +56,7 @@ class StaticUse:
     step: Step[events.ApiUsed]
 
     def absent(self, version: Version) -> Answer[Place]:
+        """Does this torch lack it? yes: since or until when. Unknown where the program asks, or has a fallback."""
         words = absent(self.step.what.history, version)
         if not words:
             return _known(version)

@@ -63,6 +63,7 @@ class Made:
 
 
 def clash(program: Program, step: Step[events.Sharded], steps: tuple[Step[events.Sharded], ...]) -> Answer[Place]:
+    """Where two dtypes meet in one operation of the forward; unknown where a layer or a cast was not followed."""
     if steps not in program.dtypes:
         program.dtypes[steps] = {each.dtype for other in steps for each in _precisions(other)}
     if len(program.dtypes[steps]) < 2:

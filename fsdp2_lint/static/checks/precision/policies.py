@@ -50,6 +50,7 @@ class StaticPolicies(Handle):
         return self.step.when.chain[-2] if len(self.step.when.chain) > 1 else None
 
     def reduced_low(self) -> Many[Place]:
+        """Are gradients reduced in a low precision? Unknown where a policy was not seen whole."""
         found: dict[Place, None] = {}
         why = str(self.step.what.options_open)
         if StaticModel(self.program, self.obj).frozen():

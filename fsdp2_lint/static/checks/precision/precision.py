@@ -11,7 +11,7 @@ from ...domain.choices import options
 from ...domain.events import AnyStep
 from ...domain.relations import Relation
 from ...domain.values import Ext, Obj
-from ...libraries.escapes import is_output
+from ...libraries.outputs import is_output
 from ...libraries.torch.precision.dtypes import SOME_DTYPE, LoadedIn, literal_dtype
 from ...libraries.torch.precision.precision import LOW
 from ..shared.program import RELATED, Handle, Program
@@ -27,6 +27,7 @@ class StaticMasters(Handle):
     held: events.Held
 
     def low_precision(self) -> Answer[Place]:
+        """Does the optimizer hold weights of a low precision? Unknown where they are loaded or cast elsewhere."""
         if not self._sharded():
             return self.program.nothing(self.held.model, events.Sharded)
         low = self._converted()

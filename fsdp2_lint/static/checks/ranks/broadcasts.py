@@ -25,6 +25,7 @@ class StaticNames:
     step: Step[events.Broadcast]
 
     def differ(self) -> Answer[Place]:
+        """Do the ranks broadcast in different orders? Unknown where each reads the names from a file of its own."""
         loop = next(reversed(list(loops_around(self.program.machine.project, self.step))), None)
         if loop is None or not isinstance(loop.node, nodes.For):
             return self.program.excluded("no loop is around it")

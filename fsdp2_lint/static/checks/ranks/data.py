@@ -56,6 +56,7 @@ class StaticEpochs:
     step: AnyStep
 
     def same_order(self) -> Answer[Place]:
+        """Is the order of samples the same in each epoch? Unknown where something else may set the epoch."""
         found = self._sampler()
         if found is None or not self._trained() or not self._several_rounds(found[1].made):
             return self.program.excluded("no model is trained on it in several rounds, as far as it was followed")
@@ -136,6 +137,7 @@ class StaticBatch:
     step: Step[events.Called]
 
     def same_on_every_rank(self) -> Answer[Place]:
+        """Does each rank read the same samples? Unknown where the loader or its data set was not followed."""
         if why := self._not_followed():
             return unknown(why)
         answer: Answer[Place] = unknown("where the batch comes from was not followed")

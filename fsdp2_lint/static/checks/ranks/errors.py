@@ -66,6 +66,7 @@ class StaticHandler:
         return Moment(site, self.step.when.chain[: self.caught.depth])
 
     def swallows(self) -> Answer[Place]:
+        """Does the loop go on when a step fails on one rank? Unknown where the handler may end the job."""
         if by_one_rank(self.step.guard):
             return self.program.excluded("one rank comes here alone, so no other waits for it here")
         broad = self._broad()
@@ -157,6 +158,7 @@ def ways_out(body: list[nodes.NodeNG]) -> set[str]:
 
 
 def _ways(node: nodes.NodeNG) -> set[str]:
+    """The ways out of a statement: fall, raise, continue, break, return."""
     if isinstance(node, nodes.Raise):
         return {"raise"}
     if isinstance(node, (nodes.Continue, nodes.Break, nodes.Return)):

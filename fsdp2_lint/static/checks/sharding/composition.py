@@ -24,6 +24,7 @@ class StaticComposition(Handle):
     read: int | None = None  # since when the parameters are held
 
     def sharded_before(self) -> Answer[Place]:
+        """Was it sharded before something else took hold of it? Unknown where the order of the two is not known."""
         if self.obj in self.program.machine.store.fields and _LEFT_ALONE in self.program.machine.store.fields[self.obj]:
             return unknown(f"{_LEFT_ALONE} leaves some parameters of {self.label} alone")
         what = self.step.what

@@ -49,6 +49,7 @@ class StaticGrouping(Handle):
     # -- shared parameters --------------------------------------------------------
 
     def tied_elsewhere(self) -> Many[tuple[str, Moment]]:
+        """The layers of this group that are tied with one of another; unknown where a group depends on the path."""
         found: dict[tuple[str, Moment], None] = {}
         unsure = ""
         for tie in self.program.trace.of(events.Tied, before=self.step):
@@ -149,6 +150,7 @@ class StaticGrouping(Handle):
 
     def ignored_trained(self) -> Answer[Place]:
         # what a filter lets through may be just what is frozen
+        """Is an ignored parameter trained? Unknown where its gradient may be reduced by hand, as of experts."""
         sure = [leaf for path, leaf in self._ignored() if self.step.guard.implies(path)]
         owners = [owner for leaf in sure if (owner := _owner(leaf)) is not None]
         if not owners:

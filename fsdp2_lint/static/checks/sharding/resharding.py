@@ -39,6 +39,7 @@ class StaticResharding(Handle):
     steps: tuple[Step[events.Sharded], ...]  # all calls on the model and its parts
 
     def never(self) -> Answer[Place]:
+        """Is this group never resharded? Unknown where the setting is, or a call may change it."""
         inner = [step for step in self.steps if not self._is_whole(step)]
         if not inner or len(inner) == len(self.steps):
             # one group alone keeps its parameters anyway, and a model without a root has other faults

@@ -26,6 +26,7 @@ class StaticUnit(Handle):
     obj: Obj
 
     def inside(self) -> Answer[Moment]:
+        """Is it sharded inside of what is sharded already? Unknown where which of two came first is not known."""
         may = ""
         whole = self.obj.parent if str(self.obj.item).startswith(BELOW) else None  # of "each module below"
         for earlier, outer, relation in self.program.touching(self.obj):
@@ -64,6 +65,7 @@ class StaticUnit(Handle):
         return unknown("the filter over modules() may match nested modules") if asked else yes(self.step.when)
 
     def repeated(self) -> Answer[Moment]:
+        """Is it sharded twice? Unknown where the two may be different modules or on different paths."""
         may = ""
         address = self.program.machine.libraries.address
         for earlier, other, relation in self.program.touching(self.obj):
@@ -89,6 +91,7 @@ class StaticUnit(Handle):
         return earlier if before - mine else None
 
     def container_without_forward(self) -> Answer[str]:
+        """Is it a container that has no forward of its own? Unknown where its class was not seen."""
         if self.step.what.listed:
             return self.program.excluded("it is given a list of modules")
         if self.step.guard.blurred:

@@ -163,6 +163,7 @@ class StaticModel(Handle):
         return yes(total) if total is not None else self.program.excluded("its size is not written in the source")
 
     def outside(self) -> Answer[list[str]]:
+        """Which of its parts are in no group but that of the root; unknown where a part was not seen."""
         if self._of_a_library():
             return self._outside_blocks()
         if self.program.partial and self.obj.atom.kind != "instance":
@@ -249,6 +250,7 @@ class StaticModel(Handle):
         return any(step.guard.compatible(self.path) and (perhaps or not step.what.filtered) for step, _ in units)
 
     def added_late(self) -> Many[tuple[Moment, str, Moment]]:
+        """Which parts came after the sharding; unknown where one of them may have been there before."""
         found = []
         for attached in self.program.trace.of(events.Attached):
             owner, part = attached.subject, attached.what.value
@@ -290,6 +292,7 @@ class StaticModel(Handle):
         )
 
     def hooks_bypassed(self, method: str) -> Answer[object]:
+        """Does a call of this method run none of its hooks? Unknown where it may be registered or gathered by hand."""
         assert self.step is not None
         trace = self.program.trace
         what = self.step.what

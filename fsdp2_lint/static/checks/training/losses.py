@@ -19,6 +19,7 @@ class StaticReduction:
     step: Step[events.Reduced]
 
     def differentiated(self) -> Answer[Place]:
+        """Is the backward taken of the reduced tensor? Unknown where it is reduced over a group of its own."""
         tensors = [
             leaf
             for _, leaf in self.program.machine.alternatives(self.step.what.tensor or NONE)

@@ -61,6 +61,7 @@ class StaticOptimizer:
         return any(other is not None and other.atom.cls != self.obj.atom.cls for other in others)
 
     def replaced(self) -> Many[Stale]:
+        """Which parameters it holds that sharding replaced; unknown where it may hold others, or unseen code had it."""
         found: dict[Step[events.Optimizer], Stale] = {}
         replacing: dict[Step[events.Optimizer], list[Step[events.Sharded]]] = {}
         why, may = self._followed(), ""
@@ -157,6 +158,7 @@ class StaticOptimizer:
         return any(other.path == here.path and here.row < there.row < other.row for other in others)
 
     def temporary(self) -> Many[Stale]:
+        """Is it built of parameters that are gathered just now? Unknown where they may be others by then."""
         found: dict[Step[events.Optimizer], Stale] = {}
         why = self._followed()
         for created, held in self.creations():

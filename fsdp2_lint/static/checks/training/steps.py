@@ -27,6 +27,7 @@ class StaticStep(Handle):
     obj: Obj
 
     def unsynchronised(self) -> Many[tuple[str, Moment]]:
+        """Which gradients are used without having been reduced; unknown where a setting switches it on again."""
         switches = [
             (each, relation)
             for each in self.program.trace.of(events.Sync)

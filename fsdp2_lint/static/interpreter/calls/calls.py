@@ -69,6 +69,7 @@ class Calls(Functions[L]):
         return found is not None and found[1] is leaf.func.node
 
     def arguments(self, node: nodes.Call) -> tuple[list[Value], dict[str, Value], str]:
+        """Positional and keyword arguments, and why there may be more than were seen."""
         args: list[Value] = []
         kwargs: dict[str, Value] = {}
         why = ""
@@ -114,6 +115,7 @@ class Calls(Functions[L]):
         return self.over(callee, lambda leaf: self.call_one(leaf, call))
 
     def call_one(self, leaf: Value, call: Call) -> Value:
+        """Each kind of callable; one that is not known may do anything."""
         if isinstance(leaf, Func):
             return self.call_function(leaf, call.args, call.kwargs, call.node, why=call.open_why)
         if isinstance(leaf, Bound):
@@ -141,6 +143,7 @@ class Calls(Functions[L]):
         return unknown("the result of a call")
 
     def call_method(self, receiver: Value, name: str, call: Call) -> Value:
+        """A method of the project where one is found, else one of a library."""
         if isinstance(receiver, Choice):
             return self.over(receiver, lambda leaf: self.call_method(leaf, name, call))
         if isinstance(receiver, Obj):

@@ -118,6 +118,7 @@ class Classes(Bases[L]):
         return self.find_attr(key[0], key[1]) or key[0].child(key[1])
 
     def bind_member(self, obj: Obj, name: str, owner: ClassV, node: nodes.NodeNG) -> Value | None:
+        """What a member of a class is for an object: a bound method, a property that is run, a field."""
         if isinstance(node, nodes.FunctionDef):
             kinds = decorator_names(node)
             func = Func(owner.module, node, owner.closure, owner)
@@ -189,6 +190,7 @@ class Classes(Bases[L]):
         return isinstance(value, nodes.Call) and full_name(value.func) == "dataclasses.field"
 
     def annotated_class(self, module: Module, annotation: nodes.NodeNG) -> ClassV | None:
+        """The class that an annotation names; None where that is none of the project."""
         if (
             isinstance(annotation, nodes.Const)
             and isinstance(annotation.value, str)
@@ -209,6 +211,7 @@ class Classes(Bases[L]):
         return self.over(value, lambda leaf: self.get_attr_of(leaf, name, node))
 
     def get_attr_of(self, leaf: Value, name: str, node: nodes.NodeNG) -> Value:
+        """An attribute of one value, by what it is."""
         if isinstance(leaf, Choice):
             return self.get_attr(leaf, name, node)
         if isinstance(leaf, Obj):
@@ -257,6 +260,7 @@ class Classes(Bases[L]):
         return Ext(canonical(f"{value.qname}.{name}"))
 
     def class_attr_value(self, cls: ClassV, name: str) -> Value:
+        """``Class.name``; unknown where a base was not seen."""
         stored: Value | None = self.store.get((cls, name))
         if stored is not None:
             return stored

@@ -63,6 +63,7 @@ class Functions(Bounds[L]):
         why: str = "",
         on_yield: Callable[[Value], int] | None = None,
     ) -> Value:
+        """From memory, in short, or step by step; unknown where a bound is reached."""
         if func.around:
             return self.call_around(func, Call(node, args, kwargs, why), receiver, on_yield)
         if on_yield is None and self.pointless(func, args, kwargs, receiver):
@@ -134,6 +135,7 @@ class Functions(Bounds[L]):
         return not any(self.matters(leaf, 0) for value in handed for _, leaf in self.leaves(value))
 
     def matters(self, leaf: Value, depth: int) -> bool:
+        """May a call with this value have a part in what the clauses are about?"""
         if not isinstance(leaf, Obj):
             return isinstance(leaf, (Params, ParamV, StateDict, StateTensor, Loaded, Func, Bound, Partial))
         atom = leaf.atom
@@ -160,6 +162,7 @@ class Functions(Bounds[L]):
         why: str,
         on_yield: Any,
     ) -> Value:
+        """Run the body in a new activation: what it returns or yields, each on its path."""
         start = self.guard
         given = (*args, *kwargs.values(), receiver or NONE)
         frame = Frame(self.fresh(), func.module, func, start, func.owner, receiver, given, on_yield=on_yield)
@@ -215,6 +218,7 @@ class Functions(Bounds[L]):
     def bind_arguments(
         self, func: Func, args: list[Value], kwargs: dict[str, Value], receiver: Value | None, why: str
     ) -> dict[str, Value]:
+        """Which parameter gets which value; raises where a call does not fit."""
         spec = func.node.args
         names = [*(spec.posonlyargs or []), *(spec.args or [])]
         positional = [receiver, *args] if receiver is not None else list(args)
@@ -241,6 +245,7 @@ class Functions(Bounds[L]):
     def bind_defaults(
         self, func: Func, spec: nodes.Arguments, names: list[Any], bound: dict[str, Value], why: str
     ) -> None:
+        """Defaults, and unknowns for what a caller that was not seen gives."""
         defaults = list(spec.defaults or [])
         pairs = list(zip(names[len(names) - len(defaults) :], defaults))
         pairs += [

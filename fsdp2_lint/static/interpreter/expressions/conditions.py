@@ -59,6 +59,7 @@ class Conditions(Expressions[L]):
         return intern(self.formula_of(node))
 
     def formula_of(self, node: nodes.NodeNG) -> Formula:
+        """An expression as a condition, with its short circuits."""
         if isinstance(node, nodes.BoolOp):
             return self.short_circuit(node)
         if isinstance(node, nodes.UnaryOp) and node.op == "not":
@@ -95,6 +96,7 @@ class Conditions(Expressions[L]):
         return both(parts) if op == "and" else either(parts)
 
     def truth(self, value: Value) -> Formula:
+        """``bool(value)``; a question about it where that is not known."""
         if isinstance(value, Const):
             return bool(value.value)
         if isinstance(value, Cond):
@@ -159,6 +161,7 @@ class Conditions(Expressions[L]):
         return self.ordered(op, left, right)
 
     def equal(self, left: Value, right: Value) -> Formula:
+        """``left == right``; a question about both where neither is a constant."""
         if isinstance(left, Choice):
             return self.spread(left, lambda leaf: self.equal(leaf, right))
         if isinstance(right, Choice):
@@ -202,6 +205,7 @@ class Conditions(Expressions[L]):
         return made or obj.atom.kind in ("instance", "external")
 
     def contained(self, left: Value, right: Value) -> Formula:
+        """``left in right``; a question about both where not all elements are known."""
         if isinstance(right, Choice) and all(isinstance(leaf, Const) for _, leaf in self.alternatives(right)):
             return self.spread(right, lambda leaf: self.contained(left, leaf))
         if isinstance(right, (TupleV, ListV)):
@@ -236,6 +240,7 @@ class Conditions(Expressions[L]):
         return ("truth", ("in", left, right))
 
     def ordered(self, op: str, left: Value, right: Value) -> Formula:
+        """``<`` and its kin; decided for numbers, by ranges for unknowns."""
         if isinstance(left, Const) and is_number(left.value) and not isinstance(right, Const):
             left, op, right = right, MIRRORED[op], left
         if isinstance(left, Choice):

@@ -76,6 +76,7 @@ class Containers(Names[L]):
         return isinstance(value, TupleV) and any(map(self.perhaps_of_rank, value.items))
 
     def sliced(self, leaf: Value, node: nodes.Slice) -> Value:
+        """A part of a list or a tuple; open where a bound is not known."""
         whole = node.lower is None and node.upper is None and node.step is None
         backwards = isinstance(node.step, nodes.UnaryOp) and node.lower is None and node.upper is None
         if whole or backwards:
@@ -103,6 +104,7 @@ class Containers(Names[L]):
         return value.child((PICK, None)) if isinstance(value, Obj) else value
 
     def get_item(self, leaf: Value, key: Value, node: nodes.NodeNG) -> Value:
+        """``leaf[key]``, by what it is."""
         if isinstance(key, Choice):
             return self.over(key, lambda one: self.get_item(leaf, one, node))
         if isinstance(leaf, TupleV) and isinstance(key, Const) and isinstance(key.value, int):
@@ -128,6 +130,7 @@ class Containers(Names[L]):
         return Text(False) if isinstance(leaf, Const) and isinstance(leaf.value, str) else unknown("an item")
 
     def list_item(self, held: Items, key: Value) -> Value:
+        """The element at an index; a choice of all where the index is not known."""
         if (
             isinstance(key, Const)
             and isinstance(key.value, int)
@@ -155,6 +158,7 @@ class Containers(Names[L]):
         )
 
     def dict_item(self, leaf: DictV, key: Value, default: Value | None = None) -> Value:
+        """The value under a key; a choice of all where the key is not known."""
         held = self.entries(leaf)
         if isinstance(key, Const):
             possible = [
@@ -231,6 +235,7 @@ class Containers(Names[L]):
         return made
 
     def comprehension(self, node: Any, *, lazy: bool) -> Value:
+        """A list of what the element is in each round; open where a source is."""
         items: list[tuple[Any, Value]] = []
         start = self.guard
 
@@ -263,6 +268,7 @@ class Containers(Names[L]):
                     self.store.put((scope, name), value, local=self.frame.func is not None)
 
     def generate_all(self, generators: list[nodes.Comprehension], body: Any) -> str:
+        """All rounds of the loops of a comprehension, each on the path of its conditions."""
         if not generators:
             body()
             return ""

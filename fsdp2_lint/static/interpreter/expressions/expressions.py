@@ -108,6 +108,7 @@ class Expressions(Texts[L]):
         return made
 
     def update_dict(self, target: DictV, other: Value) -> None:
+        """Keys of the other dict replace those of this one; open where the other is."""
         from ...domain.store import Entries
 
         held = self.entries(target)
@@ -203,6 +204,7 @@ class Expressions(Texts[L]):
         return None
 
     def binary(self, op: str, left: Value, right: Value) -> Value:
+        """The result where both sides are known; else a number, a text or an unknown that remembers them."""
         if isinstance(left, Const) and isinstance(right, Const):
             return self.constant(op, left.value, right.value)
         if isinstance(left, (ParamV, Computed)) or isinstance(right, (ParamV, Computed)):

@@ -133,6 +133,7 @@ class Iteration(Conditions[L]):
         return NONE
 
     def with_manager(self, manager: nodes.NodeNG, inner: Callable[[Value], int]) -> int:
+        """``inner`` runs where a function of the project yields, or between entering and leaving an object."""
         if isinstance(manager, nodes.Call):
             found = self.generator_manager(manager)
             if found is not None:

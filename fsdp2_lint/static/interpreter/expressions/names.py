@@ -54,6 +54,7 @@ class Names(Loops[L]):
         return found
 
     def resolve_global(self, module: Module, name: str) -> Value:
+        """The last binding of a name at the top of its file, or what a star brings, or a built-in."""
         if name == "__name__":
             return Const(module.name)
         if name == "__file__":
@@ -106,6 +107,7 @@ class Names(Loops[L]):
         return self.in_module(module, lambda: self.evaluate_binding(module, node, name))
 
     def evaluate_binding(self, module: Module, node: nodes.NodeNG, name: str) -> Value | None:
+        """What a binding at the top of a file gives a name; None where it is no value."""
         if isinstance(node, nodes.FunctionDef):
             return self.decorated(node, Func(module, node))
         if isinstance(node, (nodes.Assign, nodes.AnnAssign)) and node.value is not None:
@@ -157,6 +159,7 @@ class Names(Loops[L]):
             self.guard, self.calls = guard, calls
 
     def star_or_builtin(self, module: Module, name: str) -> Value:
+        """A name that no statement of the file binds."""
         for star in module.stars:
             target = self.project.resolve(module.path, star.modname or "", star.level or 0)
             other = self.project.module(target) if target else None
@@ -190,6 +193,7 @@ class Names(Loops[L]):
         return Ext(canonical(wanted))
 
     def import_name(self, importer: Module, node: nodes.ImportFrom, name: str) -> Value:
+        """``from a import name``: a file of the project, a name in it, or one of another package."""
         base = node.modname or ""
         level = node.level or 0
         path = self.project.resolve(importer.path, base, level)

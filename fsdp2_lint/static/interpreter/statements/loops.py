@@ -44,6 +44,7 @@ def stands_for_rounds(element: Value) -> bool:
 
 class Loops(Patterns[L]):
     def exec_For(self, node: nodes.For) -> int:
+        """A round for each element that is known, or one that stands for all."""
         iterable = self.eval(node.iter)
         self.widen(node)
         self.loops += 1
@@ -122,6 +123,7 @@ class Loops(Patterns[L]):
         self.guard = kept
 
     def exec_While(self, node: nodes.While) -> int:
+        """One round, which stands for all."""
         if unwraps(node):
             return self.exec_unwrapping(node)
         self.widen(node)

@@ -65,6 +65,7 @@ class Targets(Havoc[L]):
         return found
 
     def assign(self, target: nodes.NodeNG, value: Value) -> None:
+        """Bind a target of any kind."""
         if isinstance(target, nodes.AssignName):
             self.rebind(target, value)
         elif isinstance(target, nodes.AssignAttr):
@@ -148,6 +149,7 @@ class Targets(Havoc[L]):
             self.store.put((owner, name), self.begun(f".{name}", value, owner))
 
     def set_item(self, container: Value, key: Value, value: Value, node: nodes.NodeNG) -> None:
+        """``container[key] = value``, by what the container is."""
         for guard, leaf in self.alternatives(container):
             if isinstance(leaf, DictV):
                 entries = self.entries(leaf)
@@ -226,6 +228,7 @@ class Targets(Havoc[L]):
         return choose([(guard, pick(leaf)) for guard, leaf in self.alternatives(value)] or [(TOP, unknown("nothing"))])
 
     def augment(self, node: nodes.AugAssign) -> None:
+        """``target op= value``: in place for lists, dicts and tensors, else a new value."""
         added = self.eval(node.value)
         target = node.target
         if isinstance(target, nodes.AssignName):
@@ -260,6 +263,7 @@ class Targets(Havoc[L]):
         self.store.put(target.id, Items((*held.items, *more), exact, why))
 
     def delete(self, target: nodes.NodeNG) -> None:
+        """``del target``: what is deleted is unknown from here on."""
         if isinstance(target, nodes.Subscript):
             container, key = self.eval(target.value), self.eval(target.slice)
             for _, leaf in self.alternatives(container):
@@ -290,6 +294,7 @@ class Targets(Havoc[L]):
         return self.class_member(cls, "__delattr__") is None and self.class_member(cls, name) is None
 
     def delete_item(self, leaf: Value, key: Value, node: nodes.NodeNG) -> None:
+        """``del container[key]``; open where the key is not known."""
         if isinstance(leaf, DictV):
             entries = self.entries(leaf)
             kept = tuple(entry for entry in entries.entries if entry[0] != key)

@@ -48,6 +48,7 @@ LONGEST = 1_000_000  # rounds of a loop that anybody counts
     "torch.utils.data.ChainDataset",
 )
 def make_list(machine: Machine, call: Call) -> Value:
+    """What holds the elements of something that is iterated over, at once or later."""
     if not call.args:
         return machine.new_list([])
 
@@ -70,6 +71,7 @@ def make_list(machine: Machine, call: Call) -> Value:
 
 @external("builtins.reversed")
 def make_reversed(machine: Machine, call: Call) -> Value:
+    """In reverse where the order is known, else in one that is not."""
     held = machine.iterated(call.args[0], call.node) if call.args else Items()
 
     def turned(item: Value) -> Value:
@@ -115,6 +117,7 @@ def make_enumerate(machine: Machine, call: Call) -> Value:
 
 @external("builtins.zip")
 def make_zip(machine: Machine, call: Call) -> Value:
+    """Rows as long as the shortest, or the longest where one of them is open."""
     lists = [machine.iterated(value, call.node) for value in call.args]
     for value in call.args:
         data.read(machine, value, call.node)
@@ -157,6 +160,7 @@ def chain(machine: Machine, call: Call) -> Value:
 
 @external("builtins.map", "builtins.filter")
 def apply_each(machine: Machine, call: Call) -> Value:
+    """``map`` and ``filter`` run the function for each element that is known."""
     is_filter = call.name == "builtins.filter"
     if len(call.args) < 2:
         return unknown("map()")

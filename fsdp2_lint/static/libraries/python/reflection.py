@@ -41,6 +41,7 @@ from .kinds import is_a
 
 @external("builtins.getattr")
 def get_attribute(machine: Machine, call: Call) -> Value:
+    """``getattr(obj, name, default)``: the default where the object surely lacks it."""
     if len(call.args) < 2:
         return unknown("getattr()")
     fsdp1_methods.looked_up(machine, call)
@@ -81,6 +82,7 @@ def perhaps_dtensor(leaf: StateTensor | ParamV, name: str, default: Value) -> Va
 
 @external("builtins.setattr")
 def set_attribute(machine: Machine, call: Call) -> Value:
+    """``setattr(obj, name, value)``; of any name where that is not known."""
     if len(call.args) == 3:
         _, name, value = call.args
         for _, leaf in machine.alternatives(call.args[0]):
@@ -105,6 +107,7 @@ _OF_ALL_PRETRAINED = frozenset({"save_pretrained", "from_pretrained"})  # also o
 
 @external("builtins.hasattr")
 def has_attribute(machine: Machine, call: Call) -> Value:
+    """Decided where its class and its fields are known, else a question about this object."""
     if len(call.args) < 2 or not isinstance(call.args[1], Const):
         return unknown("hasattr()")
     fsdp1_methods.looked_up(machine, call)

@@ -58,6 +58,7 @@ def bottom_up(machine: Machine, call: Call) -> Value:
 
 @external("builtins.dict", "collections.OrderedDict", "collections.defaultdict", "types.SimpleNamespace")
 def make_dict(machine: Machine, call: Call) -> Value:
+    """``dict(...)`` of pairs, of another dict, and of keywords."""
     if call.name.endswith("SimpleNamespace"):
         namespace = Atom("external", cls=Ext("types.SimpleNamespace"), origin="SimpleNamespace").root
         for name, value in call.kwargs.items():
@@ -95,6 +96,7 @@ _LOOKS = frozenset(
 
 
 def list_method(machine: Machine, leaf: ListV | TupleV, name: str, call: Call) -> Value:
+    """Methods of lists and tuples; one that is not known leaves the list open."""
     if isinstance(leaf, ListV):
         held = machine.items(leaf)
         if name in ("append", "add", "appendleft") and call.args:
@@ -148,6 +150,7 @@ def popped(machine: Machine, leaf: ListV, at: Value) -> Value:
 
 
 def dict_method(machine: Machine, leaf: DictV, name: str, call: Call) -> Value:
+    """Methods of dicts; one that is not known leaves it open."""
     held = machine.entries(leaf)
     if name == "items":
         return _rows(machine, tuple((path, TupleV((key, value))) for key, path, value in held.entries), held.open_why)

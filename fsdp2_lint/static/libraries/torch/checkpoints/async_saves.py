@@ -43,6 +43,7 @@ def _fate(machine: Machine, node: nodes.NodeNG) -> str:
 
 
 def _bound(machine: Machine, statement: nodes.Assign | nodes.AnnAssign) -> str:
+    """What becomes of the future that a statement binds: kept, dropped, or overtaken by the next one."""
     targets = statement.targets if isinstance(statement, nodes.Assign) else [statement.target]
     target = targets[0]
     if len(targets) == 1 and isinstance(target, nodes.AssignAttr):

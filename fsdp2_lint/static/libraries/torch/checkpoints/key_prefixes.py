@@ -38,6 +38,7 @@ def note_compiled(machine: Machine, call: Call, value: Value) -> None:
 
 
 def _becomes_a_part(machine: Machine, node: nodes.NodeNG) -> bool:
+    """Does the statement put the wrapper in the place of a part of a model?"""
     holder, scope = node.parent, node.scope()
     if isinstance(holder, nodes.Call):
         return _registers(holder)

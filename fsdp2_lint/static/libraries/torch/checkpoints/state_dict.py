@@ -66,6 +66,7 @@ def _asks_full(options: Obj) -> bool | None:
 
 @external(HELPERS + "get_model_state_dict", HELPERS + "get_optimizer_state_dict", HELPERS + "get_state_dict")
 def get_state_dict(machine: Machine, call: Call) -> Value:
+    """Gathered or not, as its options say; unknown where these are."""
     name = call.name.rsplit(".", 1)[-1]
     full = _full(machine, call.arg(None, "options"))
     model = call.arg(0, "model") or NONE
@@ -97,6 +98,7 @@ def set_state_dict(machine: Machine, call: Call) -> Value:
 
 @external(DCP + "save", DCP + "save_state_dict", DCP + "async_save", DCP + "load", DCP + "load_state_dict")
 def dcp(machine: Machine, call: Call) -> Value:
+    """Saves and loads of DCP: collectives that ask Stateful objects for their state."""
     name = call.name.rsplit(".", 1)[-1]
     alone = call.arg(None, "no_dist")
     group = call.arg(None, "process_group")
@@ -182,6 +184,7 @@ def tensor_method(machine: Machine, leaf: StateTensor | ParamV, name: str, call:
 
 
 def state_dict_method(machine: Machine, leaf: StateDict, name: str, call: Call) -> Value:
+    """Methods of the dict that ``state_dict()`` returns."""
     tensor, key = gathering.each_tensor(machine, leaf), gathering.each_key(leaf)
     if name == "items":
         return machine.new_list([TupleV((key, tensor))], exact=False)

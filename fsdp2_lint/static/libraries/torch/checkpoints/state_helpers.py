@@ -68,6 +68,7 @@ def option(leaf: Value, name: str) -> bool | None:
 
 
 def note_helper(machine: Machine, name: str, call: Call, model: Obj | None) -> None:
+    """A call of a state-dict helper, with its options and with what it was called for."""
     position, keyword = _STATES.get(name, (None, ""))
     states = [call.arg(position, keyword)] if keyword else [call.kwargs.get(key) for key in _state_keywords(name)]
     machine.emit(

@@ -12,8 +12,8 @@ from ....domain import events
 from ....domain.values import Const, Obj, Value, unknown
 from ....frontend.origins import full_name
 from ....interpreter.call import Call
-from ...escapes import is_output
 from ...interface import Machine
+from ...outputs import is_output
 from ...tables import external, method_observer, observer
 
 # Operations that refuse a DTensor next to a plain tensor.
@@ -112,6 +112,7 @@ def _is_tensor(value: Value) -> bool:
 
 
 def _mixed(machine: Machine, node: nodes.NodeNG, values: list[Value]) -> None:
+    """A parameter of a sharded model meets a plain tensor outside of its forward."""
     found: list[tuple[Any, Obj, str]] = []
     plain = False
     for value in values:

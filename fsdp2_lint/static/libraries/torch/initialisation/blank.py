@@ -30,6 +30,7 @@ from ....domain.values import (
 from ....frontend.packages import ALONE, builds_models, effect_of
 from ....interpreter.call import Call
 from ...interface import Machine
+from ...outputs import is_output
 from ...tables import EXTERNALS, IN_PLACE, TENSOR_METHODS, external, method, method_observer, observer
 from ..launch.device import Device, device_of, touch
 
@@ -160,8 +161,6 @@ def of_buffers(obj: Obj) -> bool:
 
 def in_blank(machine: Machine, obj: Obj) -> bool:
     """Is it a part of a model without values? What the model returned is none."""
-    from ...escapes import is_output
-
     return machine.libraries.belongs(obj, machine.libraries.blank.atoms) and not is_output(obj)
 
 

@@ -64,6 +64,7 @@ def _takes_rows(node: nodes.Subscript) -> bool:
 
 
 def _lost(machine: Machine, written: Value, node: nodes.NodeNG, how: str) -> None:
+    """A write that ends in a copy is noted for each sharded model that the parameter is of."""
     if machine.libraries.inside:  # in a forward the parameters are whole
         return
     if isinstance(written, ParamV) and not written.copied:

@@ -32,6 +32,7 @@ class Group:
 
 @external(*(f"torch.distributed.{name}" for name in _GROUPED))
 def collective(machine: Machine, call: Call) -> Value:
+    """All ranks of the group have to make this call."""
     group = call.arg(None, "group")
     if group is None:
         group = next((value for value in call.args[1:] if _is_group(value)), None)
@@ -90,6 +91,7 @@ def part_of_job(group: Value | None) -> Value | None:
 
 @external("torch.nn.utils.clip_grad_norm_", "torch.nn.utils.get_total_norm")
 def clip(machine: Machine, call: Call) -> Value:
+    """Norms of gradients: a collective, and a use of what was accumulated."""
     if (given := call.arg(0, "parameters")) is not None:
         generators.consumed_by_call(machine, given, call.node, f"{call.name.rsplit('.', 1)[-1]}()")
     if call.name.endswith("clip_grad_norm_"):

@@ -100,6 +100,7 @@ CONVERTERS: dict[str, Callable[[Any], Any]] = {"int": int, "str": str, "float": 
 
 @external("builtins.int", "builtins.str", "builtins.float", "builtins.bool", "builtins.abs")
 def convert(machine: Machine, call: Call) -> Value:
+    """``int``, ``str`` and their kin: what is made of a rank, of a tensor, or of a setting."""
     name = call.name.rsplit(".", 1)[-1]
 
     def one(leaf: Value) -> Value:

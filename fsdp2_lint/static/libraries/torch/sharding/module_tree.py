@@ -114,6 +114,7 @@ def built_as_layer(machine: Machine, obj: Obj, cls: ClassV, call: Call) -> None:
 
 
 def make_external_module(machine: Machine, qname: str, call: Call) -> Value:
+    """A layer or a container of torch, with its parts as far as they are given."""
     atom = Atom("external", cls=Ext(qname), origin=qname, site=machine.site(call.node))
     atom.module = True
     note_layer(machine, atom, qname.rsplit(".", 1)[-1], call)

@@ -48,6 +48,7 @@ def fully_shard(machine: Machine, call: Call) -> Value:
 
 
 def shard(machine: Machine, call: Call, group: tuple[Obj, ...], *, listed: bool, open_why: str = "") -> None:
+    """``fully_shard``: the modules of one group, and what it returns."""
     for obj in group:
         machine.libraries.sharded_atoms.add(machine.libraries.address(obj)[0])
     machine.libraries.any_sharded = True
