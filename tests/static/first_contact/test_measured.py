@@ -230,3 +230,43 @@ def test_a_decision_that_each_rank_takes_by_itself() -> None:
     body = f"{SHARDED}model(torch.ones(2)).sum().backward()\nloss = torch.ones(1)\nfor p in model.parameters():\n"
     body += "    if torch.isnan(p.grad).any():\n        loss = torch.zeros(1)\ndist.all_reduce(loss)\n"
     assert "FSDP603" in analyse(main(body)).codes
+
+
+def test_a_hook_may_reduce_what_is_attached_later() -> None:
+    body = """
+model = Net()
+for layer in model.layers:
+    fully_shard(layer)
+fully_shard(model)
+model.extra = nn.Linear(8, 8)
+def average(gradient):
+    dist.all_reduce(gradient)
+    return gradient / dist.get_world_size()
+for name, parameter in model.named_parameters():
+    if "extra" in name:
+        parameter.register_hook(average)
+optimizer = torch.optim.AdamW(model.parameters())
+model(torch.ones(2)).sum().backward()
+optimizer.step()
+"""
+    assert "FSDP304" not in analyse(main(body)).codes
+    assert "FSDP304" in analyse(main(body.replace("parameter.register_hook(average)", "print(name)"))).codes
+
+
+def test_a_hook_may_reduce_what_adapters_add() -> None:
+    body = """
+from peft import LoraConfig, get_peft_model
+for layer in model.layers:
+    fully_shard(layer)
+fully_shard(model)
+adapted = get_peft_model(model, LoraConfig())
+for name, parameter in adapted.named_parameters():
+    {reduced}
+optimizer = torch.optim.AdamW(adapted.parameters())
+adapted(torch.ones(2)).sum().backward()
+optimizer.step()
+"""
+    start = "model = Net()\n"
+    by_hand = "parameter.register_hook(lambda gradient: dist.all_reduce(gradient))"
+    assert "FSDP304" not in analyse(main(start + body.format(reduced=by_hand))).codes
+    assert "FSDP304" in analyse(main(start + body.format(reduced="print(name)"))).codes

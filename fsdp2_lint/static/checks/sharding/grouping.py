@@ -149,8 +149,8 @@ class StaticGrouping(Handle):
                 yield path, leaf
 
     def ignored_trained(self) -> Answer[Place]:
-        # what a filter lets through may be just what is frozen
         """Is an ignored parameter trained? Unknown where its gradient may be reduced by hand, as of experts."""
+        # what a filter lets through may be just what is frozen
         sure = [leaf for path, leaf in self._ignored() if self.step.guard.implies(path)]
         owners = [owner for leaf in sure if (owner := _owner(leaf)) is not None]
         if not owners:

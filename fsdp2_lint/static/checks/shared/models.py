@@ -202,9 +202,22 @@ class StaticModel(Handle):
     def _hooked(self) -> str:
         """Who may reduce gradients that no group reduces."""
         for step in self.program.trace.of(events.ParamHook):
-            if step.subject is not None and self.program.relation(self.obj, step.subject) is not Relation.NONE:
+            hooked = [*([step.subject] if step.subject is not None else []), *self._wrapped_by(step.subject)]
+            if any(self.program.relation(self.obj, each) is not Relation.NONE for each in hooked):
                 return f"a hook on its parameters ({step.when.at}) may reduce their gradients"
         return ""
+
+    def _wrapped_by(self, wrapper: Obj | None) -> list[Obj]:
+        """The models that something may wrap which adds parts of its own, as adapters do: the outermost first."""
+        found, left = list[Obj](), [wrapper] if wrapper is not None else []
+        machine = self.program.machine
+        while left:
+            at = left.pop()
+            inner = machine.store.get((at, at.atom.wrapper)) if at.atom.wrapper else None
+            new = [leaf for _, leaf in machine.leaves(inner) if isinstance(leaf, Obj)] if inner is not None else []
+            left += [each for each in new if each not in found]
+            found += new
+        return found
 
     def _of_a_library(self) -> bool:
         """A transformer of Hugging Face: a stack of blocks between embeddings and a last norm."""
@@ -250,8 +263,8 @@ class StaticModel(Handle):
         return any(step.guard.compatible(self.path) and (perhaps or not step.what.filtered) for step, _ in units)
 
     def added_late(self) -> Many[tuple[Moment, str, Moment]]:
-        """Which parts came after the sharding; unknown where one of them may have been there before."""
-        found = []
+        """Which parts came after the sharding; unknown where they were there before, or are reduced by hand."""
+        found, by_hand = [], self._hooked()
         for attached in self.program.trace.of(events.Attached):
             owner, part = attached.subject, attached.what.value
             if owner is None or self.program.top(owner) is not self.obj:
@@ -270,9 +283,11 @@ class StaticModel(Handle):
                 and not self.program.escaped(part, after=attached)
                 and self._new(part)
                 and self._trains(part, attached)
+                and not by_hand
             ):
                 found.append((attached.when, str(attached.what.name), before[0].when))
-        return many(found, self.program.nothing(self.obj, events.Attached, parts=True))
+        end = unknown(by_hand) if by_hand else self.program.nothing(self.obj, events.Attached, parts=True)
+        return many(found, end)
 
     def _touches(self, step: Step[events.Sharded], owner: Obj, part: Obj) -> bool:
         return any(
