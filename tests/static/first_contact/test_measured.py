@@ -270,3 +270,24 @@ optimizer.step()
     by_hand = "parameter.register_hook(lambda gradient: dist.all_reduce(gradient))"
     assert "FSDP304" not in analyse(main(start + body.format(reduced=by_hand))).codes
     assert "FSDP304" in analyse(main(start + body.format(reduced="print(name)"))).codes
+
+
+def test_parameters_that_are_gathered_before_a_plan_splits_them() -> None:
+    body = """
+from torch.distributed.tensor.parallel import ColwiseParallel, parallelize_module
+mesh = init_device_mesh("cuda", (2, 4), mesh_dim_names=("dp", "tp"))
+model = Net()
+for layer in model.layers:
+    fully_shard(layer, mesh=mesh["dp"])
+fully_shard(model, mesh=mesh["dp"])
+def gathered(model):
+    for module in model.modules():
+        if isinstance(module, FSDPModule):
+            {gather}
+        yield module
+for module in gathered(model):
+    pass
+parallelize_module(model.head, mesh["tp"], ColwiseParallel())
+"""
+    assert "FSDP309" not in analyse(main(body.format(gather="module.unshard()"))).codes
+    assert "FSDP309" in analyse(main(body.format(gather="print(module)"))).codes

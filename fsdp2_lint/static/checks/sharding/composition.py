@@ -45,9 +45,24 @@ class StaticComposition(Handle):
                 self.program.relation(self.obj, part) is Relation.MAY or earlier.guard.blurred - self.step.guard.blurred
             ):
                 may = f"whether {self.label} is sharded by {earlier.when.at} is not known"
+            elif gathered := self._gathered(earlier):
+                may = gathered
             else:
                 return yes(Place(earlier.when))
         return unknown(may) if may else self.program.nothing(self.obj, events.Sharded, before=self.step)
+
+    def _gathered(self, sharding: AnyStep) -> str:
+        """What may have put its whole parameters back by then, for a plan that splits them."""
+        if not isinstance(self.step.what, events.Parallelised):
+            return ""
+        for step in self.program.trace.of(events.Unshard, before=self.step):
+            if (
+                step.index > sharding.index
+                and step.subject
+                and self.program.relation(step.subject, self.obj) is not Relation.NONE
+            ):
+                return f"{step.when.at} may gather its parameters before"
+        return ""
 
     def outermost(self) -> Answer[Place]:
         """Of what is sharded: whoever holds it, a trainer or a module of a framework, gathers nothing."""
