@@ -38,6 +38,7 @@ class Torch(Libraries, Protocol):
     addresses: dict[Obj, Address]
     ranked: dict[Guard, bool]  # which paths say something of ranks
     blank: Blank
+    machine: Machine
 
     def address(self, obj: Obj) -> Address:
         """Where it is, from the outermost object that holds it."""
