@@ -15,7 +15,8 @@ from pathlib import Path
 from ..report.job import read_job
 from ..report.rank_file import RankFile
 from ..vocab.finding import Finding
-from . import adapter, crash
+from . import adapter
+from .crashes import crash
 from .monitors import install
 from .monitors.forward import closing
 from .session import Options, Session

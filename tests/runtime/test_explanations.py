@@ -8,7 +8,15 @@ import pytest
 
 pytest.importorskip("torch")
 
-from fsdp2_lint.runtime.messages import BYPASS, DIRECT, EXPLANATIONS, FSDP1, LOADING, OUTSIDE, USED_OUTSIDE
+from fsdp2_lint.runtime.crashes.messages import (
+    BYPASS,
+    DIRECT,
+    EXPLANATIONS,
+    FSDP1,
+    LOADING,
+    OUTSIDE,
+    USED_OUTSIDE,
+)
 from fsdp2_lint.vocab.finding import Observed
 from tests.runtime.commands import HEAD, row
 from tests.runtime.jobs import Job, run_program

@@ -8,9 +8,15 @@ from typing import Any
 
 from torch import nn
 
-from ..vocab.events.forward import Called, PartCalled
-from ..vocab.events.plans import Sharded
-from . import adapter, uses
+from ...vocab.events.forward import Called, PartCalled
+from ...vocab.events.plans import Sharded
+from .. import adapter, uses
+from ..monitors.shared.models import RuntimeModel
+from ..monitors.shared.parts import RuntimePart
+from ..monitors.shared.units import RuntimeUnit
+from ..session import ContractViolation, Session
+from ..sites import of_traceback
+from ..uses import Frames
 from .messages import (
     ALREADY_ROOT,
     BYPASS,
@@ -26,13 +32,7 @@ from .messages import (
     USED_OUTSIDE,
     Explanation,
 )
-from .monitors.shared.models import RuntimeModel
-from .monitors.shared.parts import RuntimePart
-from .monitors.shared.units import RuntimeUnit
 from .refusals import judge_attribute, judge_dtypes, judge_exchange, judge_options
-from .session import ContractViolation, Session
-from .sites import of_traceback
-from .uses import Frames
 
 
 def explain(session: Session, error: BaseException) -> Explanation | None:

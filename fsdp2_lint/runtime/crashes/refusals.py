@@ -8,18 +8,18 @@ from types import FrameType, TracebackType
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
-from ..vocab.events.composition import ParametersExchanged
-from ..vocab.events.policies import OptionsGiven, PolicySettled
-from ..vocab.events.replacement import ParametersReplaced
-from . import adapter
-from .ledger import label_of
+from ...vocab.events.composition import ParametersExchanged
+from ...vocab.events.policies import OptionsGiven, PolicySettled
+from ...vocab.events.replacement import ParametersReplaced
+from .. import adapter
+from ..ledger import label_of
+from ..monitors.precision.policies import RuntimePolicy
+from ..monitors.sharding.composition import RuntimeComposition
+from ..monitors.sharding.options import RuntimeOptions
+from ..monitors.sharding.replacement import RuntimeReplacement
+from ..session import Session
+from ..sites import of_traceback
 from .messages import DTYPES
-from .monitors.precision.policies import RuntimePolicy
-from .monitors.sharding.composition import RuntimeComposition
-from .monitors.sharding.options import RuntimeOptions
-from .monitors.sharding.replacement import RuntimeReplacement
-from .session import Session
-from .sites import of_traceback
 
 Frames = list[tuple[FrameType, TracebackType]]
 # Messages of torch 2.13, measured.

@@ -1,0 +1,1 @@
+"""Errors of torch that end a job: what they say of the contract."""
