@@ -9,15 +9,15 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from fsdp2_lint.around import Around, around, concerns, parted, placed, without_tests
+from fsdp2_lint.catalogue.codes import PREFIX, UNUSED
 from fsdp2_lint.errors import INTERNAL, CostsOnly, NothingToCheck
 from fsdp2_lint.files import syntax
 from fsdp2_lint.files.discovery import Discovered, common_folder, discover, project_root
+from fsdp2_lint.files.patterns import EXCLUDE, GITIGNORE, Exclusion
 from fsdp2_lint.files.source import Sources, display_path
 from fsdp2_lint.findings.fingerprints import base_of, by_place, with_fingerprints
 from fsdp2_lint.findings.outcome import Report
 from fsdp2_lint.settings import Settings, file_of, settings
-from fsdp2_lint.settings.codes import PREFIX, UNUSED
-from fsdp2_lint.settings.patterns import EXCLUDE, GITIGNORE, Exclusion
 from fsdp2_lint.vocab.target import Version
 
 if TYPE_CHECKING:

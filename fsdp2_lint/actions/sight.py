@@ -13,9 +13,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from fsdp2_lint.catalogue.codes import OWN_CODES
 from fsdp2_lint.files import functions, syntax
 from fsdp2_lint.files.source import display_path
-from fsdp2_lint.settings.codes import OWN_CODES
 
 if TYPE_CHECKING:
     from fsdp2_lint.findings.outcome import Report

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 
 from fsdp2_lint.catalogue import registry
+from fsdp2_lint.catalogue.codes import OWN_CODES
+from fsdp2_lint.catalogue.own import PAGES
 from fsdp2_lint.errors import UnknownCode
-from fsdp2_lint.files import syntax
-from fsdp2_lint.findings import unused
 
 _CODE = re.compile(r"^```.*\n((?:.*\n)*?)```$", re.MULTILINE)
 _ITEM = re.compile(r"^(?:- |\d+\. )", re.MULTILINE)
@@ -18,10 +18,9 @@ def page_of(code: str) -> str:
 
     A code that does not exist raises :class:`UnknownCode`.
     """
-    for own in (syntax, unused):
-        if code.upper() == own.CODE or code.lower() == own.NAME:
-            page: str = own.PAGE
-            return page
+    for own, name in OWN_CODES.items():
+        if code.upper() == own or code.lower() == name:
+            return PAGES[own]
     return registry.page(registry.rule(code))
 
 

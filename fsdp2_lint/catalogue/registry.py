@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING
 
+from fsdp2_lint.catalogue.codes import ALL, OWN_CODES, PREFIX, page_files, unknown
 from fsdp2_lint.errors import UnknownCode
-from fsdp2_lint.settings.codes import ALL, OWN_CODES, PREFIX, page_files, unknown
 from fsdp2_lint.vocab.finding import Severity
 from fsdp2_lint.vocab.rule import Rule
 from fsdp2_lint.vocab.target import Version

@@ -24,9 +24,9 @@ def contract(output_format: str, confirm: str | None, **given: Any) -> int:
     Comments that silence findings do not change verdicts.
     """
     from fsdp2_lint.catalogue import registry
+    from fsdp2_lint.catalogue.codes import OWN_CODES
     from fsdp2_lint.output import contract as verdicts
     from fsdp2_lint.output import plural
-    from fsdp2_lint.settings.codes import OWN_CODES
 
     options = Options(**given)
     report = analyse(options)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from fsdp2_lint.catalogue.codes import UNUSED
 from fsdp2_lint.cli.options import Options, refused
 from fsdp2_lint.cli.streams import CLEAN, Failure, note
 from fsdp2_lint.files import syntax
@@ -17,7 +18,6 @@ from fsdp2_lint.files.source import display_path
 from fsdp2_lint.files.writing import Change, write
 from fsdp2_lint.findings.baseline import DEFAULT, Baseline, Entry, as_text
 from fsdp2_lint.output import plural
-from fsdp2_lint.settings.codes import UNUSED
 
 if TYPE_CHECKING:
     from fsdp2_lint.findings.outcome import Report

@@ -9,12 +9,12 @@ from dataclasses import fields, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from fsdp2_lint.catalogue.codes import PREFIX, canonical
 from fsdp2_lint.cli.options import Options, refused
 from fsdp2_lint.cli.streams import ABNORMAL, CLEAN, complain, deliver
 from fsdp2_lint.files.discovery import project_root
 from fsdp2_lint.files.source import display_path
 from fsdp2_lint.output.terminal import harmless, one_line
-from fsdp2_lint.settings.codes import PREFIX, canonical
 from fsdp2_lint.stated import target
 
 STATISTICS = ("full", "concise", "json")  # the formats that counts have; the first two are the same

@@ -14,8 +14,8 @@ from pathlib import Path
 from fsdp2_lint.errors import INTERNAL, CostsOnly
 from fsdp2_lint.files import notebooks
 from fsdp2_lint.files.notebooks import SUFFIX, Notebook
+from fsdp2_lint.files.patterns import Exclusion
 from fsdp2_lint.files.reading import FILE_BYTES, NOTEBOOK_BYTES, TooLarge, read, read_given, reason_of
-from fsdp2_lint.settings.patterns import Exclusion
 
 WORDS = (b"fully_shard", b"FSDPModule")
 SKIPPED_FOLDERS = frozenset({"venv", "node_modules", "__pycache__", "__pypackages__", "site-packages"})

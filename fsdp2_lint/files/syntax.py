@@ -6,24 +6,13 @@ import sys
 import warnings
 from typing import TYPE_CHECKING
 
-from fsdp2_lint.settings.codes import OWN_CODES
+from fsdp2_lint.catalogue.codes import OWN_CODES
 
 if TYPE_CHECKING:
     from fsdp2_lint.vocab.finding import Finding
 
 CODE, *_ = OWN_CODES
 NAME = OWN_CODES[CODE]
-PAGE = f"""# {CODE}: {NAME}
-
-Python cannot parse the file, so no clause of the contract was judged in it.
-
-fsdp2-lint parses with the Python that it runs on, here {sys.version_info.major}.{sys.version_info.minor}.
-Syntax of newer versions, up to 3.15, is no finding: most of it is read all the same, and of the rest a warning says
-which Python reads it. If the file is of a Python that is newer still, install fsdp2-lint under that Python, or set
-`language_version` for the pre-commit hook.
-
-This code cannot be silenced by a comment: comments of a file that is not Python have no place.
-"""
 _ONLY_AST = 0x400  # ast.PyCF_ONLY_AST, without importing ast
 
 

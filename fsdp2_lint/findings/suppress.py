@@ -16,9 +16,9 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING
 
+from fsdp2_lint.catalogue.codes import canonical, named
 from fsdp2_lint.files.source import Sources
 from fsdp2_lint.files.syntax import readable
-from fsdp2_lint.settings.codes import canonical, named
 
 if TYPE_CHECKING:
     from fsdp2_lint.vocab.finding import Finding, Site

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable
 
 from fsdp2_lint.catalogue.registry import Selection
 from fsdp2_lint.errors import CostsOnly
+from fsdp2_lint.files.patterns import PerFile
 from fsdp2_lint.findings.baseline import Baseline
 from fsdp2_lint.findings.outcome import Triaged
 from fsdp2_lint.findings.suppress import Comments
 from fsdp2_lint.settings import Settings
-from fsdp2_lint.settings.patterns import PerFile
 from fsdp2_lint.vocab.finding import Finding
 
 

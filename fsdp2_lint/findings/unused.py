@@ -4,38 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 
+from fsdp2_lint.catalogue.codes import OWN_CODES, PREFIX, UNUSED
+from fsdp2_lint.catalogue.codes import named as names
 from fsdp2_lint.errors import nearest
 from fsdp2_lint.files.source import Sources
 from fsdp2_lint.findings.suppress import Comment, Comments, malformed, meant
-from fsdp2_lint.settings.codes import OWN_CODES, PREFIX, UNUSED
-from fsdp2_lint.settings.codes import named as names
 from fsdp2_lint.vocab.finding import Edit, Finding, Fix, Label, Severity, Site
 
 CODE = UNUSED
 NAME = OWN_CODES[CODE]
-PAGE = f"""# {CODE}: {NAME}
-
-A comment silences a code of this tool, and nothing is found that it silences. Or it begins with `# fsdp2-lint:` and
-silences nothing, since it is not understood or names a code that does not exist.
-
-## Why it matters
-
-A comment that is not needed will hide the fault when somebody brings it in later. One that is not understood does not
-do what its writer meant.
-
-## How to fix
-
-Remove the comment, or those of its codes that are not needed. `fsdp2-lint check --fix` does so. A comment that is not
-understood is removed by `--unsafe-fixes` only: write `# fsdp2-lint: ignore[CODE] reason`, or `ignore-file[CODE]`, with
-codes or names of clauses in the brackets.
-
-## What does not count
-
-- Comments without codes (`# noqa`), and codes of other tools behind `# noqa`.
-- Codes that were not judged: because they were not selected, or only a running job can tell.
-- Anything, if not every program could be judged that the file is a part of: a file could not be read, the budget ran
-  out, nothing says where the project begins. Something may have been missed; a warning says why.
-"""
 
 
 def idle(files: Iterable[str], comments: Comments, judged: Collection[str]) -> list[Finding]:

@@ -10,9 +10,9 @@ from pathlib import Path
 from torch import nn
 from torch.optim import Optimizer
 
+from ..catalogue.codes import PREFIX
 from ..report.job import disagreements, merge
 from ..report.rank_file import RankFile
-from ..settings.codes import PREFIX
 from ..vocab.events.forward import ForwardBegun, OldWeightsMet
 from ..vocab.events.plans import PlanSettled, UnitReady
 from ..vocab.events.precision import PoliciesTaken, WeightsTrained

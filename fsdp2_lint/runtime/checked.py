@@ -9,9 +9,9 @@ from typing import Any
 
 import torch.distributed as dist
 
+from ..catalogue.codes import PREFIX
 from ..report.codec import finding_as_json, finding_from_json
 from ..report.job import merge
-from ..settings.codes import PREFIX
 from ..vocab.finding import Finding
 from .api import Check, check
 from .ranks import run_ranks

@@ -14,12 +14,12 @@ import torch
 
 from .. import __version__
 from ..catalogue import registry
+from ..catalogue.codes import PREFIX
 from ..errors import debugging
 from ..files.source import Sources
 from ..findings.suppress import partition
 from ..report.codec import fact_as_json, finding_as_json, site_as_json
 from ..report.rank_file import VERSION, RankFile, Unwritten
-from ..settings.codes import PREFIX
 from ..vocab.events.base import Event
 from ..vocab.facts import Fact
 from ..vocab.finding import Finding, Moment, Observed

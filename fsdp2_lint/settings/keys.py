@@ -45,7 +45,7 @@ def _texts(value: Any) -> tuple[str, ...]:
 
 
 def _code(value: str) -> str:
-    from fsdp2_lint.settings.codes import canonical, unknown
+    from fsdp2_lint.catalogue.codes import canonical, unknown
 
     # What the schema has no pattern for is not forgiven here either: blanks around a code.
     if (code := canonical(value)) is None or value != value.strip():

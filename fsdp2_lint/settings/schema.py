@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from fsdp2_lint.settings.codes import named, selectable
+from fsdp2_lint.catalogue.codes import named, selectable
 from fsdp2_lint.settings.keys import KEYS
 
 ID = "https://fsdp2-lint.github.io/fsdp2-lint/settings.schema.json"

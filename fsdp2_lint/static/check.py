@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 from ..errors import CostsOnly
+from ..files.problems import Problem
 from ..vocab.causes import one_for_each_cause
 from ..vocab.finding import Finding, Label, Seen, Site
 from ..vocab.overlaps import without_consequences
@@ -25,17 +26,6 @@ from .seen import Sight
 _STACK = 512 * 1024 * 1024  # the interpreter follows calls by recursion; a thread can have room for it
 _RECURSION = 40_000
 _SETTLED_BY = {"R": "runtime", "P": "preflight"}
-
-
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """A file that could not be analysed."""
-
-    path: str
-    row: int
-    column: int
-    message: str
-    needs: Version | None = None  # the Python that can read it, where this one cannot
 
 
 @dataclass(frozen=True, slots=True)

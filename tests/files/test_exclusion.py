@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fsdp2_lint.files.discovery import discover
-from fsdp2_lint.settings.patterns import Exclusion, Patterns, PerFile
+from fsdp2_lint.files.patterns import Exclusion, Patterns, PerFile
 
 Tree = Callable[..., Path]
 Rows = Sequence[tuple[str, list[str]]]

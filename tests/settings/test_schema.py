@@ -14,9 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fsdp2_lint.catalogue import registry
+from fsdp2_lint.catalogue.codes import named, selectable
 from fsdp2_lint.errors import BadSetting
 from fsdp2_lint.settings import Settings, _read
-from fsdp2_lint.settings.codes import named, selectable
 from fsdp2_lint.settings.keys import KEYS, LEVELS
 from fsdp2_lint.settings.schema import schema
 

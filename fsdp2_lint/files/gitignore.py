@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 
-from fsdp2_lint.settings.brackets import bracket
+from fsdp2_lint.files.brackets import bracket
 
 Part = Callable[[str], object]  # does it fit one name?
 _LONGEST = 1000  # no file system has names of so many characters

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 
+from fsdp2_lint.catalogue.codes import ALL
+from fsdp2_lint.files.gitignore import Lines
 from fsdp2_lint.files.reading import SETTINGS_BYTES, read, reason_of
-from fsdp2_lint.settings.codes import ALL
-from fsdp2_lint.settings.gitignore import Lines
 
 EXCLUDE, GITIGNORE = "exclude", ".gitignore"
 
