@@ -103,6 +103,16 @@ def test_no_two_files_import_each_other_by_any_way() -> None:
     assert not left, f"these import each other, or one that does: {sorted(left)}"
 
 
+def test_no_two_rooms_know_each_other() -> None:
+    rooms = {
+        (name.split(".")[1], other.split(".")[1])
+        for name, imports in IMPORTS.items()
+        for other in imports
+        if name.count(".") and other.count(".") and name.split(".")[1] != other.split(".")[1]
+    }
+    assert len(rooms) > 20 and not {pair for pair in rooms if pair[::-1] in rooms}
+
+
 # The rooms of the static analysis, from the bottom: each knows those below it only.
 ROOMS = ("frontend", "domain", "interpreter", "libraries", "checks")
 
