@@ -15,6 +15,7 @@ from fsdp2_lint.files.brackets import bracket
 Part = Callable[[str], object]  # does it fit one name?
 _LONGEST = 1000  # no file system has names of so many characters
 _NO_SPACE = re.compile(r"(?<!\\)[ ]+\Z")
+_BEGUN = re.compile(r"([^*?\[\\]*[^*?\[\\/])\*{2,}(?:/|\Z)")
 _SPECIAL = re.compile(r"[*?\[\\/]")
 
 
@@ -41,11 +42,18 @@ class _Line:
         self._of_folders = pattern.endswith("/")
         pattern = pattern.removesuffix("/")
         self._of_names = "/" not in pattern
-        self._blocks = _blocks([*_parts(pattern.removeprefix("/"))])
+        pattern = pattern.removeprefix("/")
+        # git takes off what stands before the first wildcard, and so finds ``**`` of ``/a**`` at the beginning
+        begun = None if self._of_names else _BEGUN.match(pattern)
+        self._before = begun[1] if begun is not None else ""
+        self._blocks = _blocks([*_parts(pattern[len(self._before) :])])
 
     def fits(self, names: Sequence[str], folder: bool) -> bool:
         if self._of_folders and not folder:
             return False
+        if self._before:
+            path = "/".join(names)
+            return path.startswith(self._before) and _fit(self._blocks, path[len(self._before) :].split("/"))
         return _fit(self._blocks, names[-1:] if self._of_names else names)
 
 

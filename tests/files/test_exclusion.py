@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from fsdp2_lint.files.discovery import discover
@@ -182,6 +182,8 @@ LINES = st.lists(
 @pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
 @settings(max_examples=80, deadline=None)
 @given(LINES, LINES)
+@example([], ["?", "/a**", "!*/"])
+@example(["/a**/b.py", "c/a**"], ["/a**/c"])
 def test_git_says_the_same(tmp_path_factory: pytest.TempPathFactory, outer: list[str], inner: list[str]) -> None:
     root = tmp_path_factory.mktemp("repository")
     subprocess.run(["git", "init", "--quiet", str(root)], check=True)
