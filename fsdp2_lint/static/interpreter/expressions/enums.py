@@ -10,7 +10,8 @@ from astroid import nodes
 from ...budget import BUDGET
 from ...domain.choices import choose
 from ...domain.formulas import Formula, either
-from ...domain.guards import TOP, Guard, Single
+from ...domain.guards import TOP, Guard
+from ...domain.knowledge import Single
 from ...domain.values import (
     Bound,
     ClassV,
