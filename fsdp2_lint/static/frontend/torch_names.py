@@ -32,3 +32,8 @@ def canonical(qname: str) -> str:
         elif pattern.match(qname):
             return pattern.sub(to, qname)
     return qname
+
+
+def is_torch(module: str) -> bool:
+    """May it be a module of torch, by its name?"""
+    return module.startswith("torch")

@@ -192,6 +192,9 @@ class Libraries(Protocol):
     def default_of(self, obj: Obj) -> Value | None:
         """The default of a command-line option."""
 
+    def is_option(self, obj: Obj) -> bool:
+        """Is it an option of a command line?"""
+
     def options_of(self, value: Value) -> dict[str, Value] | None:
         """What ``**vars(args)`` hands over; None for anything but all options of a parser."""
 

@@ -134,13 +134,16 @@ class TorchModel(Calls):
         if atom.origin == "DeviceMesh" and name in ("get_rank", "get_local_rank"):
             kind = "global" if name == "get_rank" and obj.parent is None else "group"
             return Rank(kind, self.machine.site(call.node))
-        if atom.kind == "configuration" and atom.origin.startswith("argparse"):
+        if atom.kind == "configuration" and arguments.is_parser(atom):
             return arguments.parser_method(self.machine, obj, name, call)
         return None
 
     def default_of(self, obj: Obj) -> Value | None:
         """The default of a command-line option."""
         return arguments.defaults(obj.atom).get(obj.item) if obj.parent is obj.atom.root else None
+
+    def is_option(self, obj: Obj) -> bool:
+        return arguments.is_parser(obj.atom)
 
     def options_of(self, value: Value) -> dict[str, Value] | None:
         """What ``**vars(args)`` hands over; None for anything but all options of a parser."""

@@ -125,14 +125,14 @@ class Functions(Bounds[L]):
         near = func.module.mentions_torch or func.module.path in self.project.relevant
         if near and not lengthy(func.node) or is_predicate(func.node):
             return False
-        if self.project.relevance.makes_settings(func.module, func.node):
-            return False
         if near or self.project.relevance.comes_to_torch(func.module, func.node):
             used = next(self.trace.of(events.DeviceSet, events.DeviceTouch), None) is not None
             if self.project.relevance.level(func.module, func.node) > (relevance.DEVICE if used else relevance.NONE):
                 return False
         handed = [*args, *kwargs.values(), *([receiver] if receiver is not None else [])]
-        return not any(self.matters(leaf, 0) for value in handed for _, leaf in self.leaves(value))
+        if any(self.matters(leaf, 0) for value in handed for _, leaf in self.leaves(value)):
+            return False
+        return not self.project.relevance.makes_settings(func.module, func.node)
 
     def matters(self, leaf: Value, depth: int) -> bool:
         """May a call with this value have a part in what the clauses are about?"""

@@ -92,7 +92,7 @@ def domain(machine: AnyMachine, value: Value) -> Constants | None:
     found = machine.domains.get(value) if isinstance(value, Obj) else None
     if found is None or not isinstance(value, Obj) or value.parent is None:
         return found
-    if not value.atom.origin.startswith("argparse"):
+    if not machine.libraries.is_option(value):
         return found  # an annotation speaks of what is set as well
     reset = machine.store.get((value.parent, value.item)) or machine.store.get((value.parent, SOME))
     return found if reset is None else None

@@ -23,7 +23,7 @@ from ...domain.values import (
     unknown,
 )
 from ...frontend.module import Module
-from ...frontend.torch_names import canonical
+from ...frontend.torch_names import canonical, is_torch
 from ..frames import Diverges, Frame
 from ..machine import L
 from ..semantics import R
@@ -177,7 +177,7 @@ class Names(Loops[L]):
                         found
                     ):
                         return found
-            elif target is None and star.modname and star.modname.startswith("torch") and not hasattr(builtins, name):
+            elif target is None and star.modname and is_torch(star.modname) and not hasattr(builtins, name):
                 return Ext(canonical(f"{star.modname}.{name}"))
         if hasattr(builtins, name):
             return {"True": Const(True), "False": Const(False), "None": NONE}.get(name, Ext(f"builtins.{name}"))

@@ -69,7 +69,7 @@ class Texts(Containers[L]):
         """Is it a setting that is the same for all ranks, as a file or the command line of the job says?"""
         if not value.atom.shared or "rank" in str(value.path):  # what is called so may be the rank
             return False
-        if value.parent is None or not value.atom.origin.startswith("argparse"):
+        if value.parent is None or not self.libraries.is_option(value):
             return True
         default = self.libraries.default_of(
             value

@@ -34,6 +34,11 @@ def _add_options(parser: Atom, more: Mapping[str, bool]) -> None:
     parser.know(Options({**_options(parser), **more}))
 
 
+def is_parser(atom: Atom) -> bool:
+    """Options are attributes of the parser itself."""
+    return atom.origin.startswith("argparse")
+
+
 def defaults(parser: Atom) -> Mapping[object, Value]:
     """Of those options that have one."""
     known = parser.state(Defaults)
