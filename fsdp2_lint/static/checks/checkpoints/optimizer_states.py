@@ -14,6 +14,7 @@ from ...libraries.torch.checkpoints.gathering import replaced
 from ...libraries.torch.training.optim import Algorithm
 from ..shared.doubts import on_path
 from ..shared.program import Program
+from .payloads import StaticPayload
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,24 +24,16 @@ class StaticWritten:
 
     def numbered(self) -> Answer[Place]:
         """Unknown where a part of what is saved was not followed, or the optimizer may keep no state."""
-        machine, why = self.program.machine, self.program.open_why
-        before, machine.guard = machine.guard, self.step.guard
-        leaves = list(machine.leaves(self.step.what.payload))
-        machine.guard = before
-        for path, leaf in leaves:
+        payload, why = StaticPayload(self.program, self.step), self.program.open_why
+        for path, leaf in payload.leaves():
             owner = self._numbered(leaf)
-            if owner is not None:
-                algorithm = owner.atom.state(Algorithm)
-                if algorithm is not None and algorithm.stateless:
-                    continue  # plain SGD: there is no state to number
-                if doubt := self._doubt(path, leaf, owner, algorithm):
-                    why = why or doubt
-                    continue
+            algorithm = owner.atom.state(Algorithm) if owner is not None else None
+            if owner is None or algorithm is not None and algorithm.stateless:
+                continue  # plain SGD has no state to number
+            if not (doubt := self._doubt(path, leaf, owner, algorithm)):
                 return yes(Place(self.step.when, self.program.label(owner)))
-            if isinstance(leaf, Obj) and leaf.atom.kind in ("opaque", "parameter"):
-                why = why or f"what {self.program.label(leaf)} holds is not known"
-            why = why or machine.more_inside(leaf)
-        return unknown(why) if why else self.program.excluded("all parts of what is saved were followed")
+            why = why or doubt
+        return unknown(why) if why else payload.all_parts()
 
     def _numbered(self, leaf: Value) -> Obj | None:
         """The optimizer whose own state dict this is, or which DCP asks for it."""

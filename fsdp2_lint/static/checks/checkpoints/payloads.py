@@ -28,7 +28,7 @@ _LAYERS = frozenset(Ext(f"torch.nn.{name}") for name in PARAMETRIC)
 @dataclass(frozen=True, slots=True)
 class StaticPayload:
     program: Program
-    step: Step[events.Saved | events.Loaded]
+    step: Step[events.Saved | events.Loaded | events.DcpSaved]
 
     def leaves(self) -> list[tuple[Guard, Value]]:
         machine = self.program.machine
@@ -76,7 +76,7 @@ class StaticPayload:
                 why, words = why or doubt, ""
             if words:
                 found[words] = None
-        return many(found, unknown(why) if why else self._all_parts())
+        return many(found, unknown(why) if why else self.all_parts())
 
     def _in_memory(self) -> bool:
         """Is it written into an object of Python's, from which any rank may take it back?"""
@@ -84,7 +84,7 @@ class StaticPayload:
         leaves = [leaf for _, leaf in self.program.machine.leaves(path)]
         return any(isinstance(leaf, Obj) and leaf.atom.origin == "io.BytesIO" for leaf in leaves)
 
-    def _all_parts(self) -> Answer[Place]:
+    def all_parts(self) -> Answer[Place]:
         """Are these all parts of what is saved?"""
         for _, leaf in self.leaves():
             if why := self.program.machine.more_inside(leaf):
