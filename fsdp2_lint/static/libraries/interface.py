@@ -34,9 +34,7 @@ class Torch(Libraries, Protocol):
     kept: list[Value]  # what code that is not seen was given to keep
     unfollowed: dict[tuple[str, nodes.NodeNG], None]  # each call that was not understood, in order
     adopted_at: dict[Obj, int]
-    called_atoms: set[Atom]
     addresses: dict[Obj, Address]
-    ranked: dict[Guard, bool]  # which paths say something of ranks
     blank: Blank
     machine: Machine
 

@@ -264,7 +264,7 @@ class StaticModel(Handle):
 
     def added_late(self) -> Many[tuple[Moment, str, Moment]]:
         """Which parts came after the sharding; unknown where they were there before, or are reduced by hand."""
-        found, by_hand = [], self._hooked()
+        found = []
         for attached in self.program.trace.of(events.Attached):
             owner, part = attached.subject, attached.what.value
             if owner is None or self.program.top(owner) is not self.obj:
@@ -283,11 +283,11 @@ class StaticModel(Handle):
                 and not self.program.escaped(part, after=attached)
                 and self._new(part)
                 and self._trains(part, attached)
-                and not by_hand
             ):
                 found.append((attached.when, str(attached.what.name), before[0].when))
-        end = unknown(by_hand) if by_hand else self.program.nothing(self.obj, events.Attached, parts=True)
-        return many(found, end)
+        if found and (by_hand := self._hooked()):
+            return many((), unknown(by_hand))
+        return many(found, self.program.nothing(self.obj, events.Attached, parts=True))
 
     def _touches(self, step: Step[events.Sharded], owner: Obj, part: Obj) -> bool:
         return any(
