@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from astroid import nodes
 
-from ...vocab.finding import Moment
 from ..domain import events
 from ..domain.formulas import Formula
 from ..domain.guards import TOP, Guard
@@ -48,23 +47,23 @@ class Membership(Asked):
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
         self.any_sharded = False
-        self.sharded_atoms: set[Atom] = set()
-        self.optimizers: set[Obj] = set()
-        self.cast_tensors: set[Obj] = set()
-        self.asked_of_dtensors: list[Value] = []  # tensors of which something was called that plain ones lack
-        self.marked: set[str] = set()  # attributes that were set on parameters
-        self.outputs: dict[Obj, Obj] = {}  # what modules returned, and which module did
-        self.inside: list[Obj] = []
-        self.inference: list[Moment] = []  # where the inference modes were entered that are on
-        self.opaque: dict[str, nodes.NodeNG] = {}
-        self.settings: dict[str, Value] = {}  # environment variables: each is one unknown, however often it is read
+        self.sharded_atoms = set()
+        self.optimizers = set()
+        self.cast_tensors = set()
+        self.asked_of_dtensors = []
+        self.marked = set()
+        self.outputs = {}
+        self.inside = []
+        self.inference = []
+        self.opaque = {}
+        self.settings = {}
         self.ranked: dict[Guard, bool] = {}  # which paths say something of ranks
-        self.kept: list[Value] = []  # what code that is not seen was given to keep
-        self.unfollowed: dict[tuple[str, nodes.NodeNG], None] = {}  # each call that was not understood, in order
-        self.adopted_at: dict[Obj, int] = {}
+        self.kept = []
+        self.unfollowed = {}
+        self.adopted_at = {}
         self.called_atoms: set[Atom] = set()
-        self.addresses: dict[Obj, Address] = {}
-        self.answers: dict[Obj, int | None] = {}  # what unseen methods returned: a number where that happened once
+        self.addresses = {}
+        self.answers = {}
         self.addressed_with = 0  # how many modules had a parent when these were found
         self.blank = Blank()
 
