@@ -22,11 +22,17 @@ class Patches:
         self.live = False
         self._undo: list[Callable[[], None]] = []
 
-    def watch(self, places: Place | Sequence[Place], before: Before | None = None, after: After | None = None) -> None:
+    def watch(
+        self,
+        places: Place | Sequence[Place],
+        before: Before | None = None,
+        after: After | None = None,
+        ended: Callable[[], None] | None = None,
+    ) -> None:
         """Call ``before(args, kwargs)`` and ``after(result, token, args, kwargs)`` around a function.
 
         ``places`` are the names of one and the same function. ``token`` is what ``before``
-        returned. ``after`` is not called when the function raises.
+        returned. ``after`` is not called when the function raises, ``ended`` is.
         """
         places = [places] if isinstance(places, tuple) else list(places)
         owner, name = places[0]
@@ -37,7 +43,11 @@ class Patches:
             if not self.live:
                 return original(*args, **kwargs)
             token = before(args, kwargs) if before is not None else None
-            result = original(*args, **kwargs)
+            try:
+                result = original(*args, **kwargs)
+            finally:
+                if ended is not None and self.live:
+                    ended()
             if after is not None and self.live:
                 after(result, token, args, kwargs)
             return result

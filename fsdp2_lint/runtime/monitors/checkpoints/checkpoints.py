@@ -45,7 +45,7 @@ def install(session: Session) -> None:
     session.rare.watch(
         [(dcp, "load"), (loader, "load")],
         before=session.quietly(watch.load_checkpoint),
-        after=session.quietly(watch.checkpoint_loaded),
+        ended=session.quietly(watch.ended),
     )
     session.rare.watch((Optimizer, "state_dict"), after=session.quietly(watch.optimizer_read))
     saver = sys.modules.get("torch.distributed.checkpoint.state_dict_saver", dcp)
@@ -54,7 +54,7 @@ def install(session: Session) -> None:
             session.rare.watch(
                 [(dcp, name), (saver, name)],
                 before=session.quietly(watch.save_checkpoint),
-                after=session.quietly(watch.checkpoint_saved),
+                ended=session.quietly(watch.ended),
             )
     for name in FSDP1_METHODS:
         if hasattr(Fsdp1, name):
@@ -83,9 +83,6 @@ class _Watch:
             self.session.dispatch(CheckpointWritten(when=when, written=RuntimeWritten(value, when), by="dcp.save"))
             self.saving = when
 
-    def checkpoint_saved(self, result: Any, token: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        self.saving = None
-
     def load(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         module, value = args[0], _argument(args, kwargs, 1, "state_dict")
         self.session.ledger.loaded.update(module.modules())
@@ -99,8 +96,9 @@ class _Watch:
         self.loading = None if planned else here()
         self.session.dispatch(CheckpointLoaded(when=here(), payload=RuntimePayload(value, planned=planned)))
 
-    def checkpoint_loaded(self, result: Any, token: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        self.loading = None
+    def ended(self) -> None:
+        """A save or a load of DCP is over, with an error or without: what is asked for now is not for it."""
+        self.loading = self.saving = None
 
     def optimizer_read(self, state: Any, token: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """A Stateful object is asked for what the load shall fill."""
