@@ -121,8 +121,8 @@ def _numbered(value: Any, name: str = "the optimizer", depth: int = 4) -> Iterat
     if isinstance(value, Optimizer):
         yield name
     elif depth and isinstance(value, Mapping):
-        if {"state", "param_groups"} <= value.keys() and isinstance(value["state"], Mapping):
-            if any(isinstance(key, int) for key in value["state"]):
+        if _is_of_optimizer(value):
+            if isinstance(value["state"], Mapping) and any(isinstance(key, int) for key in value["state"]):
                 yield name
             return
         for key, item in value.items():
@@ -138,11 +138,15 @@ def _prefixed_keys(value: Any, depth: int = 4) -> Iterator[str]:
         yield from _prefixed_keys(item, depth - 1)
 
 
+def _is_of_optimizer(value: Any) -> bool:
+    return isinstance(value, Mapping) and {"state", "param_groups"} <= value.keys()
+
+
 def _is_cold(value: Any) -> bool:
     """Is it an optimizer, or the state of one, that has no state and will have some?"""
     if isinstance(value, Optimizer):
         value = {"state": value.state, "param_groups": value.param_groups}
-    if not isinstance(value, Mapping) or not {"state", "param_groups"} <= value.keys() or value["state"]:
+    if not _is_of_optimizer(value) or value["state"]:
         return False
     return not all(_is_plain_sgd(group) for group in value["param_groups"])
 
