@@ -18,8 +18,8 @@ sys.path.insert(0, str(ROOT))  # the pages of this checkout, whatever is install
 from mkdocs.structure.files import File  # noqa: E402
 
 from fsdp2_lint.catalogue import registry  # noqa: E402
-from fsdp2_lint.files import syntax  # noqa: E402
-from fsdp2_lint.findings import unused  # noqa: E402
+from fsdp2_lint.catalogue.codes import OWN_CODES  # noqa: E402
+from fsdp2_lint.catalogue.own import PAGES  # noqa: E402
 from fsdp2_lint.output.catalogue import HUNDREDS  # noqa: E402
 from fsdp2_lint.settings import Settings  # noqa: E402
 from fsdp2_lint.settings.keys import KEYS  # noqa: E402
@@ -33,8 +33,7 @@ if TYPE_CHECKING:
     from fsdp2_lint.vocab.rule import Rule
 
 FOLDER = "rules/"
-OWN = {each.CODE: each for each in (syntax, unused)}
-NAMES = {**{code: each.NAME for code, each in OWN.items()}, **{rule.code: rule.name for rule in registry.rules()}}
+NAMES = {**OWN_CODES, **{rule.code: rule.name for rule in registry.rules()}}
 WITNESSES = {"S": "the source", "R": "a running job"}
 _KINDS = {"array": "list of text", "object": "table", "boolean": "true or false", "string": "text"}
 _DEFAULTS = {"array": "`[]`", "object": "`{}`", "boolean": "", "string": "none"}
@@ -55,20 +54,22 @@ _CODE = re.compile(r"\bFSDP\d{3}\b")
 
 def on_config(config: MkDocsConfig) -> None:
     """The clauses come last in the navigation, by hundreds."""
-    own = [_entry(code) for code in OWN]
+    own = [_entry(code) for code in OWN_CODES]
     groups = [
         {f"{hundred}xx {title}": [_entry(rule.code) for rule in registry.rules() if rule.code[4] == hundred]}
         for hundred, title in HUNDREDS.items()
     ]
+    assert config.nav is not None, "mkdocs.yml says what is in the navigation"
     config.nav.append({"Clauses": [f"{FOLDER}index.md", *groups, {"0xx The tool itself": own}]})
 
 
 def on_files(files: Files, config: MkDocsConfig) -> None:
     pages = {rule.name: with_head(registry.page(rule), rule) for rule in registry.rules()}
-    pages |= {each.NAME: re.sub(r", here [0-9.]+", "", each.PAGE) for each in OWN.values()}
+    pages |= {name: re.sub(r", here [0-9.]+", "", PAGES[code]) for code, name in OWN_CODES.items()}
     pages["index"] = listing((ROOT / "rules" / "README.md").read_text(encoding="utf-8"))
     for name, text in pages.items():
         files.append(File.generated(config, f"{FOLDER}{name}.md", content=examples(text)))
+    assert config.site_url is not None, "mkdocs.yml says where the site is"
     text = json.dumps(schema(), indent=2)
     files.append(File.generated(config, ID.removeprefix(config.site_url), content=text))  # editors fetch it there
 

@@ -21,7 +21,7 @@ from typing import Any
 from fsdp2_lint.catalogue import registry
 from fsdp2_lint.files.discovery import discover
 from fsdp2_lint.static.check import check
-from fsdp2_lint.static.frontend import definitions
+from fsdp2_lint.static.frontend import definitions, lookup
 from fsdp2_lint.static.frontend.pins import pinned_torch
 from fsdp2_lint.static.frontend.project import Project
 from fsdp2_lint.vocab.target import NEWEST
@@ -57,7 +57,7 @@ def recipes(corpus: Path | None) -> Iterator[tuple[Path, Mapping[str, Any]]]:
 
 def keep_unchanged_files() -> None:
     """A planted fault changes one file: the trees and imports of all others are kept from run to run."""
-    load, parse, imports = Project._load, Project.ast, definitions.imports_of
+    load, parse, imports = Project._load, Project.ast, lookup.imports_of
     kept: dict[Any, Any] = {}
 
     def once(kind: str, make: Any, project: Project, path: str, *rest: Any) -> Any:
@@ -72,7 +72,7 @@ def keep_unchanged_files() -> None:
     def imports_once(project: Project, path: str, data: bytes) -> Any:
         return once("imports", lambda *given: list(imports(*given)), project, path, data)
 
-    definitions.imports_of = imports_once  # type: ignore[assignment]
+    definitions.imports_of = imports_once  # type: ignore[attr-defined, assignment]
 
 
 def attempt(task: tuple[Path, Mapping[str, Any]]) -> Outcome:

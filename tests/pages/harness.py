@@ -83,7 +83,7 @@ def programs(page: str) -> list[Program]:
 
 def marks(files: Mapping[str, str]) -> set[Mark]:
     """The marks in the comments of all files of a program."""
-    found = set()
+    found: set[Mark] = set()
     for name, text in files.items():
         for token in tokenize.generate_tokens(io.StringIO(text).readline):
             if token.type == tokenize.COMMENT:

@@ -161,6 +161,7 @@ ALLOWED = {
     "libraries/torch/initialisation/slices.py::method_called": METHODS,
     "libraries/torch/initialisation/slices.py::initialised": QNAMES,
     "libraries/torch/initialisation/slices.py::_lost": PATHS,
+    "libraries/torch/checkpoints/state_dict.py::_numbered": QNAMES,
     "libraries/torch/checkpoints/state_dict.py::dcp": QNAMES,
     "libraries/torch/checkpoints/state_dict.py::run_stateful": METHODS,
     "libraries/torch/checkpoints/state_dict.py::tensor_method": METHODS,

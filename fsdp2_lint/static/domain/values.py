@@ -285,7 +285,8 @@ class StateDict:
     """``what`` is "model" or "optimizer"; ``full`` dicts hold gathered, plain tensors.
 
     ``rank0``: full dicts that are moved to the CPU are empty on all ranks but the first. ``prefixed``: where the
-    wrapper is put on whose name is in its keys. ``numbered``: an optimizer's own, whose parameters have no names.
+    wrapper is put on whose name is in its keys. ``numbered``: an optimizer's own, whose parameters have no names;
+    None where it may be one.
     """
 
     what: str
@@ -294,7 +295,7 @@ class StateDict:
     full: bool | None = False
     rank0: bool = False
     prefixed: Moment | None = None
-    numbered: bool = False
+    numbered: bool | None = False
 
 
 @dataclass(frozen=True, slots=True)

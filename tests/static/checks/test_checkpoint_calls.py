@@ -100,3 +100,27 @@ READ = "get_optimizer_state_dict(model, optimizer)"
 )
 def test_what_comes_after_a_loop_fills_no_round_of_it(first: str, last: str, expected: list[str]) -> None:
     assert found(SAVES.format(first=first, last=last)) == expected
+
+
+OTHER = """
+other = {other}
+batch = torch.ones(2, 8, dtype=torch.long)
+model(batch).sum().backward()
+optimizer.step()
+optimizer.zero_grad()
+dcp.save({{"model": model.state_dict(), "other": other.state_dict()}}, checkpoint_id="x")
+"""
+
+
+@pytest.mark.parametrize(
+    ("other", "expected"),
+    [
+        ("torch.optim.lr_scheduler.StepLR(optimizer, 1)", {"upheld"}),
+        ("unseen_package.make(model)", {"unknown"}),
+        ("optimizer", {"violated"}),
+    ],
+)
+def test_whose_state_dict_has_numbered_keys(other: str, expected: set[str]) -> None:
+    lines = "".join(f"    {line}\n" for line in OTHER.format(other=other).strip().splitlines())
+    text = "import unseen_package\n" + HEAD + CHECKPOINTS + NET + BUILD + lines + FOOT
+    assert {seen.words["FSDP713"] for seen in analyse(text).result.seen if "FSDP713" in seen.words} == expected

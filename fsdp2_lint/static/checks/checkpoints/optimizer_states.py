@@ -26,6 +26,8 @@ class StaticWritten:
         """Unknown where a part of what is saved was not followed, or the optimizer may keep no state."""
         payload, why = StaticPayload(self.program, self.step), self.program.open_why
         for path, leaf in payload.leaves():
+            if isinstance(leaf, StateDict) and leaf.numbered is None:
+                why = why or "whether an optimizer's own state dict is in it is not known"
             owner = self._numbered(leaf)
             algorithm = owner.atom.state(Algorithm) if owner is not None else None
             if owner is None or algorithm is not None and algorithm.stateless:

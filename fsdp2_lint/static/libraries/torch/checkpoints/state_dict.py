@@ -35,13 +35,25 @@ from .state_helpers import Options, note_helper, note_options, option
 
 HELPERS = "torch.distributed.checkpoint.state_dict."
 DCP = "torch.distributed.checkpoint."
+# What else of torch has a state dict: all calls below these names make such objects, and no optimizers.
+_NO_OPTIMIZERS = ("torch.optim.lr_scheduler.", "torch.amp.", "torch.cuda.amp.", "torch.utils.data.", "torchdata.")
 
 
 @method("state_dict")
 def state_dict(machine: Machine, obj: Obj, call: Call) -> Value:
     what = "optimizer" if obj in machine.libraries.optimizers else "model"
     wrapped = prefixed(machine, obj, call) if what == "model" else None
-    return StateDict(what, obj, machine.now, prefixed=wrapped, numbered=what == "optimizer")
+    return StateDict(what, obj, machine.now, prefixed=wrapped, numbered=_numbered(machine, obj))
+
+
+def _numbered(machine: Machine, obj: Obj) -> bool | None:
+    """Is it an optimizer, whose state dict numbers its parameters? None where that is not known."""
+    if obj in machine.libraries.optimizers:
+        return True
+    cls = machine.class_of(obj)
+    known = bool(obj.atom.module) or machine.libraries.in_sharded(obj)
+    known |= obj.parent is None and obj.atom.origin.startswith(_NO_OPTIMIZERS)
+    return False if known or cls is not None and machine.is_module_class(cls) else None
 
 
 @external(HELPERS + "StateDictOptions")
