@@ -17,7 +17,7 @@ from fsdp2_lint.files.source import display_path
 from fsdp2_lint.static.frontend.lookup import Lookup, Surroundings, imports_of
 
 if TYPE_CHECKING:
-    from fsdp2_lint.static.check import ModelVerdicts
+    from fsdp2_lint.static.result import ModelVerdicts
     from fsdp2_lint.vocab.finding import Finding, Site
 
 MANY = 16  # names to look for in each file: with more, the imports are read at once

@@ -23,7 +23,7 @@ from fsdp2_lint.vocab.target import Version
 if TYPE_CHECKING:
     from fsdp2_lint.catalogue.registry import Selection
     from fsdp2_lint.findings.baseline import Baseline
-    from fsdp2_lint.static.check import Result
+    from fsdp2_lint.static.result import Result
     from fsdp2_lint.vocab.finding import Finding
     from fsdp2_lint.vocab.rule import Rule
 
@@ -34,7 +34,8 @@ class Asked:
 
     ``select`` replaces the selection of the settings; None leaves it to them. ``target`` is the torch that the code is
     to run on; None leaves that to the settings and to what the project pins. ``settings`` None means those of the
-    project. ``confined`` leaves out what links inside the project name outside of it.
+    project. ``confined`` leaves out what links inside the project name outside of it. ``cache`` keeps answers for the
+    next run, in ``cache_dir``; None: in the project's root, if there is one.
     """
 
     select: Sequence[str] | None = None
@@ -47,6 +48,8 @@ class Asked:
     force_exclude: bool = False
     dump_trace: bool = False
     confined: bool = False
+    cache: bool = False
+    cache_dir: str | None = None
 
     def selection(self, given: Settings) -> tuple[list[Rule], Selection]:
         """The clauses to judge. A code that does not exist raises :class:`UnknownCode`."""
@@ -159,7 +162,9 @@ def _run_engine(
     from fsdp2_lint.findings.unneeded import Run, doubts, unneeded
     from fsdp2_lint.stated import target as stated_target
     from fsdp2_lint.static.budget import stated as budget_of
-    from fsdp2_lint.static.check import check
+    from fsdp2_lint.static.cache.runs import remembered
+    from fsdp2_lint.static.cache.store import default_store
+    from fsdp2_lint.static.request import Request
 
     given = report.settings
     budget = budget_of(os.environ)
@@ -170,23 +175,29 @@ def _run_engine(
     judged = [rule for rule in asked.judged(rules, selection, given) if "S" in rule.witnesses]
     asked_for = set(found.files)
     entries = [str(given.path(each)) for each in given.entry_points]
+    store = default_store(found.root, asked.cache_dir) if asked.cache and not asked.dump_trace else None
 
     def judge(these: Around, named: Collection[str]) -> Result:
         known = {*(these.within.files if these.within is not None else these.files)}
-        return check(
-            these.files,
+        request = Request(
+            files=these.files,
             root=found.root,
             explicit=named,
-            overlay=found.overlay or None,
+            overlay=found.overlay,
             rules=registry.for_target(judged, report.target),
             target=asked.target or given.target_torch,
             source_roots=given.roots,
             entry_points=[each for each in entries if os.path.realpath(file_of(each)) in known],
-            dump_trace=asked.dump_trace,
             budget=budget,
-            progress=progress,
             within=these.within,
         )
+
+        def work() -> Result:
+            from fsdp2_lint.static.check import check  # which brings all that an analysis needs
+
+            return check(request, dump_trace=asked.dump_trace, progress=progress)
+
+        return remembered(store, request, work) if store is not None else work()
 
     result = judge(near, {*found.explicit, *(without_tests(found) if near.within is not None else ())})
     report.sources.take(result.texts)

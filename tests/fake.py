@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from fsdp2_lint.catalogue import registry
+from fsdp2_lint.static.request import Request
 from fsdp2_lint.vocab.finding import Edit, Finding, Fix, Label, Severity, Site
 from fsdp2_lint.vocab.rule import Rule
 
@@ -109,11 +110,11 @@ class Engine:
             findings=[], problems=[], models=[], seen=[], files=0, out_of_budget=[], notes=[], broken=[], traces=[]
         )
         self.result.texts = {}
-        self.calls: list[SimpleNamespace] = []
+        self.calls: list[Request] = []
         self.raises: Callable[[], BaseException] | None = None
 
-    def check(self, files: list[str], **options: Any) -> SimpleNamespace:
-        self.calls.append(SimpleNamespace(files=list(files), **options))
+    def check(self, request: Request, **options: Any) -> SimpleNamespace:
+        self.calls.append(request)
         if self.raises:
             raise self.raises()
         return self.result

@@ -53,7 +53,13 @@ _SHARED: tuple[Callable[[Any], Any], ...] = (
         "--force-exclude", is_flag=True, help="Leave out what is excluded although it is named, as pre-commit does."
     ),
     click.option("--stdin-filename", metavar="FILE", help="The name of what is read from stdin when PATHS is -."),
-    click.option("--no-cache", is_flag=True, help="Accepted for scripts that pass it: nothing is cached yet."),
+    click.option("--no-cache", is_flag=True, help="Work out everything anew, and keep nothing for the next run."),
+    click.option(
+        "--cache-dir",
+        metavar="FOLDER",
+        type=click.Path(file_okay=False),
+        help="Where answers are kept. Default: .fsdp2-lint-cache in the project's root.",
+    ),
     click.option(
         "--exit-zero", is_flag=True, help="Exit with 0 although there are findings. Failures still exit with 2."
     ),
@@ -91,6 +97,7 @@ class Options:
     force_exclude: bool
     stdin_filename: str | None
     no_cache: bool
+    cache_dir: str | None
     exit_zero: bool
     output_file: str | None
     color: str
@@ -148,6 +155,8 @@ class Options:
             settings=self.settings,
             force_exclude=self.force_exclude,
             dump_trace=self.dump_trace,
+            cache=not self.no_cache,
+            cache_dir=self.cache_dir,
         )
 
 

@@ -13,7 +13,7 @@ from fsdp2_lint.vocab.target import NEWEST, Version
 
 if TYPE_CHECKING:
     from fsdp2_lint.findings.baseline import Entry
-    from fsdp2_lint.static.check import ModelVerdicts
+    from fsdp2_lint.static.result import ModelVerdicts
     from fsdp2_lint.vocab.finding import Finding, Seen
 
 

@@ -25,8 +25,8 @@ from fsdp2_lint.vocab.target import Version, in_words
 if TYPE_CHECKING:
     from fsdp2_lint.findings.baseline import Baseline, Entry
     from fsdp2_lint.findings.suppress import Comments
-    from fsdp2_lint.static.check import Result
     from fsdp2_lint.static.frontend.lookup import Surroundings
+    from fsdp2_lint.static.result import Result
     from fsdp2_lint.vocab.finding import Finding
 
 _BY_TEXT = (b"import_module", b"__import__", b"run_module", b"_target_")

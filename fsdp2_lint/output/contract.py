@@ -16,7 +16,7 @@ from fsdp2_lint.vocab.target import in_digits
 from fsdp2_lint.vocab.words import listed
 
 if TYPE_CHECKING:
-    from fsdp2_lint.static.check import ClauseVerdict, ModelVerdicts
+    from fsdp2_lint.static.result import ClauseVerdict, ModelVerdicts
     from fsdp2_lint.vocab.finding import Finding, Label
     from fsdp2_lint.vocab.rule import Rule
     from fsdp2_lint.vocab.target import Version

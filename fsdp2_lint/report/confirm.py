@@ -11,7 +11,7 @@ from ..vocab.finding import Finding, Label
 from .job import JobReport, JobVerdict
 
 if TYPE_CHECKING:
-    from ..static.check import ClauseVerdict, ModelVerdicts
+    from ..static.result import ClauseVerdict, ModelVerdicts
 
 CONFIRMED = "confirmed at run time"
 NOT_REPRODUCED = "not reproduced at run time"

@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Literal
 
 from ..errors import CostsOnly
 from ..files.problems import Problem
 from ..vocab.causes import one_for_each_cause
-from ..vocab.finding import Finding, Label, Seen, Site
+from ..vocab.finding import Finding, Label
 from ..vocab.overlaps import without_consequences
 from ..vocab.rule import Dispatcher, ModelKey, Rule, Verdict
-from ..vocab.target import Version
 from . import garbage
-from .budget import BUDGET, Budget
+from .cache.runs import contents
 from .driver import Driver
-from .frontend.lookup import Surroundings
 from .frontend.project import Project
+from .request import Request
+from .result import ClauseVerdict, ModelVerdicts, Rests, Result
 from .seen import Sight
 
 _STACK = 512 * 1024 * 1024  # the interpreter follows calls by recursion; a thread can have room for it
@@ -28,79 +27,30 @@ _RECURSION = 40_000
 _SETTLED_BY = {"R": "runtime", "P": "preflight"}
 
 
-@dataclass(frozen=True, slots=True)
-class ClauseVerdict:
-    code: str
-    word: Literal["violated", "upheld", "unknown"]
-    evidence: tuple[Label, ...]
-    reasons: tuple[str, ...]
-    settled_by: str
+def check(request: Request, *, dump_trace: bool = False, progress: Callable[[str], None] | None = None) -> Result:
+    """Analyse the files of a request as one project. Nothing in them is imported or executed.
 
-
-@dataclass(frozen=True, slots=True)
-class ModelVerdicts:
-    label: str
-    site: Site
-    clauses: tuple[ClauseVerdict, ...]
-
-
-@dataclass(slots=True)
-class Result:
-    findings: list[Finding] = field(default_factory=list)
-    problems: list[Problem] = field(default_factory=list)
-    models: list[ModelVerdicts] = field(default_factory=list)
-    seen: list[Seen] = field(default_factory=list)  # of models, programs and files, whether or not anything was found
-    files: int = 0
-    out_of_budget: list[str] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-    broken: list[tuple[str, str]] = field(default_factory=list)
-    traces: list[str] = field(default_factory=list)
-    texts: Mapping[str, bytes] = field(default_factory=dict)  # what was read: findings are places in these
-
-
-def check(
-    files: Sequence[str],
-    *,
-    root: str,
-    explicit: Collection[str] = (),
-    overlay: Mapping[str, bytes] | None = None,
-    rules: Sequence[Rule],
-    target: Version | None = None,
-    source_roots: Sequence[str] = (),
-    entry_points: Sequence[str] = (),
-    dump_trace: bool = False,
-    budget: Budget = BUDGET,
-    progress: Callable[[str], None] | None = None,
-    within: Surroundings | None = None,
-) -> Result:
-    """Analyse ``files`` as one program. Nothing in them is imported or executed.
-
-    ``explicit`` names the files that the user asked for one by one: those are entry points
-    even if they look like tests. ``overlay`` gives contents that are not on disk. ``target`` is
-    the torch that was stated for all files; None leaves it to what each says it runs on.
-    ``source_roots`` are folders for absolute imports, ``entry_points`` files (``train.py``) or functions
-    (``train.py:main``) that come first. ``budget`` is what each program may cost. ``progress`` is told each entry.
-    ``within`` is the project of which ``files`` are a part; None if they are all of it.
+    ``progress`` is told each program that is followed. ``dump_trace`` keeps what was seen in each, as text.
     """
-    result = Result(files=len(files))
+    result = Result(files=len(request.files))
     failure: list[BaseException] = []
-    project = Project(Path(root), dict(overlay or {}), [Path(each) for each in source_roots])
-    project.take(sorted(set(files)), within)  # the order in which files are given means nothing
-    project.target = target
-    project.entry_points = list(entry_points)
+    project = Project(Path(request.root), dict(request.overlay), [Path(each) for each in request.source_roots])
+    project.take(sorted(set(request.files)), request.within)
+    project.target = request.target
+    project.entry_points = list(request.entry_points)
 
     def work() -> None:
         try:
             with garbage.by_hand():
                 driver = Driver(
                     project,
-                    rules,
-                    explicit=frozenset(explicit),
+                    request.rules,
+                    explicit=frozenset(request.explicit),
                     keep_traces=dump_trace,
-                    budget=budget,
+                    budget=request.budget,
                     progress=progress,
                 )
-                _check(result, project, driver, rules)
+                _check(result, project, driver, request.rules)
         except BaseException as error:  # handed over to the caller's thread
             failure.append(error)
 
@@ -116,6 +66,7 @@ def check(
     if failure:
         raise failure[0]
     result.texts = project.texts
+    result.rests = _rests(project)
     return result
 
 
@@ -132,15 +83,20 @@ def _check(result: Result, project: Project, driver: Driver, rules: Sequence[Rul
         result.seen = list(sight.found.values())
         result.findings = [replace(each, about=sight.about(each)) for each in result.findings]
     with CostsOnly("what one edit would mend", project.note):
-        result.findings = one_for_each_cause(result.findings)
+        result.findings = [replace(each, cause=None) for each in one_for_each_cause(result.findings)]
     with CostsOnly("the verdicts of the models", project.note):
         result.models = _models(dispatcher, {rule.code: rule.witnesses for rule in rules})
     result.problems = [
         Problem(each.path, each.row, each.column, each.reason, each.needs) for each in project.unreadable.values()
     ]
-    result.out_of_budget, result.notes = driver.out_of_budget, driver.notes
+    result.out_of_budget, result.notes, result.repeatable = driver.out_of_budget, driver.notes, driver.repeatable
     result.broken = [*((code, f"{type(error).__name__}: {error}") for code, error in dispatcher.broken), *driver.broken]
     result.traces = driver.traces
+
+
+def _rests(project: Project) -> Rests:
+    others = {*project.texts, *project.unreadable}.difference(project.files)
+    return Rests(contents(sorted(others), project.texts), dict(project.meanings), dict(project.oldest))
 
 
 def _findings(dispatcher: Dispatcher) -> dict[tuple[str, str, int], Finding]:

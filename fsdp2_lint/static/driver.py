@@ -57,6 +57,7 @@ class Driver:
         self.programs = 0
         self.shared: dict[bool, list[set[str]]] = {True: [], False: []}  # of scripts and of parts: see ``is_near``
         self.beyond: list[str] = []  # programs that come after as many as are run
+        self.repeatable = True  # would another run say the same?
         self.garbage = Garbage()
         self.out_of_budget: list[str] = []
         self.notes: list[str] = []
@@ -123,6 +124,7 @@ class Driver:
             self.reached.update(machine.reached)
             self.judge(program, dispatcher, clock)
         except (TooBusy, MemoryError) as error:  # how soon that comes depends on the machine: so nothing is said
+            self.repeatable = False
             self.out_of_budget.append(f"{entry.name}: {error or 'it took more memory than there is'}")
             silence(dispatcher)
             cut(

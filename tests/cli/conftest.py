@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from fsdp2_lint.cli import invoke
+from fsdp2_lint.static.cache import store
+from fsdp2_lint.static.cache.store import Store
 from tests import fake
 
 CANDIDATE = "from torch.distributed.fsdp import fully_shard\n\noptimizer = make()\nfully_shard(model)\n"
@@ -22,7 +24,10 @@ class Ran:
 
 
 @pytest.fixture
-def cli(capfd: pytest.CaptureFixture[str]) -> Callable[..., Ran]:
+def cli(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ran]:
+    """Runs a command in this process. Nothing is kept from one to the next but in a folder that a test names."""
+    monkeypatch.setattr(store, "default_store", lambda root, folder: Store(Path(folder)) if folder else None)
+
     def call(*arguments: object) -> Ran:
         code = invoke([str(each) for each in arguments])
         captured = capfd.readouterr()

@@ -30,7 +30,7 @@ def test_clean_tree(cli: Cli, engine: fake.Engine, tree: Path) -> None:
     assert ran.err == "No findings in 2 files, 1 with FSDP2.\n"
     (call,) = engine.calls
     assert call.files == [str(tree / "plain.py"), str(tree / "train.py")]
-    assert call.explicit == set() and call.overlay is None
+    assert call.explicit == set() and not call.overlay
 
 
 def test_findings_on_stdout_and_the_rest_on_stderr(cli: Cli, engine: fake.Engine, tree: Path) -> None:

@@ -43,7 +43,9 @@ def said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureF
     monkeypatch.chdir(tmp_path)
 
     def run(*arguments: str, output_format: str = "concise") -> Said:
-        code = invoke(["check", "--select", "FSDP601,FSDP901", "--output-format", output_format, *arguments])
+        code = invoke(
+            ["check", "--select", "FSDP601,FSDP901", "--no-cache", "--output-format", output_format, *arguments]
+        )
         out, err = capfd.readouterr()
         assert "Traceback" not in err
         return code, out, err

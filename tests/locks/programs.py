@@ -18,8 +18,10 @@ from typing import Any, TypeVar
 import pytest
 
 from fsdp2_lint.catalogue import registry
-from fsdp2_lint.static.check import ModelVerdicts, Result, check
+from fsdp2_lint.static.check import check
 from fsdp2_lint.static.frontend.pins import pinned_torch
+from fsdp2_lint.static.request import Request
+from fsdp2_lint.static.result import ModelVerdicts, Result
 from fsdp2_lint.vocab.finding import Finding
 from fsdp2_lint.vocab.target import Version
 from tests.mutation.operators import plant
@@ -108,7 +110,7 @@ def analyse_carefully(program: Program | Mapping[str, str | bytes], only: Sequen
     named = sorted(f"{ROOT}/{name}" for name in only or files if name.endswith(".py"))
     rules = [rule for rule in registry.rules() if "S" in rule.witnesses]
     rules = registry.for_target(rules, target) if target else rules
-    return Seen(check(named, root=ROOT, overlay=overlay, rules=rules, target=target))
+    return Seen(check(Request(files=named, root=ROOT, overlay=overlay, rules=rules, target=target)))
 
 
 def _encoded(text: str | bytes) -> bytes:

@@ -14,7 +14,7 @@ from functools import lru_cache
 
 import pytest
 
-from fsdp2_lint.static.check import ModelVerdicts
+from fsdp2_lint.static.result import ModelVerdicts
 from tests.locks.damage import damaged
 from tests.locks.edits import (
     called,

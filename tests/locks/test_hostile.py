@@ -18,6 +18,7 @@ import pytest
 
 from fsdp2_lint.cli import invoke
 from fsdp2_lint.output import FORMATS
+from fsdp2_lint.static.cache.store import FOLDER
 from tests.locks import hostile
 from tests.locks.hostile_reports import report_folder, spoilt_findings
 
@@ -52,9 +53,10 @@ def guarded() -> Iterator[None]:
 
 
 def content(top: Path) -> dict[str, object]:
-    """All that lies there: the bytes of files, and what the others are."""
+    """All that lies there but what the tool keeps for itself: the bytes of files, and what the others are."""
     found: dict[str, object] = {}
     for folder, folders, names in os.walk(top):
+        folders[:] = [name for name in folders if name != FOLDER]
         for name in [*folders, *names]:
             path = os.path.join(folder, name)
             plain = os.path.isfile(path) and not os.path.islink(path)

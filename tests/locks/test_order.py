@@ -16,7 +16,9 @@ from pathlib import Path
 import pytest
 
 from fsdp2_lint.catalogue import registry
-from fsdp2_lint.static.check import Result, check
+from fsdp2_lint.static.check import check
+from fsdp2_lint.static.request import Request
+from fsdp2_lint.static.result import Result
 from fsdp2_lint.vocab.finding import Finding
 from tests.locks.programs import daily
 from tests.pages import harness
@@ -56,7 +58,7 @@ def some(one_in: int) -> list[str]:
 
 def analyse(files: Mapping[str, str], *, turned: bool = False) -> Result:
     overlay = {f"{ROOT}/{name}": text.encode() for name, text in files.items() if name.endswith(".py")}
-    return check(sorted(overlay, reverse=turned), root=ROOT, overlay=overlay, rules=registry.rules())
+    return check(Request(files=sorted(overlay, reverse=turned), root=ROOT, overlay=overlay, rules=registry.rules()))
 
 
 def inside(files: Mapping[str, str], folder: str = "mine") -> dict[str, str]:

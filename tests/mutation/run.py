@@ -24,6 +24,7 @@ from fsdp2_lint.static.check import check
 from fsdp2_lint.static.frontend import definitions, lookup
 from fsdp2_lint.static.frontend.pins import pinned_torch
 from fsdp2_lint.static.frontend.project import Project
+from fsdp2_lint.static.request import Request
 from fsdp2_lint.vocab.target import NEWEST
 from tests.mutation.operators import map_line, plant
 
@@ -83,7 +84,7 @@ def attempt(task: tuple[Path, Mapping[str, Any]]) -> Outcome:
     overlay = {os.path.realpath(folder / name): text.encode() for name, text in changed.items()}
     files = discover([str(folder)]).files
     rules = registry.for_target(registry.rules(), pinned_torch(folder) or NEWEST)
-    report = check(files, root=os.path.realpath(folder), overlay=overlay, rules=rules)
+    report = check(Request(files=files, root=os.path.realpath(folder), overlay=overlay, rules=rules))
     expected = {
         (os.path.realpath(folder / name), line)
         for name, original in recipe["expect"]

@@ -22,6 +22,7 @@ from pathlib import Path
 from fsdp2_lint.catalogue import registry
 from fsdp2_lint.files.discovery import discover
 from fsdp2_lint.static.check import check
+from fsdp2_lint.static.request import Request
 
 HERE = Path(__file__).parent
 
@@ -68,7 +69,7 @@ def examine(folder: Path) -> Checked:
     gc.set_threshold(100_000, 50, 50)  # as the command line does
     root = os.path.realpath(folder)
     repo = folder.name.replace("__", "/", 1)
-    report = check(discover([root]).files, root=root, rules=registry.rules())
+    report = check(Request(files=discover([root]).files, root=root, rules=registry.rules()))
     messages = {}
     for finding in report.findings:
         if finding.severity.value in ("error", "warning"):

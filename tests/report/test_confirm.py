@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fsdp2_lint.report.confirm import confirm, settle
 from fsdp2_lint.report.job import JobReport, JobVerdict
-from fsdp2_lint.static.check import ClauseVerdict, ModelVerdicts
+from fsdp2_lint.static.result import ClauseVerdict, ModelVerdicts
 from fsdp2_lint.vocab.finding import Finding, Label, Observed
 from tests.report.ranks import finding, site
 

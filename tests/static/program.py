@@ -9,7 +9,9 @@ from dataclasses import dataclass
 
 from fsdp2_lint.catalogue import registry
 from fsdp2_lint.static.budget import BUDGET
-from fsdp2_lint.static.check import Result, check
+from fsdp2_lint.static.check import check
+from fsdp2_lint.static.request import Request
+from fsdp2_lint.static.result import Result
 
 ROOT = "/program"
 HEAD = """\
@@ -77,7 +79,7 @@ def analyse(program: str | Mapping[str, str | bytes]) -> Analysis:
     """Check a program: one text (``train.py``) or several files by name."""
     files = {"train.py": program} if isinstance(program, str) else program
     overlay = {f"{ROOT}/{name}": text.encode() if isinstance(text, str) else text for name, text in files.items()}
-    result = check(sorted(overlay), root=ROOT, overlay=overlay, rules=registry.rules())
+    result = check(Request(files=sorted(overlay), root=ROOT, overlay=overlay, rules=registry.rules()))
     assert not result.broken, result.broken
     return Analysis(result)
 

@@ -28,14 +28,17 @@ PATHS = "steps of a path, which the interpreter wrote itself"
 WORDS = "words that the analysis made itself"
 VALUES = "strings that the program computes with, and torch reads"
 TEXT = "the text of a file, for edits or tables"
+OWN = "files that the tool itself made or was installed with"
 FILES = "which files are read, by a name of torch"
 UNKNOWN = "a part of a name that only leads to unknown"
-REASONS = {QNAMES, METHODS, PYTHON, PYTEST, PATHS, WORDS, VALUES, TEXT, FILES, UNKNOWN}
+REASONS = {QNAMES, METHODS, PYTHON, PYTEST, PATHS, WORDS, VALUES, TEXT, FILES, OWN, UNKNOWN}
 
 ALLOWED = {
     "domain/events/base.py::Event.__init_subclass__": WORDS,
     "frontend/definitions.py::mentions_seed": FILES,
     "harness.py::_methods": PYTHON,
+    "cache/stamp.py::_record": OWN,
+    "cache/store.py::Store._entries": OWN,
     "entries.py::Entry.key": WORDS,
     "entries.py::is_test": PYTEST,
     "checks/migration/fsdp1.py::_files": FILES,

@@ -39,17 +39,22 @@ class Lookup:
         self._below_top = self._top.rstrip(os.sep) + os.sep
         self._source_folders = [os.path.realpath(folder) for folder in source_roots]
         self._only_here: Mapping[str, bytes] = overlay or {}  # files that need not be on disk
-        self._resolved: dict[tuple[str, str, int], str | None] = {}
+        self.meanings: dict[tuple[str, str, int, str], str | None] = {}  # of all names that were asked for so far
         self._listings: dict[str, frozenset[str]] = {}
         self._packages: dict[str, list[str]] | None = None
 
     def resolve(self, importer: str, name: str, level: int = 0) -> str | None:
         """The file that ``import name`` (or ``from`` with dots) in ``importer`` means, or None."""
-        key = (os.path.dirname(importer), name, level)
-        if key not in self._resolved:
-            self._resolved[key] = self._look_up(*key, "")
-        found = self._resolved[key]
-        return self._look_up(*key, importer) if found == importer else found
+        here = os.path.dirname(importer)
+        found = self.means(here, name, level)
+        return self.means(here, name, level, importer) if found == importer else found
+
+    def means(self, here: str, name: str, level: int, but: str = "") -> str | None:
+        """The file that a name means in the files of a folder, or None; ``but``: the one that asks for another."""
+        key = (here, name, level, but)
+        if key not in self.meanings:
+            self.meanings[key] = self._look_up(*key)
+        return self.meanings[key]
 
     def _look_up(self, here: str, name: str, level: int, importer: str) -> str | None:
         parts = [part for part in name.split(".") if part]

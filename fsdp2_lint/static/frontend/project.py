@@ -41,6 +41,7 @@ class Project(Lookup):
         self._asts: dict[str, ast.Module] = {}
         self._modules: dict[str, Module | None] = {}
         self.target: Version | None = None  # the torch that was stated for all files
+        self.oldest: dict[str, Version | None] = {}  # that others have to run on, as far as anybody asked
         self.relevance = Relevance(self)
         self.imported_by: dict[str, list[str]] = {}  # filled by ``entries``
         self.relevant: set[str] = set()  # files from which sharding code can be reached by imports; likewise
@@ -146,7 +147,11 @@ class Project(Lookup):
 
     def oldest_torch(self, path: str) -> Version | None:
         """The oldest torch that a file has to run on: the one that was stated, or what the project says; else None."""
-        return self.target or oldest_torch(path, self.root)
+        if self.target is not None:
+            return self.target
+        if path not in self.oldest:
+            self.oldest[path] = oldest_torch(path, self.root)
+        return self.oldest[path]
 
     def importers_of(self, path: str) -> list[str]:
         """Files that import ``path`` directly, and where a package's file re-exports it, the package's users."""

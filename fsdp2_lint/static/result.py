@@ -1,0 +1,55 @@
+"""What an analysis says: findings, and of each model which clauses hold. The analysis itself is not loaded here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from ..files.problems import Problem
+from ..vocab.finding import Finding, Label, Seen, Site
+from ..vocab.target import Version
+
+
+@dataclass(frozen=True, slots=True)
+class ClauseVerdict:
+    code: str
+    word: Literal["violated", "upheld", "unknown"]
+    evidence: tuple[Label, ...]
+    reasons: tuple[str, ...]
+    settled_by: str
+
+
+@dataclass(frozen=True, slots=True)
+class ModelVerdicts:
+    label: str
+    site: Site
+    clauses: tuple[ClauseVerdict, ...]
+
+
+@dataclass(slots=True)
+class Rests:
+    """What a result rests on beyond the request and the files of the project.
+
+    ``contents``: a digest of each other file that was read. ``imports``: what each name means in the files of a folder,
+    with so many dots, and but for one file. ``oldest``: the torch that dependency files say a file has to run on.
+    """
+
+    contents: dict[str, str] = field(default_factory=dict)
+    imports: dict[tuple[str, str, int, str], str | None] = field(default_factory=dict)
+    oldest: dict[str, Version | None] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Result:
+    findings: list[Finding] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+    models: list[ModelVerdicts] = field(default_factory=list)
+    seen: list[Seen] = field(default_factory=list)  # of models, programs and files, whether or not anything was found
+    files: int = 0
+    out_of_budget: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    broken: list[tuple[str, str]] = field(default_factory=list)
+    traces: list[str] = field(default_factory=list)
+    texts: dict[str, bytes] = field(default_factory=dict)  # what was read: findings are places in these
+    rests: Rests = field(default_factory=Rests)
+    repeatable: bool = True  # False: another run may say more, on a machine with more time or memory
