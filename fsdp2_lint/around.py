@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from fsdp2_lint.files.discovery import Discovered, look_at, walk_project
 from fsdp2_lint.files.source import display_path
+from fsdp2_lint.files.test_names import is_test
 from fsdp2_lint.static.frontend.lookup import Lookup, Surroundings, imports_of
 
 if TYPE_CHECKING:
@@ -165,8 +166,6 @@ def _notes(project: Discovered, given: Discovered) -> list[str]:
 
 def without_tests(given: Discovered) -> list[str]:
     """The given files, and of tests only those that were named one by one."""
-    from fsdp2_lint.static.entries import is_test
-
     base = os.path.commonpath([os.path.dirname(path) for path in given.files])
     return [path for path in given.files if path in given.explicit or not is_test(os.path.relpath(path, base))]
 

@@ -13,6 +13,7 @@ from typing import Literal
 
 from astroid import nodes
 
+from ..files.test_names import is_test
 from ..vocab.rule import ProgramKey
 from .budget import BUDGET
 from .frontend.definitions import (
@@ -245,15 +246,3 @@ def _is_script(module: Module) -> bool:
         if isinstance(node, nodes.Expr) and isinstance(node.value, nodes.Call):
             return True
     return False
-
-
-def is_test(path: str) -> bool:
-    """Is it a test by its name? Those are no entries unless they are named one by one."""
-    parts = path.split(os.sep)
-    name = parts[-1]
-    return (
-        bool({"tests", "test", "testing"} & set(parts[:-1]))
-        or name.startswith("test_")
-        or name.endswith("_test.py")
-        or name == "conftest.py"
-    )

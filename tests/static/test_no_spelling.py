@@ -40,7 +40,6 @@ ALLOWED = {
     "cache/stamp.py::_record": OWN,
     "cache/store.py::Store._entries": OWN,
     "entries.py::Entry.key": WORDS,
-    "entries.py::is_test": PYTEST,
     "checks/migration/fsdp1.py::_files": FILES,
     "checks/migration/api.py::StaticUse.absent": UNKNOWN,
     "checks/migration/api.py::_asks": UNKNOWN,
