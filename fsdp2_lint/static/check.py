@@ -15,7 +15,6 @@ from ..vocab.finding import Finding, Label
 from ..vocab.overlaps import without_consequences
 from ..vocab.rule import Dispatcher, ModelKey, Rule, Verdict
 from . import garbage
-from .cache.runs import contents
 from .driver import Driver
 from .frontend.project import Project
 from .request import Request
@@ -95,8 +94,10 @@ def _check(result: Result, project: Project, driver: Driver, rules: Sequence[Rul
 
 
 def _rests(project: Project) -> Rests:
-    others = {*project.texts, *project.unreadable}.difference(project.files)
-    return Rests(contents(sorted(others), project.texts), dict(project.meanings), dict(project.oldest))
+    reads = project.reads.all()
+    others = sorted(reads.files.difference(project.files))
+    oldest = {about: project.answer((kind, about)) for kind, about in sorted(reads.asked) if kind == "oldest"}
+    return Rests({path: project.digest(path) for path in others}, reads.imports, oldest)
 
 
 def _findings(dispatcher: Dispatcher) -> dict[tuple[str, str, int], Finding]:

@@ -194,8 +194,10 @@ def find_entries(project: Project, explicit: frozenset[str]) -> Plan:
         if each.owner and (named_so or id(each) in sharding and each.name not in others):
             project.sharding_methods.setdefault(each.name, []).append((each.path, each.owner))
     plan.reaching = reaching(definitions, plan.sharding, project.imported_by)
-    project.reaching = {(each.path, each.name, each.row) for each in plan.reaching}
-    project.reaching_classes = {(each.path, each.owner) for each in plan.reaching if each.owner}
+    for each in plan.reaching:
+        project.reaching.setdefault(each.path, set()).add((each.name, each.row))
+        if each.owner:
+            project.reaching_classes.setdefault(each.path, set()).add(each.owner)
     base = str(project.root)  # from which the names of tests count
     if project.programs is None:
         base = os.path.commonpath([os.path.dirname(path) for path in project.files])

@@ -7,7 +7,6 @@ from typing import Literal
 
 from ..files.problems import Problem
 from ..vocab.finding import Finding, Label, Seen, Site
-from ..vocab.target import Version
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,12 +30,12 @@ class Rests:
     """What a result rests on beyond the request and the files of the project.
 
     ``contents``: a digest of each other file that was read. ``imports``: what each name means in the files of a folder,
-    with so many dots, and but for one file. ``oldest``: the torch that dependency files say a file has to run on.
+    with so many dots, and but for one file. ``oldest``: the torch that dependency files say a file has to run on, in words.
     """
 
     contents: dict[str, str] = field(default_factory=dict)
     imports: dict[tuple[str, str, int, str], str | None] = field(default_factory=dict)
-    oldest: dict[str, Version | None] = field(default_factory=dict)
+    oldest: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(slots=True)

@@ -11,12 +11,13 @@ from pathlib import Path
 import pytest
 
 from fsdp2_lint.catalogue import registry
+from fsdp2_lint.files.digests import digest
 from fsdp2_lint.findings.outcome import Report
 from fsdp2_lint.lint import Asked, lint
 from fsdp2_lint.settings import Settings
 from fsdp2_lint.static import check as analysis
 from fsdp2_lint.static.cache.codec import dumps, loads
-from fsdp2_lint.static.cache.store import FOLDER, Store, default_store, digest
+from fsdp2_lint.static.cache.store import FOLDER, Store, default_store
 from fsdp2_lint.static.check import check
 from fsdp2_lint.static.request import Request
 from fsdp2_lint.static.result import Result

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import astuple, replace
 from pathlib import Path
 
+from ...files.digests import UNREAD, digest
 from ...files.reading import read
 from ..frontend.lookup import Lookup
 from ..frontend.pins import oldest_torch
@@ -17,9 +18,7 @@ from ..request import Request
 from ..result import Result
 from .codec import dumps, loads
 from .stamp import stamp
-from .store import Store, digest
-
-_UNREAD = "unread"
+from .store import Store
 
 
 def remembered(store: Store, request: Request, work: Callable[[], Result]) -> Result:
@@ -51,7 +50,7 @@ def _stands(result: Result, request: Request) -> bool:
     return (
         rests.contents == contents(rests.contents, request.overlay)
         and all(lookup.means(*asked) == found for asked, found in rests.imports.items())
-        and all(oldest_torch(path, Path(request.root)) == found for path, found in rests.oldest.items())
+        and all(repr(oldest_torch(path, Path(request.root))) == found for path, found in rests.oldest.items())
     )
 
 
@@ -64,7 +63,7 @@ def _content(path: str, overlay: Mapping[str, bytes]) -> str:
     try:
         return digest(overlay[path] if path in overlay else read(path))
     except (OSError, ValueError):
-        return _UNREAD
+        return UNREAD
 
 
 def _key(request: Request) -> str:

@@ -9,7 +9,7 @@ from importlib import import_module
 from importlib.metadata import PackageNotFoundError, distribution, version
 from pathlib import Path
 
-from .store import digest
+from ...files.digests import digest
 
 _FIRST = "fsdp2_lint/__init__.py"
 

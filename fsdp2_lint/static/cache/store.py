@@ -5,27 +5,17 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 from dataclasses import dataclass
-from hashlib import blake2b
 from pathlib import Path
 from zlib import compress, decompress
 from zlib import error as Spoilt
 
+from ...files.digests import SIZE, plain_digest
 from ...files.discovery import is_root
 
 FOLDER = ".fsdp2-lint-cache"
 MOST_BYTES = 200_000_000
 _SUFFIX, _UNFINISHED = ".entry", ".entry.tmp"
-_DIGEST = 16
 _IGNORE = "# Made by fsdp2-lint: answers that it need not work out again. It may be deleted at any time.\n*\n"
-
-
-def digest(*parts: bytes) -> str:
-    """Of several parts in this order; where one ends and the next begins counts too."""
-    found = blake2b(digest_size=_DIGEST)
-    for part in parts:
-        found.update(len(part).to_bytes(8, "little"))
-        found.update(part)
-    return found.hexdigest()
 
 
 def default_store(root: str, folder: str | None) -> Store | None:
@@ -51,8 +41,8 @@ class Store:
         path = self._path(key)
         try:
             data = path.read_bytes()
-            head, body = data[:_DIGEST], data[_DIGEST:]
-            if blake2b(body, digest_size=_DIGEST).digest() != head:
+            head, body = data[:SIZE], data[SIZE:]
+            if plain_digest(body) != head:
                 return None
             with suppress(OSError):  # in a folder that only others may write into
                 os.utime(path)
@@ -66,7 +56,7 @@ class Store:
         unfinished = self.folder / f"{key}.{os.urandom(8).hex()}{_UNFINISHED}"
         try:
             self._make()
-            unfinished.write_bytes(blake2b(body, digest_size=_DIGEST).digest() + body)
+            unfinished.write_bytes(plain_digest(body) + body)
             os.replace(unfinished, self._path(key))
         except OSError:
             with suppress(OSError):

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from astroid import nodes
 
 from ...errors import INTERNAL, CostsOnly, debugging, in_words
+from ...files.digests import UNREAD, digest
 from ...vocab.target import Version
 from .lookup import Lookup, Surroundings
 from .module import Module, Unreadable, parse, read, rebuild
 from .pins import oldest_torch
+from .reads import Question, Reads
 from .relevance import Relevance
 
 T = TypeVar("T")
@@ -41,14 +45,23 @@ class Project(Lookup):
         self._asts: dict[str, ast.Module] = {}
         self._modules: dict[str, Module | None] = {}
         self.target: Version | None = None  # the torch that was stated for all files
-        self.oldest: dict[str, Version | None] = {}  # that others have to run on, as far as anybody asked
+        self.reads = Reads()  # of whoever is at work
+        self._digests: dict[str, str] = {}
+        self._answers: dict[Question, Any] = {}
+        self._questions: dict[str, Callable[[str], Any]] = {
+            "mentions": lambda text: sum(data.count(text.encode()) for data in self._files_read()),
+            "anywhere": lambda pattern: any(map(re.compile(pattern.encode()).search, self._files_read())),
+            "oldest": lambda path: oldest_torch(path, self.root),
+            "relevant": lambda path: path in self.relevant,
+            "sharding_methods": lambda name: self.sharding_methods.get(name, []),
+            "reaching": self._reaching_in,
+            "importers": lambda path: list(self.imported_by.get(path, ())),
+        }
         self.relevance = Relevance(self)
         self.imported_by: dict[str, list[str]] = {}  # filled by ``entries``
         self.relevant: set[str] = set()  # files from which sharding code can be reached by imports; likewise
-        self.reaching: set[tuple[str, str, int]] = (
-            set()
-        )  # what mentions sharding code: file, name, row; and its classes
-        self.reaching_classes: set[tuple[str, str]] = set()
+        self.reaching: dict[str, set[tuple[str, int]]] = {}  # what mentions sharding code, by file: name and row
+        self.reaching_classes: dict[str, set[str]] = {}  # likewise
         self.sharding_methods: dict[str, list[tuple[str, str]]] = {}  # names of which each method shards: file, class
 
     def take(self, files: Sequence[str], within: Surroundings | None) -> None:
@@ -57,6 +70,11 @@ class Project(Lookup):
         if within is not None:
             self.files, self._scope = within.files, list(files)
             self.programs, self.imported_by = within.programs, within.imported_by
+
+    @property
+    def texts(self) -> dict[str, bytes]:
+        """What was read and is not forgotten."""
+        return self._bytes
 
     @property
     def scope(self) -> list[str]:
@@ -72,19 +90,79 @@ class Project(Lookup):
         """May a program begin here?"""
         return self.programs is None or path in self.programs
 
+    @contextmanager
+    def reading(self) -> Iterator[Reads]:
+        """What is asked inside, apart from what was asked before; afterwards it is a part of that."""
+        outer, self.reads = self.reads, Reads()
+        try:
+            yield self.reads
+        finally:
+            outer.use(self.reads)
+            self.reads = outer
+
+    def means(self, here: str, name: str, level: int, but: str = "") -> str | None:
+        found = super().means(here, name, level, but)
+        self.reads.imports[here, name, level, but] = found
+        return found
+
     def data(self, path: str) -> bytes:
+        self.reads.files.add(path)
+        return self._data(path)
+
+    def _data(self, path: str) -> bytes:
         if path not in self._bytes:
             self._bytes[path] = read(path)
         return self._bytes[path]
 
-    @property
-    def texts(self) -> dict[str, bytes]:
-        """What was read and is not forgotten."""
-        return self._bytes
+    def digest(self, path: str) -> str:
+        """Of what a file holds; a word for those that cannot be read."""
+        if path not in self._digests:
+            try:
+                self._digests[path] = digest(self._data(path))
+            except Unreadable:
+                self._digests[path] = UNREAD
+        return self._digests[path]
 
     def mentions(self, text: str) -> int:
         """How often is this written in the files that are checked?"""
-        return sum(self.data(path).count(text.encode()) for path in self.files if path not in self.unreadable)
+        found: int = self._ask("mentions", text)
+        return found
+
+    def anywhere(self, pattern: str) -> bool:
+        """Is there a match for a regular expression in the files that are checked?"""
+        found: bool = self._ask("anywhere", pattern)
+        return found
+
+    def is_relevant(self, path: str) -> bool:
+        """Can sharding code be reached from this file by imports?"""
+        found: bool = self._ask("relevant", path)
+        return found
+
+    def sharding_methods_of(self, name: str) -> list[tuple[str, str]]:
+        """Of classes whose methods of this name shard all: the file and the class."""
+        found: list[tuple[str, str]] = self._ask("sharding_methods", name)
+        return found
+
+    def _ask(self, kind: str, about: str) -> Any:
+        """A question on which more than one file has a say: the answer, which is noted with the question."""
+        key = (kind, about)
+        if key not in self._answers:
+            self._answers[key] = self._questions[kind](about)
+        self.reads.asked.add(key)
+        return self._answers[key]
+
+    def answer(self, question: Question) -> str:
+        """The answer to a question, to be compared with that of another run."""
+        return repr(self._ask(*question)) if question[0] in self._questions else ""
+
+    def _files_read(self) -> Iterator[bytes]:
+        for path in self.files:
+            with suppress(Unreadable):
+                yield self._data(path)
+
+    def _reaching_in(self, path: str) -> tuple[list[tuple[str, int]], list[str]]:
+        """Of one file the functions, by name and row, and the classes from which sharding code can be reached."""
+        return sorted(self.reaching.get(path, ())), sorted(self.reaching_classes.get(path, ()))
 
     def forget(self, path: str) -> None:
         """Drop the bytes of a file that turned out not to matter."""
@@ -93,6 +171,7 @@ class Project(Lookup):
 
     def ast(self, path: str) -> SyntaxTree | None:
         """The file's plain syntax tree; None (and a note in ``unreadable``) if it has none."""
+        self.reads.files.add(path)
         if path not in self._asts and path not in self.unreadable:
             try:
                 self._asts[path] = parse(path, self.data(path))
@@ -103,6 +182,7 @@ class Project(Lookup):
         return self._asts.get(path)
 
     def module(self, path: str) -> Module | None:
+        self.reads.files.add(path)
         if path not in self._modules:
             self._modules[path] = None
             tree = self.ast(path)
@@ -140,25 +220,23 @@ class Project(Lookup):
 
     def may_shard(self, path: str, node: nodes.NodeNG, owner: str = "") -> bool:
         """Can this function, or another method of its class, reach a sharding call, by the names that it mentions?"""
-        if owner and (path, owner) in self.reaching_classes:
-            return True
+        functions, classes = self._ask("reaching", path)
         name = getattr(node, "name", "")
-        return any((path, name, row) in self.reaching for row in (node.lineno, node.fromlineno))
+        return owner in classes or any((name, row) in functions for row in (node.lineno, node.fromlineno))
 
     def oldest_torch(self, path: str) -> Version | None:
         """The oldest torch that a file has to run on: the one that was stated, or what the project says; else None."""
         if self.target is not None:
             return self.target
-        if path not in self.oldest:
-            self.oldest[path] = oldest_torch(path, self.root)
-        return self.oldest[path]
+        found: Version | None = self._ask("oldest", path)
+        return found
 
     def importers_of(self, path: str) -> list[str]:
         """Files that import ``path`` directly, and where a package's file re-exports it, the package's users."""
-        found = dict.fromkeys(self.imported_by.get(path, ()))
+        found = dict.fromkeys(self._ask("importers", path))
         package = str(Path(path).parent / "__init__.py")
         if package in found:
-            found.update(dict.fromkeys(self.imported_by.get(package, ())))
+            found.update(dict.fromkeys(self._ask("importers", package)))
         return list(found)
 
 

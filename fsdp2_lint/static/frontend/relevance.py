@@ -7,18 +7,21 @@ matter as long as nothing of that kind is handed to it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from itertools import islice
 from math import inf
-from typing import Protocol
+from typing import Any, Protocol, TypeVar, cast
 
 from astroid import nodes
 
 from ..budget import BUDGET
 from .module import Module
 from .packages import is_harmless
+from .reads import Reads
 
 Part = tuple[Module, nodes.NodeNG]
+T = TypeVar("T")
 # Names of torch, of Python and of Hugging Face that build a model or an optimizer, ask for a rank, or do what no
 # reading can follow. Names that a program makes up say nothing: what they stand for is looked up.
 _TELLING = frozenset(
@@ -40,8 +43,11 @@ NONE, DEVICE, ALL = 0, 1, 2
 class Files(Protocol):
     """The project, as far as names lead from one file to another."""
 
+    reads: Reads
+
     def module(self, path: str) -> Module | None: ...
     def resolve(self, importer: str, name: str, level: int = 0) -> str | None: ...
+    def reading(self) -> AbstractContextManager[Reads]: ...
 
 
 class _TooFar(Exception):
@@ -51,23 +57,25 @@ class _TooFar(Exception):
 class Relevance:
     def __init__(self, project: Files) -> None:
         self.project = project
-        self._levels: dict[nodes.NodeNG, int] = {}
-        self._names: dict[nodes.NodeNG, frozenset[str] | None] = {}
-        self._inside: dict[nodes.NodeNG, bool] = {}
-        self._torch: dict[nodes.NodeNG, bool] = {}
-        self._settings: dict[nodes.NodeNG, bool] = {}
+        self._known: dict[tuple[Callable[..., Any], nodes.NodeNG], tuple[Any, Reads]] = {}
+
+    def _once(self, work: Callable[[Module, nodes.NodeNG], T], module: Module, node: nodes.NodeNG) -> T:
+        """What ``work`` says, which may have said it before, for another program: that one's reads are used, too."""
+        key = (work.__func__, node)  # type: ignore[attr-defined]  # a method of this object
+        if key not in self._known:
+            with self.project.reading() as reads:
+                self._known[key] = work(module, node), reads
+        answer, reads = self._known[key]
+        self.project.reads.use(reads)
+        return cast(T, answer)
 
     def level(self, module: Module, node: nodes.NodeNG) -> int:
         """What the code of ``node`` and all that it calls by name can touch: nothing, devices, or anything."""
-        if node not in self._levels:
-            self._levels[node] = self._search(module, node)
-        return self._levels[node]
+        return self._once(self._search, module, node)
 
     def mentioned(self, module: Module, node: nodes.NodeNG) -> frozenset[str] | None:
         """All names in the code of ``node`` and in what it calls by name; None if others may be meant."""
-        if node not in self._names:
-            self._names[node] = self._gather(module, node)
-        return self._names[node]
+        return self._once(self._gather, module, node)
 
     def _gather(self, module: Module, node: nodes.NodeNG) -> frozenset[str] | None:
         found: set[str] = set()
@@ -81,32 +89,34 @@ class Relevance:
 
     def stays_inside(self, module: Module, node: nodes.NodeNG) -> bool:
         """Is all that it calls, by name, code of the project or of packages that leave models and optimizers alone?"""
-        if node not in self._inside:
-            self._inside[node] = self.mentioned(module, node) is not None and not any(
-                _calls_values(part) or any(_unknown_package(self.project, at, name) for name in names_in(part))
-                for at, part in self.code_of(module, node)
-            )
-        return self._inside[node]
+        return self._once(self._stays_inside, module, node)
+
+    def _stays_inside(self, module: Module, node: nodes.NodeNG) -> bool:
+        return self.mentioned(module, node) is not None and not any(
+            _calls_values(part) or any(_unknown_package(self.project, at, name) for name in names_in(part))
+            for at, part in self.code_of(module, node)
+        )
 
     def comes_to_torch(self, module: Module, node: nodes.NodeNG) -> bool:
         """Does it call, by name, code of a file that speaks of torch?"""
-        if node not in self._torch:
-            try:
-                parts = islice(self.code_of(module, node), BUDGET.name_parts)
-                self._torch[node] = any(at.mentions_torch for at, _ in parts)
-            except _TooFar:
-                self._torch[node] = True
-        return self._torch[node]
+        return self._once(self._comes_to_torch, module, node)
+
+    def _comes_to_torch(self, module: Module, node: nodes.NodeNG) -> bool:
+        return self._some_code(module, node, lambda at, part: at.mentions_torch)
 
     def makes_settings(self, module: Module, node: nodes.NodeNG) -> bool:
         """Does it describe a command line, or build a record of the project? What is sharded is asked of these."""
-        if node not in self._settings:
-            try:
-                parts = islice(self.code_of(module, node), BUDGET.name_parts)
-                self._settings[node] = any(_own_settings(at, part) for at, part in parts)
-            except _TooFar:
-                self._settings[node] = True
-        return self._settings[node]
+        return self._once(self._makes_settings, module, node)
+
+    def _makes_settings(self, module: Module, node: nodes.NodeNG) -> bool:
+        return self._some_code(module, node, _own_settings)
+
+    def _some_code(self, module: Module, node: nodes.NodeNG, holds: Callable[[Module, nodes.NodeNG], bool]) -> bool:
+        """Does this hold of any code of ``node`` and of what it calls by name? Also where names lead too far."""
+        try:
+            return any(holds(at, part) for at, part in islice(self.code_of(module, node), BUDGET.name_parts))
+        except _TooFar:
+            return True
 
     def _search(self, module: Module, node: nodes.NodeNG) -> int:
         found = NONE

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,7 +18,7 @@ from ..shared.program import Handle, Program
 from .initialisation import StaticFresh
 
 _NAME = "reset_parameters"
-_PUT_IN = re.compile(rb"\.reset_parameters\s*=[^=]|setattr\([^)]*reset_parameters")
+_PUT_IN = r"\.reset_parameters\s*=[^=]|setattr\([^)]*reset_parameters"
 _OF_THE_MACHINE = ("torch.accelerator.", "torch.cuda.", "torch.distributed.", "os.", "sys.")
 
 
@@ -77,7 +76,7 @@ class StaticInitialised(Handle):
         asked = any(_NAME in str(leaf) or _is_property(leaf) for leaf in self._asked())
         if self.step.what.caught or asked or self.step.guard.blurred or machine.store.get((self.obj, SOME)) is not None:
             return unknown("whether the call is meant to fail is not known")
-        if any(_PUT_IN.search(machine.project.data(path)) for path in machine.project.files):
+        if machine.project.anywhere(_PUT_IN):
             return unknown("the program puts a method of this name into some class")
         if self.obj.parent is None and isinstance(cls, Ext):
             if lacks_reset(cls.qname):

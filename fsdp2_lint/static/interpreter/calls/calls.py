@@ -184,7 +184,7 @@ class Calls(Functions[L]):
         if receiver.parent is None and receiver.atom.kind in ("instance", "external"):
             return []
         found = []
-        for path, owner in self.project.sharding_methods.get(name, ()):
+        for path, owner in self.project.sharding_methods_of(name):
             module = self.project.module(path)
             node = module.top_level_class(owner) if module is not None else None
             method = class_body(node).get(name) if node is not None else None

@@ -122,7 +122,7 @@ class Functions(Bounds[L]):
         """Code that has no part in what is checked, with nothing of it in its hands."""
         if func.closure or func.name in ("__init__", "__post_init__"):
             return False
-        near = func.module.mentions_torch or func.module.path in self.project.relevant
+        near = func.module.mentions_torch or self.project.is_relevant(func.module.path)
         if near and not lengthy(func.node) or is_predicate(func.node):
             return False
         if near or self.project.relevance.comes_to_torch(func.module, func.node):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from astroid import nodes
@@ -73,6 +72,4 @@ def _loops(node: nodes.NodeNG) -> Iterator[nodes.NodeNG]:
 
 def _read_somewhere(machine: Machine, name: str) -> bool:
     """Is an attribute of this name read in any file of the project, or asked for by its name?"""
-    pattern = re.compile(rf"\.{name}\b(?!\s*(?::[^=\n]*)?=[^=])|[\"']{name}[\"']".encode())
-    project = machine.project
-    return any(pattern.search(project.data(path)) for path in project.files)
+    return machine.project.anywhere(rf"\.{name}\b(?!\s*(?::[^=\n]*)?=[^=])|[\"']{name}[\"']")
