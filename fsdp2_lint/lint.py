@@ -195,7 +195,7 @@ def _run_engine(
         def work() -> Result:
             from fsdp2_lint.static.check import check  # which brings all that an analysis needs
 
-            return check(request, dump_trace=asked.dump_trace, progress=progress)
+            return check(request, store=store, dump_trace=asked.dump_trace, progress=progress)
 
         return remembered(store, request, work) if store is not None else work()
 

@@ -15,6 +15,8 @@ from ..vocab.finding import Finding, Label
 from ..vocab.overlaps import without_consequences
 from ..vocab.rule import Dispatcher, ModelKey, Rule, Verdict
 from . import garbage
+from .cache.programs import Programs
+from .cache.store import Store
 from .driver import Driver
 from .frontend.project import Project
 from .request import Request
@@ -26,10 +28,17 @@ _RECURSION = 40_000
 _SETTLED_BY = {"R": "runtime", "P": "preflight"}
 
 
-def check(request: Request, *, dump_trace: bool = False, progress: Callable[[str], None] | None = None) -> Result:
+def check(
+    request: Request,
+    *,
+    store: Store | None = None,
+    dump_trace: bool = False,
+    progress: Callable[[str], None] | None = None,
+) -> Result:
     """Analyse the files of a request as one project. Nothing in them is imported or executed.
 
-    ``progress`` is told each program that is followed. ``dump_trace`` keeps what was seen in each, as text.
+    ``store`` has what was seen of programs before. ``progress`` is told each program that is followed. ``dump_trace``
+    keeps what was seen in each, as text.
     """
     result = Result(files=len(request.files))
     failure: list[BaseException] = []
@@ -41,14 +50,8 @@ def check(request: Request, *, dump_trace: bool = False, progress: Callable[[str
     def work() -> None:
         try:
             with garbage.by_hand():
-                driver = Driver(
-                    project,
-                    request.rules,
-                    explicit=frozenset(request.explicit),
-                    keep_traces=dump_trace,
-                    budget=request.budget,
-                    progress=progress,
-                )
+                kept = Programs(store, request, project)
+                driver = Driver(project, request, keep_traces=dump_trace, kept=kept, progress=progress)
                 _check(result, project, driver, request.rules)
         except BaseException as error:  # handed over to the caller's thread
             failure.append(error)

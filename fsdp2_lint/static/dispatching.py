@@ -69,15 +69,14 @@ def silence(dispatcher: Dispatcher) -> None:
         verdict.judged.clear()
 
 
-def add(total: Dispatcher, part: Dispatcher) -> Collection[tuple[str, str, int]]:
+def add(total: Dispatcher, part: Collection[Verdict]) -> set[tuple[str, str, int]]:
     """What one program gave, to what all gave; the keys of its findings."""
-    total.broken += part.broken
-    for key, verdict in part.verdicts.items():
-        known = total.verdicts.setdefault(key, Verdict(verdict.code, verdict.subject))
+    for verdict in part:
+        known = total.verdicts.setdefault((verdict.code, verdict.subject), Verdict(verdict.code, verdict.subject))
         known.findings += (finding for finding in verdict.findings if finding not in known.findings)
         known.judged.update(verdict.judged)
         known.programs.update(verdict.programs)
         if verdict.through is not None:
             known.comes_by(verdict.through)
         known.unknown.update({why: site for why, site in verdict.unknown.items() if why not in known.unknown})
-    return {finding.key for verdict in part.verdicts.values() for finding in verdict.findings}
+    return {finding.key for verdict in part for finding in verdict.findings}

@@ -30,6 +30,12 @@ from .frontend.definitions import (
 from .frontend.module import Module
 from .frontend.project import Project
 
+Where = tuple[str, int, str]  # a file, a row and a name: what is run, told without its syntax tree
+
+
+def where(node: nodes.NodeNG) -> Where:
+    return node.root().file, node.fromlineno, getattr(node, "name", "")
+
 
 @dataclass(frozen=True, slots=True)
 class Entry:
@@ -37,6 +43,10 @@ class Entry:
     name: str
     module: Module
     node: nodes.NodeNG
+
+    @property
+    def where(self) -> Where:
+        return where(self.node)
 
     @property
     def key(self) -> ProgramKey:
@@ -61,12 +71,12 @@ class Plan:
     _called_by: dict[int, list[Definition]] = field(default_factory=dict)
     _not_run: list[Definition | Entry] = field(default_factory=list)
 
-    def left_out(self, reached: set[nodes.NodeNG]) -> list[str]:
+    def left_out(self, reached: set[Where]) -> list[str]:
         """What nothing reached because the table of budgets keeps it from being run."""
         entries = [entry for each in self._not_run if (entry := each if isinstance(each, Entry) else self._find(each))]
-        return list(dict.fromkeys(entry.name for entry in entries if entry.node not in reached))
+        return list(dict.fromkeys(entry.name for entry in entries if entry.where not in reached))
 
-    def callers(self, reached: set[nodes.NodeNG]) -> Iterator[Entry]:
+    def callers(self, reached: set[Where]) -> Iterator[Entry]:
         """Outermost callers of sharding code that nothing reached so far; the code itself last."""
         later: list[Entry] = []
         for definition in self.sharding:
@@ -78,22 +88,22 @@ class Plan:
                 yield from self._until_reached([definition], reached, later)
         yield from later
 
-    def untouched(self, reached: set[nodes.NodeNG]) -> Iterator[Entry]:
+    def untouched(self, reached: set[Where]) -> Iterator[Entry]:
         """Classes whose sharding code has run, but not in the order in which their own initialiser runs it."""
         yield from self._heirs(reached)
         for definition in self.reaching:
             initialiser = self._find(definition) if definition.owner and definition.name == "__init__" else None
-            if initialiser is not None and initialiser.node not in reached and (entry := self._entry(definition)):
+            if initialiser is not None and initialiser.where not in reached and (entry := self._entry(definition)):
                 yield entry
 
-    def _heirs(self, reached: set[nodes.NodeNG]) -> Iterator[Entry]:
+    def _heirs(self, reached: set[Where]) -> Iterator[Entry]:
         """Classes that inherit sharding code, of which nothing has run: what they add may train the model."""
         seen: dict[nodes.NodeNG, None] = {}
         for definition in self.reaching:
             entry = self._entry(definition) if definition.owner else None
             for heir in self._derived(entry) if entry is not None and entry.node not in seen else ():
                 own = [node for node in heir.node.body if isinstance(node, nodes.FunctionDef)]
-                if heir.node not in seen and not any(node in reached for node in own):
+                if heir.node not in seen and not any(where(node) in reached for node in own):
                     yield heir
                 seen[heir.node] = None
             if entry is not None:
@@ -105,23 +115,21 @@ class Plan:
             chain.append(above[0])
         return chain[1:]
 
-    def _until_reached(
-        self, chain: list[Definition], reached: set[nodes.NodeNG], later: list[Entry]
-    ) -> Iterator[Entry]:
+    def _until_reached(self, chain: list[Definition], reached: set[Where], later: list[Entry]) -> Iterator[Entry]:
         """Entries from the outermost in, until the innermost of the chain was run.
 
         Of a class's subclasses one comes now; the others come when all code has had its turn.
         """
         inner = self._find(chain[0])
         for candidate in reversed(chain):
-            if inner is None or inner.node in reached:
+            if inner is None or inner.where in reached:
                 return
             entry = self._entry(candidate)
             if entry is not None:
                 first, *others = self._derived(entry) or [entry]
                 yield first
                 later += others
-        if inner is not None and inner.node not in reached:
+        if inner is not None and inner.where not in reached:
             yield inner
 
     def _callers(self, callee: Definition) -> list[Definition]:

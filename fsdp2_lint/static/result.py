@@ -30,7 +30,7 @@ class Rests:
     """What a result rests on beyond the request and the files of the project.
 
     ``contents``: a digest of each other file that was read. ``imports``: what each name means in the files of a folder,
-    with so many dots, and but for one file. ``oldest``: the torch that dependency files say a file has to run on, in words.
+    with so many dots, but for one file. ``oldest``: the torch that dependency files say a file runs on, in words.
     """
 
     contents: dict[str, str] = field(default_factory=dict)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from ast import Module as SyntaxTree
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from astroid import nodes
 
@@ -27,8 +27,8 @@ _WORST = ("violated", "unknown", "upheld")
 class Extent:
     """How far one program was followed: the calls that were not, and the functions that were."""
 
-    unfollowed: Counter[str]
-    functions: Mapping[str, Site]
+    unfollowed: Counter[str] = field(default_factory=Counter)
+    functions: Mapping[str, Site] = field(default_factory=dict)
 
 
 def functions(reached: Iterable[nodes.NodeNG]) -> dict[str, Site]:

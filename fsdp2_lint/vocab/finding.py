@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
@@ -130,7 +130,7 @@ class Finding:
     standing: str = ""  # what a job says to a finding from the source, such as "confirmed at run time"
     fingerprint: str = ""  # the same where only lines moved; see fsdp2_lint.fingerprints
     about: tuple[Seen, ...] = field(default=(), compare=False, repr=False)
-    cause: Hashable | None = None  # what one edit would mend; those that share it become one, see ``causes``
+    cause: str | None = None  # what one edit would mend; those that share it become one, see ``causes``
     also: tuple[Site, ...] = ()  # the other places of the same cause, also those that are not shown
 
     def __post_init__(self) -> None:

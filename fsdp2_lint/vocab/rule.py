@@ -90,7 +90,7 @@ class Rule:
             help=self.help,
             related=tuple(related),
             fix=fix,
-            cause=cause,
+            cause=None if cause is None else repr(cause),
         )
 
     def found_order(

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from fsdp2_lint.static import driver
+from fsdp2_lint.static import following
 from fsdp2_lint.static.budget import BUDGET
 from tests.locks.every_file import trouble
 from tests.locks.mutants import mutant
@@ -27,7 +27,7 @@ def overlay(seed: int) -> dict[str, bytes]:
     return {f"{ROOT}/{name}": text.encode("utf-8", "surrogatepass") for name, text in files.items()}
 
 
-class Watched(driver.Interpreter[Any]):
+class Watched(following.Interpreter[Any]):
     """Remembers what ran: its steps, and whether it came to a sharding call."""
 
     ran: ClassVar[list[Watched]] = []
@@ -52,7 +52,7 @@ def check(seeds: range) -> tuple[list[str], int]:
 
 @pytest.fixture
 def watched(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(driver, "Interpreter", Watched)
+    monkeypatch.setattr(following, "Interpreter", Watched)
 
 
 @pytest.mark.usefixtures("watched")

@@ -111,7 +111,6 @@ ALLOWED = {
     "frontend/torch_api.py::varying_methods": QNAMES,
     "libraries/adapters.py::inner_of": QNAMES,
     "libraries/python/arguments.py::parser_method": VALUES,
-    "libraries/torch/checkpoints/async_saves.py::_read_somewhere": UNKNOWN,
     "libraries/torch/initialisation/blank.py::made_by_library": QNAMES,
     "libraries/torch/initialisation/blank.py::handed": QNAMES,
     "libraries/torch/initialisation/blank.py::_may_be_a_part": QNAMES,

@@ -155,7 +155,7 @@ def test_no_link_is_followed_and_no_home_is_written_into(project: Path, tmp_path
 
 
 def test_what_breaks_is_not_kept(project: Path, runs: list[Request], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fsdp2_lint.static.driver.Driver.judge", lambda *given: 1 / 0)
+    monkeypatch.setattr("fsdp2_lint.static.following.dispatch", lambda *given: 1 / 0)
     assert run(project).failures
     monkeypatch.undo()
     assert not run(project).failures

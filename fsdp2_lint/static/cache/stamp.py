@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
+from functools import cache
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, distribution, version
 from pathlib import Path
@@ -14,6 +15,7 @@ from ...files.digests import digest
 _FIRST = "fsdp2_lint/__init__.py"
 
 
+@cache
 def stamp() -> str:
     """The same wherever the same wheel is installed, under the same Python and astroid."""
     return digest(repr((sys.version_info, version("astroid"), _record() or sorted(_files()))).encode())

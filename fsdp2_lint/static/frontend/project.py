@@ -116,6 +116,7 @@ class Project(Lookup):
 
     def digest(self, path: str) -> str:
         """Of what a file holds; a word for those that cannot be read."""
+        self.reads.files.add(path)
         if path not in self._digests:
             try:
                 self._digests[path] = digest(self._data(path))

@@ -1,0 +1,122 @@
+"""Single programs: what was seen of one stands as long as all that it asked of the project is answered the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import astuple, dataclass, replace
+
+from ...files.digests import digest
+from ...vocab.finding import Finding, Site
+from ...vocab.rule import ModelKey, ProgramKey, Verdict
+from ..entries import Entry
+from ..following import Followed, Limits
+from ..frontend.project import Project
+from ..frontend.reads import Import, Question, Reads
+from ..request import Request
+from .codec import dumps, loads
+from .stamp import stamp
+from .store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class _Words:
+    """A verdict, with its subject by kind."""
+
+    code: str
+    model: ModelKey | None
+    program: ProgramKey | None
+    findings: list[Finding]
+    judged: dict[Site, str]
+    unknown: dict[str, Site]
+    programs: dict[ProgramKey, None]
+    through: frozenset[tuple[str, int]] | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """What was seen, and what it rests on: digests of files, what imports mean, answers to questions.
+
+    ``unreadable`` are those of the files that were told to be so.
+    """
+
+    contents: dict[str, str]
+    imports: dict[Import, str | None]
+    asked: dict[Question, str]
+    unreadable: list[str]
+    followed: Followed
+    words: list[_Words]
+
+
+class Programs:
+    """Of one run, whose request decides what else an answer depends on."""
+
+    def __init__(self, store: Store | None, request: Request, project: Project) -> None:
+        self._store, self._project = store, project
+        rules = [(rule.code, rule.severity.value, rule.target) for rule in request.rules]
+        asked = rules, request.target, request.root, list(request.source_roots), astuple(request.budget)
+        self._about = repr((stamp(), *asked)) if store is not None else ""
+
+    def remembered(self, entry: Entry, limits: Limits, work: Callable[[], Followed]) -> Followed:
+        """What was seen of this program before, or what ``work`` sees now, which is kept unless it may differ."""
+        if self._store is None:
+            return work()
+        key = digest(repr((self._about, entry.kind, entry.name, limits)).encode("utf-8", "surrogateescape"))
+        known = self._known(self._store.get(key))
+        if known is not None:
+            return known
+        defects = len(self._project.broken)
+        with self._project.reading() as reads:
+            self._project.digest(entry.module.path)  # it was read when the programs were planned
+            followed = work()
+        if followed.repeatable and not followed.broken and len(self._project.broken) == defects:
+            self._store.put(key, dumps(self._kept(followed, reads.all())))
+        return followed
+
+    def _known(self, data: bytes | None) -> Followed | None:
+        try:
+            kept = loads(_Kept, data) if data is not None else None
+        except (ValueError, TypeError, LookupError):  # of another version that has the same stamp, or made by hand
+            return None
+        if kept is None or not self._stands(kept):
+            return None
+        for path in kept.unreadable:
+            self._project.module(path)  # which tells of it again
+        return replace(kept.followed, verdicts=[_verdict(each) for each in kept.words])
+
+    def _stands(self, kept: _Kept) -> bool:
+        project = self._project
+        return (
+            all(project.digest(path) == found for path, found in kept.contents.items())
+            and all(project.means(*asked) == found for asked, found in kept.imports.items())
+            and all(project.answer(asked) == found for asked, found in kept.asked.items())
+        )
+
+    def _kept(self, followed: Followed, reads: Reads) -> _Kept:
+        project = self._project
+        return _Kept(
+            {path: project.digest(path) for path in sorted(reads.files)},
+            reads.imports,
+            {asked: project.answer(asked) for asked in sorted(reads.asked)},
+            sorted(reads.files & project.unreadable.keys()),
+            replace(followed, verdicts=[]),
+            [_words(each) for each in followed.verdicts],
+        )
+
+
+def _words(verdict: Verdict) -> _Words:
+    subject = verdict.subject
+    return _Words(
+        verdict.code,
+        subject if isinstance(subject, ModelKey) else None,
+        subject if isinstance(subject, ProgramKey) else None,
+        verdict.findings,
+        verdict.judged,
+        verdict.unknown,
+        verdict.programs,
+        verdict.through,
+    )
+
+
+def _verdict(words: _Words) -> Verdict:
+    subject = words.model if words.model is not None else words.program
+    return Verdict(words.code, subject, words.findings, words.judged, words.unknown, words.programs, words.through)

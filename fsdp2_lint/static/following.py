@@ -1,0 +1,141 @@
+"""One program: followed and judged within its own budget. What comes of it is data, which another run can use."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+from ..errors import debugging, in_words
+from ..vocab.rule import Dispatcher, Rule, Verdict
+from .checks.shared.doubts import doubtful
+from .checks.shared.program import Program
+from .dispatching import Clock, TooBusy, cut, dispatch, silence
+from .domain.guards import forget
+from .domain.sides import forget_sides
+from .domain.values import ClassV, Func
+from .dump import dump
+from .entries import Entry, Where, where
+from .filters import blur_filtered
+from .frontend.project import Project
+from .harness import drive
+from .interpreter.frames import Diverges, OutOfBudget
+from .interpreter.interpreter import Interpreter
+from .libraries.model import TorchModel
+from .seen import Extent, functions
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Of steps, in all and before anything is sharded."""
+
+    steps: int
+    unsharded: int
+
+
+@dataclass(slots=True)
+class Followed:
+    """What was seen of one program. ``repeatable``: False if a machine with more time or memory may see more."""
+
+    verdicts: list[Verdict] = field(default_factory=list)
+    extent: Extent = field(default_factory=Extent)
+    reached: set[Where] = field(default_factory=set)
+    out_of_budget: list[str] = field(default_factory=list)
+    broken: list[tuple[str, str]] = field(default_factory=list)  # what a defect of the analysis cost, and the defect
+    traces: list[str] = field(default_factory=list)
+    repeatable: bool = True
+    steps: int = 0
+
+
+def follow(
+    project: Project, rules: Sequence[Rule], entry: Entry, limits: Limits, *, keep_trace: bool = False
+) -> Followed:
+    """Follow one program and judge it; what goes wrong costs this program only."""
+    return _Following(project, rules, entry, limits, keep_trace).run()
+
+
+class _Following:
+    def __init__(self, project: Project, rules: Sequence[Rule], entry: Entry, limits: Limits, keep_trace: bool) -> None:
+        forget_sides()
+        forget()  # first: what the last program made is garbage from here on
+        self.project, self.rules, self.entry, self.keep_trace = project, rules, entry, keep_trace
+        self.clock = Clock()
+        self.machine = Interpreter(
+            project, TorchModel, max_steps=limits.steps, max_unsharded=limits.unsharded, look=self.clock.look
+        )
+        self.program = Program(self.machine, entry.name, partial=entry.kind != "script")
+        self.dispatcher = Dispatcher(rules, self.program.incomplete, partial(doubtful, self.program))
+        self.dispatcher.program = entry.key
+        self.found = Followed()
+
+    def run(self) -> Followed:
+        found, machine, name = self.found, self.machine, self.entry.name
+        try:
+            self.follow()
+            found.reached = {where(node) for node in machine.reached}
+            self.judge()
+        except (TooBusy, MemoryError) as error:  # how soon that comes depends on the machine: so nothing is said
+            found.repeatable = False
+            found.out_of_budget.append(f"{name}: {error or 'it took more memory than there is'}")
+            silence(self.dispatcher)
+            self.cut(f"{name} could not be followed to its end ({error or 'no memory'})")
+        except Exception as error:  # a defect costs what is found in this program, not the run
+            self.broke(error)
+            self.cut(f"{name} could not be judged to its end")
+        left_out = [*found.out_of_budget, *(what for _, what in found.broken)]
+        calls = Counter([*(who for who, _ in machine.libraries.unfollowed), *left_out])
+        found.extent = Extent(calls, functions(machine.reached))
+        found.broken += ((code, f"{type(error).__name__}: {error}") for code, error in self.dispatcher.broken)
+        found.verdicts, found.steps = [*self.dispatcher.verdicts.values()], machine.steps
+        return found
+
+    def follow(self) -> None:
+        """Interpret it as far as its budget goes; what ends it before is in ``program.open_why``."""
+        name, program = self.entry.name, self.program
+        try:
+            self.interpret()
+        except (OutOfBudget, RecursionError) as error:
+            reason = str(error) if isinstance(error, OutOfBudget) else "calls nested too deeply"
+            self.found.out_of_budget.append(f"{name}: {reason}")
+            program.cut_off(f"{name} went out of budget ({reason})")
+        except Diverges:
+            pass
+        except (TooBusy, MemoryError):
+            raise
+        except Exception as error:
+            self.broke(error)
+            program.cut_off(f"{name} could not be interpreted")
+        blur_filtered(program)
+        if self.keep_trace:
+            self.found.traces = [f"# {name}: {self.machine.steps} steps", *dump(self.machine.trace)]
+
+    def interpret(self) -> None:
+        machine, entry = self.machine, self.entry
+        if entry.kind == "script":
+            machine.run_module(entry.module)
+        elif entry.kind == "function":
+            machine.run_function(Func(entry.module, entry.node))
+        else:
+            for method, why in drive(machine, ClassV(entry.module, entry.node)):
+                self.found.out_of_budget.append(f"{entry.name}.{method.name}(): {why}")
+                if self.project.may_shard(method.module.path, method.node):
+                    self.program.cut_off(f"{entry.name}.{method.name}() went out of budget ({why})")
+
+    def judge(self) -> None:
+        program = self.program
+        if program.open_why and not program.trace.steps:
+            return
+        why = dispatch(program, self.dispatcher, self.clock)
+        if why:
+            self.found.out_of_budget.append(f"{program.name}: {why}")
+        if why or program.open_why:
+            self.cut(f"{program.name}: {why}" if why else program.open_why)
+
+    def cut(self, why: str) -> None:
+        cut(self.dispatcher, self.program, self.rules, why)
+
+    def broke(self, error: Exception) -> None:
+        if debugging():
+            raise error
+        self.found.broken.append((self.entry.name, in_words(error)))

@@ -1,0 +1,81 @@
+"""What was kept of single programs is what would be seen of them now, whatever was edited in between."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from fsdp2_lint.catalogue import registry
+from fsdp2_lint.static import driver
+from fsdp2_lint.static.cache.store import Store
+from fsdp2_lint.static.check import check
+from fsdp2_lint.static.request import Request
+from fsdp2_lint.static.result import Rests, Result
+from tests.locks.programs import ROOT, Program, daily, planted, projects
+
+
+def result(files: dict[str, str], store: Store | None = None) -> Result:
+    overlay = {f"{ROOT}/{name}": text.encode() for name, text in files.items()}
+    found = check(Request(files=sorted(overlay), root=ROOT, overlay=overlay, rules=registry.rules()), store=store)
+    assert not found.broken
+    return replace(found, texts={}, rests=Rests())
+
+
+def edits(project: Program) -> Iterator[dict[str, str]]:
+    """A few planted faults, one after the other; a file that does not parse; and what changes no meaning."""
+    yield dict(project.files)
+    for each in [each for each in planted() if each.folder == project.folder][::5]:
+        yield dict(each.files)
+    last = max(project.files, key=lambda name: len(project.files[name]))
+    yield {**project.files, last: f"# moved down by a line\n{project.files[last]}"}
+    yield {**project.files, last: "def (:\n"}
+    yield dict(project.files)
+
+
+@pytest.mark.parametrize("project", daily(projects()))
+def test_what_is_kept_is_what_would_be_seen(project: Program, tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    for files in edits(project):
+        assert result(files, store) == result(files)
+
+
+TWO = {
+    "one.py": "from torch.distributed.fsdp import fully_shard\nfrom common import Net\nfully_shard(Net())\n",
+    "two.py": "from torch.distributed.fsdp import fully_shard\nfrom torch import nn\nfully_shard(nn.Linear(8, 8))\n",
+    "common.py": "from torch import nn\n\n\nclass Net(nn.Module):\n    pass\n",
+    "data.py": "SIZE = 3\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("edit", "expected"),
+    [
+        ({}, []),
+        ({"data.py": "SIZE = 4\n"}, []),
+        ({"two.py": TWO["two.py"] + "\n"}, ["two.py"]),
+        ({"one.py": "\n" + TWO["one.py"]}, ["one.py"]),
+        ({"common.py": TWO["common.py"] + "\n"}, ["one.py"]),
+        ({"torch/__init__.py": ""}, []),
+        ({"three.py": TWO["two.py"]}, ["three.py"]),
+    ],
+)
+def test_only_what_reads_an_edited_file_is_followed_again(
+    edit: dict[str, str], expected: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = Store(tmp_path)
+    result(TWO, store)
+    followed: list[str] = []
+    really = driver.follow
+
+    def noted(project: object, rules: object, entry: driver.Entry, *rest: object, **more: object) -> object:
+        followed.append(entry.name.removeprefix(f"{ROOT}/"))
+        return really(project, rules, entry, *rest, **more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(driver, "follow", noted)
+    kept = result({**TWO, **edit}, store)
+    assert followed == expected
+    monkeypatch.setattr(driver, "follow", really)
+    assert kept == result({**TWO, **edit})
