@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from .lookup import imports_of
@@ -50,7 +50,7 @@ def mentions_seed(project: Project, path: str) -> bool:
     if SEED.encode() not in data:
         return False
     tree = project.ast(path)
-    return tree is not None and any(_speaks(node) for node in ast.walk(tree))
+    return tree is not None and any(map(_speaks, walked(tree)))
 
 
 def _speaks(node: ast.AST) -> bool:
@@ -91,25 +91,28 @@ def definitions_in(project: Project, path: str) -> Iterator[Definition]:
     tree = project.ast(path)
     if tree is None:
         return
+    parts = [(node, walked(node)) for node in tree.body]
+    whole = [part for _, inside in parts for part in inside]
     own: set[str] = set()
-    aliases = _aliases(tree)
-    for node in tree.body:
+    aliases = _aliases(whole)
+    for node, inside in parts:
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            yield Definition(path, node.name, "", node.lineno, _names(node, aliases), _bound(node))
-            own |= {name for decorator in node.decorator_list for name in _names(decorator, aliases)}
+            yield Definition(path, node.name, "", node.lineno, _names(inside, aliases), _bound(inside))
+            own |= {name for decorator in node.decorator_list for name in _names(walked(decorator), aliases)}
         elif isinstance(node, ast.ClassDef):
-            own |= {name for decorator in node.decorator_list for name in _names(decorator, aliases)}
-            for child in ast.walk(node):
+            own |= {name for decorator in node.decorator_list for name in _names(walked(decorator), aliases)}
+            for child in inside:
                 if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef)):
-                    yield Definition(path, child.name, node.name, child.lineno, _names(child, aliases), _bound(child))
+                    code = walked(child)
+                    yield Definition(path, child.name, node.name, child.lineno, _names(code, aliases), _bound(code))
         elif isinstance(node, (ast.If, ast.Try)):
-            for child in ast.walk(node):
+            for child in inside:
                 if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef)):
-                    yield Definition(path, child.name, "", child.lineno, _names(child, aliases))
-            own |= _names(node, aliases)
+                    yield Definition(path, child.name, "", child.lineno, _names(walked(child), aliases))
+            own |= _names(inside, aliases)
         elif not isinstance(node, (ast.Import, ast.ImportFrom)):
-            own |= _names(node, aliases)
-    yield Definition(path, "", "", 1, own, _bound(tree))
+            own |= _names(inside, aliases)
+    yield Definition(path, "", "", 1, own, _bound(whole))
 
 
 def inheritance(project: Project, path: str) -> Iterator[tuple[str, str]]:
@@ -120,23 +123,35 @@ def inheritance(project: Project, path: str) -> Iterator[tuple[str, str]]:
                 yield _last(base), node.name
 
 
-def _bound(tree: ast.AST) -> dict[str, set[str]]:
+def walked(tree: ast.AST) -> list[ast.AST]:
+    """``ast.walk``, which is dear: a node and all below it, outer ones first."""
+    found = [tree]
+    for node in found:
+        for value in node.__dict__.values():
+            if isinstance(value, ast.AST):
+                found.append(value)
+            elif isinstance(value, list):
+                found += [each for each in value if isinstance(each, ast.AST)]
+    return found
+
+
+def _bound(code: Iterable[ast.AST]) -> dict[str, set[str]]:
     """Function values that travel: ``spec(fn=apply)``, ``self.fn = apply``, ``TABLE["x"] = apply``.
 
     So do names that other files import from this one: ``from .trainer import Trainer as DistillationTrainer``.
     """
     found: dict[str, set[str]] = {}
-    for node in ast.walk(tree):
-        for alias in node.names if isinstance(node, ast.ImportFrom) else ():
-            if alias.asname:
-                found.setdefault(alias.name, set()).add(alias.asname)
-        if isinstance(node, ast.keyword) and node.arg and isinstance(node.value, (ast.Name, ast.Attribute)):
+    for node in code:
+        if isinstance(node, ast.ImportFrom):
+            for alias in node.names:
+                if alias.asname:
+                    found.setdefault(alias.name, set()).add(alias.asname)
+        elif isinstance(node, ast.keyword) and node.arg and isinstance(node.value, (ast.Name, ast.Attribute)):
             found.setdefault(_last(node.value), set()).add(node.arg)
         elif isinstance(node, ast.Assign):
             names = {_last(target) for target in node.targets} - {""}
-            for value in (
-                ast.walk(node.value) if isinstance(node.value, (ast.Dict, ast.List, ast.Tuple)) else [node.value]
-            ):
+            several = isinstance(node.value, (ast.Dict, ast.List, ast.Tuple))
+            for value in walked(node.value) if several else [node.value]:
                 if isinstance(value, (ast.Name, ast.Attribute)):
                     found.setdefault(_last(value), set()).update(names)
         elif isinstance(node, ast.AnnAssign) and isinstance(node.value, ast.Dict):
@@ -152,10 +167,10 @@ def _last(node: ast.AST) -> str:
     return node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
 
 
-def _names(tree: ast.AST, aliases: dict[str, set[str]]) -> set[str]:
+def _names(code: Iterable[ast.AST], aliases: dict[str, set[str]]) -> set[str]:
     """Names and attributes that code mentions; for an alias also what it stands for."""
     found: set[str] = set()
-    for node in ast.walk(tree):
+    for node in code:
         if isinstance(node, ast.Name):
             found.add(node.id)
         elif isinstance(node, ast.Attribute):
@@ -165,10 +180,10 @@ def _names(tree: ast.AST, aliases: dict[str, set[str]]) -> set[str]:
     return found
 
 
-def _aliases(tree: ast.AST) -> dict[str, set[str]]:
+def _aliases(code: Iterable[ast.AST]) -> dict[str, set[str]]:
     """``from util import shard as apply``, anywhere in the file."""
     found: dict[str, set[str]] = {}
-    for node in ast.walk(tree):
+    for node in code:
         if isinstance(node, (ast.Import, ast.ImportFrom)):
             for alias in node.names:
                 if alias.asname and alias.asname != alias.name:
