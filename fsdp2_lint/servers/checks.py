@@ -83,7 +83,7 @@ def _asked(paths: Sequence[str]) -> Asked:
     given = settings(common_folder(paths))
     baseline = Baseline.read(given.path(given.baseline)) if given.baseline is not None else None
     # An open file is named, and yet the editor's user did not choose it against the project's settings.
-    return Asked(settings=given, baseline=baseline, force_exclude=True, confined=True)
+    return Asked(settings=given, baseline=baseline, force_exclude=True, confined=True, cache=True)
 
 
 async def _in_thread(work: Callable[[], T]) -> T:
