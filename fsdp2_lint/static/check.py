@@ -15,6 +15,7 @@ from ..vocab.finding import Finding, Label
 from ..vocab.overlaps import without_consequences
 from ..vocab.rule import Dispatcher, ModelKey, Rule, Verdict
 from . import garbage
+from .cache.facts import remembered_facts
 from .cache.programs import Programs
 from .cache.store import Store
 from .driver import Driver
@@ -52,7 +53,8 @@ def check(
             with garbage.by_hand():
                 kept = Programs(store, request, project)
                 driver = Driver(project, request, keep_traces=dump_trace, kept=kept, progress=progress)
-                _check(result, project, driver, request.rules)
+                with remembered_facts(store, project):
+                    _check(result, project, driver, request.rules)
         except BaseException as error:  # handed over to the caller's thread
             failure.append(error)
 

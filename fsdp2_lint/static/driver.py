@@ -117,7 +117,7 @@ class Driver:
 
     def is_near(self, entry: Entry) -> bool:
         """Is it among the first programs of its kind that share its sharding code? All others never count."""
-        shares = self.plan.shares.get(entry.module.path, set())
+        shares = self.plan.shares.get(entry.path, set())
         alike = self.shared[entry.kind == "script"]
         before = sum(1 for other in alike if not shares.isdisjoint(other))
         alike.append(shares)

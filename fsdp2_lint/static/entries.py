@@ -18,15 +18,14 @@ from ..vocab.rule import ProgramKey
 from .budget import BUDGET
 from .frontend.definitions import (
     GENERIC,
-    SEED,
     Definition,
     definitions_in,
     importers_of,
     importers_of_one,
-    inheritance,
     mentions_seed,
     reaching,
 )
+from .frontend.facts import SEED, Class, Mark
 from .frontend.module import Module
 from .frontend.project import Project
 
@@ -34,26 +33,45 @@ Where = tuple[str, int, str]  # a file, a row and a name: what is run, told with
 
 
 def where(node: nodes.NodeNG) -> Where:
-    return node.root().file, node.fromlineno, getattr(node, "name", "")
+    """Of a function or a class the row where it begins, with its decorators."""
+    return node.root().file, node.lineno, "" if isinstance(node, nodes.Module) else getattr(node, "name", "")
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
     kind: str  # "script", "function" or "class"
     name: str
-    module: Module
-    node: nodes.NodeNG
+    where: Where
 
     @property
-    def where(self) -> Where:
-        return where(self.node)
+    def path(self) -> str:
+        return self.where[0]
 
     @property
     def key(self) -> ProgramKey:
         """What verdicts that belong to no model stand under."""
         kind: Literal["script", "part"] = "script" if self.kind == "script" else "part"
-        name = self.name.removeprefix(f"{self.module.path}:")
-        return ProgramKey(kind, self.module.path, os.path.basename(name) if kind == "script" else name)
+        name = self.name.removeprefix(f"{self.path}:")
+        return ProgramKey(kind, self.path, os.path.basename(name) if kind == "script" else name)
+
+    def found_in(self, module: Module) -> nodes.NodeNG | None:
+        """Its syntax tree; None if the file has been read differently, which only a defect can bring about."""
+        kinds = {"script": nodes.Module, "function": nodes.FunctionDef, "class": nodes.ClassDef}
+        return next((node for node in module.tree.nodes_of_class(kinds[self.kind]) if where(node) == self.where), None)
+
+
+def script(path: str) -> Entry:
+    return Entry("script", path, (path, 0, ""))
+
+
+def function(path: str, mark: Mark) -> Entry:
+    name, row = mark
+    return Entry("function", f"{path}:{name}", (path, row, name))
+
+
+def class_entry(path: str, mark: Mark) -> Entry:
+    name, row = mark
+    return Entry("class", f"{path}:{name}", (path, row, name))
 
 
 @dataclass(slots=True)
@@ -67,21 +85,19 @@ class Plan:
     reaching: list[Definition] = field(default_factory=list)
     subclasses: dict[str, list[tuple[str, str]]] = field(default_factory=dict)  # by name of the base: file and name
     shares: dict[str, set[str]] = field(default_factory=dict)  # the files with sharding code that each file comes to
-    _found: dict[int, Entry | None] = field(default_factory=dict)  # by definition, as is the next
-    _called_by: dict[int, list[Definition]] = field(default_factory=dict)
-    _not_run: list[Definition | Entry] = field(default_factory=list)
+    _called_by: dict[int, list[Definition]] = field(default_factory=dict)  # by definition
+    _not_run: list[Entry] = field(default_factory=list)
 
     def left_out(self, reached: set[Where]) -> list[str]:
         """What nothing reached because the table of budgets keeps it from being run."""
-        entries = [entry for each in self._not_run if (entry := each if isinstance(each, Entry) else self._find(each))]
-        return list(dict.fromkeys(entry.name for entry in entries if entry.where not in reached))
+        return list(dict.fromkeys(entry.name for entry in self._not_run if entry.where not in reached))
 
     def callers(self, reached: set[Where]) -> Iterator[Entry]:
         """Outermost callers of sharding code that nothing reached so far; the code itself last."""
         later: list[Entry] = []
         for definition in self.sharding:
             callers = self._callers(definition)
-            self._not_run += callers[BUDGET.callers :]
+            self._not_run += map(_function, callers[BUDGET.callers :])
             for caller in callers[: BUDGET.callers]:
                 yield from self._until_reached(self._climb([definition, caller]), reached, later)
             if self.project.begins_in(definition.path):
@@ -92,22 +108,30 @@ class Plan:
         """Classes whose sharding code has run, but not in the order in which their own initialiser runs it."""
         yield from self._heirs(reached)
         for definition in self.reaching:
-            initialiser = self._find(definition) if definition.owner and definition.name == "__init__" else None
-            if initialiser is not None and initialiser.where not in reached and (entry := self._entry(definition)):
-                yield entry
+            if definition.owner and definition.name == "__init__" and _place(definition) not in reached:
+                yield _entry(definition)
 
     def _heirs(self, reached: set[Where]) -> Iterator[Entry]:
         """Classes that inherit sharding code, of which nothing has run: what they add may train the model."""
-        seen: dict[nodes.NodeNG, None] = {}
+        seen: dict[Where, None] = {}
         for definition in self.reaching:
-            entry = self._entry(definition) if definition.owner else None
-            for heir in self._derived(entry) if entry is not None and entry.node not in seen else ():
-                own = [node for node in heir.node.body if isinstance(node, nodes.FunctionDef)]
-                if heir.node not in seen and not any(where(node) in reached for node in own):
+            entry = _entry(definition) if definition.owner else None
+            for heir in self._derived(entry) if entry is not None and entry.where not in seen else ():
+                if heir.where not in seen and not any(each in reached for each in self._own(heir)):
                     yield heir
-                seen[heir.node] = None
+                seen[heir.where] = None
             if entry is not None:
-                seen[entry.node] = None
+                seen[entry.where] = None
+
+    def _own(self, heir: Entry) -> list[Where]:
+        """The methods of a class's own body."""
+        cls = self._class(heir.path, heir.where[2])
+        return [(heir.path, row, name) for name, row in cls.methods] if cls is not None else []
+
+    def _class(self, path: str, name: str) -> Class | None:
+        """The first class of this name at the top level of a file."""
+        facts = self.project.facts(path)
+        return next((each for each in facts.classes if each.name == name), None) if facts is not None else None
 
     def _climb(self, chain: list[Definition]) -> list[Definition]:
         """Who calls the last one, and who calls that, by the first caller of each."""
@@ -120,17 +144,17 @@ class Plan:
 
         Of a class's subclasses one comes now; the others come when all code has had its turn.
         """
-        inner = self._find(chain[0])
+        inner = _place(chain[0])
         for candidate in reversed(chain):
-            if inner is None or inner.where in reached:
+            if inner in reached:
                 return
-            entry = self._entry(candidate)
-            if entry is not None:
+            if candidate.name:
+                entry = _entry(candidate)
                 first, *others = self._derived(entry) or [entry]
                 yield first
                 later += others
-        if inner is not None and inner.where not in reached:
-            yield inner
+        if inner not in reached:
+            yield _function(chain[0])
 
     def _callers(self, callee: Definition) -> list[Definition]:
         if id(callee) not in self._called_by:
@@ -139,47 +163,39 @@ class Plan:
             ]
         return self._called_by[id(callee)]
 
-    def _entry(self, definition: Definition) -> Entry | None:
-        """A method is entered through its class."""
-        found = self._find(definition)
-        if found is None or not definition.owner:
-            return found
-        cls = found.node.parent
-        if not isinstance(cls, nodes.ClassDef):
-            return found
-        return Entry("class", f"{definition.path}:{cls.name}", found.module, cls)
-
     def _derived(self, entry: Entry, above: tuple[str, ...] = ()) -> list[Entry]:
         """Who inherits a class that nobody builds: those are what a framework builds, with all their methods."""
         found: list[Entry] = []
-        for path, name in self.subclasses.get(entry.node.name, ()) if entry.kind == "class" else ():
-            module = self.project.module(path)
-            node = module.top_level_class(name) if module is not None else None
-            if module is not None and node is not None and name not in (*above, entry.node.name):
-                derived = Entry("class", f"{path}:{name}", module, node)
-                found += self._derived(derived, (*above, entry.node.name)) or [derived]
+        own = entry.where[2]
+        for path, name in self.subclasses.get(own, ()) if entry.kind == "class" else ():
+            cls = self._class(path, name)
+            if cls is not None and name not in (*above, own):
+                derived = class_entry(path, (name, cls.row))
+                found += self._derived(derived, (*above, own)) or [derived]
         self._not_run += found[BUDGET.subclasses :]
         return found[: BUDGET.subclasses]
 
-    def _find(self, definition: Definition) -> Entry | None:
-        if id(definition) not in self._found:
-            self._found[id(definition)] = self._look_up(definition)
-        return self._found[id(definition)]
 
-    def _look_up(self, definition: Definition) -> Entry | None:
-        module = self.project.module(definition.path)
-        if module is None:
-            return None
-        for node in module.tree.nodes_of_class(nodes.FunctionDef):
-            if node.name == definition.name and definition.row in (node.fromlineno, node.lineno):
-                return Entry("function", f"{definition.path}:{definition.name}", module, node)
-        return None
+def _place(definition: Definition) -> Where:
+    return definition.path, definition.code.row, definition.name
+
+
+def _entry(definition: Definition) -> Entry:
+    """A method is entered through its class."""
+    holder = definition.code.holder if definition.owner else None
+    if holder is not None:
+        return class_entry(definition.path, holder)
+    return _function(definition)
+
+
+def _function(definition: Definition) -> Entry:
+    return function(definition.path, (definition.name, definition.code.row))
 
 
 def _calls(caller: Definition, callee: Definition) -> bool:
-    if callee.name in caller.mentions and (callee.name not in GENERIC or caller.path == callee.path):
+    if callee.name in caller.code.mentions and (callee.name not in GENERIC or caller.path == callee.path):
         return True
-    return bool(callee.owner and callee.owner in caller.mentions and caller.owner != callee.owner)
+    return bool(callee.owner and callee.owner in caller.code.mentions and caller.owner != callee.owner)
 
 
 def find_entries(project: Project, explicit: frozenset[str]) -> Plan:
@@ -194,7 +210,7 @@ def find_entries(project: Project, explicit: frozenset[str]) -> Plan:
             plan.shares.setdefault(path, set()).add(seed)
     project.relevant = {*plan.seeds, *importers}
     definitions = [each for path in [*plan.seeds, *importers] for each in project.careful(definitions_in, path)]
-    plan.sharding = [each for each in definitions if SEED in each.mentions]
+    plan.sharding = [each for each in definitions if SEED in each.code.mentions]
     sharding = {id(each) for each in plan.sharding}
     others = {each.name for each in definitions if each.owner and id(each) not in sharding} | GENERIC
     for each in definitions:
@@ -203,7 +219,7 @@ def find_entries(project: Project, explicit: frozenset[str]) -> Plan:
             project.sharding_methods.setdefault(each.name, []).append((each.path, each.owner))
     plan.reaching = reaching(definitions, plan.sharding, project.imported_by)
     for each in plan.reaching:
-        project.reaching.setdefault(each.path, set()).add((each.name, each.row))
+        project.reaching.setdefault(each.path, set()).add((each.name, each.code.row))
         if each.owner:
             project.reaching_classes.setdefault(each.path, set()).add(each.owner)
     base = str(project.root)  # from which the names of tests count
@@ -218,41 +234,28 @@ def find_entries(project: Project, explicit: frozenset[str]) -> Plan:
     for name in project.entry_points:
         if (stated := _stated(project, name)) is None:
             plan.absent.append(name)
-        elif project.begins_in(stated.module.path):
+        elif project.begins_in(stated.path):
             plan.stated.append(stated)
-    scripts = {entry.module.path for entry in plan.stated if entry.kind == "script"}
+    scripts = {entry.path for entry in plan.stated if entry.kind == "script"}
     for path in [each.path for each in plan.reaching if not each.name and each.path not in scripts]:
-        module = project.module(path)
-        if module is not None and _is_script(module):
-            plan.scripts.append(Entry("script", path, module, module.tree))
+        facts = project.facts(path)
+        if facts is not None and facts.script:
+            plan.scripts.append(script(path))
     for path in filter(project.begins_in, filter(checked, [*plan.seeds, *importers])):
-        for base_name, name in project.careful(inheritance, path):
-            plan.subclasses.setdefault(base_name, []).append((path, name))
+        facts = project.facts(path)
+        for cls in facts.classes if facts is not None else ():
+            for base_name in cls.bases:
+                plan.subclasses.setdefault(base_name, []).append((path, cls.name))
     return plan
 
 
 def _stated(project: Project, name: str) -> Entry | None:
     """``train.py`` or ``train.py:main``; None if the files that are checked do not hold it."""
-    stem, _, function = name.partition(".py:")
-    path = os.path.realpath(f"{stem}.py" if function else name)
-    module = project.module(path) if path in project.files else None
-    if module is None:
+    stem, _, named = name.partition(".py:")
+    path = os.path.realpath(f"{stem}.py" if named else name)
+    facts = project.facts(path) if path in project.files else None
+    if facts is None:
         return None
-    if not function:
-        return Entry("script", path, module, module.tree)
-    for node in module.tree.body:
-        if isinstance(node, nodes.FunctionDef) and node.name == function:
-            return Entry("function", f"{path}:{function}", module, node)
-    return None
-
-
-def _is_script(module: Module) -> bool:
-    """Does running the file do something: a main guard, or calls at its top level?"""
-    for node in module.tree.body:
-        if isinstance(node, nodes.If) and any(name.name == "__name__" for name in node.test.nodes_of_class(nodes.Name)):
-            return True
-        if isinstance(node, (nodes.For, nodes.While, nodes.With)):
-            return True
-        if isinstance(node, nodes.Expr) and isinstance(node.value, nodes.Call):
-            return True
-    return False
+    if not named:
+        return script(path)
+    return next((function(path, mark) for mark in facts.outer if mark[0] == named), None)

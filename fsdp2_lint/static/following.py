@@ -112,12 +112,16 @@ class _Following:
 
     def interpret(self) -> None:
         machine, entry = self.machine, self.entry
+        module = self.project.module(entry.path)
+        node = entry.found_in(module) if module is not None else None
+        if module is None or node is None:
+            return  # the file is told to be unreadable
         if entry.kind == "script":
-            machine.run_module(entry.module)
+            machine.run_module(module)
         elif entry.kind == "function":
-            machine.run_function(Func(entry.module, entry.node))
+            machine.run_function(Func(module, node))
         else:
-            for method, why in drive(machine, ClassV(entry.module, entry.node)):
+            for method, why in drive(machine, ClassV(module, node)):
                 self.found.out_of_budget.append(f"{entry.name}.{method.name}(): {why}")
                 if self.project.may_shard(method.module.path, method.node):
                     self.program.cut_off(f"{entry.name}.{method.name}() went out of budget ({why})")

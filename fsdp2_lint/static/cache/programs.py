@@ -66,7 +66,6 @@ class Programs:
             return known
         defects = len(self._project.broken)
         with self._project.reading() as reads:
-            self._project.digest(entry.module.path)  # it was read when the programs were planned
             followed = work()
         if followed.repeatable and not followed.broken and len(self._project.broken) == defects:
             self._store.put(key, dumps(self._kept(followed, reads.all())))

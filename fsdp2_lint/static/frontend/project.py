@@ -14,6 +14,7 @@ from astroid import nodes
 from ...errors import INTERNAL, CostsOnly, debugging, in_words
 from ...files.digests import UNREAD, digest
 from ...vocab.target import Version
+from .facts import Facts, facts_of
 from .lookup import Lookup, Surroundings
 from .module import Module, Unreadable, parse, read, rebuild
 from .pins import oldest_torch
@@ -47,6 +48,8 @@ class Project(Lookup):
         self.target: Version | None = None  # the torch that was stated for all files
         self.reads = Reads()  # of whoever is at work
         self._digests: dict[str, str] = {}
+        self.known_facts: dict[str, Facts] = {}  # by the digest of a file
+        self.facts_asked: set[str] = set()  # of those, what this run needed
         self._answers: dict[Question, Any] = {}
         self._questions: dict[str, Callable[[str], Any]] = {
             "mentions": lambda text: sum(data.count(text.encode()) for data in self._files_read()),
@@ -182,6 +185,15 @@ class Project(Lookup):
                 self.unreadable[path] = self.broke(path, error)
         return self._asts.get(path)
 
+    def facts(self, path: str) -> Facts | None:
+        """What the file says by names alone; None (and a note in ``unreadable``) if it is not read."""
+        name = self.digest(path)
+        known = self.known_facts.get(name)
+        if known is None and (tree := self.ast(path)) is not None:
+            known = self.known_facts[name] = facts_of(tree)
+        self.facts_asked.add(name)
+        return known
+
     def module(self, path: str) -> Module | None:
         self.reads.files.add(path)
         if path not in self._modules:
@@ -223,7 +235,7 @@ class Project(Lookup):
         """Can this function, or another method of its class, reach a sharding call, by the names that it mentions?"""
         functions, classes = self._ask("reaching", path)
         name = getattr(node, "name", "")
-        return owner in classes or any((name, row) in functions for row in (node.lineno, node.fromlineno))
+        return owner in classes or (name, node.lineno) in functions
 
     def oldest_torch(self, path: str) -> Version | None:
         """The oldest torch that a file has to run on: the one that was stated, or what the project says; else None."""

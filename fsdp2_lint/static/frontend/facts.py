@@ -1,0 +1,195 @@
+"""What one file says by names alone: what it defines, and what each definition mentions and binds."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+SEED = "fully_shard"
+Bound = dict[str, frozenset[str]]  # name -> keywords and names that it is stored under
+Mark = tuple[str, int]  # a name, and the row where its definition begins, with its decorators
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A function, a method of a class of the top level (``owner``), or a module's own statements (no name).
+
+    ``holder`` is the class that it stands in, without anything between the two.
+    """
+
+    name: str
+    owner: str
+    row: int
+    holder: Mark | None
+    mentions: frozenset[str]
+    bound: Bound
+
+
+@dataclass(frozen=True, slots=True)
+class Class:
+    """A class of the top level; ``bases`` are the last parts of their names, ``methods`` those of its own body."""
+
+    name: str
+    row: int
+    bases: list[str]
+    methods: list[Mark]
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """``speaks``: its code names ``fully_shard``. ``script``: to run the file does something. ``outer``: functions of
+    the top level."""
+
+    speaks: bool
+    script: bool
+    functions: list[Function]
+    classes: list[Class]
+    outer: list[Mark]
+
+
+def facts_of(tree: ast.Module) -> Facts:
+    parts = [(node, walked(node)) for node in tree.body]
+    whole = [part for _, inside in parts for part in inside]
+    classes = [_class(node) for node in tree.body if isinstance(node, ast.ClassDef)]
+    outer = [mark(node) for node in tree.body if isinstance(node, FUNCTIONS)]
+    return Facts(
+        any(map(_speaks, whole)), any(map(_acts, tree.body)), [*_functions(parts, _aliases(whole))], classes, outer
+    )
+
+
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+def mark(node: ast.FunctionDef | ast.AsyncFunctionDef) -> Mark:
+    return node.name, node.decorator_list[0].lineno if node.decorator_list else node.lineno
+
+
+def _class(node: ast.ClassDef) -> Class:
+    methods = [mark(child) for child in node.body if isinstance(child, FUNCTIONS)]
+    return Class(node.name, node.lineno, [_last(base) for base in node.bases], methods)
+
+
+def _functions(parts: Iterable[tuple[ast.stmt, list[ast.AST]]], aliases: dict[str, set[str]]) -> Iterator[Function]:
+    own: set[str] = set()
+    whole: list[ast.AST] = []
+    for node, inside in parts:
+        whole += inside
+        if isinstance(node, FUNCTIONS):
+            yield Function(*_placed(node), None, _names(inside, aliases), _bound(inside))
+            own |= {name for decorator in node.decorator_list for name in _names(walked(decorator), aliases)}
+        elif isinstance(node, ast.ClassDef):
+            own |= {name for decorator in node.decorator_list for name in _names(walked(decorator), aliases)}
+            yield from _methods(node, inside, aliases)
+        elif isinstance(node, (ast.If, ast.Try)):
+            holders = _holders(inside)
+            for child in inside:
+                if isinstance(child, FUNCTIONS):
+                    yield Function(*_placed(child), holders.get(child), _names(walked(child), aliases), {})
+            own |= _names(inside, aliases)
+        elif not isinstance(node, (ast.Import, ast.ImportFrom)):
+            own |= _names(inside, aliases)
+    yield Function("", "", 1, None, frozenset(own), _bound(whole))
+
+
+def _methods(node: ast.ClassDef, inside: list[ast.AST], aliases: dict[str, set[str]]) -> Iterator[Function]:
+    """All functions in a class, also those inside of its methods."""
+    holders = _holders(inside)
+    for child in inside:
+        if isinstance(child, FUNCTIONS):
+            code = walked(child)
+            yield Function(*_placed(child, node.name), holders.get(child), _names(code, aliases), _bound(code))
+
+
+def _placed(node: ast.FunctionDef | ast.AsyncFunctionDef, owner: str = "") -> tuple[str, str, int]:
+    name, row = mark(node)
+    return name, owner, row
+
+
+def _holders(code: Iterable[ast.AST]) -> dict[ast.AST, Mark]:
+    return {child: (node.name, node.lineno) for node in code if isinstance(node, ast.ClassDef) for child in node.body}
+
+
+def _speaks(node: ast.AST) -> bool:
+    if isinstance(node, ast.Name):
+        return node.id == SEED
+    if isinstance(node, ast.Attribute):
+        return node.attr == SEED
+    return isinstance(node, ast.alias) and (node.name.split(".")[-1] == SEED or node.asname == SEED)
+
+
+def _acts(node: ast.stmt) -> bool:
+    """Does a statement of the top level do something: a main guard, a loop, or a call?"""
+    if isinstance(node, ast.If) and any(isinstance(at, ast.Name) and at.id == "__name__" for at in walked(node.test)):
+        return True
+    if isinstance(node, (ast.For, ast.AsyncFor, ast.While, ast.With, ast.AsyncWith)):
+        return True
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)
+
+
+def walked(tree: ast.AST) -> list[ast.AST]:
+    """``ast.walk``, which is dear: a node and all below it, outer ones first."""
+    found = [tree]
+    for node in found:
+        for value in node.__dict__.values():
+            if isinstance(value, ast.AST):
+                found.append(value)
+            elif isinstance(value, list):
+                found += [each for each in value if isinstance(each, ast.AST)]
+    return found
+
+
+def _bound(code: Iterable[ast.AST]) -> Bound:
+    """Function values that travel: ``spec(fn=apply)``, ``self.fn = apply``, ``TABLE["x"] = apply``.
+
+    So do names that other files import from this one: ``from .trainer import Trainer as DistillationTrainer``.
+    """
+    found: dict[str, set[str]] = {}
+    for node in code:
+        if isinstance(node, ast.ImportFrom):
+            for alias in node.names:
+                if alias.asname:
+                    found.setdefault(alias.name, set()).add(alias.asname)
+        elif isinstance(node, ast.keyword) and node.arg and isinstance(node.value, (ast.Name, ast.Attribute)):
+            found.setdefault(_last(node.value), set()).add(node.arg)
+        elif isinstance(node, ast.Assign):
+            names = {_last(target) for target in node.targets} - {""}
+            several = isinstance(node.value, (ast.Dict, ast.List, ast.Tuple))
+            for value in walked(node.value) if several else [node.value]:
+                if isinstance(value, (ast.Name, ast.Attribute)):
+                    found.setdefault(_last(value), set()).update(names)
+        elif isinstance(node, ast.AnnAssign) and isinstance(node.value, ast.Dict):
+            for value in node.value.values:
+                if isinstance(value, (ast.Name, ast.Attribute)):
+                    found.setdefault(_last(value), set()).add(_last(node.target))
+    return {name: frozenset(others) for name, others in found.items()}
+
+
+def _last(node: ast.AST) -> str:
+    if isinstance(node, ast.Subscript):
+        return _last(node.value)
+    return node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
+
+
+def _names(code: Iterable[ast.AST], aliases: dict[str, set[str]]) -> frozenset[str]:
+    """Names and attributes that code mentions; for an alias also what it stands for."""
+    found: set[str] = set()
+    for node in code:
+        if isinstance(node, ast.Name):
+            found.add(node.id)
+        elif isinstance(node, ast.Attribute):
+            found.add(node.attr)
+    for name in found & aliases.keys():
+        found = found | aliases[name]
+    return frozenset(found)
+
+
+def _aliases(code: Iterable[ast.AST]) -> dict[str, set[str]]:
+    """``from util import shard as apply``, anywhere in the file."""
+    found: dict[str, set[str]] = {}
+    for node in code:
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            for alias in node.names:
+                if alias.asname and alias.asname != alias.name:
+                    found.setdefault(alias.asname, set()).add(alias.name.split(".")[-1])
+    return found
