@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from functools import partial
 
 from ..errors import CostsOnly
 from ..vocab.events.base import Event
-from ..vocab.rule import Dispatcher, ProgramKey
+from ..vocab.rule import Dispatcher, ProgramKey, Verdict
 from ..vocab.words import listed
 from .cache.programs import Programs
 from .checks import seen_in_text
-from .dispatching import add
 from .entries import Entry, Plan, Where, find_entries
 from .following import Followed, Limits, follow
 from .frontend.project import Project
@@ -122,3 +121,16 @@ class Driver:
         before = sum(1 for other in alike if not shares.isdisjoint(other))
         alike.append(shares)
         return before < self.budget.near or entry in self.plan.stated
+
+
+def add(total: Dispatcher, part: Collection[Verdict]) -> set[tuple[str, str, int]]:
+    """What one program gave, to what all gave; the keys of its findings."""
+    for verdict in part:
+        known = total.verdicts.setdefault((verdict.code, verdict.subject), Verdict(verdict.code, verdict.subject))
+        known.findings += (finding for finding in verdict.findings if finding not in known.findings)
+        known.judged.update(verdict.judged)
+        known.programs.update(verdict.programs)
+        if verdict.through is not None:
+            known.comes_by(verdict.through)
+        known.unknown.update({why: site for why, site in verdict.unknown.items() if why not in known.unknown})
+    return {finding.key for verdict in part for finding in verdict.findings}

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
 from ..errors import debugging, in_words
-from ..vocab.rule import Dispatcher, Rule, Verdict
+from ..vocab.answers import CannotTell
+from ..vocab.finding import Site
+from ..vocab.rule import Dispatcher, ModelKey, Rule, Verdict
+from .budget import BUDGET
+from .checks import witness
 from .checks.shared.doubts import doubtful
 from .checks.shared.program import Program
-from .dispatching import Clock, TooBusy, cut, dispatch, silence
-from .domain.guards import forget
+from .domain import events
+from .domain.guards import Pool, forget
 from .domain.sides import forget_sides
 from .domain.values import ClassV, Func
 from .dump import dump
@@ -22,8 +27,24 @@ from .frontend.project import Project
 from .harness import drive
 from .interpreter.frames import Diverges, OutOfBudget
 from .interpreter.interpreter import Interpreter
+from .interpreter.machine import LOOK
 from .libraries.model import TorchModel
 from .seen import Extent, functions
+
+
+class TooBusy(Exception):
+    """The last resort: a program took more time of the processor than all its steps should."""
+
+
+class Clock:
+    """CPU time of one program, in the thread that follows it. It decides nothing but when to give up."""
+
+    def __init__(self) -> None:
+        self._end = time.thread_time() + BUDGET.seconds
+
+    def look(self) -> None:
+        if time.thread_time() > self._end:
+            raise TooBusy(f"it took more than {BUDGET.seconds} s of CPU time, so nothing is said of it")
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,3 +164,41 @@ class _Following:
         if debugging():
             raise error
         self.found.broken.append((self.entry.name, in_words(error)))
+
+
+def dispatch(program: Program, dispatcher: Dispatcher, clock: Clock) -> str:
+    """Put the events of a program before ``dispatcher``; why not all of them, or empty."""
+    allowed = Pool.made + BUDGET.conditions
+    try:
+        with program.trace.bounded(BUDGET.judging):
+            for number, event in enumerate(witness(program)):
+                dispatcher.dispatch(event)
+                program.trace.look()
+                if not number % LOOK:
+                    clock.look()
+                if Pool.made > allowed:
+                    return f"judging it took more than {BUDGET.conditions} path conditions"
+    except CannotTell as why:
+        return str(why)
+    return ""
+
+
+def cut(dispatcher: Dispatcher, program: Program, rules: Sequence[Rule], why: str) -> None:
+    """Not all of the program was seen or judged: what is not violated by now is unknown, for all of its models."""
+    models = [subject for _, subject in dispatcher.verdicts if isinstance(subject, ModelKey)]
+    models += (program.key(part) for step in program.trace.of(events.Sharded) for part in step.what.group)
+    for model in dict.fromkeys(models):
+        for rule in rules:
+            dispatcher.verdicts.setdefault((rule.code, model), Verdict(rule.code, model))
+    for verdict in dispatcher.verdicts.values():
+        if dispatcher.program is not None:
+            verdict.programs[dispatcher.program] = None
+        place = verdict.subject.site if isinstance(verdict.subject, ModelKey) else Site(program.name, 1)
+        verdict.unknown.setdefault(why, place)
+
+
+def silence(dispatcher: Dispatcher) -> None:
+    """Nothing that was found counts."""
+    for verdict in dispatcher.verdicts.values():
+        verdict.findings.clear()
+        verdict.judged.clear()
