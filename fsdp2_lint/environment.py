@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Mapping
 
 from fsdp2_lint.errors import DEBUG, BadSetting
 
+MOST_JOBS = 8  # each needs some hundred MB for a large project
 STEPS = "FSDP2_LINT_STEPS"
 OF_JOBS = ("RANK", "WORLD_SIZE", "TORCHELASTIC_RESTART_COUNT")
 
@@ -35,3 +38,8 @@ def _number(environment: Mapping[str, str], name: str, what: str, least: int) ->
     if not text.isascii() or not text.isdigit() or len(text) > 18 or int(text) < least:
         raise BadSetting(f"{name}: {text!r} is no number of {what}; a whole number from {least} is expected")
     return int(text)
+
+
+def possible_jobs() -> int:
+    """How many processors this process may use; one where a process cannot begin with a copy of another's memory."""
+    return min(len(os.sched_getaffinity(0)), MOST_JOBS) if sys.platform == "linux" else 1

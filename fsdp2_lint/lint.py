@@ -32,10 +32,11 @@ if TYPE_CHECKING:
 class Asked:
     """What a run is asked for beyond its paths.
 
-    ``select`` replaces the selection of the settings; None leaves it to them. ``target`` is the torch that the code is
-    to run on; None leaves that to the settings and to what the project pins. ``settings`` None means those of the
-    project. ``confined`` leaves out what links inside the project name outside of it. ``cache`` keeps answers for the
-    next run, in ``cache_dir``; None: in the project's root, if there is one.
+    ``select`` replaces the selection of the settings; None leaves it to them. ``target`` is the torch that the code
+    is to run on; None leaves that to the settings and to what the project pins. ``settings`` None means those of
+    the project. ``confined`` leaves out what links inside the project name outside of it. ``jobs`` is how many
+    processes may be at work. ``cache`` keeps answers for the next run, in ``cache_dir``; None: in the project's
+    root, if there is one.
     """
 
     select: Sequence[str] | None = None
@@ -48,6 +49,7 @@ class Asked:
     force_exclude: bool = False
     dump_trace: bool = False
     confined: bool = False
+    jobs: int = 1
     cache: bool = False
     cache_dir: str | None = None
 
@@ -195,7 +197,7 @@ def _run_engine(
         def work() -> Result:
             from fsdp2_lint.static.check import check  # which brings all that an analysis needs
 
-            return check(request, store=store, dump_trace=asked.dump_trace, progress=progress)
+            return check(request, store=store, jobs=asked.jobs, dump_trace=asked.dump_trace, progress=progress)
 
         return remembered(store, request, work) if store is not None else work()
 

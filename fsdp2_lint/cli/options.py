@@ -53,6 +53,12 @@ _SHARED: tuple[Callable[[Any], Any], ...] = (
         "--force-exclude", is_flag=True, help="Leave out what is excluded although it is named, as pre-commit does."
     ),
     click.option("--stdin-filename", metavar="FILE", help="The name of what is read from stdin when PATHS is -."),
+    click.option(
+        "--jobs",
+        type=click.IntRange(min=1),
+        metavar="N",
+        help="How many processes follow the programs of a large project. Default: by the processors, at most 8.",
+    ),
     click.option("--no-cache", is_flag=True, help="Work out everything anew, and keep nothing for the next run."),
     click.option(
         "--cache-dir",
@@ -96,6 +102,7 @@ class Options:
     isolated: bool
     force_exclude: bool
     stdin_filename: str | None
+    jobs: int | None
     no_cache: bool
     cache_dir: str | None
     exit_zero: bool
@@ -145,6 +152,7 @@ class Options:
 
     @property
     def asked(self) -> Asked:
+        from fsdp2_lint.environment import possible_jobs
         from fsdp2_lint.lint import Asked
 
         return Asked(
@@ -155,6 +163,7 @@ class Options:
             settings=self.settings,
             force_exclude=self.force_exclude,
             dump_trace=self.dump_trace,
+            jobs=self.jobs or possible_jobs(),
             cache=not self.no_cache,
             cache_dir=self.cache_dir,
         )

@@ -33,13 +33,15 @@ def check(
     request: Request,
     *,
     store: Store | None = None,
+    jobs: int = 1,
     dump_trace: bool = False,
     progress: Callable[[str], None] | None = None,
 ) -> Result:
     """Analyse the files of a request as one project. Nothing in them is imported or executed.
 
-    ``store`` has what was seen of programs before. ``progress`` is told each program that is followed. ``dump_trace``
-    keeps what was seen in each, as text.
+    ``store`` has what was seen of programs before. ``jobs`` is how many processes may follow programs at once,
+    which changes nothing in the answer. ``progress`` is told each program that is followed. ``dump_trace`` keeps
+    what was seen in each, as text.
     """
     result = Result(files=len(request.files))
     failure: list[BaseException] = []
@@ -52,7 +54,7 @@ def check(
         try:
             with garbage.by_hand():
                 kept = Programs(store, request, project)
-                driver = Driver(project, request, keep_traces=dump_trace, kept=kept, progress=progress)
+                driver = Driver(project, request, keep_traces=dump_trace, kept=kept, jobs=jobs, progress=progress)
                 with remembered_facts(store, project):
                     _check(result, project, driver, request.rules)
         except BaseException as error:  # handed over to the caller's thread
@@ -91,7 +93,8 @@ def _check(result: Result, project: Project, driver: Driver, rules: Sequence[Rul
     with CostsOnly("the verdicts of the models", project.note):
         result.models = _models(dispatcher, {rule.code: rule.witnesses for rule in rules})
     result.problems = [
-        Problem(each.path, each.row, each.column, each.reason, each.needs) for each in project.unreadable.values()
+        Problem(path, each.row, each.column, each.reason, each.needs)
+        for path, each in sorted(project.unreadable.items())
     ]
     result.out_of_budget, result.notes, result.repeatable = driver.out_of_budget, driver.notes, driver.repeatable
     result.broken = [*((code, f"{type(error).__name__}: {error}") for code, error in dispatcher.broken), *driver.broken]

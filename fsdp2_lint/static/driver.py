@@ -1,29 +1,28 @@
-"""Runs the programs of a project one by one, and puts together what comes of them."""
+"""Has the programs of a project followed, and puts together what comes of them."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterable
-from functools import partial
+from collections.abc import Callable, Collection
 
-from ..errors import CostsOnly
 from ..vocab.events.base import Event
 from ..vocab.rule import Dispatcher, ProgramKey, Verdict
 from ..vocab.words import listed
 from .cache.programs import Programs
 from .checks import seen_in_text
-from .entries import Entry, Plan, Where, find_entries
-from .following import Followed, Limits, follow
+from .course import Course
+from .entries import Entry, Plan, find_entries
+from .following import Followed
 from .frontend.project import Project
-from .garbage import Garbage
 from .request import Request
 from .seen import Extent
+from .workers import Workers
 
 
 class Driver:
     """What is found in one program depends on its files alone: no other program's steps are counted, and no clock.
 
-    Only which parts are run, that no script comes to, depends on what the programs before came to.
+    Only which parts are followed, that no script comes to, depends on what the programs before came to.
     """
 
     def __init__(
@@ -33,21 +32,14 @@ class Driver:
         *,
         keep_traces: bool,
         kept: Programs,
+        jobs: int = 1,
         progress: Callable[[str], None] | None = None,
     ) -> None:
-        self.project = project
+        self.project, self.request = project, request
         self.progress = progress
-        self.rules, self.budget = request.rules, request.budget
         self.dispatcher = Dispatcher(request.rules)
-        self.explicit = frozenset(request.explicit)
-        self.keep_traces = keep_traces
-        self.kept = kept
-        self.reached: set[Where] = set()
-        self.programs = 0
-        self.shared: dict[bool, list[set[str]]] = {True: [], False: []}  # of scripts and of parts: see ``is_near``
-        self.beyond: list[str] = []  # programs that come after as many as are run
+        self.workers = Workers(project, request.rules, kept, jobs, keep_traces=keep_traces)
         self.repeatable = True  # would another run say the same?
-        self.garbage = Garbage()
         self.out_of_budget: list[str] = []
         self.notes: list[str] = []
         self.broken = project.broken
@@ -56,22 +48,25 @@ class Driver:
         self.extents: dict[ProgramKey, Extent] = {}  # how far each program was followed
 
     def run(self) -> None:
-        plan = self.plan = find_entries(self.project, self.explicit)
+        plan = find_entries(self.project, frozenset(self.request.explicit))
         self.hear_text(plan)
         self.notes.extend(f"entry-points: {name} was not found" for name in plan.absent)
-        for entry in (*plan.stated, *plan.scripts):
-            self.reached.add(entry.where)
-            self.run_entry(entry)
-        for entries in (plan.callers(self.reached), plan.untouched(self.reached)):
-            with CostsOnly("the search for what no script calls", self.project.note):
-                self.run_unreached(entries)
-        self.say_left_out(plan)
+        course = Course(plan, self.request.budget)
+        for entry, limits in course.steps():
+            if self.progress is not None:
+                self.progress(entry.name)
+            followed = self.workers.follow(entry, limits, lambda: Course(plan, self.request.budget))
+            course.reached |= followed.reached
+            self.take(entry, followed)
+        self.notes += self.workers.notes
+        self.say_left_out(course)
 
-    def say_left_out(self, plan: Plan) -> None:
+    def say_left_out(self, course: Course) -> None:
         """Programs that the table of budgets keeps from being run: not one of them is left out in silence."""
-        if self.beyond:
-            self.out_of_budget.append(f"{listed(self.beyond)}: beyond the first {self.budget.programs} programs")
-        if alike := plan.left_out(self.reached):
+        if course.beyond:
+            most = self.request.budget.programs
+            self.out_of_budget.append(f"{listed(course.beyond)}: beyond the first {most} programs")
+        if alike := course.plan.left_out(course.reached):
             self.out_of_budget.append(f"{listed(alike)}: too many call or inherit the same sharding code")
 
     def hear_text(self, plan: Plan) -> None:
@@ -83,44 +78,15 @@ class Driver:
         self.dispatcher.program = ProgramKey("file", event.at.path, os.path.basename(event.at.path))
         self.dispatcher.dispatch(event)
 
-    def run_unreached(self, entries: Iterable[Entry]) -> None:
-        for entry in entries:
-            if entry.where not in self.reached:
-                self.reached.add(entry.where)
-                self.run_entry(entry)
-
-    def run_entry(self, entry: Entry) -> None:
-        self.programs += 1
-        if self.programs > self.budget.programs:
-            self.beyond.append(entry.name)
-            return
-        if self.progress is not None:
-            self.progress(entry.name)
-        self.garbage.collect()
-        near = self.is_near(entry)
-        limits = Limits(self.budget.steps(entry.kind, near=near), self.budget.unsharded(entry.kind, near=near))
-        work = partial(follow, self.project, self.rules, entry, limits, keep_trace=self.keep_traces)
-        self.take(entry, self.kept.remembered(entry, limits, work))
-
     def take(self, entry: Entry, followed: Followed) -> None:
         """What one program gave, to what all gave."""
         for key in add(self.dispatcher, followed.verdicts):
             self.found_in.setdefault(key, set()).add(entry.name)
         self.extents[entry.key] = followed.extent
-        self.reached |= followed.reached
         self.out_of_budget += followed.out_of_budget
         self.broken += followed.broken
         self.traces += followed.traces
         self.repeatable = self.repeatable and followed.repeatable
-        self.garbage.made(followed.steps)
-
-    def is_near(self, entry: Entry) -> bool:
-        """Is it among the first programs of its kind that share its sharding code? All others never count."""
-        shares = self.plan.shares.get(entry.path, set())
-        alike = self.shared[entry.kind == "script"]
-        before = sum(1 for other in alike if not shares.isdisjoint(other))
-        alike.append(shares)
-        return before < self.budget.near or entry in self.plan.stated
 
 
 def add(total: Dispatcher, part: Collection[Verdict]) -> set[tuple[str, str, int]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import astuple, dataclass, replace
 
 from ...files.digests import digest
@@ -16,6 +15,19 @@ from ..request import Request
 from .codec import dumps, loads
 from .stamp import stamp
 from .store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class Sighting:
+    """What was seen of a program, and what was asked of the project for it.
+
+    ``unreadable`` are those of the files that were told to be so, ``defects`` those of the analysis that showed.
+    """
+
+    followed: Followed
+    reads: Reads
+    unreadable: list[str]
+    defects: list[tuple[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +46,7 @@ class _Words:
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
-    """What was seen, and what it rests on: digests of files, what imports mean, answers to questions.
-
-    ``unreadable`` are those of the files that were told to be so.
-    """
+    """What was seen, and what it rests on: digests of files, what imports mean, answers to questions."""
 
     contents: dict[str, str]
     imports: dict[Import, str | None]
@@ -56,20 +65,18 @@ class Programs:
         asked = rules, request.target, request.root, list(request.source_roots), astuple(request.budget)
         self._about = repr((stamp(), *asked)) if store is not None else ""
 
-    def remembered(self, entry: Entry, limits: Limits, work: Callable[[], Followed]) -> Followed:
-        """What was seen of this program before, or what ``work`` sees now, which is kept unless it may differ."""
-        if self._store is None:
-            return work()
-        key = digest(repr((self._about, entry.kind, entry.name, limits)).encode("utf-8", "surrogateescape"))
-        known = self._known(self._store.get(key))
-        if known is not None:
-            return known
-        defects = len(self._project.broken)
-        with self._project.reading() as reads:
-            followed = work()
-        if followed.repeatable and not followed.broken and len(self._project.broken) == defects:
-            self._store.put(key, dumps(self._kept(followed, reads.all())))
-        return followed
+    def look(self, entry: Entry, limits: Limits) -> Followed | None:
+        """What was seen of this program before, if it would be seen now."""
+        return self._known(self._store.get(self._key(entry, limits))) if self._store is not None else None
+
+    def keep(self, entry: Entry, limits: Limits, sighting: Sighting) -> None:
+        """For later runs, unless another one may see something else."""
+        followed = sighting.followed
+        if self._store is not None and followed.repeatable and not followed.broken and not sighting.defects:
+            self._store.put(self._key(entry, limits), dumps(self._kept(sighting)))
+
+    def _key(self, entry: Entry, limits: Limits) -> str:
+        return digest(repr((self._about, entry.kind, entry.name, limits)).encode("utf-8", "surrogateescape"))
 
     def _known(self, data: bytes | None) -> Followed | None:
         try:
@@ -78,8 +85,7 @@ class Programs:
             return None
         if kept is None or not self._stands(kept):
             return None
-        for path in kept.unreadable:
-            self._project.module(path)  # which tells of it again
+        self._project.take_over(Reads(), kept.unreadable, ())
         return replace(kept.followed, verdicts=[_verdict(each) for each in kept.words])
 
     def _stands(self, kept: _Kept) -> bool:
@@ -90,15 +96,15 @@ class Programs:
             and all(project.answer(asked) == found for asked, found in kept.asked.items())
         )
 
-    def _kept(self, followed: Followed, reads: Reads) -> _Kept:
-        project = self._project
+    def _kept(self, sighting: Sighting) -> _Kept:
+        project, reads = self._project, sighting.reads
         return _Kept(
             {path: project.digest(path) for path in sorted(reads.files)},
             reads.imports,
             {asked: project.answer(asked) for asked in sorted(reads.asked)},
-            sorted(reads.files & project.unreadable.keys()),
-            replace(followed, verdicts=[]),
-            [_words(each) for each in followed.verdicts],
+            sighting.unreadable,
+            replace(sighting.followed, verdicts=[]),
+            [_words(each) for each in sighting.followed.verdicts],
         )
 
 

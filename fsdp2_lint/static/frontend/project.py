@@ -103,6 +103,13 @@ class Project(Lookup):
             outer.use(self.reads)
             self.reads = outer
 
+    def take_over(self, reads: Reads, unreadable: Iterable[str], defects: Iterable[tuple[str, str]]) -> None:
+        """What was asked, and what went wrong, in another process or run."""
+        self.reads.use(reads)
+        self.broken += defects
+        for path in unreadable:
+            self.module(path)  # which tells of it here, too
+
     def means(self, here: str, name: str, level: int, but: str = "") -> str | None:
         found = super().means(here, name, level, but)
         self.reads.imports[here, name, level, but] = found
