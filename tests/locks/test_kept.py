@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from fsdp2_lint.catalogue import registry
-from fsdp2_lint.static import driver
+from fsdp2_lint.static import workers
 from fsdp2_lint.static.cache.store import Store
 from fsdp2_lint.static.check import check
 from fsdp2_lint.static.request import Request
@@ -68,14 +68,14 @@ def test_only_what_reads_an_edited_file_is_followed_again(
     store = Store(tmp_path)
     result(TWO, store)
     followed: list[str] = []
-    really = driver.follow
+    really = workers.follow
 
-    def noted(project: object, rules: object, entry: driver.Entry, *rest: object, **more: object) -> object:
+    def noted(project: object, rules: object, entry: workers.Entry, *rest: object, **more: object) -> object:
         followed.append(entry.name.removeprefix(f"{ROOT}/"))
         return really(project, rules, entry, *rest, **more)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(driver, "follow", noted)
+    monkeypatch.setattr(workers, "follow", noted)
     kept = result({**TWO, **edit}, store)
     assert followed == expected
-    monkeypatch.setattr(driver, "follow", really)
+    monkeypatch.setattr(workers, "follow", really)
     assert kept == result({**TWO, **edit})
