@@ -283,3 +283,25 @@ class Critic(nn.Module):
     assert code not in analyse(main(body, before.format(build=build))).codes
     chosen = body.replace("Critic()", "Critic(int(sys.argv[1]))")
     assert code in analyse(main(chosen, before.format(build=build))).codes
+
+
+@pytest.mark.parametrize("row", [
+    'ROWS[os.environ["SIZE"]]',
+    'ROWS.get(os.environ.get("SIZE"), (4, 64))',
+    '{"short": (2, 64), "long": (12, WIDE)}[sys.argv[1]]',
+])  # fmt: skip
+def test_sizes_out_of_a_table(row: str) -> None:
+    """How often a loop runs is one of the numbers of the table, and never more than the largest."""
+    helpers = """
+WIDE = 768
+ROWS = {"tiny": (2, 64), "small": (12, WIDE), "base": (24, 512)}
+
+class Rows(nn.Module):
+    def __init__(self, depth, width):
+        super().__init__()
+        self.layers = nn.ModuleList([nn.Linear(width, width) for _ in range(depth)])
+"""
+    body = f"depth, width = {row}\nmodel = Rows(depth, width).cuda()\nfor layer in model.layers: fully_shard(layer)\nfully_shard(model)\n"
+    assert "FSDP206" not in analyse(main(body, helpers)).codes
+    for large in ("100_000", "int(sys.argv[2])"):
+        assert "FSDP206" in analyse(main(body, helpers.replace("768", large))).codes

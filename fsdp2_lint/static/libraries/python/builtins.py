@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
+import math
+
 from ...budget import BUDGET
 from ...domain.choices import choose
 from ...domain.formulas import LARGE, both, either
@@ -94,10 +97,23 @@ def make_range(machine: Machine, call: Call) -> Value:
     first = Const(0) if len(call.args) == 1 else call.args[0] if len(call.args) == 2 else None
     whole = first == Const(0) and not isinstance(call.args[-1], Const)
     index = Atom("unknown", origin="range").root
-    bounds = [arg.value for arg in call.args if isinstance(arg, Const) and isinstance(arg.value, int)]
-    if bounds and len(bounds) == len(call.args) and bounds[2:] != [0] and max(map(abs, bounds)) < LONGEST:
-        index.atom.rounds = len(range(*bounds))
+    index.atom.rounds = _most_rounds(machine, call.args)
     return machine.new_list([index.child(EACH if whole else SOME)], exact=False)
+
+
+def _most_rounds(machine: Machine, args: list[Value]) -> int | None:
+    """How many numbers are in a range, at most where a table says its bounds; None where the source does not."""
+    options = [[leaf for _, leaf in machine.alternatives(arg)] for arg in args]
+    if not options or math.prod(map(len, options)) > BUDGET.options:
+        return None
+    rounds = [_length_of_range(bounds) for bounds in itertools.product(*options)]
+    return None if None in rounds else max(filter(None, rounds), default=0)
+
+
+def _length_of_range(args: tuple[Value, ...]) -> int | None:
+    bounds = [arg.value for arg in args if isinstance(arg, Const) and isinstance(arg.value, int)]
+    counted = len(bounds) == len(args) and bounds[2:] != [0] and max(map(abs, bounds)) < LONGEST
+    return len(range(*bounds)) if counted else None
 
 
 @external("builtins.enumerate")
