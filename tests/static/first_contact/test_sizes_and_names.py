@@ -301,7 +301,12 @@ class Rows(nn.Module):
         super().__init__()
         self.layers = nn.ModuleList([nn.Linear(width, width) for _ in range(depth)])
 """
-    body = f"depth, width = {row}\nmodel = Rows(depth, width).cuda()\nfor layer in model.layers: fully_shard(layer)\nfully_shard(model)\n"
+    body = f"""
+depth, width = {row}
+model = Rows(depth, width).cuda()
+for layer in model.layers: fully_shard(layer)
+fully_shard(model)
+"""
     assert "FSDP206" not in analyse(main(body, helpers)).codes
     for large in ("100_000", "int(sys.argv[2])"):
         assert "FSDP206" in analyse(main(body, helpers.replace("768", large))).codes

@@ -24,7 +24,7 @@ from ...domain.values import (
     unknown,
 )
 from ..call import Call
-from ..expressions import domains, enums
+from ..expressions import domains, enums, flags
 from ..frames import Diverges
 from ..machine import L
 from ..syntax import class_body
@@ -123,8 +123,14 @@ class Calls(Functions[L]):
                 leaf.func, call.args, call.kwargs, call.node, receiver=leaf.receiver, why=call.open_why
             )
         if isinstance(leaf, ClassV):
-            named = len(call.args) == 1 and not call.kwargs and enums.is_enumeration(self, leaf)
-            return enums.by_value(self, leaf, call.args[0]) if named else self.construct(leaf, call)
+            one = len(call.args) == 1 and not call.kwargs
+            if one and enums.is_enumeration(self, leaf):
+                return enums.by_value(self, leaf, call.args[0])
+            return (
+                flags.by_value(self, leaf, call.args[0])
+                if one and flags.is_flags(self, leaf)
+                else self.construct(leaf, call)
+            )
         if isinstance(leaf, Partial):
             merged = Call(call.node, [*leaf.args, *call.args], {**dict(leaf.kwargs), **call.kwargs}, call.open_why)
             return self.call(leaf.func, merged)

@@ -34,7 +34,7 @@ from ...frontend.origins import full_name
 from ...frontend.packages import is_known_class
 from ...frontend.torch_names import canonical
 from ..call import Call
-from ..expressions import domains, enums
+from ..expressions import domains, enums, flags
 from ..expressions.registries import only_read
 from ..machine import L
 from ..syntax import class_body, decorator_names, initial_values, setters
@@ -232,6 +232,8 @@ class Classes(Bases[L]):
             return BoundExt(leaf.receiver, name)
         if isinstance(leaf, Const) and (own := enums.of_member(self, leaf, name, node)) is not None:
             return own
+        if isinstance(leaf, Const) and (own := flags.of_member(leaf, name)) is not None:
+            return own
         if isinstance(leaf, (ListV, DictV, TupleV, Const)):
             return BoundExt(leaf, name)
         self.libraries.parameter_asked(leaf, name, node)
@@ -268,6 +270,8 @@ class Classes(Bases[L]):
             return Const(cls.name)
         if enums.is_enumeration(self, cls) and (member := enums.of_class(self, cls, name)) is not None:
             return member
+        if flags.is_flags(self, cls) and (bits := flags.of_class(self, cls, name)) is not None:
+            return bits
         found = self.class_member(cls, name)
         if found is None:
             ext = next((base for base in self.mro(cls) if isinstance(base, Ext)), None)

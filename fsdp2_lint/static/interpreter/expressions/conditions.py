@@ -42,7 +42,7 @@ from ...domain.values import (
 )
 from ...frontend.packages import is_known_class
 from ..machine import L
-from . import domains
+from . import domains, flags
 from .expressions import Expressions
 
 _COMPARE: dict[str, Any] = {
@@ -127,6 +127,8 @@ class Conditions(Expressions[L]):
                 return True
         if isinstance(value, (StateDict, Loaded)):
             return True
+        if (bits := flags.masked(value)) is not None:
+            return flags.any_set(*bits)
         if (known := domains.truth(self, value)) is not None:
             return known
         return ("truth", (LARGE, value) if self.filters_unseen(value) else value)
@@ -177,6 +179,8 @@ class Conditions(Expressions[L]):
                 return False  # -1 stands for a process that nobody launched
             if isinstance(left, Cond) and isinstance(right.value, bool):
                 return left.formula if right.value else negate(left.formula)
+            if (asked := flags.masked_equals(left, right.value)) is not None:
+                return asked
             if right.value == 0 and isinstance(left, Obj) and left.atom.positive:
                 return False
             if right.value is None and not isinstance(left, Obj):
@@ -219,6 +223,8 @@ class Conditions(Expressions[L]):
                     return either([both([path.formula, self.equal(left, key)]) for key, path, _ in entries.entries])
                 found = [path for key, path, _ in entries.entries if key == left]
                 return either([path.formula for path in found]) if found else False
+        if isinstance(left, Const) and isinstance(left.value, flags.Bits) and isinstance(right, (Const, Obj, Choice)):
+            return self.has_bits(right, int(left.value))
         if isinstance(right, Obj) and isinstance(left, Const) and self.store.get((right, taken_out(left))) is not None:
             return False
         if right == Ext("os.environ") and left in RANK_VARIABLES:
@@ -238,6 +244,16 @@ class Conditions(Expressions[L]):
         if isinstance(right, (ListV, Choice)) or of_each:  # a filter by unknown names: which modules pass is open
             return ("truth", (LARGE, "in", left, right))
         return ("truth", ("in", left, right))
+
+    def has_bits(self, value: Value, bits: int) -> Formula:
+        """``Kind.MEMBER in value``"""
+        if isinstance(value, Choice):
+            return self.spread(value, lambda leaf: self.has_bits(leaf, bits))
+        if isinstance(value, Const) and isinstance(value.value, int):
+            return int(value.value) & bits == bits
+        if isinstance(value, Obj) and bits > 0:
+            return flags.all_set(value, bits)
+        return ("truth", (LARGE, "in", Const(bits), value))
 
     def ordered(self, op: str, left: Value, right: Value) -> Formula:
         """``<`` and its kin; decided for numbers, by ranges for unknowns."""

@@ -38,7 +38,7 @@ from ...domain.values import (
 )
 from ..machine import L
 from ..statements.loops import rounds_of, stands_for_rounds
-from . import enums
+from . import enums, flags
 from .names import Names
 
 
@@ -125,6 +125,8 @@ class Containers(Names[L]):
             return self.libraries.item_of(leaf, key, node)
         if isinstance(leaf, ClassV) and enums.is_enumeration(self, leaf):
             return enums.by_name(self, leaf, key)
+        if isinstance(leaf, ClassV) and flags.is_flags(self, leaf):
+            return flags.by_name(self, leaf, key)
         if isinstance(leaf, Ext) and not self.libraries.harmless(leaf.qname):
             return unknown(f"an item of {leaf.qname}", kind="opaque")
         return Text(False) if isinstance(leaf, Const) and isinstance(leaf.value, str) else unknown("an item")

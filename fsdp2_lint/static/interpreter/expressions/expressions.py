@@ -240,7 +240,7 @@ class Expressions(Texts[L]):
             )
         if isinstance(left, Obj) and isinstance(right, Const):
             return left.child(("op", op, right))
-        if op in ("*", "+") and isinstance(right, Obj) and isinstance(left, Const) and not self.is_text(left):
+        if op in ("*", "+", "&", "|") and isinstance(right, Obj) and isinstance(left, Const) and not self.is_text(left):
             return right.child(("op", op, left))
         result = number_made_of(self, "arithmetic", left, right)
         result.atom.per_rank = any(_of_rank(part) for part in (left, right))
