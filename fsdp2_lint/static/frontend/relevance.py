@@ -288,7 +288,7 @@ def lines(node: nodes.NodeNG) -> float:
     """The lines of a function behind its docstring; more than any limit where it has a loop."""
     found: float | None = getattr(node, "fsdp2_lines", None)
     if found is None:
-        loops = (nodes.For, nodes.While, nodes.ListComp, nodes.DictComp, nodes.SetComp, nodes.GeneratorExp)
+        loops = (nodes.For, nodes.While, nodes.ListComp, nodes.SetComp, nodes.GeneratorExp)
         looped = next(node.nodes_of_class(loops), None) is not None
         body = node.body if isinstance(node.body, list) else [node.body]  # of a lambda
         first = body[0].lineno if body else node.end_lineno + 1  # nothing but a docstring

@@ -79,8 +79,12 @@ class Containers(Names[L]):
         """A part of a list or a tuple; open where a bound is not known."""
         whole = node.lower is None and node.upper is None and node.step is None
         backwards = isinstance(node.step, nodes.UnaryOp) and node.lower is None and node.upper is None
+        if isinstance(leaf, ListV) and (whole or backwards):
+            held, made = self.items(leaf), self.new_list([])
+            self.store.put(made.id, Items(held.items[:: -1 if backwards else 1], held.exact, held.open_why))
+            return made
         if whole or backwards:
-            return leaf
+            return TupleV(leaf.items[::-1]) if backwards and isinstance(leaf, TupleV) else leaf
         if isinstance(leaf, (ListV, TupleV)):
             held = self.listing(leaf)
             bounds = [self.eval(part) if part is not None else NONE for part in (node.lower, node.upper, node.step)]

@@ -10,7 +10,9 @@ from ...frontend.project import Project
 from ...frontend.relevance import names_in
 
 _LOOKS = frozenset({"get", "items", "keys", "values", "copy", "index", "count"})
-_MEASURES = frozenset({"dict", "enumerate", "iter", "len", "list", "set", "sorted", "tuple", "zip"})
+_MEASURES = frozenset(
+    {"all", "any", "dict", "enumerate", "frozenset", "iter", "len", "list", "max", "min", "print", "repr", "reversed"}
+) | {"set", "sorted", "str", "sum", "tuple", "zip"}
 
 
 def only_read(project: Project, module: Module, value: nodes.NodeNG) -> bool:
@@ -38,7 +40,11 @@ def _is_look(node: nodes.NodeNG) -> bool:
         return around.attrname in _LOOKS and isinstance(around.parent, nodes.Call)
     if isinstance(around, nodes.Call):
         return isinstance(around.func, nodes.Name) and around.func.name in _MEASURES
-    return isinstance(around, nodes.Compare)
+    if isinstance(around, nodes.Dict):  # ``{**TABLE}``
+        return any(value is node and isinstance(key, nodes.DictUnpack) for key, value in around.items)
+    if isinstance(around, nodes.Keyword):  # ``call(**TABLE)``
+        return around.arg is None
+    return isinstance(around, (nodes.BinOp, nodes.Compare, nodes.FormattedValue, nodes.Starred))
 
 
 def rewritten(module: Module) -> set[str]:

@@ -2,25 +2,64 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+from ...budget import BUDGET
 from ...domain import events
-from ...domain.values import Obj, Value, unknown
+from ...domain.store import Entries, Items
+from ...domain.values import DictV, ListV, Obj, TupleV, Value, unknown
 from ...interpreter.call import Call
 from ..interface import Machine
 from ..tables import external
-from .records import deep_copied_record
+from .records import copied_record, deep_copied_record
 
 
 @external("copy.deepcopy")
 def deep_copy(machine: Machine, call: Call) -> Value:
-    def one(leaf: Value) -> Value:
-        if not isinstance(leaf, Obj):
-            return leaf
-        if (record := deep_copied_record(machine, leaf)) is not None:
+    def one(leaf: Value, depth: int = 0) -> Value:
+        if not isinstance(leaf, Obj) and depth < BUDGET.module_depth:
+            return _rebuilt(machine, leaf, lambda part: one(part, depth + 1))
+        if isinstance(leaf, Obj) and (record := deep_copied_record(machine, leaf)) is not None:
             return record
+        if depth and isinstance(leaf, Obj) and not machine.libraries.could_be_module(leaf):
+            return leaf
         return unknown("a copy", machine.site(call.node))
 
     copied(machine, call, "copy.deepcopy()")
     return machine.over(call.args[0], one) if call.args else unknown("deepcopy()")
+
+
+@external("copy.copy")
+def shallow_copy(machine: Machine, call: Call) -> Value:
+    """Another container or record of the same; a copied module has the parameters of the first."""
+
+    def one(leaf: Value) -> Value:
+        if isinstance(leaf, Obj):
+            return copied_record(machine, leaf) or leaf
+        return _rebuilt(machine, leaf, lambda part: part)
+
+    return machine.over(call.args[0], one) if call.args else unknown("copy()")
+
+
+def _rebuilt(machine: Machine, value: Value, part: Callable[[Value], Value]) -> Value:
+    """A new container with what ``part`` makes of each thing in it; what cannot be changed is the same."""
+
+    def each(held: Value) -> Value:
+        return machine.over(held, part)
+
+    if isinstance(value, TupleV):
+        return TupleV(tuple(map(each, value.items)))
+    if isinstance(value, ListV):
+        made, held = ListV(machine.fresh()), machine.items(value)
+        items = tuple((path, each(item)) for path, item in held.items)
+        machine.store.put(made.id, Items(items, held.exact, held.open_why), local=True)
+        return made
+    if isinstance(value, DictV):
+        copy, filled = machine.new_dict(), machine.entries(value)
+        entries = tuple((key, path, each(item)) for key, path, item in filled.entries)
+        machine.store.put(copy.id, Entries(entries, filled.open_why), local=True)
+        return copy
+    return value
 
 
 @external(

@@ -256,7 +256,6 @@ def save_pretrained(machine: Machine, obj: Obj, call: Call) -> Value:
     "typing.cast",
     "torchao.float8.convert_to_float8_training",
     "torch.distributed.fsdp.wrap.wrap",
-    "copy.copy",
 )
 def wrapped(machine: Machine, call: Call) -> Value:
     """Wrappers that keep the module, or stand in its place with the same parameters."""
