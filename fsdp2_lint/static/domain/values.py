@@ -56,6 +56,7 @@ class Atom:
     number: bool = False  # a calculation made it that was not followed
     from_outside: bool | None = None  # may a setting choose this number? None: as its origin and its path say
     positive: bool = False  # it is a number larger than zero
+    counts: bool = False  # it says how many there are of something that the program has at least one of
     per_rank: bool = False  # a number that is made of a rank
     shared: bool = False  # all ranks have the same
     left_of: tuple[str, Obj] | None = None  # the operator and the left side that it was computed by

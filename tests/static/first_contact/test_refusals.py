@@ -168,3 +168,35 @@ def test_what_cannot_be_unpacked_ends_the_path(start: str, dead: bool) -> None:
     before = "def three():\n    return 1, 2, 3\n"
     body = f"model = Net()\nfully_shard(model)\n{start}\nmodel.forward(torch.zeros(2))\n"
     assert ("FSDP401" in analyse(main(body, before)).codes) is not dead
+
+
+# -- how many ranks there are, asked in two ways ------------------------------------------
+
+
+@pytest.mark.parametrize("world", ['int(os.environ.get("WORLD_SIZE", 1))', "dist.get_world_size()"])
+@pytest.mark.parametrize("alone, several", [
+    ("world == 1", "world > 1"), ("world <= 1", "world != 1"), ("not world > 1", "world >= 2"),
+    ("world < 2", "1 < world"), ("world == 1", "1 != world"),
+])  # fmt: skip
+def test_what_is_refused_where_there_are_several_ranks(world: str, alone: str, several: str) -> None:
+    body = f"""
+    world, parallel = {world}, sys.argv[1]
+    model = Net()
+    if {alone}:
+        model.cuda()
+    elif parallel == "fsdp":
+        for layer in model.layers:
+            fully_shard(layer)
+        fully_shard(model)
+    else:
+        assert parallel == "ddp"
+        model = DistributedDataParallel(model.cuda())
+    if {several}:
+        assert parallel == "ddp"
+        head = model.module.layers[0]
+    else:
+        head = model.layers[0]
+    print(nn.functional.linear(torch.zeros(8, 8), head.weight))
+    """
+    assert analyse(main(body)).codes == []
+    assert "FSDP404" in analyse(main(body.replace(f'{several}:\n        assert parallel == "ddp"', "0:"))).codes

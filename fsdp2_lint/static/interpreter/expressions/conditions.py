@@ -183,6 +183,8 @@ class Conditions(Expressions[L]):
                 return asked
             if right.value == 0 and isinstance(left, Obj) and left.atom.positive:
                 return False
+            if right.value in (1, "1") and isinstance(left, Obj) and left.parent is None and left.atom.counts:
+                return negate(("compared", left, ">", 1))
             if right.value is None and not isinstance(left, Obj):
                 return False if not isinstance(left, (Cond, Text)) else ("is", left, None)
             if right.value is None and isinstance(left, Obj) and self.surely_object(left):
@@ -275,7 +277,9 @@ class Conditions(Expressions[L]):
             if (op, right.value) in (("<", 1), ("<=", 0)):
                 return ("is", left, 0)
         if isinstance(right, Const) and is_number(right.value):
-            above = ("compared", left, ">" if op in (">", "<=") else ">=", right.value)
+            whole = isinstance(left, Obj) and left.parent is None and left.atom.counts and isinstance(right.value, int)
+            limit = right.value - 1 if whole and op in (">=", "<") else right.value
+            above = ("compared", left, ">" if whole or op in (">", "<=") else ">=", limit)
             return above if op in (">", ">=") else negate(above)
         return ("truth", ("compare", op, left, right))
 

@@ -46,6 +46,7 @@ def environment(machine: Machine, key: Value, at: Site | None) -> Value:
 def _setting(name: str) -> Value:
     atom = Atom("configuration", origin=f"environment variable {name}")
     atom.shared = True
+    atom.counts = name == WORLD_SIZE  # a process that nobody launched as one of a job is alone: it counts as one
     return atom.root
 
 
