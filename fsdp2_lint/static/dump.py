@@ -211,6 +211,8 @@ class Writer:
                 return f"{self._asked(asked)} == {self.text(constant)}"
             case ("compared", asked, op, number):
                 return f"{self._asked(asked)} {op} {number!r}"
+            case ("spelled", asked, how, text):
+                return f"{how}({self._asked(asked)}, {text!r})"
             case ("truth", asked):
                 return self._asked(asked)
         raise TypeError(f"no text for a formula of the form {formula[0]!r}")

@@ -35,6 +35,7 @@ REASONS = {QNAMES, METHODS, PYTHON, PYTEST, PATHS, WORDS, VALUES, TEXT, FILES, O
 
 ALLOWED = {
     "domain/events/base.py::Event.__init_subclass__": WORDS,
+    "domain/spellings.py::spelled": VALUES,
     "frontend/definitions.py::mentions_seed": FILES,
     "harness.py::_methods": PYTHON,
     "cache/stamp.py::_record": OWN,

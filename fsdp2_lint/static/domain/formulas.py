@@ -5,6 +5,7 @@ A *formula* is ``True``, ``False`` or a tuple::
     ("is", key, constant)   the unknown ``key`` equals a constant (also: one arm of a fork)
     ("truth", key)          the unknown ``key`` is true
     ("compared", key, op, number)   the unknown ``key`` is ">" or ">=" the number
+    ("spelled", key, how, text)     the unknown ``key`` "startswith", "endswith" or has "in" it the text
     ("not", f)  ("and", (f, ...))  ("or", (f, ...))
 
 Equality of unknowns is symbolic: the same unknown asked twice gives the same truth. That is

@@ -84,7 +84,7 @@ class Guard(Knowledge):
         fresh = []  # most joins add nothing or contradict, which is seen without a copy
         for formula, truth in literals:
             known = self._truths.get(formula)
-            if known is None and not isinstance(formula, bool) and formula[0] in ("is", "truth", "compared"):
+            if known is None and not isinstance(formula, bool) and formula[0] in ("is", "truth", "compared", "spelled"):
                 known = self._infer(formula)
             if known is None:
                 fresh.append((formula, truth))
@@ -95,7 +95,7 @@ class Guard(Knowledge):
         new = Guard()
         new.literals, new._open = self.literals, None
         new._truths, new._equal, new._among = dict(self._truths), self._equal, self._among
-        new._ranges = self._ranges
+        new._ranges, new._spelled = self._ranges, self._spelled
         new._composites, new._asked = self._composites, self._asked
         for formula, truth in fresh:
             if not new._assume(formula, truth):

@@ -18,6 +18,7 @@ from .formulas import (
     keys_of,
     literal,
 )
+from .spellings import Asked, all_alike, follows, may_be
 from .thresholds import ANY, Range, exactly, is_number
 
 
@@ -33,7 +34,7 @@ _CONSTANT = (int, float, str, bytes, type(None), Single)
 class Knowledge:
     """Formulas that are taken for facts, and what they decide. Only whoever makes one adds to it."""
 
-    __slots__ = ("literals", "_truths", "_equal", "_among", "_ranges", "_composites", "_asked", "_open")
+    __slots__ = ("literals", "_truths", "_equal", "_among", "_ranges", "_spelled", "_composites", "_asked", "_open")
 
     def __init__(self) -> None:
         self.literals: tuple[tuple[Formula, bool], ...] = ()
@@ -41,6 +42,7 @@ class Knowledge:
         self._equal: dict[int, Any] = {}  # by the number of the unknown, as is the next
         self._among: dict[int, frozenset[Any]] = {}  # which constants an unknown may equal
         self._ranges: dict[int, Range] = {}  # between which numbers an unknown lies
+        self._spelled: dict[int, tuple[tuple[Asked, bool], ...]] = {}  # what was asked of the spelling of an unknown
         self._composites: tuple[Interned, ...] = ()  # an "or" that is true, an "and" that is false: not met yet
         self._asked: frozenset[int] = frozenset()  # what those are about
         self._open: set[Interned] | None = set()  # composites that it leaves open; None while it is being made
@@ -70,6 +72,8 @@ class Knowledge:
                 return False
             if key in self._ranges and not self._may_be(formula[2], self._ranges[key]):
                 return False
+            if key in self._spelled and not may_be(formula[2], self._spelled[key]):
+                return False
             truth = self._truths.get(formula.asserted or asserted(formula))
             if truth is not None and isinstance(formula[2], _CONSTANT) and bool(formula[2]) is not truth:
                 return False  # ``if not x`` and ``if x == "fsdp"`` exclude each other
@@ -86,7 +90,16 @@ class Knowledge:
                     return None  # nothing is known of it, as of most
             answers = {each.decides(formula[2], formula[3]) for each in self._ranges_of(formula)}
             return answers.pop() if len(answers) == 1 else None
-        return self._settle(formula)
+        return self._spelling(formula) if kind == "spelled" else self._settle(formula)
+
+    def _spelling(self, leaf: Interned) -> bool | None:
+        """Is the unknown spelled so, by what it is, may be, or was asked before?"""
+        key, asked = leaf.key or key_of(leaf), (leaf[2], leaf[3])
+        if key in self._equal:
+            return all_alike((self._equal[key],), asked)
+        if (found := follows(self._spelled.get(key, ()), asked)) is not None:
+            return found
+        return all_alike(self._among[key], asked) if key in self._among else None
 
     @staticmethod
     def _may_be(value: Any, compared: Range) -> bool:
@@ -134,6 +147,9 @@ class Knowledge:
         if formula[0] == "compared":
             held = self._ranges.get(key_of(formula), ANY)
             self._ranges = {**self._ranges, key_of(formula): held.narrowed(formula[2], formula[3], truth)}
+        if formula[0] == "spelled":
+            told = self._spelled.get(key_of(formula), ())
+            self._spelled = {**self._spelled, key_of(formula): (*told, ((formula[2], formula[3]), truth))}
         if formula.others and not truth and not self._leaves_one(formula):
             return False
         return (formula.key or key_of(formula)) not in self._asked or self._holds_with(formula.key)

@@ -12,15 +12,17 @@ from hypothesis import strategies as st
 from fsdp2_lint.static.domain.formulas import atoms, both, either, intern, negate, one_of
 from fsdp2_lint.static.domain.guards import TOP, Guard, forget
 from fsdp2_lint.static.domain.sides import merged, two_sides
+from fsdp2_lint.static.domain.spellings import spelled
 
-KEYS = ("a", "b", "n")
+KEYS = ("a", "b", "n", "t")
 VALUES = (None, 0, 1, "on")
 NUMBERS = (0, 1, 1.5, 2)  # what "n" may be: only numbers are compared by size
+TEXTS, PARTS = ("fsdp", "hsdp", "fs", "", "on"), ("fs", "f", "sdp", "fsdp", "")  # what "t" may be, and may have in it
 
 
 def worlds() -> Iterator[dict[str, object]]:
     """Every way in which the unknowns can turn out."""
-    for values in itertools.product(VALUES, VALUES, NUMBERS):
+    for values in itertools.product(VALUES, VALUES, NUMBERS, (None, *TEXTS)):
         yield dict(zip(KEYS, values))
 
 
@@ -33,6 +35,8 @@ def holds(formula: object, world: dict[str, object]) -> bool:
         return not holds(first, world)
     if kind in ("and", "or"):
         return (all if kind == "and" else any)(holds(part, world) for part in first)
+    if kind == "spelled":
+        return spelled(world[first], formula[2:])  # type: ignore[index]
     if kind == "compared":
         value, number = world[first], formula[3]  # type: ignore[index]
         return value > number if formula[2] == ">" else value >= number  # type: ignore[operator, index]
@@ -43,6 +47,10 @@ LEAVES = st.one_of(
     st.tuples(st.just("truth"), st.sampled_from(KEYS)),
     st.tuples(st.just("is"), st.sampled_from(KEYS), st.sampled_from(VALUES)),
     st.tuples(st.just("compared"), st.just("n"), st.sampled_from((">", ">=")), st.sampled_from(NUMBERS)),
+    st.tuples(
+        st.just("spelled"), st.just("t"), st.sampled_from(("startswith", "endswith", "in")), st.sampled_from(PARTS)
+    ),
+    st.tuples(st.just("is"), st.just("t"), st.sampled_from((None, *TEXTS))),
     st.booleans(),
 )
 FORMULAS = st.recursive(

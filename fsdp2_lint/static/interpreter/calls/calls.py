@@ -170,6 +170,8 @@ class Calls(Functions[L]):
                 return self.call_sharding_method(receiver, methods, call)
             if (spelled := domains.spelled_out(self, receiver)) is not receiver:
                 return self.call_method(spelled, name, call)
+            if (asked := domains.spelling_asked(receiver, name, call)) is not None:
+                return self.cond(asked)
             return self.libraries.call_unresolved_method(receiver, name, call)
         if isinstance(receiver, ModRef):
             return self.call(self.member(receiver.module, name), call)

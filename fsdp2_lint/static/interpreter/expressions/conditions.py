@@ -111,12 +111,13 @@ class Conditions(Expressions[L]):
             held = self.items(value)
             if not held.open_why and (held.exact or not held.items):
                 return bool(held.items)
-            return ("truth", value)
+            added = domains.added_where(held)
+            return ("truth", value) if added is None else added
         if isinstance(value, DictV):
             entries = self.entries(value)
-            if not entries.open_why and not entries.entries:
-                return False
-            return ("truth", value)
+            paths = [path for key, path, _ in entries.entries if isinstance(key, Const)]
+            closed = not entries.open_why and len(paths) == len(entries.entries)
+            return either([path.formula for path in paths]) if closed else ("truth", value)
         if isinstance(value, Ext):  # of a package that is not known it may be a number or None
             own = value.qname.rsplit(".", 1)[-1]
             return ("truth", value) if own.isupper() or not self.libraries.harmless(value.qname) else True
@@ -212,12 +213,19 @@ class Conditions(Expressions[L]):
 
     def contained(self, left: Value, right: Value) -> Formula:
         """``left in right``; a question about both where not all elements are known."""
-        if isinstance(right, Choice) and all(isinstance(leaf, Const) for _, leaf in self.alternatives(right)):
+        plain = isinstance(right, Choice) and all(
+            isinstance(leaf, (Const, Obj)) for _, leaf in self.alternatives(right)
+        )
+        if isinstance(right, Choice) and plain and isinstance(left, Const):
             return self.spread(right, lambda leaf: self.contained(left, leaf))
         if isinstance(right, (TupleV, ListV)):
             held = self.listing(right)
             if not held.open_why and len(held.items) <= BUDGET.contained and (held.exact or not held.items):
                 return either([both([path.formula, self.equal(left, item)]) for path, item in held.items])
+            if len(held.items) <= BUDGET.contained and domains.added_where(held) is not None:
+                return either([both([path.formula, self.equal(left, item)]) for path, item in held.items])
+        if isinstance(left, Choice) and isinstance(right, (DictV, Obj)):
+            return self.spread(left, lambda leaf: self.contained(leaf, right))
         if isinstance(right, DictV) and isinstance(left, (Const, Obj)):
             entries = self.entries(right)
             if not entries.open_why and all(isinstance(key, Const) for key, _, _ in entries.entries):
@@ -245,7 +253,7 @@ class Conditions(Expressions[L]):
         )
         if isinstance(right, (ListV, Choice)) or of_each:  # a filter by unknown names: which modules pass is open
             return ("truth", (LARGE, "in", left, right))
-        return ("truth", ("in", left, right))
+        return domains.part_asked(left, right)
 
     def has_bits(self, value: Value, bits: int) -> Formula:
         """``Kind.MEMBER in value``"""

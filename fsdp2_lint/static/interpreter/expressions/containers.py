@@ -21,6 +21,7 @@ from ...domain.values import (
     Atom,
     Choice,
     ClassV,
+    Cond,
     Const,
     DictV,
     Ext,
@@ -109,6 +110,9 @@ class Containers(Names[L]):
 
     def get_item(self, leaf: Value, key: Value, node: nodes.NodeNG) -> Value:
         """``leaf[key]``, by what it is."""
+        if isinstance(key, Cond):
+            sides = [(TOP.add(key.formula, truth), Const(truth)) for truth in (False, True)]
+            key = choose([(path, side) for path, side in sides if path is not None])
         if isinstance(key, Choice):
             return self.over(key, lambda one: self.get_item(leaf, one, node))
         if isinstance(leaf, TupleV) and isinstance(key, Const) and isinstance(key.value, int):

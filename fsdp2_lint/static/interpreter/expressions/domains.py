@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from astroid import nodes
 
 from ...domain.choices import choose
-from ...domain.formulas import Formula, one_of
-from ...domain.guards import TOP
-from ...domain.values import SOME, ClassV, Const, Obj, Value
+from ...domain.formulas import Formula, atoms, either, one_of
+from ...domain.guards import TOP, Guard
+from ...domain.spellings import METHODS
+from ...domain.store import Items
+from ...domain.values import BELOW, SOME, ClassV, Const, Obj, TupleV, Value, is_each
 from ...frontend.module import Module
 from ...frontend.origins import full_name
+from ..call import Call
 from ..machine import AnyMachine
 from . import enums
 
@@ -122,3 +126,42 @@ def truth(machine: AnyMachine, value: Value) -> bool | None:
     """The truth that all have in common which it may be."""
     answers = {bool(each) for each in domain(machine, value) or ()}
     return answers.pop() if len(answers) == 1 else None
+
+
+def stands_for_each(value: Obj) -> bool:
+    """Is it a name or a number of which a loop sees one after the other?"""
+    return any(is_each(item) or item in (SOME, BELOW) for item in value.path)
+
+
+def added_where(held: Items) -> Formula | None:
+    """The paths on which something was added to an empty list; None where a round of a loop may have added more."""
+    of_rounds = any(
+        path is TOP or any(isinstance(part, Obj) and stands_for_each(part) for part in (item, *asked_of(path)))
+        for path, item in held.items
+    )
+    return None if held.open_why or of_rounds else either([path.formula for path, _ in held.items])
+
+
+def asked_of(path: Guard) -> Iterator[Any]:
+    """The unknowns that a path asks about."""
+    for formula, _ in path.literals:
+        for leaf in atoms(formula):
+            yield from leaf[1] if isinstance(leaf[1], tuple) else (leaf[1],)
+
+
+def spelling_asked(text: Obj, name: str, call: Call) -> Formula | None:
+    """``text.startswith("fs")``; None for other methods, and where what is asked for is not known."""
+    if name not in METHODS or len(call.all) != 1 or not call.args or call.open_why or stands_for_each(text):
+        return None
+    given = call.args[0]
+    parts = given.items if isinstance(given, TupleV) else (given,)
+    words = [part.value for part in parts if isinstance(part, Const) and isinstance(part.value, str)]
+    return either([("spelled", text, name, word) for word in words]) if len(words) == len(parts) else None
+
+
+def part_asked(part: Value, text: Value) -> Formula:
+    """``part in text``, where neither is known to be more than that."""
+    word = part.value if isinstance(part, Const) else None
+    if isinstance(word, str) and isinstance(text, Obj) and not stands_for_each(text):
+        return ("spelled", text, "in", word)
+    return ("truth", ("in", part, text))

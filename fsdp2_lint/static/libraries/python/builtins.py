@@ -29,6 +29,7 @@ from ...domain.values import (
     unknown,
 )
 from ...interpreter.call import Call
+from ...interpreter.expressions.domains import added_where
 from ...interpreter.expressions.numbers import number_made_of, some_number
 from ..interface import Machine
 from ..tables import external
@@ -231,17 +232,25 @@ def flatten(machine: Machine, leaf: Value) -> Value:
 
 @external("builtins.len")
 def length(machine: Machine, call: Call) -> Value:
-    if call.args and isinstance(call.args[0], (TupleV, ListV)):
-        held = machine.listing(call.args[0])
-        known = held.exact or not held.items
-        if known and not held.open_why and all(path is TOP for path, _ in held.items):
-            return Const(len(held.items))
-        if any(path is TOP and isinstance(item, Obj) and item.atom.module for path, item in held.items):
-            some = some_number("len()")
-            some.atom.positive = True
-            return some
     value = call.args[0] if call.args else NONE
-    return value.child("len()") if isinstance(value, Obj) else some_number("len()")
+    return machine.over(value, lambda leaf: _length(machine, leaf))
+
+
+def _length(machine: Machine, value: Value) -> Value:
+    """Of a list that is known, a constant; of one that was filled on one path alone, one or the other."""
+    if isinstance(value, Obj):
+        return value.child("len()")
+    held = machine.listing(value) if isinstance(value, (TupleV, ListV)) else Items((), False, "it is no list")
+    if (held.exact or not held.items) and not held.open_why and all(path is TOP for path, _ in held.items):
+        return Const(len(held.items))
+    if (filled := added_where(held)) is not None and len({path for path, _ in held.items}) == 1:
+        sides = ((True, Const(len(held.items))), (False, Const(0)))
+        return choose([(path, side) for truth, side in sides if (path := TOP.add(filled, truth)) is not None])
+    some = some_number("len()")
+    some.atom.positive = any(
+        path is TOP and isinstance(item, Obj) and item.atom.module is True for path, item in held.items
+    )
+    return some
 
 
 @external("builtins.any", "builtins.all")
