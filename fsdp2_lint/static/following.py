@@ -73,13 +73,15 @@ def follow(
     project: Project, rules: Sequence[Rule], entry: Entry, limits: Limits, *, keep_trace: bool = False
 ) -> Followed:
     """Follow one program and judge it; what goes wrong costs this program only."""
-    return _Following(project, rules, entry, limits, keep_trace).run()
+    try:
+        return _Following(project, rules, entry, limits, keep_trace).run()
+    finally:
+        forget_sides()
+        forget()  # what it made is garbage from here on
 
 
 class _Following:
     def __init__(self, project: Project, rules: Sequence[Rule], entry: Entry, limits: Limits, keep_trace: bool) -> None:
-        forget_sides()
-        forget()  # first: what the last program made is garbage from here on
         self.project, self.rules, self.entry, self.keep_trace = project, rules, entry, keep_trace
         self.clock = Clock()
         self.machine = Interpreter(
