@@ -269,6 +269,20 @@ class Machine(Semantics, Generic[L]):
                     if (deeper := joined.join(path)) is not None:
                         stack.append((deeper, item))
 
+    def inside(self, value: Value) -> Iterator[Value]:
+        """The same without paths, for who asks what there is: what may be here, each path asked for itself alone."""
+        stack, seen = [value], set[int]()
+        while stack:
+            for path, leaf in options(stack.pop()):
+                if not self.guard.compatible(path):
+                    continue
+                if isinstance(leaf, (ListV, DictV)):
+                    if leaf.id in seen:
+                        continue
+                    seen.add(leaf.id)
+                yield leaf
+                stack += (item for at, item in self.contents(leaf) if self.guard.compatible(at))
+
     def contents(self, leaf: Value) -> list[tuple[Guard, Value]]:
         if isinstance(leaf, StateDict):
             tensors = self.libraries.state_tensors(leaf)

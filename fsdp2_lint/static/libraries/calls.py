@@ -119,7 +119,7 @@ class Calls(Objects):
 
     def foreign_functions(self, call: Call) -> list[str]:
         """What a call is given to call that may do anything."""
-        leaves = [leaf for value in call.all for _, leaf in self.machine.leaves(value)]
+        leaves = [leaf for value in call.all for leaf in self.machine.inside(value)]
         return [leaf.qname for leaf in leaves if isinstance(leaf, Ext) and not self.harmless(leaf.qname)]
 
     def call_object(self, obj: Obj, call: Call) -> Value:

@@ -74,9 +74,7 @@ class Escapes(Membership):
 
         What a lambda that wants arguments would do with them is not known: then it is what it can reach.
         """
-        policies = [
-            leaf for value in call.all for _, leaf in self.machine.leaves(value) if self.is_wrapper_argument(leaf)
-        ]
+        policies = [leaf for value in call.all for leaf in self.machine.inside(value) if self.is_wrapper_argument(leaf)]
         more = [*self.callbacks(call, spawned=spawned), *self.machine.behind(policies)]
         return Call(call.node, [*call.args, *more], call.kwargs, call.open_why)
 
@@ -104,7 +102,7 @@ class Escapes(Membership):
         self, value: Value, into: list[Obj], seen: set[Value], depth: int, names: Names | None
     ) -> None:
         """What code that got hold of ``value`` can reach: items, fields, what a partial was given."""
-        for _, leaf in self.machine.leaves(value):
+        for leaf in self.machine.inside(value):
             if isinstance(leaf, Bound):
                 leaf = leaf.receiver
             if isinstance(leaf, Partial):

@@ -175,7 +175,7 @@ class Membership(Asked):
         """Is it an optimizer of the project, and not a wrapper of one? Its step sets values, and exchanges nothing."""
         held = [self.machine.store.get((obj, name)) for name in self.machine.store.fields.get(obj, ())]
         return obj in self.optimizers and not any(
-            leaf in self.optimizers for value in held if value is not None for _, leaf in self.machine.leaves(value)
+            leaf in self.optimizers for value in held if value is not None for leaf in self.machine.inside(value)
         )
 
     def given(self, func: Func, bound: dict[str, Value]) -> None:

@@ -94,7 +94,7 @@ def _written(program: Program, obj: Obj) -> str:
             return why
     for name in machine.store.fields.get(obj, ()):
         held = machine.store.get((obj, name))
-        for _, leaf in machine.leaves(held) if held is not None else ():
+        for leaf in machine.inside(held) if held is not None else ():
             if not _same(program, leaf):
                 return f"{name} of the data set may depend on the rank"
     return ""

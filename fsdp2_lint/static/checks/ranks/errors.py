@@ -102,7 +102,7 @@ class StaticHandler:
         if kind is None:
             return yes(True)
         value = machine.in_module(module, lambda: machine.eval(kind)) if module is not None else None
-        caught = [leaf for _, leaf in machine.leaves(value or NONE) if not isinstance(leaf, TupleV)]
+        caught = [leaf for leaf in machine.inside(value or NONE) if not isinstance(leaf, TupleV)]
         if any(isinstance(leaf, Ext) and leaf.qname in _BROAD for leaf in caught):
             return yes(True)
         known = all(isinstance(leaf, Ext) and _is_python(leaf) for base in caught for leaf in _bases(machine, base))

@@ -214,7 +214,7 @@ class StaticModel(Handle):
         while left:
             at = left.pop()
             inner = machine.store.get((at, at.atom.wrapper)) if at.atom.wrapper else None
-            new = [leaf for _, leaf in machine.leaves(inner) if isinstance(leaf, Obj)] if inner is not None else []
+            new = [leaf for leaf in machine.inside(inner) if isinstance(leaf, Obj)] if inner is not None else []
             left += [each for each in new if each not in found]
             found += new
         return found

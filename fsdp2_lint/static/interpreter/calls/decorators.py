@@ -96,7 +96,7 @@ class Decorators(Calls[L]):
 
         What the function itself made is kept, as an object that is open by now.
         """
-        exchanged = leaf in call.all or any(isinstance(held, _DATA) for _, held in self.leaves(leaf))
+        exchanged = leaf in call.all or any(isinstance(held, _DATA) for held in self.inside(leaf))
         return unknown(f"what {who} returns", kind="opaque") if exchanged else leaf
 
     def made_by_unseen(self, cls: ClassV) -> str:

@@ -130,7 +130,7 @@ class Functions(Bounds[L]):
             if self.project.relevance.level(func.module, func.node) > (relevance.DEVICE if used else relevance.NONE):
                 return False
         handed = [*args, *kwargs.values(), *([receiver] if receiver is not None else [])]
-        if any(self.matters(leaf, 0) for value in handed for _, leaf in self.leaves(value)):
+        if any(self.matters(leaf, 0) for value in handed for leaf in self.inside(value)):
             return False
         return not self.project.relevance.makes_settings(func.module, func.node)
 
@@ -150,7 +150,7 @@ class Functions(Bounds[L]):
         held = [
             value for name in self.store.fields.get(leaf, ()) if (value := self.store.get((leaf, name))) is not None
         ]
-        return any(self.matters(part, depth + 1) for value in held for _, part in self.leaves(value))
+        return any(self.matters(part, depth + 1) for value in held for part in self.inside(value))
 
     def activate(
         self,

@@ -59,7 +59,7 @@ class Texts(Containers[L]):
         if isinstance(value, (Text, Loaded)):
             return value.per_rank
         if isinstance(value, (TupleV, ListV, Choice)):
-            found = [self.per_rank(leaf) for _, leaf in self.leaves(value) if not isinstance(leaf, (TupleV, ListV))]
+            found = [self.per_rank(leaf) for leaf in self.inside(value) if not isinstance(leaf, (TupleV, ListV))]
             return True if True in found else (None if None in found else False)
         if isinstance(value, Obj):
             return False if self.is_setting(value) else None

@@ -67,7 +67,7 @@ class Havoc(Machine[L]):
         ``names``: all that the code mentions, where that is known; it leaves fields of other names alone.
         """
         for value in handed:
-            for _, leaf in self.leaves(value):
+            for leaf in self.inside(value):
                 if isinstance(leaf, (ListV, DictV)):
                     self.open_up(leaf, why)
                 elif isinstance(leaf, Obj) and not leaf.atom.module:
@@ -104,7 +104,7 @@ class Havoc(Machine[L]):
     def open_groups(self, obj: Obj) -> None:
         """An attribute was set of which nobody knows the name: it may be any group that the object holds."""
         for name in list(self.store.fields.get(obj, ())):
-            for _, held in self.leaves(self.store.get((obj, name)) or NONE):
+            for held in self.inside(self.store.get((obj, name)) or NONE):
                 if isinstance(held, Obj) and self.is_group(held):
                     self.open_group(held, "setattr() may change")
 
@@ -141,7 +141,7 @@ class Havoc(Machine[L]):
         """What functions can reach besides their arguments: what they close over, and globals that they mention."""
         found: list[Value] = []
         for value in held:
-            for _, leaf in self.leaves(value):
+            for leaf in self.inside(value):
                 func = leaf.func if isinstance(leaf, (Bound, Partial)) else leaf
                 if isinstance(func, Func):
                     found += self.reached_by(func)

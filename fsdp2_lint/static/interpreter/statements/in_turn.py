@@ -26,4 +26,4 @@ def replaced_in_turn(machine: AnyMachine, held: Entries, key: Value, value: Valu
 
 
 def _visited(machine: AnyMachine, key: Value, visits: Value | None) -> bool:
-    return visits is not None and any(leaf is key for _, leaf in machine.leaves(visits))
+    return visits is not None and any(leaf is key for leaf in machine.inside(visits))

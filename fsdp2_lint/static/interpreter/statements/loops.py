@@ -178,7 +178,7 @@ class Loops(Patterns[L]):
     def leave_worklists(self, node: nodes.While) -> None:
         """One round was followed: what others do to the dicts and lists that were put in for them is not known."""
         for name in grown_in(node) if sets_items(node) else ():
-            for _, leaf in self.leaves(self.lookup(name)):
+            for leaf in self.inside(self.lookup(name)):
                 if isinstance(leaf, StateDict):
                     self.libraries.state_left_open(leaf)
                 elif isinstance(leaf, DictV):

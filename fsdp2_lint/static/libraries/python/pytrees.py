@@ -99,7 +99,7 @@ class _Mapping:
     def _asked(self, leaf: Value) -> Formula:
         if self.kinds is None:
             return True
-        asked = [kind for _, kind in self.machine.leaves(self.kinds) if not isinstance(kind, (TupleV, ListV))]
+        asked = [kind for kind in self.machine.inside(self.kinds) if not isinstance(kind, (TupleV, ListV))]
         return either(
             is_a(leaf, kind) if isinstance(kind, (Ext, ClassV)) else self._chosen(kind, leaf) for kind in asked
         )

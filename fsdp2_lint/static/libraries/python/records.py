@@ -111,7 +111,7 @@ def copied_record(machine: Machine, obj: Obj) -> Obj | None:
 def deep_copied_record(machine: Machine, obj: Obj) -> Obj | None:
     """A deep copy of a record; None for what may hold a module, of which there are two then."""
     held = [machine.store.get((obj, name)) for name in machine.store.fields.get(obj, ())]
-    leaves = [leaf for value in held if value is not None for _, leaf in machine.leaves(value)]
+    leaves = [leaf for value in held if value is not None for leaf in machine.inside(value)]
     if any(isinstance(leaf, Obj) and machine.libraries.could_be_module(leaf) for leaf in leaves):
         return None
     copy = copied_record(machine, obj)

@@ -140,7 +140,7 @@ def note_keys(machine: Machine, call: Call, payload: Value, by: str) -> None:
     if next(machine.trace.of(events.Prefixed), None) is None:
         return
     found: list[Moment] = []
-    for _, leaf in machine.leaves(payload):
+    for leaf in machine.inside(payload):
         if isinstance(leaf, StateDict) and leaf.prefixed is not None:
             found.append(leaf.prefixed)
         elif isinstance(leaf, DictV):

@@ -42,7 +42,7 @@ def _nothing(machine: Machine, target: Value, node: nodes.NodeNG) -> Iterator[tu
         yield machine.guard, "a dict that is gone afterwards, with nothing but constants in it"
     made_here = [value for value in values if isinstance(value, nodes.Call)]
     if made_here and len(made_here) == len(values):
-        inside = [leaf for _, leaf in machine.leaves(target) if isinstance(leaf, StateDict)]
+        inside = [leaf for leaf in machine.inside(target) if isinstance(leaf, StateDict)]
         if len(inside) == len(values) and all(leaf.full is True for leaf in inside):
             yield machine.guard, "gathered copies of the tensors, that are gone afterwards"
 

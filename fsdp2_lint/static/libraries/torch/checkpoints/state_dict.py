@@ -97,7 +97,7 @@ def get_state_dict(machine: Machine, call: Call) -> Value:
 
 
 def _subject(machine: Machine, value: Value) -> Obj | None:
-    return next((leaf for _, leaf in machine.leaves(value) if isinstance(leaf, Obj)), None)
+    return next((leaf for leaf in machine.inside(value) if isinstance(leaf, Obj)), None)
 
 
 @external(HELPERS + "set_model_state_dict", HELPERS + "set_optimizer_state_dict", HELPERS + "set_state_dict")
@@ -133,7 +133,7 @@ def dcp(machine: Machine, call: Call) -> Value:
 def run_stateful(machine: Machine, value: Value, method_name: str, call: Call) -> list[Value]:
     """DCP calls ``state_dict`` and then, to load, ``load_state_dict`` of the Stateful objects it is given."""
     made = []
-    for _, leaf in list(machine.leaves(value)):
+    for leaf in list(machine.inside(value)):
         if isinstance(leaf, Obj) and leaf.atom.kind == "instance" and not leaf.atom.module:
             found = machine.find_attr(leaf, method_name)
             if found is not None:

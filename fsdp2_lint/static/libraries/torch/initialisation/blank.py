@@ -167,7 +167,7 @@ def in_blank(machine: Machine, obj: Obj) -> bool:
 def owners(machine: Machine, values: Iterable[Value]) -> Iterator[Obj]:
     """The modules and tensors without values that these lead to."""
     for value in values:
-        for _, leaf in machine.leaves(value):
+        for leaf in machine.inside(value):
             if isinstance(leaf, Bound):
                 leaf = leaf.receiver
             if isinstance(leaf, Obj):

@@ -64,7 +64,7 @@ def _compared_with(node: nodes.NodeNG) -> nodes.NodeNG | None:
 
 def _class_names(machine: Machine, value: Value) -> list[str]:
     found = []
-    for _, leaf in machine.leaves(value):
+    for leaf in machine.inside(value):
         if isinstance(leaf, ClassV):
             found.append(leaf.name)
         elif isinstance(leaf, Ext):

@@ -141,7 +141,7 @@ def built(machine: Machine, obj: Obj, node: nodes.NodeNG) -> None:
 
 @external("diffusers.training_utils.cast_training_params")
 def cast_training_params(machine: Machine, call: Call) -> Value:
-    for _, leaf in machine.leaves(call.arg(0, "model") or NONE):
+    for leaf in machine.inside(call.arg(0, "model") or NONE):
         if isinstance(leaf, Obj):
             machine.emit(events.Cast(dtype=SOME_DTYPE), call.node, leaf)
     return unknown("cast_training_params()")

@@ -96,7 +96,7 @@ def clip(machine: Machine, call: Call) -> Value:
         generators.consumed_by_call(machine, given, call.node, f"{call.name.rsplit('.', 1)[-1]}()")
     if call.name.endswith("clip_grad_norm_"):
         clipped(machine, call)
-    for _, leaf in machine.leaves(call.arg(0, "parameters") or NONE):
+    for leaf in machine.inside(call.arg(0, "parameters") or NONE):
         if isinstance(leaf, (Params, ParamV)):
             for _, model in machine.alternatives(leaf.model):
                 if isinstance(model, Obj):

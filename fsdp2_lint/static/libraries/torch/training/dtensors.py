@@ -152,7 +152,7 @@ def arithmetic(op: str, left: Value, right: Value) -> Value:
 
 def clipped(machine: Machine, given: Value, at: Site) -> Value:
     """The norm that clipping returns: partial in old versions of torch."""
-    for _, leaf in machine.leaves(given):
+    for leaf in machine.inside(given):
         if isinstance(leaf, Params):
             return Computed(ParamV(leaf.model, machine.now), "clip", at)
         if isinstance(leaf, ParamV):

@@ -72,7 +72,7 @@ def holdings(machine: Machine, values: list[Value]) -> tuple[tuple[events.Held, 
 
 def owners(machine: Machine, value: Value) -> bool:
     """Does a value hold parameters of some model?"""
-    return any(isinstance(leaf, (Params, ParamV)) for _, leaf in machine.leaves(value))
+    return any(isinstance(leaf, (Params, ParamV)) for leaf in machine.inside(value))
 
 
 @method("step")
