@@ -129,7 +129,7 @@ class Libraries(Protocol):
     def of_classes(self, value: Value, classes: list[Value]) -> Any:
         """What ``isinstance(value, classes)`` asks."""
 
-    def made_by_class(self, cls: ClassV, name: str, made: Value) -> Value:
+    def made_by_class(self, cls: ClassV, name: str, made: Value, call: Call) -> Value:
         """What a class method of another package made: an object of the class, where the package does that."""
 
     def environment(self, key: Value, node: nodes.NodeNG | None = None) -> Value:

@@ -17,7 +17,7 @@ from ..interpreter.expressions.numbers import is_number
 from .asked import Asked
 from .frameworks import framework_of
 from .interface import Blank, Machine
-from .python import attempts
+from .python import attempts, records
 from .torch.initialisation import blank, slices
 from .torch.precision import dtypes
 from .torch.ranks import seeds
@@ -148,6 +148,7 @@ class Membership(Asked):
         return False
 
     def constructed(self, obj: Obj, cls: ClassV, call: Call) -> None:
+        records.validated(self.machine, obj, cls, call)
         if obj.atom.module:
             blank.made(self.machine, obj, call.node)
             seeds.built(self.machine, obj)

@@ -161,8 +161,8 @@ class Objects(Escapes):
     def of_classes(self, value: Value, classes: list[Value]) -> Any:
         return of_classes(self.machine, value, classes)
 
-    def made_by_class(self, cls: ClassV, name: str, made: Value) -> Value:
-        return records.made_by_class(self.machine, cls, name, made)
+    def made_by_class(self, cls: ClassV, name: str, made: Value, call: Call) -> Value:
+        return records.made_by_class(self.machine, cls, name, made, call)
 
     def environment(self, key: Value, node: nodes.NodeNG | None = None) -> Value:
         return rank.environment(self.machine, key, self.machine.site(node) if node is not None else None)

@@ -180,7 +180,8 @@ class Calls(Functions[L]):
         if isinstance(receiver, ClassV):
             if name == "__new__" and self.class_member(receiver, name) is None:
                 return self.instance(receiver, call)
-            return self.libraries.made_by_class(receiver, name, self.call(self.class_attr_value(receiver, name), call))
+            made = self.call(self.class_attr_value(receiver, name), call)
+            return self.libraries.made_by_class(receiver, name, made, call)
         if isinstance(receiver, Super):
             return self.call_super(receiver, name, call)
         if isinstance(receiver, Const) and (own := enums.of_member(self, receiver, name, call.node)) is not None:

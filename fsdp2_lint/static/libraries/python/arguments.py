@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from ...domain.formulas import both
 from ...domain.values import NONE, SOME, Atom, ClassV, Const, Obj, TupleV, Value, unknown
 from ...interpreter.call import Call
 from ...interpreter.expressions import domains, enums
+from ...interpreter.frames import Diverges
 from ..interface import Machine
 
 
@@ -23,6 +25,13 @@ class Options:
     """Of a parser, by name: are they all that one statement adds?"""
 
     by_name: Mapping[str, bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Exclusive:
+    """Of a parser, by group of options that exclude each other: those that are unset where they are false."""
+
+    by_group: Mapping[Obj, tuple[str, ...]]
 
 
 def _options(parser: Atom) -> Mapping[str, bool]:
@@ -53,6 +62,8 @@ def parser_method(machine: Machine, obj: Obj, name: str, call: Call) -> Value | 
         given = call.arg(None, "dest")
         dest = given.value if isinstance(given, Const) else long.lstrip("-").replace("-", "_")
         _add_options(obj.atom, {dest: not call.open_why and bool(dest)})
+        if isinstance(obj.item, tuple) and obj.item[0] == "group" and not call.open_why and dest:
+            _exclude_each_other(machine, obj, dest, call)
         if "default" in call.kwargs:
             obj.atom.know(Defaults({**defaults(obj.atom), dest: call.kwargs["default"]}))
         kind = call.kwargs.get("type")
@@ -65,13 +76,33 @@ def parser_method(machine: Machine, obj: Obj, name: str, call: Call) -> Value | 
     if name == "set_defaults":
         _other_defaults(machine, obj.atom.root, call)
         return NONE
-    if name in ("add_argument_group", "add_mutually_exclusive_group", "parse_args"):
-        return obj
+    if name in ("error", "exit") and obj.parent is None:
+        machine.stops += 1
+        machine.quiet_exits += name == "exit" and call.arg(0, "status") in (None, Const(0))
+        raise Diverges
+    if name == "add_mutually_exclusive_group":
+        return obj.atom.root.child(("group", machine.fresh()))
+    if name in ("add_argument_group", "parse_args"):
+        return obj.atom.root
     if name == "add_subparsers":
         _add_options(obj.atom, {"": False})  # which of theirs there are is not known
     if name == "parse_known_args":
         return TupleV((obj, unknown("further arguments")))
     return None
+
+
+def _exclude_each_other(machine: Machine, group: Obj, dest: str, call: Call) -> None:
+    """Of a group whose options exclude each other at most one is set, where what is not set is false."""
+    if call.kwargs.get("default", NONE) not in (NONE, Const(False)) or call.kwargs.get("action") == Const(
+        "store_false"
+    ):
+        return
+    known = group.atom.state(Exclusive) or Exclusive({})
+    others = known.by_group.get(group, ())
+    group.atom.know(Exclusive({**known.by_group, group: (*others, dest)}))
+    for other in others:
+        two = both([("truth", group.atom.root.child(each)) for each in (other, dest)])
+        machine.guard = machine.checked_path(machine.guard, machine.guard.add(two, False))
 
 
 def _constants(machine: Machine, call: Call, *, positional: bool) -> domains.Constants | None:

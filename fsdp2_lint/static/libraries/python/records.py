@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ...domain.values import Atom, ClassV, DictV, Ext, ListV, Obj, TupleV, Value, unknown
+from astroid import nodes
+
+from ...domain.values import Atom, ClassV, DictV, Ext, Func, ListV, Obj, TupleV, Value, unknown
+from ...frontend.origins import full_name
 from ...interpreter.call import Call
+from ...interpreter.syntax import class_body
 from ..interface import Machine
 from ..tables import external
 
@@ -37,7 +41,7 @@ def parsed(machine: Machine, call: Call) -> Value:
     """What is returned is an object of the class that is to be filled."""
     name = call.name
     made, cls = machine.libraries.call_other(name, call), call.arg(*_TAKES[name])
-    return as_object_of(machine, cls, made) if cls is not None else made
+    return as_object_of(machine, cls, made, call) if cls is not None else made
 
 
 @external("transformers.HfArgumentParser", "omegaconf.OmegaConf.structured", "omegaconf.OmegaConf.merge")
@@ -69,7 +73,7 @@ def _known(described: Obj) -> tuple[Value, ...]:
 def to_object(machine: Machine, call: Call) -> Value:
     made, settings = machine.libraries.call_other(call.name, call), call.arg(0, "cfg")
     known = _known(settings) if isinstance(settings, Obj) and settings.parent is None else ()
-    return as_object_of(machine, known[0], made) if known else made
+    return as_object_of(machine, known[0], made, call) if known else made
 
 
 def parsed_by(machine: Machine, parser: Obj, name: str, call: Call) -> Value | None:
@@ -78,7 +82,7 @@ def parsed_by(machine: Machine, parser: Obj, name: str, call: Call) -> Value | N
     if not known or "return_remaining_strings" in call.kwargs:
         return None
     made = [Atom("configuration", origin=f"{name}()", site=machine.site(call.node)).root for _ in known]
-    return TupleV(tuple(as_object_of(machine, cls, one) for cls, one in zip(known, made)))
+    return TupleV(tuple(as_object_of(machine, cls, one, call) for cls, one in zip(known, made)))
 
 
 @external("dataclasses.replace", "attrs.evolve", "attr.evolve")
@@ -124,14 +128,49 @@ def deep_copied_record(machine: Machine, obj: Obj) -> Obj | None:
     return copy
 
 
-def made_by_class(machine: Machine, cls: ClassV, name: str, made: Value) -> Value:
+def made_by_class(machine: Machine, cls: ClassV, name: str, made: Value, call: Call) -> Value:
     """What a class method returned that the class has from a library."""
-    inherited = any(isinstance(base, Ext) and base.qname in _BASES for base in machine.mro(cls))
     own = machine.class_member(cls, name) is not None
-    return as_object_of(machine, cls, made) if name in _CONSTRUCTORS and inherited and not own else made
+    return (
+        as_object_of(machine, cls, made, call)
+        if name in _CONSTRUCTORS and _inherits(machine, cls) and not own
+        else made
+    )
 
 
-def as_object_of(machine: Machine, cls: Value, made: Value) -> Value:
-    if isinstance(cls, ClassV) and isinstance(made, Obj):
-        machine.types.setdefault(made, cls)
+def _inherits(machine: Machine, cls: ClassV) -> bool:
+    return any(isinstance(base, Ext) and base.qname in _BASES for base in machine.mro(cls))
+
+
+def as_object_of(machine: Machine, cls: Value, made: Value, call: Call) -> Value:
+    """It has been filled, and has checked itself as its class says."""
+    if isinstance(cls, ClassV) and isinstance(made, Obj) and made not in machine.types:
+        machine.types[made] = cls
+        if (own := machine.class_member(cls, "__post_init__")) is not None:
+            _run(machine, made, own, call)
+        validated(machine, made, cls, call)
     return made
+
+
+def validated(machine: Machine, made: Obj, cls: ClassV, call: Call) -> None:
+    """What a model of pydantic checks when all of its fields are there."""
+    bases = [base for base in reversed(machine.mro(cls)) if isinstance(base, ClassV)] if _inherits(machine, cls) else []
+    names = {name: None for base in bases for name, node in class_body(base.node).items() if _checks(node)}
+    for name in names:
+        if (own := machine.class_member(cls, name)) is not None and _checks(own[1]):
+            _run(machine, made, own, call)
+
+
+def _checks(node: nodes.NodeNG) -> bool:
+    """Is it decorated by ``model_validator(mode="after")``?"""
+    if not isinstance(node, nodes.FunctionDef) or node.decorators is None:
+        return False
+    calls = [part for part in node.decorators.nodes if isinstance(part, nodes.Call)]
+    after = [call for call in calls if any(each.value.as_string() == "'after'" for each in call.keywords)]
+    return any(full_name(call.func) == "pydantic.model_validator" for call in after)
+
+
+def _run(machine: Machine, made: Obj, own: tuple[ClassV, nodes.NodeNG], call: Call) -> None:
+    owner, node = own
+    if isinstance(node, nodes.FunctionDef):
+        machine.call_function(Func(owner.module, node, owner.closure, owner), [], {}, call.node, receiver=made)
