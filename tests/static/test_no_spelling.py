@@ -119,7 +119,6 @@ ALLOWED = {
     "libraries/torch/initialisation/blank.py::_is_layer": QNAMES,
     "libraries/python/builtins.py::chain": QNAMES,
     "libraries/python/builtins.py::pick": QNAMES,
-    "libraries/python/builtins.py::any_all": QNAMES,
     "libraries/torch/ranks/collectives.py::collective": QNAMES,
     "libraries/torch/ranks/collectives.py::clip": QNAMES,
     "libraries/torch/sharding/composition.py::_asks_for_gradient": METHODS,

@@ -9,10 +9,11 @@ from typing import Any
 from ..budget import BUDGET
 from .choices import choose, options
 from .guards import TOP, Guard
-from .values import NONE, Choice, Const, Obj, Value
+from .values import NONE, Choice, ClassV, Const, Ext, Obj, Value
 
 Key = Any  # (frame id, name), (Obj, attribute), (Module, name) or a heap id
 _ABSENT = object()
+KNOWN_KEYS = (Const, ClassV, Ext)  # a class, or a function of a package, is the same key wherever it is written
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +64,8 @@ class Entries:
     def holds(self, value: Value, path: Guard) -> bool:
         """Is it there under a key that is not known? Put in under another such key, it is no further element."""
         return any(
-            each == value and there in (TOP, path) and not isinstance(key, Const) for key, there, each in self.entries
+            each == value and there in (TOP, path) and not isinstance(key, KNOWN_KEYS)
+            for key, there, each in self.entries
         )
 
     def put(self, key: Value, value: Value) -> Entries:

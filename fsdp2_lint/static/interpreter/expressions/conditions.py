@@ -17,6 +17,7 @@ from ...domain.formulas import (
     is_large,
     negate,
 )
+from ...domain.store import KNOWN_KEYS
 from ...domain.thresholds import MIRRORED, is_number
 from ...domain.values import (
     BELOW,
@@ -213,10 +214,7 @@ class Conditions(Expressions[L]):
 
     def contained(self, left: Value, right: Value) -> Formula:
         """``left in right``; a question about both where not all elements are known."""
-        plain = isinstance(right, Choice) and all(
-            isinstance(leaf, (Const, Obj)) for _, leaf in self.alternatives(right)
-        )
-        if isinstance(right, Choice) and plain and isinstance(left, Const):
+        if isinstance(right, Choice) and isinstance(left, Const):
             return self.spread(right, lambda leaf: self.contained(left, leaf))
         if isinstance(right, (TupleV, ListV)):
             held = self.listing(right)
@@ -226,9 +224,9 @@ class Conditions(Expressions[L]):
                 return either([both([path.formula, self.equal(left, item)]) for path, item in held.items])
         if isinstance(left, Choice) and isinstance(right, (DictV, Obj)):
             return self.spread(left, lambda leaf: self.contained(leaf, right))
-        if isinstance(right, DictV) and isinstance(left, (Const, Obj)):
+        if isinstance(right, DictV) and isinstance(left, (*KNOWN_KEYS, Obj)):
             entries = self.entries(right)
-            if not entries.open_why and all(isinstance(key, Const) for key, _, _ in entries.entries):
+            if not entries.open_why and all(isinstance(key, KNOWN_KEYS) for key, _, _ in entries.entries):
                 if isinstance(left, Obj):
                     return either([both([path.formula, self.equal(left, key)]) for key, path, _ in entries.entries])
                 found = [path for key, path, _ in entries.entries if key == left]

@@ -9,7 +9,7 @@ from astroid import nodes
 from ...budget import BUDGET
 from ...domain.choices import choose
 from ...domain.guards import TOP, Guard
-from ...domain.store import Entries, Items
+from ...domain.store import KNOWN_KEYS, Entries, Items
 from ...domain.values import (
     BELOW,
     BELOW_ANYHOW,
@@ -110,10 +110,7 @@ class Containers(Names[L]):
 
     def get_item(self, leaf: Value, key: Value, node: nodes.NodeNG) -> Value:
         """``leaf[key]``, by what it is."""
-        if isinstance(key, Cond):
-            sides = [(TOP.add(key.formula, truth), Const(truth)) for truth in (False, True)]
-            key = choose([(path, side) for path, side in sides if path is not None])
-        if isinstance(key, Choice):
+        if isinstance(key := _spelled_out(key), Choice):
             return self.over(key, lambda one: self.get_item(leaf, one, node))
         if isinstance(leaf, TupleV) and isinstance(key, Const) and isinstance(key.value, int):
             return leaf.items[key.value] if -len(leaf.items) <= key.value < len(leaf.items) else unknown("an item")
@@ -169,8 +166,10 @@ class Containers(Names[L]):
 
     def dict_item(self, leaf: DictV, key: Value, default: Value | None = None) -> Value:
         """The value under a key; a choice of all where the key is not known."""
+        if isinstance(key := _spelled_out(key), Choice):
+            return self.over(key, lambda one: self.dict_item(leaf, one, default))
         held = self.entries(leaf)
-        if isinstance(key, Const):
+        if isinstance(key, KNOWN_KEYS):
             possible = [
                 (path, value) for name, path, value in held.entries if name == key and self.guard.compatible(path)
             ]
@@ -179,18 +178,18 @@ class Containers(Names[L]):
                     for path, _ in list(possible):
                         possible += self.rest(path, default) if len(possible) == 1 else []
                 return choose(possible)
-            if not held.open_why and all(isinstance(name, Const) for name, _, _ in held.entries):
-                return default if default is not None else unknown(f"missing key {key.value!r}", kind="opaque")
+            if not held.open_why and all(isinstance(name, KNOWN_KEYS) for name, _, _ in held.entries):
+                return default if default is not None else unknown(f"missing key {key}", kind="opaque")
         values = [(path, _in_any_order(value)) for _, path, value in held.entries]
         if not values:
-            return unknown("an item of a dict", kind="opaque")
+            return default if default and not held.open_why else unknown("an item of a dict", kind="opaque")
         if isinstance(key, Obj) and key.item == EACH and not held.open_why:
             return choose(values[:1])
         if (
-            len(values) == 1 and not held.open_why and not isinstance(held.entries[0][0], Const)
+            len(values) == 1 and not held.open_why and not isinstance(held.entries[0][0], KNOWN_KEYS)
         ):  # which of those that the one value stands for is not known
             return choose([(path, self.some_of(value)) for path, value in values])
-        return self.entry_of_some_key(held, key, asked_for=default is None)
+        return self.entry_of_some_key(held, key, default)
 
     def leave_open(self, held: DictV | ListV, why: str) -> None:
         """More may be in it than is known."""
@@ -199,10 +198,10 @@ class Containers(Names[L]):
         else:
             self.store.put(held.id, Items(self.items(held).items, False, why))
 
-    def entry_of_some_key(self, held: Entries, key: Value, *, asked_for: bool) -> Value:
+    def entry_of_some_key(self, held: Entries, key: Value, default: Value | None) -> Value:
         """What an unknown key may name: each of the first few on a path of its own, the rest as one unknown.
 
-        ``asked_for``: there is no default, so a key that is not in it raises.
+        ``default``: what is there for a key that is not in it; None where that raises.
         """
         number = self.fresh()
         changing = isinstance(key, Obj) and any(is_each(item) or item in (SOME, BELOW) for item in key.path)
@@ -213,13 +212,17 @@ class Containers(Names[L]):
         most = BUDGET.options if table else BUDGET.few_options  # of one row, what it says together is kept together
         for arm, (name, path, value) in enumerate(held.entries[:most]):
             formula = ("is", key, name.value) if constant and isinstance(name, Const) else ("is", ("alt", number), arm)
+            if isinstance(name, (ClassV, Ext)) and isinstance(key, Obj):
+                formula = self.equal(key, name)  # ``table[type(module)]``
             taken = (TOP.add(formula) or TOP).join(path)
             if taken is not None:
                 found.append((taken, _in_any_order(value)))
             rest = rest.add(formula, False) or rest
         if held.open_why or len(held.entries) > most:
             found.append((rest, unknown("an item of a dict", kind="opaque")))
-        elif table and asked_for and rest.literals:  # any other key raises
+        elif default is not None:
+            found.append((rest, default))
+        elif table and rest.literals:  # any other key raises
             self.guard = self.checked_path(self.guard, self.guard.add(rest.formula, False))
         return choose(found)
 
@@ -303,6 +306,14 @@ class Containers(Names[L]):
                     why = self.generate_all(rest, body) or why
             self.guard = start
         return why
+
+
+def _spelled_out(key: Value) -> Value:
+    """``table[world > 1]``: a condition as the constant that it is, each on its path."""
+    if not isinstance(key, Cond):
+        return key
+    sides = [(TOP.add(key.formula, truth), Const(truth)) for truth in (False, True)]
+    return choose([(path, side) for path, side in sides if path is not None])
 
 
 def _in_any_order(value: Value) -> Value:

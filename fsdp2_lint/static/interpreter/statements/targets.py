@@ -10,7 +10,7 @@ from astroid import nodes
 from ...domain import events
 from ...domain.choices import choose
 from ...domain.guards import TOP
-from ...domain.store import Entries, Items
+from ...domain.store import KNOWN_KEYS, Entries, Items
 from ...domain.values import (
     EACH,
     ClassV,
@@ -153,8 +153,8 @@ class Targets(Havoc[L]):
         for guard, leaf in self.alternatives(container):
             if isinstance(leaf, DictV):
                 entries = self.entries(leaf)
-                if isinstance(key, Const):
-                    value = self.begun(f"[{key.value}]", value)
+                if isinstance(key, KNOWN_KEYS):
+                    value = self.begun(f"[{key.value}]", value) if isinstance(key, Const) else value
                     old = entries.get(key)
                     new = value if guard is TOP or old is None else choose([(guard, value), *self.rest(guard, old)])
                     self.store.put(leaf.id, entries.put(key, new))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import itertools
 import math
 
+from astroid import nodes
+
 from ...budget import BUDGET
 from ...domain.choices import choose
 from ...domain.formulas import LARGE, both, either
@@ -255,16 +257,22 @@ def _length(machine: Machine, value: Value) -> Value:
 
 @external("builtins.any", "builtins.all")
 def any_all(machine: Machine, call: Call) -> Value:
-    if call.args and isinstance(call.args[0], (TupleV, ListV)):
-        held = machine.listing(call.args[0])
+    name = call.name.rpartition(".")[2]
+    return machine.over(call.args[0] if call.args else NONE, lambda leaf: _quantified(machine, leaf, name, call.node))
+
+
+def _quantified(machine: Machine, value: Value, name: str, node: nodes.NodeNG) -> Value:
+    """Of each thing in a list that is known; else open."""
+    if isinstance(value, (TupleV, ListV)):
+        held = machine.listing(value)
         if not held.open_why and len(held.items) <= BUDGET.quantified:
             for _, item in held.items:
-                machine.libraries.tested(item, call.node)
+                machine.libraries.tested(item, node)
             parts = [machine.truth(item) for _, item in held.items]
-            return machine.cond(either(parts) if call.name.endswith("any") else both(parts))
+            return machine.cond(either(parts) if name == "any" else both(parts))
     if machine.loops:  # most likely about what the loop visits: which elements pass is open
-        return machine.cond(("truth", (LARGE, call.name, machine.fresh())))
-    return unknown(call.name)
+        return machine.cond(("truth", (LARGE, name, machine.fresh())))
+    return unknown(name)
 
 
 @external("functools.partial")
