@@ -82,10 +82,10 @@ class Construction(Decorators[L]):
                 self.store.put((obj, name), made)
         if call.open_why:
             self.store.put((obj, SOME), unknown(call.open_why))  # any field may have been given
-        initialiser = self.class_member(cls, "__post_init__")
-        if initialiser is not None:
-            owner, node = initialiser
-            self.call_function(Func(owner.module, node, owner.closure, owner), [], {}, call.node, receiver=obj)
+        for name in ("__post_init__", "__attrs_post_init__"):
+            if (initialiser := self.class_member(cls, name)) is not None:
+                owner, node = initialiser
+                self.call_function(Func(owner.module, node, owner.closure, owner), [], {}, call.node, receiver=obj)
 
     def field_default(self, cls: ClassV, field: nodes.AnnAssign) -> Value | None:
         """``field(default_factory=...)``: the factory is called for each object."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from astroid import nodes
 
+from ...budget import BUDGET
 from ...domain.values import Atom, ClassV, DictV, Ext, Func, ListV, Obj, TupleV, Value, unknown
 from ...frontend.origins import full_name
 from ...interpreter.call import Call
@@ -18,6 +19,7 @@ _CONSTRUCTORS = frozenset(  # class methods of pydantic's models that return an 
     parse_obj parse_raw parse_file from_orm construct""".split()
 )
 _PARSES = frozenset({"parse_args_into_dataclasses", "parse_json_file", "parse_yaml_file", "parse_dict"})
+_CHECKS = ("__post_init__", "__attrs_post_init__")
 _BASES = frozenset({"pydantic.BaseModel", "pydantic_settings.BaseSettings"})
 
 
@@ -143,18 +145,36 @@ def _inherits(machine: Machine, cls: ClassV) -> bool:
 
 
 def as_object_of(machine: Machine, cls: Value, made: Value, call: Call) -> Value:
-    """It has been filled, and has checked itself as its class says."""
+    """It has been filled, the records in it first, and has checked itself as its class says."""
     if isinstance(cls, ClassV) and isinstance(made, Obj) and made not in machine.types:
         machine.types[made] = cls
-        if (own := machine.class_member(cls, "__post_init__")) is not None:
-            _run(machine, made, own, call)
+        _fill_fields(machine, made, cls, call)
+        for name in _CHECKS:
+            if (own := machine.class_member(cls, name)) is not None:
+                _run(machine, made, own, call)
         validated(machine, made, cls, call)
     return made
 
 
+def _fill_fields(machine: Machine, made: Obj, cls: ClassV, call: Call) -> None:
+    """Fields that are records themselves, as their annotations say; a record that holds itself ends somewhere."""
+    bases = [base for base in machine.mro(cls) if isinstance(base, ClassV) and len(made.path) < BUDGET.held_depth]
+    fields = [(base, node) for base in bases for node in class_body(base.node).values()]
+    for base, node in fields:
+        if isinstance(node, nodes.AnnAssign) and (inner := machine.annotated_class(base.module, node.annotation)):
+            held = machine.get_attr_of(made, node.target.name, node)
+            if isinstance(held, Obj) and (held.parent is not None or held.atom.kind != "instance"):
+                machine.types.pop(held, None)
+                as_object_of(machine, inner, held, call)
+
+
 def validated(machine: Machine, made: Obj, cls: ClassV, call: Call) -> None:
     """What a model of pydantic checks when all of its fields are there."""
-    bases = [base for base in reversed(machine.mro(cls)) if isinstance(base, ClassV)] if _inherits(machine, cls) else []
+    if not _inherits(machine, cls):
+        return
+    if made.atom.kind == "instance":
+        _fill_fields(machine, made, cls, call)
+    bases = [base for base in reversed(machine.mro(cls)) if isinstance(base, ClassV)]
     names = {name: None for base in bases for name, node in class_body(base.node).items() if _checks(node)}
     for name in names:
         if (own := machine.class_member(cls, name)) is not None and _checks(own[1]):
@@ -162,9 +182,9 @@ def validated(machine: Machine, made: Obj, cls: ClassV, call: Call) -> None:
 
 
 def _checks(node: nodes.NodeNG) -> bool:
-    """Is it decorated by ``model_validator(mode="after")``?"""
+    """Is it decorated by ``model_validator(mode="after")``, or does pydantic call it by its name?"""
     if not isinstance(node, nodes.FunctionDef) or node.decorators is None:
-        return False
+        return isinstance(node, nodes.FunctionDef) and node.name == "model_post_init"
     calls = [part for part in node.decorators.nodes if isinstance(part, nodes.Call)]
     after = [call for call in calls if any(each.value.as_string() == "'after'" for each in call.keywords)]
     return any(full_name(call.func) == "pydantic.model_validator" for call in after)
@@ -173,4 +193,6 @@ def _checks(node: nodes.NodeNG) -> bool:
 def _run(machine: Machine, made: Obj, own: tuple[ClassV, nodes.NodeNG], call: Call) -> None:
     owner, node = own
     if isinstance(node, nodes.FunctionDef):
-        machine.call_function(Func(owner.module, node, owner.closure, owner), [], {}, call.node, receiver=made)
+        func = Func(owner.module, node, owner.closure, owner)
+        given = [unknown("what pydantic hands to it")] * (len(node.args.args) - 1)
+        machine.call_function(func, list(given), {}, call.node, receiver=made)
