@@ -149,6 +149,7 @@ class Budget:
     questions: int = _limit(40, "questions", "in one condition", "it is compared with no other, and marks its path")
     contained: int = _limit(12, "items", "of a list in ``x in items``", "the condition is compared with no other")
     quantified: int = _limit(8, "items", "of a list in ``any`` and ``all``", "the condition is compared with no other")
+    counted: int = _limit(3, "conditions", "in one number of how many hold", "the number is unknown")
 
     # Numbers.
     calculated: int = _limit(64, "numbers", "in one call of ``sum``, ``prod`` and the like", "the result is unknown")

@@ -9,6 +9,7 @@ from tests.static.program import analyse
 
 KINDS = """
 import argparse
+import attrs
 import tyro
 from pydantic import BaseModel, model_validator
 
@@ -21,6 +22,12 @@ group.add_argument("--sharded", action="store_true")
 group.add_argument("--stage", type=int)
 apart = parser.add_argument_group()
 apart.add_argument("--ungrouped", action="store_true")
+
+def faults(given):
+    found = []
+    if given.plain and given.fsdp:
+        found.append("both")
+    return found
 
 @dataclass
 class Filled:
@@ -53,6 +60,35 @@ class Before(BaseModel):
     @model_validator(mode="before")
     def exclusive(self):
         return self
+
+@dataclass
+class Holds:
+    inner: Filled
+    steps: int = 1
+
+class HoldsChecked(BaseModel):
+    inner: Checked
+    again: "HoldsChecked | None" = None
+
+@attrs.define
+class Defined:
+    plain: bool = False
+    fsdp: bool = True
+
+    def __attrs_post_init__(self):
+        if self.plain and self.fsdp:
+            raise ValueError
+
+class Named(BaseModel):
+    plain: bool = False
+    fsdp: bool = True
+
+    def model_post_init(self, context):
+        if self.plain and self.fsdp:
+            raise ValueError
+
+class Loose(BaseModel):
+    inner: Before
 """
 RUN = """
 args = parser.parse_args()
@@ -64,6 +100,7 @@ if plain and dist.get_rank() == 0:
     torch.save(model.state_dict(), "model.pt")
 """
 BOTH = "plain, fsdp = run.plain, run.fsdp"
+ASKED = "plain, fsdp = args.plain, args.fsdp\n"
 
 
 def saved(made: str) -> bool:
@@ -71,31 +108,50 @@ def saved(made: str) -> bool:
 
 
 @pytest.mark.parametrize("made", [
-    'plain, fsdp = args.plain, args.fsdp\nif plain and fsdp:\n    parser.error("not both")',
-    "plain, fsdp = args.plain, args.fsdp\nif plain and fsdp:\n    parser.exit(2)",
+    f'{ASKED}if plain and fsdp:\n    parser.error("not both")',
+    f"{ASKED}if plain and fsdp:\n    parser.exit(2)",
     "plain, fsdp = args.unsharded, args.sharded",
     "plain, fsdp = args.unsharded, args.stage",
     "plain, fsdp = args.unsharded, args.stage == 3",
+    f"{ASKED}if plain is True and fsdp is True:\n    raise ValueError",
+    f"{ASKED}if plain == fsdp:\n    raise ValueError",
+    f"{ASKED}if plain + fsdp > 1:\n    raise ValueError",
+    f"{ASKED}assert sum([plain, fsdp, args.ungrouped]) <= 1",
+    f"{ASKED}plain &= not fsdp",
+    f'{ASKED}modes = [m for m in ("plain", "fsdp") if getattr(args, m)]\nassert len(modes) < 2',
+    f"{ASKED}for fault in faults(args):\n    raise ValueError(fault)",
+    f"{ASKED}for fault in faults(args):\n    print(fault)\n    sys.exit(1)",
     f"run = tyro.cli(Filled)\n{BOTH}",
     f'run = Filled(**yaml.safe_load(open("run.yaml")))\n{BOTH}',
     f'run = Checked(**yaml.safe_load(open("run.yaml")))\n{BOTH}',
     f'run = Checked.model_validate(yaml.safe_load(open("run.yaml")))\n{BOTH}',
     f'run = Checked.model_validate_json(open("run.json").read())\n{BOTH}',
+    f"run = tyro.cli(Holds).inner\n{BOTH}",
+    f'run = HoldsChecked(**yaml.safe_load(open("run.yaml"))).inner\n{BOTH}',
+    f'run = HoldsChecked.model_validate(yaml.safe_load(open("run.yaml"))).inner\n{BOTH}',
+    f'run = Defined(**yaml.safe_load(open("run.yaml")))\n{BOTH}',
+    f'run = Named(**yaml.safe_load(open("run.yaml")))\n{BOTH}',
 ])  # fmt: skip
 def test_settings_that_exclude_each_other(made: str) -> None:
     assert not saved(made)
 
 
 @pytest.mark.parametrize("made", [
-    'plain, fsdp = args.plain, args.fsdp\nif not plain and fsdp:\n    parser.error("not both")',
-    "plain, fsdp = args.plain, args.fsdp",
+    f'{ASKED}if not plain and fsdp:\n    parser.error("not both")',
+    ASKED,
     "plain, fsdp = args.unsharded, args.ungrouped",
+    f"{ASKED}if plain != fsdp:\n    raise ValueError",
+    f"{ASKED}assert sum([plain, fsdp, args.ungrouped]) <= 2",
+    f"{ASKED}plain |= not fsdp",
+    f"{ASKED}for fault in faults(args):\n    print(fault)",
+    f"{ASKED}for fault in faults(args):\n    if args.ungrouped:\n        raise ValueError(fault)",
     f"run = tyro.cli(Unchecked)\n{BOTH}",
     f'run = Before(**yaml.safe_load(open("run.yaml")))\n{BOTH}',
+    f'run = Loose(**yaml.safe_load(open("run.yaml"))).inner\n{BOTH}',
 ])  # fmt: skip
 def test_settings_that_do_not(made: str) -> None:
     assert saved(made)
 
 
 def test_only_a_parser_ends_the_program_with_an_error() -> None:
-    assert saved('plain, fsdp = args.plain, args.fsdp\nif plain and fsdp:\n    args.log.error("both")')
+    assert saved(f'{ASKED}if plain and fsdp:\n    args.log.error("both")')

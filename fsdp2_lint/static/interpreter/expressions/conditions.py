@@ -203,6 +203,9 @@ class Conditions(Expressions[L]):
             return ("is", rank, other)
         if isinstance(left, (Func, ClassV, Ext)) and isinstance(right, (Func, ClassV, Ext)):
             return False
+        if domains.is_flag(self, left) and domains.is_flag(self, right):
+            mine, other = self.truth(left), self.truth(right)
+            return either([both([mine, other]), both([negate(mine), negate(other)])])
         return ("truth", ("equal", left, right))
 
     def surely_object(self, obj: Obj) -> bool:

@@ -7,12 +7,13 @@ from typing import Any
 
 from astroid import nodes
 
+from ...budget import BUDGET
 from ...domain.choices import choose
-from ...domain.formulas import Formula, atoms, either, one_of
+from ...domain.formulas import Formula, atoms, either, negate, one_of
 from ...domain.guards import TOP, Guard
 from ...domain.spellings import METHODS
 from ...domain.store import Items
-from ...domain.values import BELOW, SOME, ClassV, Const, Obj, TupleV, Value, is_each
+from ...domain.values import BELOW, SOME, ClassV, Cond, Const, Obj, TupleV, Value, is_each
 from ...frontend.module import Module
 from ...frontend.origins import full_name
 from ..call import Call
@@ -20,6 +21,7 @@ from ..machine import AnyMachine
 from . import enums
 
 Constants = tuple[Any, ...]
+_BOTH = ((False, True), (True, False))
 
 
 def confine(machine: AnyMachine, obj: Obj, constants: Constants | None) -> None:
@@ -109,8 +111,15 @@ def equals(machine: AnyMachine, value: Value, constant: Any) -> Formula:
         return ("is", value, constant)
     if constant not in constants:
         return False
+    if constants in _BOTH:
+        return ("truth", value) if constant else negate(("truth", value))
     one_of(value, constants)
     return len(constants) == 1 or ("is", value, constant)
+
+
+def is_flag(machine: AnyMachine, value: Value) -> bool:
+    """Is it one of the two truth values, and no other number?"""
+    return isinstance(value, Cond) or domain(machine, value) in _BOTH
 
 
 def spelled_out(machine: AnyMachine, value: Value) -> Value:
@@ -140,6 +149,16 @@ def added_where(held: Items) -> Formula | None:
         for path, item in held.items
     )
     return None if held.open_why or of_rounds else either([path.formula for path, _ in held.items])
+
+
+def counted(conditions: list[Formula]) -> Value | None:
+    """How many of a few conditions hold, each number on its paths; None where there are too many."""
+    counts: list[tuple[Guard, int]] = [(TOP, 0)]
+    for condition in conditions if len(set(conditions)) <= BUDGET.counted else ():
+        sides = [(path.add(condition, truth), number + truth) for path, number in counts for truth in (True, False)]
+        counts = [(path, number) for path, number in sides if path is not None]
+    few = len(set(conditions)) <= BUDGET.counted
+    return choose([(path, Const(number)) for path, number in counts]) if few else None
 
 
 def asked_of(path: Guard) -> Iterator[Any]:

@@ -9,7 +9,7 @@ from astroid import nodes
 
 from ...budget import BUDGET
 from ...domain.choices import choose
-from ...domain.formulas import negate
+from ...domain.formulas import both, either, negate
 from ...domain.guards import TOP
 from ...domain.store import Items
 from ...domain.values import (
@@ -30,6 +30,7 @@ from ...domain.values import (
 )
 from ..call import Call
 from ..machine import L
+from . import domains
 from .numbers import number_made_of, some_number
 from .texts import Texts
 
@@ -215,6 +216,12 @@ class Expressions(Texts[L]):
             self.extend(made, left)
             self.extend(made, right)
             return made
+        if op in ("&", "|") and domains.is_flag(self, left) and domains.is_flag(self, right):
+            parts = [self.truth(left), self.truth(right)]
+            return self.cond(both(parts) if op == "&" else either(parts))
+        if op == "+" and domains.is_flag(self, left) and domains.is_flag(self, right):
+            number = domains.counted([self.truth(left), self.truth(right)])
+            return number if number is not None else some_number("arithmetic")
         if op == "|" and isinstance(left, DictV):
             made_dict = self.new_dict()
             self.update_dict(made_dict, left)

@@ -26,6 +26,7 @@ from ...domain.values import (
     Value,
     unknown,
 )
+from ..expressions.domains import added_where
 from ..frames import BREAK, CONTINUE, FALL, RAISE, RETURN, Rounds
 from ..machine import L
 from ..syntax import changed_in, ends_early, grown_in, jumps_out, sets_items, unwraps
@@ -107,7 +108,9 @@ class Loops(Patterns[L]):
         """Is each round of a loop over this run on its own, so that what holds behind one holds from then on?"""
         options = [leaf for _, leaf in self.alternatives(iterable)]
         held = [self.listing(leaf) if isinstance(leaf, (TupleV, ListV)) else None for leaf in options]
-        return all(each is not None and each.exact and not each.open_why for each in held)
+        return all(
+            each is not None and (each.exact and not each.open_why or added_where(each) is not None) for each in held
+        )
 
     def leave_loop(self, start: Guard, ended: int = BREAK | CONTINUE, *, passed: bool = False) -> None:
         """Behind a loop only returns out of it stay exclusive; its breaks were its own.

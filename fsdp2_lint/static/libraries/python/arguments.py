@@ -12,6 +12,9 @@ from ...interpreter.expressions import domains, enums
 from ...interpreter.frames import Diverges
 from ..interface import Machine
 
+_SWITCHES = (Const("store_true"), Const("store_false"))
+_TRUTHS = (Const(True), Const(False))
+
 
 @dataclass(frozen=True, slots=True)
 class Defaults:
@@ -107,6 +110,8 @@ def _exclude_each_other(machine: Machine, group: Obj, dest: str, call: Call) -> 
 
 def _constants(machine: Machine, call: Call, *, positional: bool) -> domains.Constants | None:
     """What an option may be: its choices, or the members of its type, and its default; None where that is open."""
+    if call.kwargs.get("action") in _SWITCHES and call.kwargs.get("default", Const(False)) in _TRUTHS:
+        return None if call.open_why else (True, False)
     if call.open_why or call.kwargs.keys() & {"nargs", "action", "const"}:
         return None
     listed = call.kwargs.get("choices")

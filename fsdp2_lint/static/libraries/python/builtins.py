@@ -31,6 +31,7 @@ from ...domain.values import (
     unknown,
 )
 from ...interpreter.call import Call
+from ...interpreter.expressions import domains
 from ...interpreter.expressions.domains import added_where
 from ...interpreter.expressions.numbers import number_made_of, some_number
 from ..interface import Machine
@@ -208,8 +209,20 @@ def pick(machine: Machine, call: Call) -> Value:
         return common
     if call.name == "builtins.sum" and len(call.args) == 2:
         return machine.over(call.args[0], lambda leaf: flatten(machine, leaf))
+    if call.name == "builtins.sum" and (flags := _flags(machine, call.args[0])) is not None:
+        return flags
     known = calculation.calculated(machine, call)
     return known if known is not None else number_made_of(machine, call.name, *call.all)
+
+
+def _flags(machine: Machine, value: Value) -> Value | None:
+    """How many settings of a list are switched on; None for a list of anything else."""
+    held = machine.listing(value) if isinstance(value, (TupleV, ListV)) else Items()
+    whole = held.exact and not held.open_why and all(path is TOP for path, _ in held.items)
+    given = [item for _, item in held.items]
+    if not whole or not given or not all(domains.is_flag(machine, item) for item in given):
+        return None
+    return domains.counted([machine.truth(item) for item in given])
 
 
 def first(machine: Machine, held: Items, default: Value | None) -> Value:
@@ -245,9 +258,8 @@ def _length(machine: Machine, value: Value) -> Value:
     held = machine.listing(value) if isinstance(value, (TupleV, ListV)) else Items((), False, "it is no list")
     if (held.exact or not held.items) and not held.open_why and all(path is TOP for path, _ in held.items):
         return Const(len(held.items))
-    if (filled := added_where(held)) is not None and len({path for path, _ in held.items}) == 1:
-        sides = ((True, Const(len(held.items))), (False, Const(0)))
-        return choose([(path, side) for truth, side in sides if (path := TOP.add(filled, truth)) is not None])
+    if added_where(held) is not None and (number := domains.counted([path.formula for path, _ in held.items])):
+        return number
     some = some_number("len()")
     some.atom.positive = any(
         path is TOP and isinstance(item, Obj) and item.atom.module is True for path, item in held.items
