@@ -40,6 +40,7 @@ class Frame:
     yields: list[tuple[Guard, Value]] = field(default_factory=list)
     on_yield: Callable[[Value], int] | None = None
     flow_of_body: int = 0
+    refuses: bool = False  # something that it calls may end the program
     steps: int = 0
 
 

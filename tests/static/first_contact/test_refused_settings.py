@@ -155,3 +155,34 @@ def test_settings_that_do_not(made: str) -> None:
 
 def test_only_a_parser_ends_the_program_with_an_error() -> None:
     assert saved(f'{ASKED}if plain and fsdp:\n    args.log.error("both")')
+
+
+NESTED = """
+def validate(given):
+    if given.plain and given.fsdp:
+        {refuses}
+
+def prepare(given):
+    {calls}
+
+class Settings:
+    def __init__(self, given):
+        self.plain, self.fsdp = given.plain, given.fsdp
+        self.validate()
+
+    def validate(self):
+        validate(self)
+"""
+
+
+@pytest.mark.parametrize("refuses", ["raise ValueError", "sys.exit(1)", 'parser.error("both")', "assert False"])
+@pytest.mark.parametrize("calls, used", [
+    ("validate(given)", "prepare(args)"),
+    ("return validate(given)", "prepare(args)"),
+    ("pass", "args = Settings(args)"),
+])  # fmt: skip
+def test_what_a_helper_of_a_helper_refuses(refuses: str, calls: str, used: str) -> None:
+    helpers = KINDS + NESTED.format(refuses=refuses, calls=calls)
+    program = main(RUN.format(made=f"{used}\n{ASKED}"), helpers)
+    assert "FSDP701" not in analyse(program).codes
+    assert "FSDP701" in analyse(program.replace("given.plain and given.fsdp", "given.plain and not given.fsdp")).codes

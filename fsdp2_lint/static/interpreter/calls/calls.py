@@ -137,6 +137,7 @@ class Calls(Functions[L]):
         if isinstance(leaf, Ext):
             if leaf.qname in EXITS:
                 self.stops += 1
+                self.frame.refuses = True
                 self.quiet_exits += _code(call) in (0, None)
                 raise Diverges
             return self.libraries.call_external(leaf.qname, call)

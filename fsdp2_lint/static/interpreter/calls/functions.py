@@ -187,8 +187,10 @@ class Functions(Bounds[L]):
             elif not flow & RETURN and flow & RAISE and not frame.returns:
                 if left == self.quiet_exits:
                     self.doomed.add(frame.id)
+                for caller in self.frames[-2:-1]:
+                    caller.refuses = True
                 raise Diverges
-            if on_yield is None and checks(func.node):
+            if on_yield is None and (frame.refuses or checks(func.node)):
                 common = self.checked(frame)
         finally:
             self.frames.pop()
@@ -196,6 +198,8 @@ class Functions(Bounds[L]):
                 self.calls.pop()
             self.guard = start
         self.finished.add(func.node)
+        for caller in self.frames[-1:] if common else ():
+            caller.refuses = True
         for formula in common:
             goes_on = self.assumed if left != self.quiet_exits else self.checked_path
             self.guard = goes_on(self.guard, self.guard.add(formula))

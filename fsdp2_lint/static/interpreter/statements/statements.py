@@ -105,6 +105,9 @@ class Statements(Targets[L]):
 
     def exec_Assert(self, node: nodes.Assert) -> int:
         formula = self.condition(node.test)
+        if formula is False:
+            self.stops += 1
+            return RAISE
         self.guard = self.checked_path(self.guard, self.guard.add(formula))
         return FALL
 

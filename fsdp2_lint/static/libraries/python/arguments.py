@@ -81,6 +81,7 @@ def parser_method(machine: Machine, obj: Obj, name: str, call: Call) -> Value | 
         return NONE
     if name in ("error", "exit") and obj.parent is None:
         machine.stops += 1
+        machine.frame.refuses = True
         machine.quiet_exits += name == "exit" and call.arg(0, "status") in (None, Const(0))
         raise Diverges
     if name == "add_mutually_exclusive_group":
