@@ -73,11 +73,13 @@ def follow(
     project: Project, rules: Sequence[Rule], entry: Entry, limits: Limits, *, keep_trace: bool = False
 ) -> Followed:
     """Follow one program and judge it; what goes wrong costs this program only."""
-    try:
-        return _Following(project, rules, entry, limits, keep_trace).run()
-    finally:
-        forget_sides()
-        forget()  # what it made is garbage from here on
+    return _Following(project, rules, entry, limits, keep_trace).run()
+
+
+def forget_last() -> None:
+    """What the last program made is garbage from here on. Nobody needs to wait for that where no other comes."""
+    forget_sides()
+    forget()
 
 
 class _Following:

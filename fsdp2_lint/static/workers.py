@@ -20,7 +20,7 @@ from ..vocab.rule import Rule
 from .cache.programs import Programs, Sighting
 from .course import Course
 from .entries import Entry, Where
-from .following import Followed, Limits, follow
+from .following import Followed, Limits, follow, forget_last
 from .frontend.project import Project
 from .garbage import Garbage
 
@@ -66,6 +66,7 @@ class Workers:
         self._learn(entry, sighting.followed)
 
     def _see(self, entry: Entry, limits: Limits) -> Sighting:
+        forget_last()
         self._garbage.collect()
         project, defects = self._project, len(self._project.broken)
         with project.reading() as reads:
