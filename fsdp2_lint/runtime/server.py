@@ -5,9 +5,7 @@ from __future__ import annotations
 import gc
 
 from ..catalogue import registry
-from . import checked, script
-
-__all__ = ["checked", "script"]
+from . import checked, script  # noqa: F401
 
 registry.rules()
 # A rank that collects its garbage looks at no object from before the fork, and so copies no page of theirs.

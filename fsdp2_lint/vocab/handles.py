@@ -28,11 +28,22 @@ class Stale:
     fix: Fix | None = None
 
 
-class Unit(Protocol):
-    """One group of FSDP2: what one call of ``fully_shard`` shards together."""
+class Labelled(Protocol):
+    """What is called something in the words of its reader."""
 
     @property
     def label(self) -> str: ...
+
+
+class Named(Protocol):
+    """What has a name in the program."""
+
+    @property
+    def name(self) -> str: ...
+
+
+class Unit(Labelled, Protocol):
+    """One group of FSDP2: what one call of ``fully_shard`` shards together."""
 
     def inside(self) -> Answer[Moment]:
         """Is it part of a module that is sharded already? yes: Moment of the outer call."""
@@ -44,11 +55,8 @@ class Unit(Protocol):
         """Is it a ModuleList or ModuleDict without a forward? yes: the class name."""
 
 
-class Model(Protocol):
+class Model(Labelled, Protocol):
     """A module and all below it."""
-
-    @property
-    def label(self) -> str: ...
 
     def units(self) -> Many[Moment]:
         """The calls of ``fully_shard`` on it or on a part of it, so far."""
@@ -90,10 +98,7 @@ class Model(Protocol):
         """Do FSDP1's own class methods see an FSDP1 model here?"""
 
 
-class Optimizer(Protocol):
-    @property
-    def label(self) -> str: ...
-
+class Optimizer(Labelled, Protocol):
     def replaced(self) -> Many[Stale]:
         """Parameters that it read before ``fully_shard`` replaced them."""
 
@@ -117,11 +122,8 @@ class Payload(Protocol):
         """Does it hold plain, full tensors? yes: Moment at which they were read."""
 
 
-class Collection(Protocol):
+class Collection(Named, Protocol):
     """A collective operation at one place of the program."""
-
-    @property
-    def name(self) -> str: ...
 
     def needs_model(self) -> Answer[object]:
         """Is it a collective at all? A forward is one only on a sharded model."""
@@ -133,10 +135,7 @@ class Collection(Protocol):
         """Do the other ranks issue their counterpart elsewhere?"""
 
 
-class Device(Protocol):
-    @property
-    def name(self) -> str: ...
-
+class Device(Named, Protocol):
     def from_global_rank(self) -> Answer[Site | None]:
         """Is the index the rank in the whole job? yes: where that is read, as far as it is known."""
 

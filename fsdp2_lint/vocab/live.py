@@ -7,7 +7,7 @@ from typing import Protocol
 
 from .answers import Answer, Many
 from .finding import Moment, Place, Site
-from .handles import Model, Process, Unit
+from .handles import Model, Named, Process, Unit
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,11 +63,8 @@ class LiveProcess(Process, Protocol):
         """Do the launcher's variables disagree with the process group? yes: how, in words."""
 
 
-class Reading(Protocol):
+class Reading(Named, Protocol):
     """A DTensor whose value is read as a number."""
-
-    @property
-    def name(self) -> str: ...
 
     def partial(self) -> Answer[tuple[str, Site | None]]:
         """Is it this rank's part of the value only? yes: the placement in words, and where it was computed if known."""

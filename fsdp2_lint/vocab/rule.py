@@ -1,4 +1,5 @@
 """A clause of the contract as code, and the dispatcher that puts events before the clauses."""
+# mypy: implicit-reexport
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from typing import ClassVar, Literal
 from .answers import CannotTell, Used, in_words, listening
 from .events.base import Event
 from .facts import Facts
-from .finding import Finding, Fix, Label, Moment, Place, Severity, Site, part, story
+from .finding import Finding, Fix, Moment, Place, Severity, Site, part, story
 from .target import NEWEST, Version
 
 
@@ -287,17 +288,3 @@ def agree(rules: Iterable[Rule], facts: Facts) -> tuple[list[Finding], list[tupl
         except Exception as error:  # as in the dispatcher
             broken.append((rule.code, error))
     return found, broken
-
-
-__all__ = [
-    "APPLIES",
-    "Dispatcher",
-    "Label",
-    "ModelKey",
-    "Outcome",
-    "ProgramKey",
-    "Rule",
-    "Severity",
-    "Verdict",
-    "agree",
-]

@@ -3,6 +3,8 @@
 Where something is missing, :func:`missing` says which clauses cannot be judged; everything else
 still can.
 """
+# ruff: noqa: F401
+# mypy: implicit-reexport
 
 from torch.distributed.tensor import DTensor
 
@@ -36,46 +38,3 @@ from .modules import (
     version,
 )
 from .probe import all_ranks, first_cuda_use, is_captured, missing, own_rank, place, store
-
-__all__ = [
-    "DTensor",
-    "FSDPModule",
-    "Group",
-    "Issue",
-    "Mesh",
-    "Param",
-    "all_ranks",
-    "call_of_fully_shard",
-    "collectives",
-    "first_cuda_use",
-    "forward_is_running",
-    "fqns",
-    "groups",
-    "hooks_have_run",
-    "inputs_of_forward",
-    "is_captured",
-    "is_fake",
-    "is_root",
-    "is_traced",
-    "issued",
-    "local",
-    "missing",
-    "modules_of",
-    "modules_that_are_called",
-    "non_persistent",
-    "only_makes_states",
-    "names_of",
-    "original_class",
-    "own_buffers",
-    "own_parameters",
-    "own_rank",
-    "place",
-    "ranks_of",
-    "ranks_of_group",
-    "state_of",
-    "states_below",
-    "store",
-    "unwrapped",
-    "version",
-    "whole_of",
-]

@@ -7,14 +7,9 @@ from collections.abc import Iterator, Sequence
 from ...vocab.events.base import Event
 from ...vocab.rule import Dispatcher
 from ..frontend.project import Project
-from . import checkpoints, forward, initialisation, launch, migration, precision, ranks, sharding, training
+from . import checkpoints, forward, initialisation, launch, migration, precision, ranks, sharding, training  # noqa: F401
 from .shared.producers import AT_END, IN_TEXT, ON_STEP
 from .shared.program import Program
-
-__all__ = [
-    "checkpoints", "forward", "initialisation", "launch", "migration", "precision", "ranks", "sharding", "training",
-    "seen_in_text", "witness",
-]  # fmt: skip
 
 
 def witness(program: Program) -> Iterator[Event]:

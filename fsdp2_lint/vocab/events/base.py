@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import ClassVar
 
+from ..declared import Declared
 from ..finding import Moment, Site
 from ..live import LiveModel, LiveUnit
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Event:
+class Event(Declared):
+    about: ClassVar[str] = ""  # the field that has the handle which this event is about; empty: it is about none
     when: Moment
 
     @property
@@ -19,26 +20,18 @@ class Event:
     @property
     def subject(self) -> object | None:
         """The handle that this event is about: verdicts are listed under its model."""
-        return None
+        return getattr(self, self.about) if self.about else None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class LiveUnitEvent(Event):
     """Something that is seen of a group in a running program only."""
 
+    about = "unit"
     unit: LiveUnit
 
-    @property
-    def subject(self) -> LiveUnit:
-        return self.unit
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class LiveModelEvent(Event):
     """Something that is seen of a model in a running program only."""
 
+    about = "model"
     model: LiveModel
-
-    @property
-    def subject(self) -> LiveModel:
-        return self.model

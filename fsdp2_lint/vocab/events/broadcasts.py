@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Protocol
 
 from ..answers import Answer
@@ -17,6 +16,5 @@ class Names(Protocol):
         """Do the ranks go through other names, or in another order? yes: Place."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class BroadcastRepeated(Event):  # dist.broadcast in a loop; S
     names: Names

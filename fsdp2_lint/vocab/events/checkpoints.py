@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Protocol
 
 from ..answers import Answer
@@ -18,7 +17,6 @@ class LoadTarget(Protocol):
         """Is there nothing in it that a load could fill? yes: what it is, in words."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Saved(Event):  # torch.save, safetensors: just before writing; S R P
     payload: Payload
     by: str
@@ -29,14 +27,10 @@ class Saved(Event):  # torch.save, safetensors: just before writing; S R P
         return self.by.startswith("safetensors.")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Loaded(Event):  # model.load_state_dict; S R P
+    about = "model"
     model: Model
     payload: Payload
-
-    @property
-    def subject(self) -> Model:
-        return self.model
 
 
 class Written(Protocol):
@@ -46,25 +40,19 @@ class Written(Protocol):
         """Is the state of an optimizer in it under the numbers of its parameters? yes: Place, of which optimizer."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class CheckpointWritten(Event):  # torch.distributed.checkpoint.save, async_save: just before writing; S R
     written: Written
     by: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class CheckpointLoaded(Event):  # torch.distributed.checkpoint.load: just before reading; S R P
     payload: LoadTarget
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Fsdp1ContextUsed(Event):  # a class method of FSDP1 is applied to a model; S R
+    about = "model"
     name: str
     model: Model
-
-    @property
-    def subject(self) -> Model:
-        return self.model
 
 
 class AsyncSave(Protocol):
@@ -80,7 +68,6 @@ class AsyncSave(Protocol):
         """Does training go on, meanwhile, through the process group that it uses? yes: Place of the training."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class AsyncSaved(Event):  # dcp.async_save, once it is known what becomes of it; S R
     save: AsyncSave
 
@@ -92,7 +79,6 @@ class Keys(Protocol):
         """Is the name of a wrapper in them? yes: Place where it is put on, the name or such a key."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class KeysWritten(Event):  # a state dict is written, by torch.save or DCP; S R
     keys: Keys
     by: str
@@ -105,6 +91,5 @@ class RoundTrip(Protocol):
         """Do this rank's values come back changed? yes: Place of the save, which values and how."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class CheckpointReturned(Event):  # just after a load of what this job has saved; R
     trip: RoundTrip

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Protocol
 
 from ..answers import Answer
@@ -18,14 +17,10 @@ class Batch(Protocol):
         """Does each rank of one data-parallel mesh get this very batch? yes: Place where it comes from."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class BatchTrained(Event):  # a sharded model is called with a batch that it is trained on; S
+    about = "model"
     batch: Batch
     model: Model
-
-    @property
-    def subject(self) -> Model:
-        return self.model
 
 
 class Epochs(Protocol):
@@ -35,6 +30,5 @@ class Epochs(Protocol):
         """Does its DistributedSampler shuffle alike in each of several epochs? yes: Place where it is made."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class LoaderRead(Event):  # a loop over a loader begins; S
     epochs: Epochs

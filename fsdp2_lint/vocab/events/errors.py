@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Protocol
 
 from ..answers import Answer
@@ -17,6 +16,5 @@ class Handler(Protocol):
         """Does it take an error of one rank, and does the loop go on? yes: Place of what it stands around."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class StepGuarded(Event):  # a forward or backward of a sharded model stands in a try; S
     handler: Handler

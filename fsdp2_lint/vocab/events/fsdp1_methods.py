@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Protocol
 
 from ..answers import Answer
 from ..finding import Fix, Place
+from ..handles import Labelled
 from .base import Event
 
 
-class AskedModel(Protocol):
+class AskedModel(Labelled, Protocol):
     """A model that is asked for a method of FSDP1, such as ``no_sync``."""
-
-    @property
-    def label(self) -> str: ...
 
     def lacks_it(self) -> Answer[Place]:
         """Is it always sharded by FSDP2 here, and without this method? yes: Place of the call that sharded it."""
@@ -23,20 +20,14 @@ class AskedModel(Protocol):
         """Does the program go on without the method, as with hasattr and getattr? yes: Place of the question."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class MethodAsked(Event):
+    about = "model"
     model: AskedModel
 
-    @property
-    def subject(self) -> AskedModel:
-        return self.model
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class NoSyncAsked(MethodAsked):  # model.no_sync, or whether there is one; S R
     pass
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ClipAsked(MethodAsked):  # model.clip_grad_norm_; S
     fix: Fix | None

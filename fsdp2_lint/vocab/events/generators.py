@@ -27,12 +27,8 @@ class Generator(Protocol):
         """Has it been read to its end before? yes: Spent."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class GeneratorRead(Event):  # something takes all parameters out of a generator; S
+    about = "model"
     by: str
     generator: Generator
     model: Model
-
-    @property
-    def subject(self) -> Model:
-        return self.model

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Protocol
 
 from ..answers import Answer, Many
 from ..finding import Moment, Place
+from ..handles import Labelled
 from .base import Event
 
 
-class Grouping(Protocol):
+class Grouping(Labelled, Protocol):
     """One group, and what lies in it."""
-
-    @property
-    def label(self) -> str: ...
 
     def made(self) -> Answer[Moment]:
         """Where was it sharded? yes: Moment."""
@@ -35,10 +32,6 @@ class Grouping(Protocol):
         """Do some ranks hold nothing of a parameter that matters? yes: the call, and which parameters."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class GroupSettled(Event):  # the first forward of its model begins, or the program ends; S R
+    about = "group"
     group: Grouping
-
-    @property
-    def subject(self) -> Grouping:
-        return self.group

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Protocol
 
 from ..answers import Answer, Many
 from ..finding import Moment, Place
+from ..handles import Labelled
 from .base import Event
 
 
-class Fresh(Protocol):
+class Fresh(Labelled, Protocol):
     """A model whose memory ``to_empty`` allocated."""
-
-    @property
-    def label(self) -> str: ...
 
     def uninitialised(self) -> Answer[tuple[Moment, list[str]]]:
         """Did ``to_empty`` allocate parameters that nothing has written since? yes: (Moment, names)."""
@@ -26,30 +23,21 @@ class Fresh(Protocol):
         """The same for buffers. yes: (Moment, names)."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class FreshEvent(Event):
+    about = "model"
     model: Fresh
 
-    @property
-    def subject(self) -> Fresh:
-        return self.model
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Materialised(FreshEvent):  # the first forward of a model begins whose memory to_empty allocated; S R P
     pass
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ForwardSeen(FreshEvent):  # the first forward of such a model has ended, which may have filled buffers; S R P
     pass
 
 
-class Hollow(Protocol):
+class Hollow(Labelled, Protocol):
     """A model that was made on the meta device."""
-
-    @property
-    def label(self) -> str: ...
 
     def left_on_meta(self) -> Answer[Place]:
         """Does nothing give it memory before it runs? yes: Place of its making."""
@@ -61,32 +49,21 @@ class Hollow(Protocol):
         """Where other runs of the program give it memory, and this one does not."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class HollowCalled(Event):  # a sharded model that was made on the meta device runs for the first time; S P
+    about = "model"
     model: Hollow
 
-    @property
-    def subject(self) -> Hollow:
-        return self.model
 
-
-class Initialised(Protocol):
+class Initialised(Labelled, Protocol):
     """A module whose ``reset_parameters`` is called."""
-
-    @property
-    def label(self) -> str: ...
 
     def without_reset_parameters(self) -> Answer[Place]:
         """Does its class not have that method? yes: Place of the class, where that is known."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ResetCalled(Event):  # reset_parameters is called on a sharded model, or on one without values; S P
+    about = "model"
     model: Initialised
-
-    @property
-    def subject(self) -> Initialised:
-        return self.model
 
 
 class Write(Protocol):
@@ -96,21 +73,14 @@ class Write(Protocol):
         """Is the parameter sharded by then, so that nothing reaches it? yes: Place of the sharding."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ParameterWritten(Event):  # by either of the two ways that end beside a sharded parameter; S
+    about = "write"
     write: Write
     exchanged: bool  # its data is set to another tensor
 
-    @property
-    def subject(self) -> Write:
-        return self.write
 
-
-class Starting(Protocol):
+class Starting(Labelled, Protocol):
     """A model as the first ``fully_shard`` on it finds it, in the words of its source."""
-
-    @property
-    def label(self) -> str: ...
 
     def loaded_by_some(self) -> Answer[Place]:
         """Have only some ranks loaded it, and do the others never get these weights? yes: Place of the load."""
@@ -122,10 +92,6 @@ class Starting(Protocol):
         """Is it sharded on a mesh with replicas (HSDP)?"""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class StartingSeen(Event):  # the first fully_shard on a model; S
+    about = "model"
     model: Starting
-
-    @property
-    def subject(self) -> Starting:
-        return self.model

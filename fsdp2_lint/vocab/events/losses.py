@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Protocol
 
 from ..answers import Answer
@@ -17,6 +16,5 @@ class Reduction(Protocol):
         """Does a backward of a sharded model start from this tensor afterwards? yes: Place."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class TensorReduced(Event):  # dist.all_reduce; S
     reduction: Reduction

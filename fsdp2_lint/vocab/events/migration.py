@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Protocol
 
 from ..answers import Answer, Many
 from ..finding import Fix, Place
+from ..handles import Labelled
 from ..target import Version
 from .base import Event
 
 
-class Converted(Protocol):
+class Converted(Labelled, Protocol):
     """A module at a place that works for a wrapped or a plain one."""
-
-    @property
-    def label(self) -> str: ...
 
     def converted(self) -> Answer[Place]:
         """Is it a module of FSDP2 in the runs that come here? yes: Place of the call."""
@@ -52,18 +49,15 @@ class Wrapper(Protocol):
         """What is passed beside the module, each as its keyword, or ``keyword=NAME`` where that is literal."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Fsdp1Wrapped(Event):  # FullyShardedDataParallel(model, ...); S
     wrapper: Wrapper
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ApiUsed(Event):  # something that not every version of torch has; S
     name: str
     use: Use
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Imported(Event):  # a name of torch is imported by another path than the public one; S
     path: str
     public: str
@@ -71,46 +65,31 @@ class Imported(Event):  # a name of torch is imported by another path than the p
     fix: Fix | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ConvertedEvent(Event):
+    about = "model"
     """Something that means another thing on a module of FSDP2 than on others."""
 
     model: Converted
 
-    @property
-    def subject(self) -> Converted:
-        return self.model
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ModuleAttributeRead(ConvertedEvent):  # ``model.module``, which only wrappers have; S
     fix: Fix | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ClassCompared(ConvertedEvent):  # type(m) or its name is compared with a class that was sharded; S
     with_what: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class UnshardEntered(ConvertedEvent):  # ``with model.unshard():``; S
     pass
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Fsdp1Tested(Event):  # isinstance(model, FullyShardedDataParallel); S
+    about = "model"
     model: Tested
     fix: Fix | None
 
-    @property
-    def subject(self) -> Tested:
-        return self.model
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class UnshardDropped(Event):  # ``model.unshard(async_op=True)`` as a statement of its own; S
+    about = "model"
     model: Gathering
-
-    @property
-    def subject(self) -> Gathering:
-        return self.model

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Protocol
 
 from ..answers import Answer
 from ..finding import Place
+from ..handles import Labelled
 from .base import Event
 
 
-class Options(Protocol):
+class Options(Labelled, Protocol):
     """The keywords of one call."""
-
-    @property
-    def label(self) -> str: ...
 
     def refused(self) -> Answer[Place]:
         """Does ``fully_shard`` refuse the mesh or the number of ranks? yes: where that is made, and why."""
@@ -23,11 +20,8 @@ class Options(Protocol):
         """Are the dimensions of an HSDP mesh named in the order (shard, replicate)? yes: where it is made."""
 
 
-class Policy(Protocol):
+class Policy(Labelled, Protocol):
     """The keywords of one call next to those of the other calls on its model."""
-
-    @property
-    def label(self) -> str: ...
 
     def other_precision(self) -> Answer[Place]:
         """Do its layers get tensors of another dtype than its parameters have? yes: the call that makes them so."""
@@ -42,38 +36,23 @@ class Policy(Protocol):
         """Has its mesh a dimension of replicas that nothing uses? yes: where it is made, and the dimension."""
 
 
-class Resharding(Protocol):
+class Resharding(Labelled, Protocol):
     """What becomes of the gathered parameters of a model."""
-
-    @property
-    def label(self) -> str: ...
 
     def never(self) -> Answer[Place]:
         """Does every group keep them after forward, by the source's own word? yes: the last such call."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class OptionsGiven(Event):  # fully_shard is called; S R
+    about = "options"
     options: Options
 
-    @property
-    def subject(self) -> Options:
-        return self.options
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class PolicySettled(Event):  # one call, once no further fully_shard is expected on its model; S R
+    about = "policy"
     policy: Policy
 
-    @property
-    def subject(self) -> Policy:
-        return self.policy
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ReshardingSettled(Event):  # a model, once no further fully_shard is expected on it; S R
+    about = "resharding"
     resharding: Resharding
-
-    @property
-    def subject(self) -> Resharding:
-        return self.resharding

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Protocol
 
 from ..answers import Answer
 from ..finding import Place
+from ..handles import Labelled
 from .base import Event
 
 
-class Replacement(Protocol):
+class Replacement(Labelled, Protocol):
     """The parameters that one call replaced, as their program goes on to use them."""
-
-    @property
-    def label(self) -> str: ...
 
     def hooks_lost(self) -> Answer[Place]:
         """Were gradient hooks registered on the old ones, and is the model trained? yes: where, and which."""
@@ -26,10 +23,6 @@ class Replacement(Protocol):
         """Are the old ones used, as those of the model? yes: where, and for what."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ParametersReplaced(Event):  # one call of fully_shard, once its model is trained; S R
+    about = "replacement"
     replacement: Replacement
-
-    @property
-    def subject(self) -> Replacement:
-        return self.replacement

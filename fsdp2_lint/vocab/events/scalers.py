@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Protocol
 
 from ..answers import Answer
 from ..finding import Moment, Place
+from ..handles import Labelled
 from .base import Event
 
 
-class Scaler(Protocol):
+class Scaler(Labelled, Protocol):
     """A scaler, and the optimizer whose step it makes."""
-
-    @property
-    def label(self) -> str: ...
 
     def of_fsdp1(self) -> Answer[Place]:
         """Is it FSDP1's, on weights that FSDP2 shards? yes: Place of the call that shards."""
@@ -23,11 +20,7 @@ class Scaler(Protocol):
         """Is all computed in bf16, and the scaler on? yes: Place where bf16 is chosen."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ScalerStepped(Event):  # scaler.step(optimizer); S
+    about = "scaler"
     scaler: Scaler
     scaler_made: Moment
-
-    @property
-    def subject(self) -> Scaler:
-        return self.scaler

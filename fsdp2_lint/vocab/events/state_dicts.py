@@ -7,7 +7,7 @@ from typing import Protocol
 
 from ..answers import Answer, Many
 from ..finding import Fix, Moment, Place
-from ..handles import Model
+from ..handles import Model, Named
 from .base import Event
 
 
@@ -20,39 +20,27 @@ class StrangeKeyword:
     fix: Fix | None = None
 
 
-class HelperCall(Protocol):
-    @property
-    def name(self) -> str: ...
-
+class HelperCall(Named, Protocol):
     def strange_keywords(self) -> Many[StrangeKeyword]:
         """Keywords that the helper does not have."""
 
 
-class Gathering(Protocol):
+class Gathering(Named, Protocol):
     """A state dict that is gathered: each rank gets the full tensors."""
-
-    @property
-    def name(self) -> str: ...
 
     def kept_on_gpu(self) -> Answer[Place]:
         """Do the full tensors stay on the GPU? yes: Place where the options are made."""
 
 
-class OptimizerReading(Protocol):
+class OptimizerReading(Named, Protocol):
     """The state dict of optimizers is asked for."""
-
-    @property
-    def name(self) -> str: ...
 
     def cold_with_gradients(self) -> Answer[Place]:
         """Has an optimizer no state, and its parameters gradients? yes: Place of the backward, the optimizer."""
 
 
-class Setting(Protocol):
+class Setting(Named, Protocol):
     """A state dict is put into a model or an optimizer."""
-
-    @property
-    def name(self) -> str: ...
 
     def empty_here(self) -> Answer[Place]:
         """Is a full state dict missing on some ranks that nothing sends it to? yes: Place, the ranks in words."""
@@ -61,26 +49,19 @@ class Setting(Protocol):
         """Does it broadcast from rank 0 what is not asked for as a full state dict? yes: Place of the options."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class HelperCalled(Event):  # a helper, or StateDictOptions, is called; S
     helper: HelperCall
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class StateGathered(Event):  # a full state dict of a sharded model is asked for; S
+    about = "model"
     gathering: Gathering
     model: Model
 
-    @property
-    def subject(self) -> Model:
-        return self.model
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class OptimizerStateRead(Event):  # just before the state of optimizers is read; S R
     reading: OptimizerReading
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class StateSet(Event):  # just before a state dict is set; S R
     setting: Setting

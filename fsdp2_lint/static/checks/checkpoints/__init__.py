@@ -1,5 +1,3 @@
 """Checkpoints: what is saved, loaded and gathered."""
 
-from . import producers
-
-__all__ = ["producers"]
+from . import producers  # noqa: F401 (they register themselves)

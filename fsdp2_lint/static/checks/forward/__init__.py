@@ -1,5 +1,3 @@
 """Forward: what runs past the hooks, in which order, in which mode."""
 
-from . import producers
-
-__all__ = ["producers"]
+from . import producers  # noqa: F401 (they register themselves)

@@ -1,5 +1,3 @@
 """Initialisation: weights that are missing, drawn, loaded or moved before training."""
 
-from . import producers
-
-__all__ = ["producers"]
+from . import producers  # noqa: F401 (they register themselves)

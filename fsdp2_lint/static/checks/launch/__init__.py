@@ -1,5 +1,3 @@
 """Launch and device: the process, its GPU, its collectives."""
 
-from . import producers
-
-__all__ = ["producers"]
+from . import producers  # noqa: F401 (they register themselves)

@@ -1,5 +1,3 @@
 """Migration: what is left of FSDP1, DDP and other versions of torch."""
 
-from . import producers
-
-__all__ = ["producers"]
+from . import producers  # noqa: F401 (they register themselves)

@@ -1,5 +1,3 @@
 """Precision: dtypes of weights and layers, policies, scalers."""
 
-from . import producers
-
-__all__ = ["producers"]
+from . import producers  # noqa: F401 (they register themselves)

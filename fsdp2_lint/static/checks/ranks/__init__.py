@@ -1,5 +1,3 @@
 """Ranks: where they part, what each reads, what they agree on."""
 
-from . import producers
-
-__all__ = ["producers"]
+from . import producers  # noqa: F401 (they register themselves)

@@ -1,5 +1,3 @@
 """Training: optimizers, the order of a step, what is read off sharded tensors."""
 
-from . import producers
-
-__all__ = ["producers"]
+from . import producers  # noqa: F401 (they register themselves)

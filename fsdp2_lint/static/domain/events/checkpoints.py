@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from ....vocab.finding import Moment
@@ -15,7 +14,6 @@ if TYPE_CHECKING:
     from astroid import nodes
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Saved(Counted):
     """``torch.save`` or one of its kin writes a file."""
 
@@ -25,7 +23,6 @@ class Saved(Counted):
     by: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class AsyncSave(Counted):
     """``dcp.async_save`` is called."""
 
@@ -35,7 +32,6 @@ class AsyncSave(Counted):
     loops: int  # how deep in loops, over all active calls
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Loaded(Counted, AsksRanks):
     """``load_state_dict`` is called on a model, the step's subject."""
 
@@ -44,7 +40,6 @@ class Loaded(Counted, AsksRanks):
     assign: bool  # the loaded tensors take the place of the parameters, perhaps
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class OptimizerLoaded(Event):
     """``load_state_dict`` is called on an optimizer, the step's subject."""
 
@@ -52,7 +47,6 @@ class OptimizerLoaded(Event):
     assign: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class DcpSaved(Counted):
     """``dcp.save`` or ``dcp.async_save`` is given a state dict."""
 
@@ -61,7 +55,6 @@ class DcpSaved(Counted):
     by: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class DcpLoad(Counted):
     """``dcp.load`` is given a state dict to fill."""
 
@@ -72,7 +65,6 @@ class DcpLoad(Counted):
     loops: int  # how deep in loops, over all active calls
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class StateHelper(Counted):
     """A state-dict helper of DCP is called on a model, the step's subject. None: it is not known, or not its affair."""
 
@@ -87,12 +79,10 @@ class StateHelper(Counted):
     loops: int  # how deep in loops, over all active calls
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class StateSet(Event):
     """A state-dict helper of DCP fills a model, the step's subject."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Prefixed(Event):
     """From here on a wrapper's name is in the keys of a model, the step's subject."""
 
@@ -101,7 +91,6 @@ class Prefixed(Event):
     )  # the name that the wrapper is kept under. None: it is put in the place of a part of the model
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class KeysWritten(Event):
     """State dicts are written under their keys."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, TypedDict
 
 from ....vocab.finding import Moment
@@ -22,7 +21,6 @@ class Circumstances(TypedDict):
     inference: Moment | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Use(Event):
     """Something of a model is used, and how the program came there."""
 
@@ -32,7 +30,6 @@ class Use(Event):
     inference: Moment | None  # where ``torch.inference_mode`` was entered. None: it is off
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Called(Use, Counted, AsksRanks):
     """A module is called, or a method of it that runs its forward."""
 
@@ -43,44 +40,37 @@ class Called(Use, Counted, AsksRanks):
     written: nodes.NodeNG | None = None  # the call, where it goes past the hooks
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class WeightUsed(Use):
     """A weight of a sharded module meets a plain tensor, and no forward of the module runs."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Registered(Event):
     """``register_fsdp_forward_method`` is called."""
 
     method: object  # the name that is given. None: not known
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Unshard(Counted):
     """Parameters are gathered by hand."""
 
     words: ClassVar[str] = "unshard call"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class UnshardWaited(Event):
     """What ``unshard`` returned is waited for."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Reshard(Counted):
     """Parameters are sharded again by hand."""
 
     words: ClassVar[str] = "reshard call"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ReshardingSwitched(Event):
     """When a module's parameters are sharded again is set anew, perhaps."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Evaluated(Event):
     """``eval()`` is called on a module."""

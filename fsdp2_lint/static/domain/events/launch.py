@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from ..values import Value
 from .base import Counted, Event
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessGroup(Counted):
     """``init_process_group`` is called, with these arguments. None: not given."""
 
@@ -19,7 +17,6 @@ class ProcessGroup(Counted):
     world_size: Value | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Mesh(Counted):
     """The step's subject, a mesh of devices, is made. None: not given."""
 
@@ -28,7 +25,6 @@ class Mesh(Counted):
     shape: Value | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceSet(Counted):
     """The process selects a device."""
 
@@ -39,14 +35,12 @@ class DeviceSet(Counted):
     told: bool = False  # its index was seen already, where the device was made
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceIndex(Event):
     """A device is named by its index."""
 
     index: Value
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceTouch(Counted):
     """Something is put on whatever device is the current one."""
 
@@ -54,7 +48,6 @@ class DeviceTouch(Counted):
     how: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceDiscarded(Event):
     """A context manager that would select a device stands alone as a statement."""
 

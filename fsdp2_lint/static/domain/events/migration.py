@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ...frontend.torch_api import History
@@ -15,7 +14,6 @@ if TYPE_CHECKING:
     from ...frontend.module import Module
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ApiUsed(Event):
     """A function, keyword or method is used that not every version of torch has."""
 
@@ -25,21 +23,18 @@ class ApiUsed(Event):
     paths: tuple[Guard, ...]  # of the values that a keyword may have
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ModuleRead(Event):
     """``model.module`` is read."""
 
     written: nodes.NodeNG
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ClassCompared(Event):
     """The class of a sharded model is compared with classes or their names."""
 
     names: frozenset[str]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Fsdp1Asked(Event):
     """A sharded model is asked whether it is FSDP1's wrapper."""
 
@@ -47,14 +42,12 @@ class Fsdp1Asked(Event):
     calls: tuple[nodes.NodeNG, ...]  # that led there, outermost first
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Fsdp1Context(Event):
     """A static method of FSDP1's wrapper is given a model."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Fsdp1Method(Event):
     """A model is asked for a method that FSDP1's wrapper has."""
 
@@ -62,11 +55,9 @@ class Fsdp1Method(Event):
     goes_on: bool  # an answer of no is provided for
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class UnshardEntered(Event):
     """``with`` on what ``unshard()`` returned."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class UnshardDropped(Event):
     """A handle of an ``unshard`` that still runs, and nobody keeps it."""

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from ..values import Atom
 from .base import Counted, Event
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Cast(Counted):
     """The parameters of the step's subject get a dtype."""
 
@@ -17,14 +15,12 @@ class Cast(Counted):
     dtype: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class DefaultDtype(Event):
     """From here on tensors are made with this dtype."""
 
     dtype: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Autocast(Counted):
     """A body computes in this dtype. Empty: not known, or the default."""
 
@@ -32,7 +28,6 @@ class Autocast(Counted):
     dtype: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Scaled(Event):
     """A scaler of the loss makes the step of an optimizer, the step's subject."""
 

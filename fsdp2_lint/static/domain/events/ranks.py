@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 from ..values import Value
 from .base import AsksRanks, Counted, Event
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Collective(Counted, AsksRanks):
     """All ranks of a group must come here. The step's subject is the model that it is about, if it is about one."""
 
@@ -21,19 +19,16 @@ class Collective(Counted, AsksRanks):
     given: Sequence[Value] | None = None  # what the ranks exchange. None: not kept
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Broadcast(Event):
     """``dist.broadcast`` in a loop."""
 
     tensor: Value
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Uneven(Event):
     """A loop goes through elements of which some are there on some ranks only."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Seeded(Counted):
     """Generators of random numbers are seeded."""
 
@@ -43,21 +38,17 @@ class Seeded(Counted):
     by_rank: bool  # it is written as a number of the rank
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Sampler(Event):
     """A distributed sampler, the step's subject, is made."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Loader(Event):
     """A data loader, the step's subject, is made."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class LoaderRead(Event):
     """A loop goes through a data loader, the step's subject."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class EpochSet(Event):
     """``set_epoch`` is called, on a sampler as a rule."""

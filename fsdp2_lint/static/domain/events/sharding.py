@@ -6,7 +6,6 @@ The step's subject is the module, and where parameters are concerned the one tha
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import ClassVar
 
 from astroid import nodes
@@ -16,7 +15,6 @@ from .base import Counted, Event
 from .step import Step
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Sharded(Counted):
     """``fully_shard`` is called; the step's subject is the first of ``group``."""
 
@@ -31,7 +29,6 @@ class Sharded(Counted):
     filtered: bool = False  # a filter that is not known decides; seen when all calls are (see ``filters``)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Wrapped(Counted):
     """A module is put into a wrapper, such as DDP's."""
 
@@ -40,33 +37,28 @@ class Wrapped(Counted):
     outer: Obj  # the wrapper
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Parallelised(Event):
     """``parallelize_module`` is applied to a module."""
 
     splits: bool | None  # whether its plan splits parameters. None: not known
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Pipelined(Event):
     """A module becomes a stage of a pipeline."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Checkpointed(Event):
     """Activation checkpointing is put around a module."""
 
     filtered_as: Step[Sharded] | None = None  # the call whose modules its filter lets through. None: it has no filter
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Compiled(Event):
     """A module is compiled."""
 
     whole_graph: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Exchanged(Event):
     """A collective fills or reduces parameters of a module in place."""
 
@@ -74,7 +66,6 @@ class Exchanged(Event):
     read: int  # the position in the trace at which the parameters were read
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Tied(Counted):
     """From here on the weights of two layers are one parameter."""
 
@@ -82,7 +73,6 @@ class Tied(Counted):
     other: Obj
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Attached(Counted):
     """A module or a parameter becomes a part of a module."""
 
@@ -91,14 +81,12 @@ class Attached(Counted):
     value: Obj
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Frozen(Counted):
     """Parameters of a module stop being trained, perhaps."""
 
     words: ClassVar[str] = "freezing of parameters"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ParamHook(Counted):
     """A hook is registered on a parameter."""
 
@@ -107,7 +95,6 @@ class ParamHook(Counted):
     read: int  # the position in the trace at which the parameter was read
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ParamMarked(Counted):
     """A parameter gets an attribute of the program's own."""
 
@@ -116,7 +103,6 @@ class ParamMarked(Counted):
     read: int  # the position in the trace at which the parameter was read
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ParamAsked(Event):
     """A parameter is asked for an attribute that some parameter was given."""
 
@@ -124,6 +110,5 @@ class ParamAsked(Event):
     read: int  # the position in the trace at which the parameter was read
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Quantized(Event):
     """A library may load quantized weights: they carry attributes that it gave them itself."""

@@ -19,7 +19,6 @@ class Held:
     guard: Guard
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Optimizer(Counted):
     """An optimizer, the step's subject, is made, or gets more parameters."""
 
@@ -30,24 +29,20 @@ class Optimizer(Counted):
     given: bool = False  # it came from a caller that was not seen
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Remapped(Event):
     """The parameter groups of an optimizer, the step's subject, or what is in one, are exchanged."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Stepped(Counted, InLoops):
     """An optimizer, the step's subject, makes a step."""
 
     words: ClassVar[str] = "optimizer step"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Zeroed(Event):
     """Gradients are cleared: of an optimizer or a model, the step's subject. None: not known of which."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Backward(Counted, AsksRanks, InLoops):
     """Gradients of every model called so far may be computed and reduced. The step's subject is the loss."""
 
@@ -55,7 +50,6 @@ class Backward(Counted, AsksRanks, InLoops):
     name: str = "backward()"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Clipped(Counted, InLoops):
     """Gradients are clipped; the step's subject is the first model that they belong to."""
 
@@ -63,7 +57,6 @@ class Clipped(Counted, InLoops):
     held: tuple[Held, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Sync(Counted, InLoops):
     """``set_requires_gradient_sync`` is called on a model, the step's subject."""
 
@@ -71,7 +64,6 @@ class Sync(Counted, InLoops):
     off: bool  # surely off; else it is on, or depends on the micro-batch
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Reduced(Event):
     """Ranks reduce a tensor in place."""
 
@@ -79,14 +71,12 @@ class Reduced(Event):
     group: Value | None  # which ranks. None: all of the job
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Generator(Event):
     """A generator of parameters of a model, the step's subject, is made."""
 
     made: int | None = None  # the number of its values, where an expression of the program makes it
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Consumed(Counted):
     """A generator of parameters is read to its end; where not ``whole``, perhaps."""
 
@@ -96,14 +86,12 @@ class Consumed(Counted):
     whole: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Copied(Event):
     """A model, the step's subject, is copied with all that it holds."""
 
     by: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ValueRead(Event):
     """A number or a truth is made of what was computed from shards of the step's subject."""
 
