@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ....vocab.answers import Answer, unknown, yes
 from ....vocab.finding import Place
 from ...domain import events
-from ...domain.events import Step
 from ...domain.values import NONE, Const
 from ...libraries.torch.checkpoints.async_saves import AWAITED, DROPPED, KEPT, OVERTAKEN
 from ...libraries.torch.launch.device import device_kind
-from ..shared.program import Program
+from ..shared.program import AtStep
 
 
-@dataclass(frozen=True, slots=True)
-class StaticAsyncSave:
-    program: Program
-    step: Step[events.AsyncSave]
-
+class StaticAsyncSave(AtStep[events.AsyncSave]):
     def dropped(self) -> Answer[Place]:
         if self.step.what.fate == DROPPED:
             return yes(Place(self.step.when, "nothing keeps the future that it returns"))

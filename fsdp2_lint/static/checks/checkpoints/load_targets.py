@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ....vocab.answers import Answer, unknown, yes
 from ...domain import events
-from ...domain.events import Step
-from ..shared.program import Program
+from ..shared.program import AtStep
 from .state_helpers import without_state
 
 
-@dataclass(frozen=True, slots=True)
-class StaticLoadTarget:
-    program: Program
-    step: Step[events.DcpLoad]
-
+class StaticLoadTarget(AtStep[events.DcpLoad]):
     def receives_nothing(self) -> Answer[str]:
         """Unknown where a part of the dict was not followed, or a planner may put more in."""
         if self.step.what.planned:

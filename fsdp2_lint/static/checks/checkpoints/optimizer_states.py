@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ....vocab.answers import Answer, unknown, yes
 from ....vocab.finding import Place
 from ...domain import events
-from ...domain.events import Step
 from ...domain.guards import TOP, Guard
 from ...domain.values import Obj, StateDict, Value
 from ...libraries.torch.checkpoints.gathering import replaced
 from ...libraries.torch.training.optim import Algorithm
 from ..shared.doubts import on_path
-from ..shared.program import Program
+from ..shared.program import AtStep
 from .payloads import StaticPayload
 
 
-@dataclass(frozen=True, slots=True)
-class StaticWritten:
-    program: Program
-    step: Step[events.DcpSaved]
-
+class StaticWritten(AtStep[events.DcpSaved]):
     def numbered(self) -> Answer[Place]:
         """Unknown where a part of what is saved was not followed, or the optimizer may keep no state."""
         payload, why = StaticPayload(self.program, self.step), self.program.open_why

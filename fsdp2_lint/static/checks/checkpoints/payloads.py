@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ....vocab.answers import Answer, Many, many, unknown, yes
 from ....vocab.finding import Place
 from ...domain import events
-from ...domain.events import AnyStep, Step
+from ...domain.events import AnyStep
 from ...domain.formulas import LARGE, atoms
 from ...domain.guards import Guard
 from ...domain.relations import Relation
@@ -19,17 +17,13 @@ from ...libraries.torch.sharding.module_tree import PARAMETRIC
 from ..ranks.rank_paths import by_one_rank
 from ..sharding.units import speaks_of
 from ..shared.doubts import on_path
-from ..shared.program import RELATED, Program
+from ..shared.program import RELATED, AtStep
 
 _DDP = Ext("torch.nn.parallel.DistributedDataParallel")
 _LAYERS = frozenset(Ext(f"torch.nn.{name}") for name in PARAMETRIC)
 
 
-@dataclass(frozen=True, slots=True)
-class StaticPayload:
-    program: Program
-    step: Step[events.Saved | events.Loaded | events.DcpSaved]
-
+class StaticPayload(AtStep[events.Saved | events.Loaded | events.DcpSaved]):
     def leaves(self) -> list[tuple[Guard, Value]]:
         machine = self.program.machine
         before, machine.guard = machine.guard, self.step.guard
@@ -152,7 +146,7 @@ class StaticPayload:
 
     def _unshards(self, step: AnyStep, model: Obj) -> bool:
         """Does it gather more of the model than the group of the model itself, where there are others?"""
-        found = self.program.relation(step.subject, model) if step.subject is not None else Relation.NONE
+        found = self.program.relation(step.subject, model)
         alone = not any(True for _ in self.program.units(model, Relation.CONTAINS))
         return found is not Relation.NONE and (found is not Relation.SAME or alone)
 
@@ -225,11 +219,7 @@ class StaticPayload:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class StaticKeys:
-    program: Program
-    step: Step[events.KeysWritten]
-
+class StaticKeys(AtStep[events.KeysWritten]):
     def prefixed(self) -> Answer[Place]:
         wrapped = self.step.what.wrapped
         if wrapped:

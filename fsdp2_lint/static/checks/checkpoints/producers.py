@@ -17,8 +17,9 @@ from ....vocab.events.checkpoints import (
 from ....vocab.events.state_dicts import HelperCalled, OptimizerStateRead, StateGathered, StateSet
 from ...domain import events
 from ...domain.events import Step
+from ...domain.values import Obj
 from ..shared.models import StaticModel
-from ..shared.producers import on
+from ..shared.producers import on, on_concerned
 from ..shared.program import Program
 from .async_saves import StaticAsyncSave
 from .load_targets import StaticLoadTarget
@@ -34,11 +35,10 @@ def saved(program: Program, step: Step[events.Saved]) -> Iterator[Event]:
     yield Saved(when=step.when, payload=StaticPayload(program, step), by=step.what.by)
 
 
-@on(events.Loaded)
-def loaded(program: Program, step: Step[events.Loaded]) -> Iterator[Event]:
-    if step.subject is not None and program.concerned(step.subject):
-        model = StaticModel(program, step.subject, step)
-        yield Loaded(when=step.when, model=model, payload=StaticPayload(program, step))
+@on_concerned(events.Loaded)
+def loaded(program: Program, step: Step[events.Loaded], obj: Obj) -> Iterator[Event]:
+    model = StaticModel(program, obj, step)
+    yield Loaded(when=step.when, model=model, payload=StaticPayload(program, step))
 
 
 @on(events.DcpLoad)
@@ -65,10 +65,9 @@ def keys_written(program: Program, step: Step[events.KeysWritten]) -> Iterator[E
         yield KeysWritten(when=step.when, keys=StaticKeys(program, step), by=step.what.by)
 
 
-@on(events.Fsdp1Context)
-def fsdp1_context(program: Program, step: Step[events.Fsdp1Context]) -> Iterator[Event]:
-    if step.subject is not None and program.concerned(step.subject):
-        yield Fsdp1ContextUsed(when=step.when, name=step.what.name, model=StaticModel(program, step.subject, step))
+@on_concerned(events.Fsdp1Context)
+def fsdp1_context(program: Program, step: Step[events.Fsdp1Context], obj: Obj) -> Iterator[Event]:
+    yield Fsdp1ContextUsed(when=step.when, name=step.what.name, model=StaticModel(program, obj, step))
 
 
 # -- calls of the state-dict helpers of DCP

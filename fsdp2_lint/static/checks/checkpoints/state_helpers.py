@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from astroid import nodes
 
 from ....vocab.answers import Answer, Many, many, unknown, yes
 from ....vocab.events.state_dicts import StrangeKeyword
-from ....vocab.finding import Fix, Moment, Place, Site
+from ....vocab.finding import Fix, Moment, Place
 from ...domain import events
 from ...domain.events import AnyStep, Step
 from ...domain.formulas import atoms, is_fork
@@ -20,8 +19,8 @@ from ...libraries.torch.checkpoints.state_helpers import KEYWORDS, Options, opti
 from ...libraries.torch.launch.device import device_kind
 from ...libraries.torch.training.optim import Algorithm
 from ..shared.loops import loops_around
-from ..shared.program import RELATED, Program
-from ..shared.source_edits import renamed
+from ..shared.program import RELATED, AtStep, Program
+from ..shared.source_edits import keyword_site, renamed
 from ..shared.structure import size
 
 # Names that are mixed up: what they can mean, and by which position that can be given as well.
@@ -33,11 +32,7 @@ MISSPELT = {
 SMALL = 2**28  # parameters: one GiB in 32 bits
 
 
-@dataclass(frozen=True, slots=True)
-class StaticHelper:
-    program: Program
-    step: Step[events.StateHelper]
-
+class StaticHelper(AtStep[events.StateHelper]):
     @property
     def name(self) -> str:
         return str(self.step.what.helper)
@@ -47,7 +42,7 @@ class StaticHelper:
         known = KEYWORDS[self.name]
         when = self.step.when
         found = [
-            StrangeKeyword(Moment(_place(when, node), when.stack), keyword, self._right_name(keyword, node))
+            StrangeKeyword(Moment(keyword_site(when, node), when.stack), keyword, self._right_name(keyword, node))
             for keyword, node in self.step.what.keywords.items()
             if keyword not in known
         ]
@@ -136,7 +131,7 @@ class StaticHelper:
             return self.program.nothing(model, events.Backward, before=self.step)
         calls = [step.subject for step in self.program.trace.of(events.Called, before=backward) if not step.what.inside]
         models = [each for each in calls if each is not None and not _is_loss(each)]
-        if not models or any(self.program.relation(each, model) not in RELATED for each in models):
+        if not models or any(not self.program.related(each, model) for each in models):
             return unknown("through which model the gradients flow is not known")
         for step in self.program.trace.of(events.Zeroed, events.Stepped):
             if backward.index < step.index < self.step.index and step.guard.compatible(self.step.guard):
@@ -164,14 +159,6 @@ class StaticHelper:
 
 def _starred(call: nodes.Call) -> bool:
     return any(isinstance(arg, nodes.Starred) for arg in call.args)
-
-
-def _place(when: Moment, node: object) -> Site:
-    """A keyword's value; the whole call where the keyword came in a dict."""
-    row, column = getattr(node, "lineno", None), getattr(node, "col_offset", 0)
-    if row is None:
-        return when.at
-    return Site(when.at.path, row, column + 1, getattr(node, "end_lineno", row), getattr(node, "end_col_offset", 0) + 1)
 
 
 def _of_ranks(path: Guard) -> bool:

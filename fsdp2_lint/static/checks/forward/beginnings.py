@@ -10,16 +10,14 @@ from ....vocab.finding import Place
 from ...domain import events
 from ...domain.events import AnyStep
 from ...domain.values import Obj
-from ..shared.program import RELATED, Program
+from ..shared.program import AtStep
 
 
 @dataclass(frozen=True, slots=True)
-class StaticBeginning:
+class StaticBeginning(AtStep[events.Event]):
     """The call of ``obj`` at ``step``, in inference mode."""
 
-    program: Program
     obj: Obj
-    step: AnyStep
 
     def before_training(self) -> Answer[Place]:
         earlier = [call for call in self._trained() if call.index < self.step.index]
@@ -36,5 +34,5 @@ class StaticBeginning:
         """Its forwards outside inference mode."""
         for call in self.program.trace.of(events.Called):
             if call.what.hooked and call.what.inference is None and call.subject is not None:
-                if self.program.relation(self.obj, call.subject) in RELATED:
+                if self.program.related(self.obj, call.subject):
                     yield call

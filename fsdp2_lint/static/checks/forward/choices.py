@@ -15,19 +15,16 @@ from ...domain.relations import Relation
 from ...domain.values import Obj, Rank, is_each
 from ...libraries.torch.ranks.seeds import generator_of
 from ..shared.asked import objects_in
-from ..shared.program import Handle, Program
+from ..shared.program import OfStep, Program
 
 _LOADER = "torch.utils.data.DataLoader"
 _CONTENT = frozenset("any all item sum max min mean tolist".split())  # what a tensor holds, rather than its shape
 
 
 @dataclass(frozen=True, slots=True)
-class StaticChoice(Handle):
+class StaticChoice(OfStep[events.Called]):
     """The call of a sharded module at ``step``, under a condition that was asked at ``asked``, on ``source``."""
 
-    program: Program
-    obj: Obj
-    step: Step[events.Called]
     literal: tuple[Formula, bool]
     asked: Moment
     source: Obj | None
@@ -92,11 +89,11 @@ def choices(program: Program, step: Step[events.Called]) -> Iterator[StaticChoic
             continue
         for atom in atoms(formula):
             if _is_rank(formula) and outer is not None and atom in step.asked:
-                yield StaticChoice(program, step.subject, step, (formula, truth), step.asked[atom], None)
+                yield StaticChoice(program, step, step.subject, (formula, truth), step.asked[atom], None)
             for obj in objects_in(atom):
                 if _is_draw(atom, obj) or _is_content(obj):
                     asked = Moment(obj.atom.site) if generator_of(obj) and obj.atom.site else step.when
-                    yield StaticChoice(program, step.subject, step, (formula, truth), asked, obj)
+                    yield StaticChoice(program, step, step.subject, (formula, truth), asked, obj)
 
 
 def _is_rank(formula: Formula) -> bool:

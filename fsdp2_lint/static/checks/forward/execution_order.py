@@ -12,18 +12,15 @@ from ...domain import events
 from ...domain.events import AnyStep, Step
 from ...domain.relations import Relation
 from ...domain.values import Obj, is_each
-from ..shared.program import Handle, Program
+from ..shared.program import Handle, OfStep, Program
 from ..shared.structure import from_a_library, leaves
 from .forward import Group, concerns, group_of
 
 
 @dataclass(frozen=True, slots=True)
-class StaticPart(Handle):
+class StaticPart(OfStep[events.Event]):
     """A sharded module that is called at ``step``, and the sharded modules around it that do not run then."""
 
-    program: Program
-    obj: Obj
-    step: AnyStep
     around: tuple[Obj, ...]
 
     def ran_first(self) -> Answer[Place]:

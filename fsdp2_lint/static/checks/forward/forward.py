@@ -16,7 +16,7 @@ from ...domain.sides import merged
 from ...domain.values import Const, Obj
 from ..sharding.units import StaticUnit
 from ..shared.models import StaticModel
-from ..shared.program import Handle, Program
+from ..shared.program import OfStep, Program
 
 AROUND = frozenset({Relation.SAME, Relation.CONTAINS})
 
@@ -121,7 +121,7 @@ def _left_by(group: Group, step: AnyStep) -> AnyStep | None:
 
 def concerns(program: Program, step: AnyStep, module: Obj) -> bool:
     """Does a step concern a module that is this one or holds it?"""
-    relation = program.relation(step.subject, module) if step.subject else Relation.NONE
+    relation = program.relation(step.subject, module)
     return relation in AROUND or relation is Relation.MAY
 
 
@@ -169,12 +169,9 @@ def _opened(when: Moment, depth: int) -> Moment:
 
 
 @dataclass(frozen=True, slots=True)
-class StaticWeight(Handle):
+class StaticWeight(OfStep[events.Event]):
     """A parameter in use at ``step``, and its group."""
 
-    program: Program
-    obj: Obj
-    step: AnyStep
     group: Group
     name: str
 
@@ -200,7 +197,7 @@ class PastHooks(StaticModel):
     def hooks_bypassed(self, method: str) -> Answer[object]:
         assert self.group is not None and self.step is not None
         for registered in self.program.trace.of(events.Registered):
-            about = self.program.relation(registered.subject, self.obj) if registered.subject else Relation.NONE
+            about = self.program.relation(registered.subject, self.obj)
             if about is not Relation.NONE and registered.what.method in (method, None):
                 return self.program.excluded(f"it is registered at {registered.when.at}")
         held = gathered(self.group, self.step)

@@ -59,7 +59,7 @@ def uses(program: Program) -> Iterator[Event]:
             continue
         if at.kind == "part":
             name = step.what.name if isinstance(step.what, events.WeightUsed) else ""
-            weight = StaticWeight(program, owner, step, group, name)
+            weight = StaticWeight(program, step, owner, group, name)
             yield WeightUsed(when=at.when, weight=weight)
         elif at.kind == "method" and (at.obj, at.name) not in told:
             model = PastHooks(program, at.obj, step, group=group)
@@ -99,13 +99,13 @@ def root_called(program: Program, step: Step[events.Called]) -> Iterator[Event]:
         return
     if step.what.inference is not None and not step.what.inside:
         model = StaticModel(program, owner, step)
-        beginning = StaticBeginning(program, owner, step)
+        beginning = StaticBeginning(program, step, owner)
         yield CalledInInference(when=step.when, model=model, entered=step.what.inference, beginning=beginning)
     group = group_of(program, owner, step)
     if not isinstance(group, Group) or not group.is_made_of(owner):
         return
     if outer := around(program, step):
-        yield PartCalled(when=step.when, part=StaticPart(program, owner, step, outer))
+        yield PartCalled(when=step.when, part=StaticPart(program, step, owner, outer))
     elif group.is_root() and (found := pending(program, step, group)) is not None:
         trained, stepped = found
         yield OldWeightsMet(when=trained.when, model=StaticKeeper(program, owner, group, step, stepped))

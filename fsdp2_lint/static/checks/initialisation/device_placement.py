@@ -11,7 +11,7 @@ from ...domain.events import Step
 from ...domain.guards import Guard
 from ...domain.relations import Relation
 from ...domain.values import Const, Ext, Obj
-from ..shared.program import RELATED, Handle, Program
+from ..shared.program import OfStep, Program
 from ..shared.structure import size, sized_inside, stands_alone
 
 POLICY = "torch.distributed.fsdp.CPUOffloadPolicy"
@@ -51,11 +51,7 @@ class StaticOffload:
         """By torch, which reduces the norm where the gradients lie. Without that, programs find ways around it."""
         return any(
             clip.guard.compatible(self.path)
-            and any(
-                self.program.relation(held.model, part) in RELATED
-                for held in clip.what.held
-                for part in self.step.what.group
-            )
+            and any(self.program.related(held.model, part) for held in clip.what.held for part in self.step.what.group)
             for clip in self.program.trace.of(events.Clipped)
         )
 
@@ -87,13 +83,8 @@ def _class_name(obj: Obj) -> str:
     return obj.atom.cls.qname if isinstance(obj.atom.cls, Ext) else ""
 
 
-@dataclass(frozen=True, slots=True)
-class StaticResident(Handle):
+class StaticResident(OfStep[events.Sharded]):
     """A model just before ``step`` shards it, or the first part of it."""
-
-    program: Program
-    step: Step[events.Sharded]
-    obj: Obj
 
     def moved_whole(self) -> Answer[Place]:
         groups = [step for step in self.program.trace.of(events.ProcessGroup) if step.precedes(self.step)]
@@ -102,9 +93,9 @@ class StaticResident(Handle):
         if self.step.what.looped and not stands_alone(self.obj):
             return unknown(f"whether {self.label} is a model or one of its blocks is not known")
         for moved in self.program.trace.of(events.Moved, before=self.step):
-            same = moved.subject is not None and self.program.relation(moved.subject, self.obj) is Relation.SAME
+            same = self.program.relation(moved.subject, self.obj) is Relation.SAME
             if same and moved.what.to == "cuda" and not self._moved_back(moved):
-                if any(self.program.relation(self.obj, hollow) is not Relation.NONE for hollow in self._on_meta()):
+                if any(self.program.touches(self.obj, hollow) for hollow in self._on_meta()):
                     return unknown(f"whether {self.label} has memory at all is not known")
                 return yes(Place(moved.when, "all of it is moved to the GPU here"))
         return self.program.nothing(self.obj, events.Moved, before=self.step)
@@ -115,9 +106,7 @@ class StaticResident(Handle):
 
     def _moved_back(self, moved: Step[events.Moved]) -> bool:
         return any(
-            step.what.to != "cuda"
-            and step.subject is not None
-            and self.program.relation(step.subject, self.obj) is not Relation.NONE
+            step.what.to != "cuda" and self.program.touches(step.subject, self.obj)
             for step in self.program.trace.of(events.Moved, before=self.step, after=moved)
         )
 

@@ -8,7 +8,6 @@ from ....vocab.answers import Answer, unknown, yes
 from ....vocab.finding import Place
 from ...domain import events
 from ...domain.events import AnyStep, Step
-from ...domain.relations import Relation
 from ...domain.values import Obj
 from ...libraries.torch.launch.meshes import dimensions
 from ...libraries.torch.ranks.seeds import Built
@@ -74,7 +73,7 @@ class StaticStarting(Handle):
         return yes(True) if len(known.sizes) == 2 else self.program.excluded("the mesh has one dimension")
 
     def _is_this(self, step: AnyStep) -> bool:
-        return step.subject is not None and self.program.relation(self.obj, step.subject) is not Relation.NONE
+        return self.program.touches(self.obj, step.subject)
 
     def _filled(self, since: int) -> list[AnyStep]:
         """What may give it other weights."""

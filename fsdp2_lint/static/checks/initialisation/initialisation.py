@@ -97,8 +97,7 @@ class StaticFresh(Handle):
     def _restored(self, buffer: Obj) -> bool:
         """Does anything touch it after it lost its value? Loads do not: they do not know it."""
         return any(
-            step.what.buffers
-            and (step.subject is None or self.program.relation(buffer, step.subject) is not Relation.NONE)
+            step.what.buffers and (step.subject is None or self.program.touches(buffer, step.subject))
             for step in self.program.trace.of(events.Written)
             if step.index > self.begin.index or step.context
         )
@@ -116,7 +115,7 @@ class StaticFresh(Handle):
         """Where nobody knows what is written, it may be this."""
         if step.subject is None:
             return True
-        return not of_buffers(step.subject) and self.program.relation(self.obj, step.subject) is not Relation.NONE
+        return not of_buffers(step.subject) and self.program.touches(self.obj, step.subject)
 
     def without(self, writes: list[AnyStep]) -> Guard | None:
         """The path of a run that comes to the training by none of these; None where no such run is known."""
@@ -146,7 +145,7 @@ class StaticFresh(Handle):
             return asked[0] in ("compare", "in") and all(map(self._is_choice, asked[1:]))
         if isinstance(asked, Obj):
             atom = asked.atom
-            if self.program.relation(self.obj, asked) is not Relation.NONE or atom.module:
+            if self.program.touches(self.obj, asked) or atom.module:
                 return False
             found = atom.kind == "unknown" and (atom.origin in _ASKS_FOR_FILES or atom.apart)
             return found or atom.kind in ("configuration", "parameter", "instance")
@@ -165,7 +164,7 @@ class StaticFresh(Handle):
         """Who got hold of it before, and may fill it when it is called again; a function that ended does not."""
         for step, part in self.program.escaped_parts.get(self.program.address(self.obj)[0], ()):
             if step.index < self.begin.index and not step.what.who.startswith("a recursive call of"):
-                if self.program.relation(self.obj, part) is not Relation.NONE and step.together(self.begin):
+                if self.program.touches(self.obj, part) and step.together(self.begin):
                     return f"{self.label} is handed to {step.what.who} ({step.when.at}), which was not followed"
         return ""
 

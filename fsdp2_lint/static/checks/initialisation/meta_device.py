@@ -9,12 +9,12 @@ from functools import cached_property
 from ....vocab.answers import Answer, Many, many, unknown, yes
 from ....vocab.finding import Moment, Place
 from ...domain import events
-from ...domain.events import AnyStep, Step
+from ...domain.events import AnyStep
 from ...domain.formulas import Interned, atoms
 from ...domain.relations import Relation
 from ...domain.values import SOME, ClassV, Ext, Obj
 from ...libraries.torch.sharding.module_tree import lacks_reset, layer_base
-from ..shared.program import Handle, Program
+from ..shared.program import OfStep
 from .initialisation import StaticFresh
 
 _NAME = "reset_parameters"
@@ -62,13 +62,8 @@ class StaticHollow(StaticFresh):
         return [*emptied, *filled]
 
 
-@dataclass(frozen=True, slots=True)
-class StaticInitialised(Handle):
+class StaticInitialised(OfStep[events.Reset]):
     """The object whose ``reset_parameters`` ``step`` calls; the program does not define that method for it."""
-
-    program: Program
-    step: Step[events.Reset]
-    obj: Obj
 
     def without_reset_parameters(self) -> Answer[Place]:
         """Which parts of a model on the meta device no initialiser fills; unknown where a class was not seen."""

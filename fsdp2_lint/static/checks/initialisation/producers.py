@@ -40,7 +40,7 @@ def trained_after(program: Program, begin: AnyStep) -> Iterator[StaticFresh]:
     if obj is None or not _known_by_one_name(program, obj):
         return
     for call in program.trace.of(events.Called, after=begin):
-        if call.subject is not None and program.relation(obj, call.subject) in RELATED:
+        if program.related(obj, call.subject):
             end = next(program.trace.of(events.Backward, after=call), None)
             if end is not None:
                 yield StaticFresh(program, obj, begin, call, end)
@@ -65,7 +65,7 @@ def hollow(program: Program) -> Iterator[Event]:
             continue
         sharded = [step for step, _ in program.units(obj, Relation.SAME)]
         for call in program.trace.of(events.Called, after=begin):
-            if call.subject is None or program.relation(obj, call.subject) not in RELATED or call.context:
+            if call.subject is None or not program.related(obj, call.subject) or call.context:
                 continue
             if any(step.precedes(call) for step in sharded):
                 yield HollowCalled(when=call.when, model=StaticHollow(program, obj, begin, call, call))
@@ -97,8 +97,6 @@ def starting(program: Program) -> Iterator[Event]:
                 continue
             first = next((each for each, _ in program.units(obj, Relation.SAME, Relation.CONTAINS)), step)
             calls = program.trace.of(events.Called, after=first)
-            call = next(
-                (each for each in calls if each.subject and program.relation(obj, each.subject) in RELATED), None
-            )
+            call = next((each for each in calls if program.related(obj, each.subject)), None)
             if call is not None and next(program.trace.of(events.Backward, after=call), None) is not None:
                 yield StartingSeen(when=first.when, model=StaticStarting(program, obj, first, call))

@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ....vocab.answers import Answer, unknown, yes
 from ....vocab.finding import Place
 from ...domain import events
 from ...domain.events import AnyStep
 from ...domain.relations import Relation
-from ...domain.values import Obj
-from ..shared.program import RELATED, Handle, Program
+from ..shared.program import RELATED, OfStep
 
 
-@dataclass(frozen=True, slots=True)
-class StaticWrite(Handle):
-    program: Program
-    step: AnyStep
-    obj: Obj
-
+class StaticWrite(OfStep[events.Event]):
     def lost(self) -> Answer[Place]:
         """Does this write end in a copy? Unknown where what is written to was not followed."""
         for formula, truth in self.step.guard.literals:
@@ -39,9 +31,7 @@ class StaticWrite(Handle):
 
     def _gathered(self) -> bool:
         return any(
-            step.subject is not None
-            and self.program.relation(step.subject, self.obj) is not Relation.NONE
-            and not self._resharded(step)
+            self.program.touches(step.subject, self.obj) and not self._resharded(step)
             for step in self.program.trace.of(events.Unshard, before=self.step)
         )
 

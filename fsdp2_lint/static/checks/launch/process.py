@@ -17,7 +17,7 @@ from ...interpreter.expressions.conditions import mentions_rank
 from ...libraries.torch.launch.device import device_kind
 from ...libraries.torch.ranks.rank import INITIALISED, alone
 from ..ranks.rank_paths import rank_in_words, rank_literal, reduced, split_by_rank
-from ..shared.program import RELATED, Program
+from ..shared.program import RELATED, AtStep, Program
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,11 +73,7 @@ class StaticProcess:
         return any(perhaps if name is None else "nccl" in str(name) for name in names)
 
 
-@dataclass(frozen=True, slots=True)
-class StaticDevice:
-    program: Program
-    step: Step[events.DeviceSet | events.DeviceIndex]
-
+class StaticDevice(AtStep[events.DeviceSet | events.DeviceIndex]):
     @property
     def name(self) -> str:
         return self.step.what.name if isinstance(self.step.what, events.DeviceSet) else "the device"
@@ -115,7 +111,8 @@ class StaticDevice:
         return self.program.nowhere(events.DeviceTouch)
 
 
-Gathering = Step[events.Collective | events.Called | events.Backward]
+_Gathering = events.Collective | events.Called | events.Backward
+Gathering = Step[_Gathering]
 
 
 def _name(step: Gathering) -> str | None:
@@ -156,11 +153,7 @@ def _asked(step: AnyStep, formula: Formula) -> Moment | None:
     return next((sites[atom] for atom in atoms(formula) if atom in sites), None)
 
 
-@dataclass(frozen=True, slots=True)
-class StaticCollection:
-    program: Program
-    step: Gathering
-
+class StaticCollection(AtStep[_Gathering]):
     @property
     def name(self) -> str:
         return _name(self.step) or "the model's call"

@@ -14,13 +14,12 @@ from ....vocab.finding import Moment, Place
 from ....vocab.target import Version, in_words
 from ...budget import BUDGET
 from ...domain import events
-from ...domain.events import Step
 from ...domain.relations import Relation
 from ...frontend.module import Module
 from ...frontend.project import Project
 from ...frontend.torch_api import History, absent
 from ..shared.closure import excluded
-from ..shared.program import Program
+from ..shared.program import AtStep
 from .migration_checks import StaticConverted
 
 _ASKS = re.compile(
@@ -48,12 +47,8 @@ class ImportedName:
         return yes(Place(self.when, words)) if words else _known(version)
 
 
-@dataclass(frozen=True, slots=True)
-class StaticUse:
+class StaticUse(AtStep[events.ApiUsed]):
     """A keyword that is passed, or a method of a sharded module that is called."""
-
-    program: Program
-    step: Step[events.ApiUsed]
 
     def absent(self, version: Version) -> Answer[Place]:
         """Does this torch lack it? yes: since or until when. Unknown where the program asks, or has a fallback."""
@@ -63,7 +58,7 @@ class StaticUse:
         if _is_newer(self.program.machine.project.oldest_torch(self.step.when.at.path), version):
             return unknown(_ELSEWHERE)
         if self.step.subject is not None:
-            sharded = StaticConverted(self.program, self.step.subject, self.step).sharded_by(Relation.SAME)
+            sharded = StaticConverted(self.program, self.step, self.step.subject).sharded_by(Relation.SAME)
             if not sharded.surely:
                 return sharded
         paths = (self.step.guard, *self.step.what.paths)

@@ -13,8 +13,10 @@ from astroid import nodes
 
 from ....vocab.answers import Answer, yes
 from ....vocab.events.migration import UnshardEntered
-from ....vocab.finding import Moment, Place, Site
+from ....vocab.finding import Moment, Place
 from ...frontend.module import Module
+from ...frontend.project import Project
+from ..shared.source_edits import site_of
 
 _FSDP2 = ("torch.distributed.fsdp", "torch.distributed._composable.fsdp")
 _CLASS = "FSDPModule"
@@ -32,7 +34,7 @@ class Receiver:
         return yes(Place(self.entered, "the handle is entered by hand here"))
 
 
-def entered_by_hand(module: Module) -> Iterator[UnshardEntered]:
+def entered_by_hand(module: Module, project: Project) -> Iterator[UnshardEntered]:
     """In a file that takes the class of sharded modules from torch."""
     names = frozenset(_names_of_class(module))
     for function in module.tree.nodes_of_class(nodes.FunctionDef) if names else ():
@@ -44,8 +46,8 @@ def entered_by_hand(module: Module) -> Iterator[UnshardEntered]:
                 (other for other in function.nodes_of_class(nodes.Call) if _enters(other, target.name)), None
             )
             if entered is not None and entered.lineno >= call.lineno and _is_sharded(call, names):
-                receiver = Receiver(call.func.expr.as_string(), _when(module, entered))
-                yield UnshardEntered(when=_when(module, call), model=receiver)
+                receiver = Receiver(call.func.expr.as_string(), Moment(site_of(module.path, entered)))
+                yield UnshardEntered(when=Moment(site_of(module.path, call)), model=receiver)
 
 
 def _names_of_class(module: Module) -> Iterator[str]:
@@ -92,7 +94,3 @@ def _annotated(receiver: nodes.NodeNG, names: frozenset[str]) -> bool:
 def _enters(call: nodes.Call, name: str) -> bool:
     func = call.func
     return isinstance(func, nodes.Attribute) and func.attrname == "__enter__" and func.expr.as_string() == name
-
-
-def _when(module: Module, node: nodes.NodeNG) -> Moment:
-    return Moment(Site(module.path, node.lineno, node.col_offset + 1, node.end_lineno, node.end_col_offset + 1))

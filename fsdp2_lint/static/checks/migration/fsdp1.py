@@ -12,6 +12,7 @@ from ....vocab.finding import Moment, Place, Site
 from ...frontend.module import Unreadable
 from ...frontend.project import Project
 from ..shared.closure import excluded
+from ..shared.source_edits import site_of
 
 CLASS = "FullyShardedDataParallel"
 # What a program asks for that can tell a module of FSDP2 from others.
@@ -48,11 +49,6 @@ class Fsdp1Call:
     def _argument(self, name: str | None, value: ast.expr) -> Place:
         literal = f"={value.attr}" if isinstance(value, ast.Attribute) else ""
         return Place(Moment(site_of(self.path, value)), f"{name}{literal}")
-
-
-def site_of(path: str, node: ast.expr) -> Site:
-    end_row, end_column = node.end_lineno or node.lineno, node.end_col_offset or 0
-    return Site(path, node.lineno, node.col_offset + 1, end_row, end_column + 1)
 
 
 def wrapped_events(project: Project, path: str) -> Iterator[Fsdp1Wrapped]:

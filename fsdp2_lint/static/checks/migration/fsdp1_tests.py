@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from astroid import nodes
 
@@ -11,7 +10,6 @@ from ....vocab.answers import Answer, unknown, yes
 from ....vocab.finding import Moment, Place, Site
 from ...budget import BUDGET
 from ...domain import events
-from ...domain.events import Step
 from ...domain.relations import Relation
 from ...frontend.origins import full_name
 from ...libraries.torch.migration.migration import FSDP1
@@ -31,17 +29,14 @@ _LEAVING = (nodes.Return, nodes.Raise, nodes.Continue, nodes.Break)
 Statements = Sequence[nodes.NodeNG]
 
 
-@dataclass(frozen=True, slots=True)
-class StaticTested(StaticConverted):
+class StaticTested(StaticConverted[events.Fsdp1Asked]):
     """At ``isinstance(model, FullyShardedDataParallel)``."""
-
-    step: Step[events.Fsdp1Asked]
 
     def converted(self) -> Answer[Place]:
         model = self._below()
         if model is None:
             return self.sharded_by(Relation.SAME)
-        whole = StaticConverted(self.program, model, self.step)
+        whole = StaticConverted(self.program, self.step, model)
         return whole.sharded_by(*RELATED)
 
     def neglected(self) -> Answer[Place]:

@@ -12,6 +12,7 @@ from ....vocab.finding import Edit, Fix, Moment, Site
 from ...frontend.module import Module
 from ...frontend.project import Project
 from ...frontend.torch_api import history_of_export
+from ..shared.source_edits import site_of
 from .api import ImportedName
 
 _PRIVATE = ("torch.distributed._composable.fsdp", "torch.distributed.fsdp._fully_shard")
@@ -28,7 +29,7 @@ def names_imported(module: Module, project: Project) -> Iterator[ApiUsed]:
         for name, _ in node.names if not node.level else ():
             history = history_of_export(node.modname or "", name)
             if history is not None:
-                when = _when(module, node)
+                when = Moment(site_of(module.path, node))
                 use = ImportedName(when, history, _gated(node), project.oldest_torch(module.path))
                 yield ApiUsed(when=when, name=f"{node.modname}.{name}", use=use)
 
@@ -36,7 +37,7 @@ def names_imported(module: Module, project: Project) -> Iterator[ApiUsed]:
 def imported_events(module: Module, project: Project) -> Iterator[Imported]:
     """Where the public path is missing in a torch that the project supports, the private one is all there is."""
     for node in module.tree.nodes_of_class((nodes.ImportFrom, nodes.Import)):
-        when = _when(module, node)
+        when = Moment(site_of(module.path, node))
         if isinstance(node, nodes.Import):
             found = [(name, "torch.distributed.fsdp") for name, _ in node.names if name.startswith(_PRIVATE)]
         elif (node.modname or "").startswith(_PRIVATE) and not node.level:
@@ -47,10 +48,6 @@ def imported_events(module: Module, project: Project) -> Iterator[Imported]:
             gated = _gated(node) or _missing(module, project)
             fix = _public_path(module, project, node)
             yield Imported(when=when, path=found[0][0], public=found[0][1], gated=gated, fix=fix)
-
-
-def _when(module: Module, node: nodes.NodeNG) -> Moment:
-    return Moment(Site(module.path, node.lineno, node.col_offset + 1, node.end_lineno, node.end_col_offset + 1))
 
 
 def _public_path(module: Module, project: Project, node: nodes.NodeNG) -> Fix | None:

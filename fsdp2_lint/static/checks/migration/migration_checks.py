@@ -3,28 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from ....vocab.answers import Answer, Truth, unknown, yes
 from ....vocab.finding import Place
 from ...domain import events
-from ...domain.events import AnyStep, Step
+from ...domain.events import AnyStep
 from ...domain.formulas import Formula, atoms, is_fork
 from ...domain.guards import Guard
 from ...domain.relations import Relation, covers
 from ...domain.sides import merged
+from ...domain.trace import E
 from ...domain.values import BELOW, ClassV, Ext, Obj
 from ...frontend.packages import builds_models
 from ..sharding.units import speaks_of
-from ..shared.program import RELATED, Handle, Program
+from ..shared.program import OfStep
 
 
-@dataclass(frozen=True, slots=True)
-class StaticConverted(Handle):
-    program: Program
-    obj: Obj
-    step: AnyStep
-
+class StaticConverted(OfStep[E]):
     def converted(self) -> Answer[Place]:
         return self.sharded_by(Relation.SAME)
 
@@ -90,10 +85,8 @@ class StaticConverted(Handle):
         return self.obj.parent if str(self.obj.item).startswith(BELOW) else None
 
 
-class ModuleOfFsdp2(StaticConverted):
+class ModuleOfFsdp2(StaticConverted[events.ModuleRead]):
     """At ``model.module``."""
-
-    __slots__ = ()
 
     def converted(self) -> Answer[Place]:
         answer = self.sharded_by(Relation.SAME)
@@ -115,11 +108,8 @@ class ModuleOfFsdp2(StaticConverted):
         return any(isinstance(name, str) and name.isidentifier() and name != "module" for name in names)
 
 
-@dataclass(frozen=True, slots=True)
-class RenamedClass(StaticConverted):
+class RenamedClass(StaticConverted[events.ClassCompared]):
     """At a comparison of ``type(m)`` with classes, some of which may have been sharded."""
-
-    step: Step[events.ClassCompared]
 
     def converted(self) -> Answer[Place]:
         names = self.step.what.names
@@ -154,10 +144,8 @@ def _filtered(call: AnyStep, part: Obj) -> Iterator[str]:
                 yield from (cls.name for cls in leaf[1][2] if isinstance(cls, ClassV))
 
 
-class StaticGathering(StaticConverted):
+class StaticGathering(StaticConverted[events.UnshardDropped]):
     """At ``unshard(async_op=True)`` whose handle is dropped."""
-
-    __slots__ = ()
 
     def used_too_early(self) -> Answer[Place]:
         for step in self._following():
@@ -174,6 +162,6 @@ class StaticGathering(StaticConverted):
             for step in self.program.trace.of(
                 events.Called, events.Unshard, events.UnshardWaited, events.Reshard, after=self.step
             )
-            if step.subject is not None and self.program.relation(self.obj, step.subject) in RELATED
+            if self.program.related(self.obj, step.subject)
         ]
         return sorted(later, key=lambda step: step.index)

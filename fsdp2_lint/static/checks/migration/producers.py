@@ -21,10 +21,10 @@ from ....vocab.finding import Edit, Fix, Site
 from ....vocab.words import listed
 from ...domain import events
 from ...domain.events import Step
-from ...frontend.project import Project
-from ..shared.producers import in_text, on
+from ...domain.values import Obj
+from ..shared.producers import in_module, in_project, on, on_concerned
 from ..shared.program import Program
-from ..shared.source_edits import replaced
+from ..shared.source_edits import inserted, replaced, site_of
 from .api import StaticUse
 from .by_hand import entered_by_hand
 from .fsdp1 import wrapped_events
@@ -35,11 +35,10 @@ from .migration_checks import ModuleOfFsdp2, RenamedClass, StaticConverted, Stat
 # -- what is left of FSDP1, DDP or an unsharded model at places that a module of FSDP2 comes to
 
 
-@on(events.ModuleRead)
-def module_read(program: Program, step: Step[events.ModuleRead]) -> Iterator[Event]:
-    if step.subject is not None and program.concerned(step.subject):
-        model = ModuleOfFsdp2(program, step.subject, step)
-        yield ModuleAttributeRead(when=step.when, model=model, fix=_without_attribute(program, step))
+@on_concerned(events.ModuleRead)
+def module_read(program: Program, step: Step[events.ModuleRead], obj: Obj) -> Iterator[Event]:
+    model = ModuleOfFsdp2(program, step, obj)
+    yield ModuleAttributeRead(when=step.when, model=model, fix=_without_attribute(program, step))
 
 
 def _without_attribute(program: Program, step: Step[events.ModuleRead]) -> Fix | None:
@@ -52,20 +51,18 @@ def _without_attribute(program: Program, step: Step[events.ModuleRead]) -> Fix |
 @on(events.ClassCompared)
 def class_compared(program: Program, step: Step[events.ClassCompared]) -> Iterator[Event]:
     if step.subject is not None:
-        model = RenamedClass(program, step.subject, step)
+        model = RenamedClass(program, step, step.subject)
         yield ClassCompared(when=step.when, model=model, with_what=listed(sorted(step.what.names)))
 
 
-@on(events.UnshardEntered)
-def unshard_entered(program: Program, step: Step[events.UnshardEntered]) -> Iterator[Event]:
-    if step.subject is not None and program.concerned(step.subject):
-        yield UnshardEntered(when=step.when, model=StaticConverted(program, step.subject, step))
+@on_concerned(events.UnshardEntered)
+def unshard_entered(program: Program, step: Step[events.UnshardEntered], obj: Obj) -> Iterator[Event]:
+    yield UnshardEntered(when=step.when, model=StaticConverted(program, step, obj))
 
 
-@on(events.UnshardDropped)
-def unshard_dropped(program: Program, step: Step[events.UnshardDropped]) -> Iterator[Event]:
-    if step.subject is not None and program.concerned(step.subject):
-        yield UnshardDropped(when=step.when, model=StaticGathering(program, step.subject, step))
+@on_concerned(events.UnshardDropped)
+def unshard_dropped(program: Program, step: Step[events.UnshardDropped], obj: Obj) -> Iterator[Event]:
+    yield UnshardDropped(when=step.when, model=StaticGathering(program, step, obj))
 
 
 @on(events.ApiUsed)
@@ -73,11 +70,10 @@ def api_used(program: Program, step: Step[events.ApiUsed]) -> Iterator[Event]:
     yield ApiUsed(when=step.when, name=step.what.name, use=StaticUse(program, step))
 
 
-@on(events.Fsdp1Asked)
-def fsdp1_asked(program: Program, step: Step[events.Fsdp1Asked]) -> Iterator[Event]:
-    if step.subject is not None and program.concerned(step.subject):
-        model = StaticTested(program, step.subject, step)
-        yield Fsdp1Tested(when=step.when, model=model, fix=_other_class(program, step))
+@on_concerned(events.Fsdp1Asked)
+def fsdp1_asked(program: Program, step: Step[events.Fsdp1Asked], obj: Obj) -> Iterator[Event]:
+    model = StaticTested(program, step, obj)
+    yield Fsdp1Tested(when=step.when, model=model, fix=_other_class(program, step))
 
 
 def _other_class(program: Program, step: Step[events.Fsdp1Asked]) -> Fix | None:
@@ -94,38 +90,20 @@ def _other_class(program: Program, step: Step[events.Fsdp1Asked]) -> Fix | None:
         start = cls.expr.end_col_offset + 1
         replaced = Edit(Site(path, cls.lineno, start + 1, cls.lineno, cls.end_col_offset + 1), "FSDPModule")
         return Fix((replaced,), safe=False)
-    replaced = Edit(Site(path, cls.lineno, cls.col_offset + 1, cls.lineno, cls.end_col_offset + 1), "FSDPModule")
+    replaced = Edit(site_of(path, cls), "FSDPModule")
     if "FSDPModule" in module.bindings:
         return Fix((replaced,), safe=False)
     imports = [node for node in module.bindings.get(cls.name, ()) if isinstance(node, nodes.ImportFrom)]
     if len(imports) != 1 or not isinstance(imports[0].parent, nodes.Module):
         return None
-    behind = imports[0].end_lineno + 1
-    text = "from torch.distributed.fsdp import FSDPModule\n"
-    return Fix((Edit(Site(path, behind, 1, behind, 1), text), replaced), safe=False)
+    added = inserted(path, imports[0].end_lineno + 1, 1, "from torch.distributed.fsdp import FSDPModule\n")
+    return Fix((added, replaced), safe=False)
 
 
 # -- what is seen in the text of files alone, whether or not a program comes there: the events that need no trace
 
 
-@in_text(Imported)
-def imported(project: Project, path: str) -> Iterator[Event]:
-    module = project.module(path)
-    yield from imported_events(module, project) if module is not None else ()
-
-
-@in_text(ApiUsed)
-def used(project: Project, path: str) -> Iterator[Event]:
-    module = project.module(path)
-    yield from names_imported(module, project) if module is not None else ()
-
-
-@in_text(UnshardEntered)
-def entered(project: Project, path: str) -> Iterator[Event]:
-    module = project.module(path)
-    yield from entered_by_hand(module) if module is not None else ()
-
-
-@in_text(Fsdp1Wrapped, everywhere=True)
-def wrapped(project: Project, path: str) -> Iterator[Event]:
-    yield from wrapped_events(project, path)
+in_module(Imported, imported_events)
+in_module(ApiUsed, names_imported)
+in_module(UnshardEntered, entered_by_hand)
+in_project(Fsdp1Wrapped, wrapped_events)

@@ -3,29 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from ....vocab.answers import Answer, Many, many, unknown
 from ....vocab.finding import Place, Site
 from ...domain import events
 from ...domain.choices import options
-from ...domain.events import Step
 from ...domain.guards import Guard
 from ...domain.values import NONE, ClassV, Const, DictV, Ext, Obj, Value
 from ...libraries.torch.precision.precision import ALL_POLICIES, LOW, POLICIES, dtype_name, policy_of
 from ..shared.models import StaticModel
-from ..shared.program import Handle, Program
+from ..shared.program import OfStep
 
 _INSTANCE = "an instance"  # of the right class, or of one that may be derived from it
 
 
-@dataclass(frozen=True, slots=True)
-class StaticPolicies(Handle):
-    program: Program
-    step: Step[events.Sharded]
-    obj: Obj
-
+class StaticPolicies(OfStep[events.Sharded]):
     def _given(self, keyword: str) -> Iterator[tuple[Guard, Value]]:
         """What the keyword may be, on paths on which the call is made."""
         value = self.step.what.options.get(keyword)

@@ -8,22 +8,18 @@ from ....vocab.answers import Answer, unknown, yes
 from ....vocab.finding import Place
 from ...domain import events
 from ...domain.choices import options
-from ...domain.events import AnyStep
 from ...domain.relations import Relation
-from ...domain.values import Ext, Obj
+from ...domain.values import Ext
 from ...libraries.outputs import is_output
 from ...libraries.torch.precision.dtypes import SOME_DTYPE, LoadedIn, literal_dtype
 from ...libraries.torch.precision.precision import LOW
-from ..shared.program import RELATED, Handle, Program
+from ..shared.program import RELATED, OfStep
 
 
 @dataclass(frozen=True, slots=True)
-class StaticMasters(Handle):
+class StaticMasters(OfStep[events.Event]):
     """An optimizer as it is made, and what it holds of one model."""
 
-    program: Program
-    step: AnyStep
-    obj: Obj
     held: events.Held
 
     def low_precision(self) -> Answer[Place]:
@@ -37,7 +33,7 @@ class StaticMasters(Handle):
         if not (isinstance(own, Ext) and own.qname.startswith("torch.optim.")):
             return unknown(f"whether {self.label} keeps full precision elsewhere is not known")
         for step in self.program.trace.of(events.Frozen):
-            relation = self.program.relation(self.held.model, step.subject) if step.subject else Relation.NONE
+            relation = self.program.relation(self.held.model, step.subject)
             if relation not in (Relation.NONE, Relation.CONTAINS):
                 return unknown(f"which parameters are trained is not known ({step.when.at})")
         why = self.program.managed(self.held.model) or self.program.escaped(self.held.model, before=self.step)

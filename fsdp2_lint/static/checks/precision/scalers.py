@@ -14,16 +14,13 @@ from ...domain.guards import Guard
 from ...domain.values import NONE, Ext, Obj
 from ...libraries.torch.precision.precision import Policy, dtype_name
 from ...libraries.torch.precision.scalers import FSDP1, Scaler
-from ..shared.program import RELATED, Handle, Program
+from ..shared.program import RELATED, OfStep
 
 
 @dataclass(frozen=True, slots=True)
-class StaticScaler(Handle):
+class StaticScaler(OfStep[events.Scaled]):
     """``obj`` is a model that the scaler's optimizer trains, in runs that take ``path``."""
 
-    program: Program
-    step: Step[events.Scaled]
-    obj: Obj
     path: Guard
     made: Scaler
 

@@ -12,7 +12,8 @@ from ...domain.events import AnyStep, Step
 from ...frontend.module import Module
 from ..shared.name_uses import callables, said
 from ..shared.program import Program
-from .carrying import BINDS, Carried, given, parameters, parts_of, place_of, scope_at
+from ..shared.source_edits import site_of
+from .carrying import BINDS, Carried, given, parameters, parts_of, scope_at
 
 Parts = list[nodes.NodeNG]
 
@@ -97,7 +98,7 @@ def _elsewhere(program: Program, later: list[Step[events.Collective]], kept: Car
 
 def _call_at(parts: Parts, site: Site) -> nodes.Call | None:
     calls = (node for node in parts if isinstance(node, nodes.Call) and node.lineno == site.row)
-    return next((call for call in calls if place_of(site.path, call) == site), None)
+    return next((call for call in calls if site_of(site.path, call) == site), None)
 
 
 def _statement(module: Module, site: Site) -> nodes.NodeNG | None:

@@ -2,28 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from astroid import nodes
 
 from ....vocab.answers import Answer, unknown, yes
 from ....vocab.finding import Moment, Place
 from ...domain import events
-from ...domain.events import Step
 from ...domain.values import Loaded
 from ...frontend.relevance import names_in
 from ..shared.loops import Loop, loops_around
-from ..shared.program import Program
+from ..shared.program import AtStep
 
 _NAMES = frozenset({"keys", "state_dict", "named_parameters", "named_buffers", "named_modules"})
 _SAME_ORDER = frozenset({"list", "tuple", "enumerate", "iter", "reversed", "tqdm"})
 
 
-@dataclass(frozen=True, slots=True)
-class StaticNames:
-    program: Program
-    step: Step[events.Broadcast]
-
+class StaticNames(AtStep[events.Broadcast]):
     def differ(self) -> Answer[Place]:
         """Do the ranks broadcast in different orders? Unknown where each reads the names from a file of its own."""
         loop = next(reversed(list(loops_around(self.program.machine.project, self.step))), None)

@@ -113,10 +113,6 @@ def scope_at(project: Project, site: Site) -> nodes.NodeNG | None:
     return innermost(module.tree, site) if module is not None else None
 
 
-def place_of(path: str, call: nodes.Call) -> Site:
-    return Site(path, call.lineno, call.col_offset + 1, call.end_lineno, (call.end_col_offset or 0) + 1)
-
-
 def _holds(node: nodes.NodeNG, site: Site) -> bool:
     if node.lineno is None or node.end_lineno is None:
         return False

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from ....vocab.answers import Answer, unknown, yes
@@ -14,7 +13,7 @@ from ...domain.values import NONE, Const, Obj, Rank, Text, TupleV
 from ...frontend.relevance import names_in
 from ...libraries.torch.ranks.data import Drawn, Loader, Sampler
 from ..shared.loops import loops_around
-from ..shared.program import Program
+from ..shared.program import AtStep, Program
 from .data_sources import code_varies, origin_known, seeded_alike
 
 
@@ -48,12 +47,8 @@ def inputs(program: Program, call: Step[events.Called]) -> Iterator[Obj]:
                 leaf = made[1] if made is not None else NONE
 
 
-@dataclass(frozen=True, slots=True)
-class StaticEpochs:
+class StaticEpochs(AtStep[events.Event]):
     """A loader as one loop reads it."""
-
-    program: Program
-    step: AnyStep
 
     def same_order(self) -> Answer[Place]:
         """Is the order of samples the same in each epoch? Unknown where something else may set the epoch."""
@@ -129,12 +124,8 @@ def _is_of_loading(obj: Obj) -> bool:
     return obj.atom.state(Sampler) is not None or obj.atom.state(Loader) is not None
 
 
-@dataclass(frozen=True, slots=True)
-class StaticBatch:
+class StaticBatch(AtStep[events.Called]):
     """What one call of a root is given."""
-
-    program: Program
-    step: Step[events.Called]
 
     def same_on_every_rank(self) -> Answer[Place]:
         """Does each rank read the same samples? Unknown where the loader or its data set was not followed."""

@@ -11,7 +11,7 @@ from astroid import nodes
 from ....vocab.answers import Answer, unknown, yes
 from ....vocab.finding import Moment, Place, Site
 from ...domain import events
-from ...domain.events import AnyStep, Step
+from ...domain.events import AnyStep
 from ...domain.values import NONE, ClassV, Ext, TupleV, Value
 from ...frontend.project import Project
 from ...frontend.relevance import names_in
@@ -19,7 +19,7 @@ from ...interpreter.frames import CONTINUE, FALL, RETURN
 from ...libraries.interface import Machine
 from ..launch.process import StaticCollection
 from ..shared.loops import enclosing, loops_around
-from ..shared.program import Program
+from ..shared.program import AtStep
 from .notes import note_heeded
 from .rank_paths import by_one_rank
 
@@ -52,9 +52,7 @@ def handlers_around(project: Project, step: AnyStep) -> Iterator[Caught]:
 
 
 @dataclass(frozen=True, slots=True)
-class StaticHandler:
-    program: Program
-    step: Step[events.Called | events.Backward]
+class StaticHandler(AtStep[events.Called | events.Backward]):
     caught: Caught
 
     @property

@@ -9,17 +9,13 @@ from ....vocab.finding import Place
 from ...domain import events
 from ...domain.events import AnyStep
 from ...domain.relations import Relation
-from ...domain.values import Obj
-from ..shared.program import Handle, Program
+from ..shared.program import OfStep
 
 _LEFT_ALONE = "_ddp_params_and_buffers_to_ignore"
 
 
 @dataclass(frozen=True, slots=True)
-class StaticComposition(Handle):
-    program: Program
-    step: AnyStep
-    obj: Obj
+class StaticComposition(OfStep[events.Event]):
     around: tuple[Relation, ...] = (Relation.SAME, Relation.CONTAINS)  # how it stands to what is sharded
     read: int | None = None  # since when the parameters are held
 
@@ -56,11 +52,7 @@ class StaticComposition(Handle):
         if not isinstance(self.step.what, events.Parallelised):
             return ""
         for step in self.program.trace.of(events.Unshard, before=self.step):
-            if (
-                step.index > sharding.index
-                and step.subject
-                and self.program.relation(step.subject, self.obj) is not Relation.NONE
-            ):
+            if step.index > sharding.index and self.program.touches(step.subject, self.obj):
                 return f"{step.when.at} may gather its parameters before"
         return ""
 

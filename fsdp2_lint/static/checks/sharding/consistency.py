@@ -16,7 +16,7 @@ from ...domain.values import NONE, Const, Obj, Value, is_each
 from ...libraries.torch.launch.meshes import dimensions, wanted_names
 from ..precision.dtype_flow import clash
 from ..shared.models import StaticModel
-from ..shared.program import Handle, Program
+from ..shared.program import OfStep
 from ..shared.structure import perhaps_experts
 from .options import StaticOptions
 from .resharding import given
@@ -25,10 +25,7 @@ _HARMLESS = ("get_local_rank", "get_rank", "size", "get_coordinate")  # these as
 
 
 @dataclass(frozen=True, slots=True)
-class StaticPolicy(Handle):
-    program: Program
-    step: Step[events.Sharded]
-    obj: Obj
+class StaticPolicy(OfStep[events.Sharded]):
     root: Obj
     steps: tuple[Step[events.Sharded], ...]  # all calls on the model
 

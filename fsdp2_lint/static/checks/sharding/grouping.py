@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from ....vocab.answers import Answer, Many, many, unknown, yes
 from ....vocab.finding import Moment, Place
@@ -13,7 +12,7 @@ from ...domain.guards import Guard
 from ...domain.relations import Relation
 from ...domain.values import Const, ListV, Obj, Params, ParamV, Text, TupleV, Value
 from ...libraries.torch.precision.dtypes import DEFAULT, SOME_DTYPE, LayerDtype
-from ..shared.program import Handle, Program
+from ..shared.program import OfStep, Program
 from ..shared.structure import leaves, perhaps_experts
 
 _BELOW = (Relation.SAME, Relation.CONTAINS)
@@ -34,12 +33,7 @@ def group_of(program: Program, layer: Obj) -> Step[events.Sharded] | None:
     return best[1] if best is not None else None
 
 
-@dataclass(frozen=True, slots=True)
-class StaticGrouping(Handle):
-    program: Program
-    step: Step[events.Sharded]
-    obj: Obj
-
+class StaticGrouping(OfStep[events.Sharded]):
     def made(self) -> Answer[Moment]:
         return yes(self.step.when)
 
@@ -114,7 +108,7 @@ class StaticGrouping(Handle):
 
     def _is_trained(self, layer: Obj) -> bool:
         return not any(
-            step.subject is not None and self.program.relation(step.subject, layer) in (*_BELOW, Relation.MAY)
+            self.program.relation(step.subject, layer) in (*_BELOW, Relation.MAY)
             for step in self.program.trace.of(events.Frozen)
         )
 

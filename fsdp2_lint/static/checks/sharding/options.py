@@ -3,24 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from ....vocab.answers import Answer, unknown, yes
 from ....vocab.finding import Moment, Place
 from ....vocab.meshes import says_replicas, says_shards
 from ...domain import events
-from ...domain.events import Step
 from ...domain.values import Const, Obj, Value
 from ...libraries.torch.launch.meshes import Mesh, dimensions, possible
-from ..shared.program import Handle, Program
+from ..shared.program import OfStep
 
 
-@dataclass(frozen=True, slots=True)
-class StaticOptions(Handle):
-    program: Program
-    step: Step[events.Sharded]
-    obj: Obj
-
+class StaticOptions(OfStep[events.Sharded]):
     def refused(self) -> Answer[Place]:
         if "dp_mesh_dims" in self.step.what.options or self.step.what.options_open:
             return unknown("which dimensions the mesh has for fully_shard is not known")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 from ....vocab.events.base import Event
 from ....vocab.events.composition import Checkpointed, Compiled, ParametersExchanged, TensorParallelised, WrappedAgain
@@ -11,7 +10,7 @@ from ....vocab.events.groups import GroupSettled
 from ....vocab.events.plans import KeywordPassed, Offloaded, PlanSettled, Sharded, ShardingBegun
 from ....vocab.events.policies import OptionsGiven, PolicySettled, ReshardingSettled
 from ....vocab.events.replacement import ParametersReplaced
-from ....vocab.finding import Moment, Site
+from ....vocab.finding import Moment
 from ...domain import events
 from ...domain.events import Step
 from ...domain.relations import Relation
@@ -19,8 +18,9 @@ from ...domain.values import Obj
 from ..initialisation.device_placement import StaticOffload, StaticResident, offloaded
 from ..shared.fixes import keyword_fix
 from ..shared.models import StaticModel
-from ..shared.producers import at_end, on
+from ..shared.producers import at_end, on, on_concerned
 from ..shared.program import RELATED, Program
+from ..shared.source_edits import keyword_site
 from .composition import StaticComposition
 from .consistency import StaticPolicy
 from .grouping import StaticGrouping
@@ -41,31 +41,27 @@ def wrapped(program: Program, step: Step[events.Wrapped]) -> Iterator[Event]:
         yield WrappedAgain(when=step.when, by=by, composition=StaticComposition(program, step, step.subject))
 
 
-@on(events.Exchanged)
-def exchanged(program: Program, step: Step[events.Exchanged]) -> Iterator[Event]:
-    if step.subject is not None and program.concerned(step.subject):
-        composition = StaticComposition(program, step, step.subject, tuple(RELATED), step.what.read)
-        yield ParametersExchanged(when=step.when, name=step.what.name, composition=composition)
+@on_concerned(events.Exchanged)
+def exchanged(program: Program, step: Step[events.Exchanged], obj: Obj) -> Iterator[Event]:
+    composition = StaticComposition(program, step, obj, tuple(RELATED), step.what.read)
+    yield ParametersExchanged(when=step.when, name=step.what.name, composition=composition)
 
 
-@on(events.Parallelised)
-def parallelised(program: Program, step: Step[events.Parallelised]) -> Iterator[Event]:
-    if step.subject is not None and program.concerned(step.subject):
-        composition = StaticComposition(program, step, step.subject, tuple(RELATED))
-        yield TensorParallelised(when=step.when, composition=composition)
+@on_concerned(events.Parallelised)
+def parallelised(program: Program, step: Step[events.Parallelised], obj: Obj) -> Iterator[Event]:
+    composition = StaticComposition(program, step, obj, tuple(RELATED))
+    yield TensorParallelised(when=step.when, composition=composition)
 
 
-@on(events.Checkpointed)
-def checkpointed(program: Program, step: Step[events.Checkpointed]) -> Iterator[Event]:
-    if step.subject is not None and program.concerned(step.subject):
-        yield Checkpointed(when=step.when, composition=StaticComposition(program, step, step.subject))
+@on_concerned(events.Checkpointed)
+def checkpointed(program: Program, step: Step[events.Checkpointed], obj: Obj) -> Iterator[Event]:
+    yield Checkpointed(when=step.when, composition=StaticComposition(program, step, obj))
 
 
-@on(events.Compiled)
-def compiled(program: Program, step: Step[events.Compiled]) -> Iterator[Event]:
-    if step.subject is not None and program.concerned(step.subject):
-        composition = StaticComposition(program, step, step.subject)
-        yield Compiled(when=step.when, whole_graph=step.what.whole_graph, composition=composition)
+@on_concerned(events.Compiled)
+def compiled(program: Program, step: Step[events.Compiled], obj: Obj) -> Iterator[Event]:
+    composition = StaticComposition(program, step, obj)
+    yield Compiled(when=step.when, whole_graph=step.what.whole_graph, composition=composition)
 
 
 # -- the groups of a plan
@@ -91,17 +87,9 @@ def sharded(program: Program, step: Step[events.Sharded]) -> Iterator[Event]:
         if (path := offloaded(program, step)) is not None:
             yield Offloaded(when=when, offload=StaticOffload(program, path, step), unit=unit)
         for keyword, node in step.what.keywords.items():
-            fix, site = keyword_fix(program, step, keyword, when), _site(when, node)
+            fix, site = keyword_fix(program, step, keyword, when), keyword_site(when, node)
             mapping = when.chain[0] if site == when.at else None
             yield KeywordPassed(when=Moment(site, when.stack), keyword=keyword, unit=unit, fix=fix, mapping=mapping)
-
-
-def _site(when: Moment, node: Any) -> Site:
-    """A keyword's value; the whole call where the keyword came in a dict."""
-    row = getattr(node, "lineno", None)
-    if row is None:
-        return when.at
-    return Site(when.at.path, row, (node.col_offset or 0) + 1, node.end_lineno or row, (node.end_col_offset or 0) + 1)
 
 
 @at_end

@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ....vocab.answers import Answer, unknown, yes
 from ....vocab.finding import Place
 from ...domain import events
 from ...domain.events import AnyStep, Step
-from ...domain.values import Obj
-from ..shared.program import RELATED, Handle, Program
+from ..shared.program import OfStep
 
 
-@dataclass(frozen=True, slots=True)
-class StaticReplacement(Handle):
-    program: Program
-    step: Step[events.Sharded]
-    obj: Obj
-
+class StaticReplacement(OfStep[events.Sharded]):
     def hooks_lost(self) -> Answer[Place]:
         hooks = [step for step in self.program.trace.of(events.ParamHook) if self._concerns(step)]
         early = next((step for step in hooks if self._is_first_after(step)), None)
@@ -47,13 +39,13 @@ class StaticReplacement(Handle):
     def aliases_used(self) -> Answer[Place]:
         for used in self.program.trace.of(events.Clipped, after=self.step):
             for held in used.what.held:
-                concerned = self.program.relation(held.model, self.obj) in RELATED
+                concerned = self.program.related(held.model, self.obj)
                 if held.read < self.step.index and concerned and self._is_first(used, held.read):
                     return yes(Place(used.when, "gradient clipping"))
         return self.program.nothing(self.obj, events.Clipped, after=self.step)
 
     def _concerns(self, step: AnyStep) -> bool:
-        return step.subject is not None and self.program.relation(step.subject, self.obj) in RELATED
+        return self.program.related(step.subject, self.obj)
 
     def _is_first_after(self, step: Step[events.ParamHook | events.ParamMarked]) -> bool:
         return step.precedes(self.step) and step.what.read <= self.step.index and self._is_first(step, step.index)
@@ -69,4 +61,4 @@ class StaticReplacement(Handle):
 
     def _touches(self, sharding: Step[events.Sharded], step: AnyStep) -> bool:
         assert step.subject is not None
-        return any(self.program.relation(step.subject, part) in RELATED for part in sharding.what.group)
+        return any(self.program.related(step.subject, part) for part in sharding.what.group)

@@ -66,10 +66,10 @@ class StaticResharding(Handle):
     def _freed(self) -> str:
         """Why the parameters may be freed all the same, or kept with good reason."""
         for stage in self.program.trace.of(events.Pipelined):
-            if stage.subject is not None and self.program.relation(self.obj, stage.subject) is not Relation.NONE:
+            if self.program.touches(self.obj, stage.subject):
                 return f"a pipeline runs several micro-batches through it before each is freed ({stage.when.at})"
         for step in self.program.trace.of(events.Reshard, events.ReshardingSwitched):
-            if step.subject is None or self.program.relation(self.obj, step.subject) is Relation.NONE:
+            if step.subject is None or not self.program.touches(self.obj, step.subject):
                 continue
             if not any(each.frames == step.frames for each in self.program.trace.of(events.Unshard, before=step)):
                 return f"{step.when.at} changes when it is resharded"  # else it undoes what was gathered for a look

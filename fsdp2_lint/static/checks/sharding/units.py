@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ....vocab.answers import Answer, unknown, yes
 from ....vocab.finding import Moment
 from ...domain import events
@@ -11,7 +9,7 @@ from ...domain.events import Step
 from ...domain.formulas import atoms, is_dropped
 from ...domain.relations import Relation, covers
 from ...domain.values import BELOW, SLICE, ClassV, Ext, Obj, Text
-from ..shared.program import Handle, Program
+from ..shared.program import OfStep
 
 _TRAITS = ("config", "_no_split_modules", "__class__")
 
@@ -19,12 +17,7 @@ _TRAITS = ("config", "_no_split_modules", "__class__")
 _CONTAINERS = ("torch.nn.ModuleList", "torch.nn.ModuleDict")  # without a forward of their own
 
 
-@dataclass(frozen=True, slots=True)
-class StaticUnit(Handle):
-    program: Program
-    step: Step[events.Sharded]
-    obj: Obj
-
+class StaticUnit(OfStep[events.Sharded]):
     def inside(self) -> Answer[Moment]:
         """Is it sharded inside of what is sharded already? Unknown where which of two came first is not known."""
         may = ""
@@ -51,7 +44,7 @@ class StaticUnit(Handle):
         more = [atom for formula in self.step.guard.blurred - earlier.guard.blurred for atom in atoms(formula)]
         asked = [atom[1] for formula, _ in self.step.guard.literals for atom in atoms(formula)]
         about = [each[1] for each in asked if isinstance(each, tuple) and each[0] == "sharded"]
-        same = any(self.program.relation(obj, outer) is not Relation.NONE for obj in about)
+        same = any(self.program.touches(obj, outer) for obj in about)
         return same or any(map(is_dropped, more))
 
     def _from_one_call(self, earlier: Step[events.Sharded]) -> bool:

@@ -9,7 +9,7 @@ from ...domain import events
 from ...domain.events import AnyStep, Step
 from ...domain.values import Obj
 from .program import Program
-from .source_edits import is_global, renamed, replaced, value_at
+from .source_edits import inserted, is_global, renamed, replaced, value_at
 
 _RENAMED = {"device_mesh": "mesh"}
 _DROPPED = frozenset({"use_orig_params", "limit_all_gathers"})  # FSDP2 always does what they asked for
@@ -92,7 +92,7 @@ def clipped_by_torch(program: Program, step: AnyStep) -> Fix | None:
     edit = replaced(program, site.path, call.func, ".parameters(), ", "(")
     if edit is None or not _torch_is_imported(program, site.path) or not is_global("torch", call):
         return None
-    before = Edit(Site(site.path, site.row, site.column, site.row, site.column), "torch.nn.utils.clip_grad_norm_(")
+    before = inserted(site.path, site.row, site.column, "torch.nn.utils.clip_grad_norm_(")
     # With a wrapper of FSDP1, in another run, torch's function would clip by the norm of one rank's shard.
     return Fix((before, edit), safe=not program.machine.project.mentions("FullyShardedDataParallel"))
 

@@ -85,7 +85,7 @@ class StaticModel(Handle):
             if step.what.open_why:
                 return str(step.what.open_why)
             for part in step.what.group:
-                if self.program.relation(self.obj, part) is Relation.NONE and not stands_alone(part):
+                if not self.program.touches(self.obj, part) and not stands_alone(part):
                     return f"{step.when.at} shards an object of unknown origin"
         return ""
 
@@ -123,18 +123,14 @@ class StaticModel(Handle):
 
     def _trained_at(self) -> AnyStep | None:
         """The first backward pass through it: what is sharded later comes too late for that one."""
-        called = [
-            step
-            for step in self.program.trace.of(events.Called)
-            if step.subject and self.program.relation(self.obj, step.subject) in RELATED
-        ]
+        called = [step for step in self.program.trace.of(events.Called) if self.program.related(self.obj, step.subject)]
         backward = self.program.trace.of(events.Backward)
         return next((step for step in backward if any(call.precedes(step) for call in called)), None)
 
     def frozen(self) -> Answer[object]:
         if not self._optimizer():
             for step in self.program.trace.of(events.Frozen, events.Evaluated):
-                relation = self.program.relation(self.obj, step.subject) if step.subject else Relation.NONE
+                relation = self.program.relation(self.obj, step.subject)
                 if relation in (Relation.SAME, Relation.INSIDE):
                     return yes(step.when)
         return self.program.among(events.Frozen)
@@ -142,7 +138,7 @@ class StaticModel(Handle):
     def _optimizer(self) -> AnyStep | None:
         """One that holds parameters of it."""
         for step in self.program.trace.of(events.Optimizer):
-            if any(self.program.relation(self.obj, held.model) in RELATED for held in step.what.held):
+            if any(self.program.related(self.obj, held.model) for held in step.what.held):
                 return step
         return None
 
@@ -150,7 +146,7 @@ class StaticModel(Handle):
         found = stack_of_blocks(self.program.machine, self.obj)
         if found:
             return yes(found)
-        if self._of_a_library():
+        if from_a_library(self.obj):
             return yes("its transformer layers")
         if self.obj.parent is None and self.obj.atom.kind in ("instance", "external"):
             return self.program.nothing(self.obj, events.Sharded, parts=True)
@@ -164,7 +160,7 @@ class StaticModel(Handle):
 
     def outside(self) -> Answer[list[str]]:
         """Which of its parts are in no group but that of the root; unknown where a part was not seen."""
-        if self._of_a_library():
+        if from_a_library(self.obj):
             return self._outside_blocks()
         if self.program.partial and self.obj.atom.kind != "instance":
             return unknown(f"{self.label} is built by a caller that was not seen")
@@ -181,12 +177,9 @@ class StaticModel(Handle):
         if why := self._changed_hands():
             return unknown(why)
         frozen = [step.subject for step in self.program.trace.of(events.Frozen) if step.subject is not None]
+        reached = (Relation.SAME, Relation.CONTAINS, Relation.MAY)
         live = [
-            (name, leaf)
-            for name, leaf in left
-            if not any(
-                self.program.relation(at, leaf) in (Relation.SAME, Relation.CONTAINS, Relation.MAY) for at in frozen
-            )
+            (name, leaf) for name, leaf in left if not any(self.program.relation(at, leaf) in reached for at in frozen)
         ]
         if not live:
             if frozen:
@@ -202,8 +195,7 @@ class StaticModel(Handle):
     def _hooked(self) -> str:
         """Who may reduce gradients that no group reduces."""
         for step in self.program.trace.of(events.ParamHook):
-            hooked = [*([step.subject] if step.subject is not None else []), *self._wrapped_by(step.subject)]
-            if any(self.program.relation(self.obj, each) is not Relation.NONE for each in hooked):
+            if any(self.program.touches(self.obj, each) for each in (step.subject, *self._wrapped_by(step.subject))):
                 return f"a hook on its parameters ({step.when.at}) may reduce their gradients"
         return ""
 
@@ -219,18 +211,11 @@ class StaticModel(Handle):
             found += new
         return found
 
-    def _of_a_library(self) -> bool:
-        """A transformer of Hugging Face: a stack of blocks between embeddings and a last norm."""
-        return from_a_library(self.obj)
-
     def _outside_blocks(self) -> Answer[list[str]]:
         parts = [part for step, part in self.program.units(self.obj, Relation.CONTAINS, Relation.MAY)]
         if not all(is_each(part.item) for part in parts):
             return unknown(f"what {self.label} is made of is not known")
-        frozen = any(
-            step.subject and self.program.relation(self.obj, step.subject) is not Relation.NONE
-            for step in self.program.trace.of(events.Frozen)
-        )
+        frozen = any(self.program.touches(self.obj, step.subject) for step in self.program.trace.of(events.Frozen))
         why = self._changed_hands()
         if why or frozen:
             return unknown(why or "whether the rest is trained is not known")
@@ -254,7 +239,7 @@ class StaticModel(Handle):
     def _filters(self) -> str:
         for step in self.program.trace.of(events.Sharded):
             for part in step.what.group:
-                if str(part.item).startswith(BELOW) and self.program.relation(self.obj, part) is not Relation.NONE:
+                if str(part.item).startswith(BELOW) and self.program.touches(self.obj, part):
                     return "which modules the filter over modules() matches is not known"
         return ""
 
@@ -290,9 +275,7 @@ class StaticModel(Handle):
         return many(found, self.program.nothing(self.obj, events.Attached, parts=True))
 
     def _touches(self, step: Step[events.Sharded], owner: Obj, part: Obj) -> bool:
-        return any(
-            self.program.relation(at, other) is not Relation.NONE for at in step.what.group for other in (owner, part)
-        )
+        return any(self.program.touches(at, other) for at in step.what.group for other in (owner, part))
 
     def _new(self, part: Obj) -> bool:
         """Has it parameters of its own, none of them sharded?"""
@@ -302,7 +285,7 @@ class StaticModel(Handle):
 
     def _trains(self, part: Obj, attached: AnyStep) -> bool:
         return not any(
-            step.subject and step.index > attached.index and self.program.relation(step.subject, part) in RELATED
+            step.index > attached.index and self.program.related(step.subject, part)
             for step in self.program.trace.of(events.Frozen)
         )
 
@@ -314,14 +297,10 @@ class StaticModel(Handle):
         if isinstance(what, events.Use) and self.obj in what.inside:  # its own forward runs already, behind its hooks
             return self.program.excluded("it runs inside its own forward, behind its hooks")
         for registered in trace.of(events.Registered):
-            if (
-                registered.subject
-                and registered.what.method in (method, None)
-                and self.program.relation(registered.subject, self.obj) is not Relation.NONE
-            ):
+            if registered.what.method in (method, None) and self.program.touches(registered.subject, self.obj):
                 return self.program.excluded(f"{method} is registered at {registered.when.at}")
         for gathered in trace.of(events.Unshard, before=self.step):
-            relation = self.program.relation(gathered.subject, self.obj) if gathered.subject else Relation.NONE
+            relation = self.program.relation(gathered.subject, self.obj)
             if relation is Relation.MAY or relation is not Relation.NONE and self.step.guard.implies(gathered.guard):
                 return self.program.excluded(f"it is gathered at {gathered.when.at}")
         why = self.program.managed(self.obj)
@@ -335,7 +314,7 @@ class StaticModel(Handle):
             if self.step is not None and not step.together(self.step):
                 continue
             if step.what.by.endswith("FullyShardedDataParallel") and step.subject:
-                if any(self.program.relation(self.obj, at) in RELATED for at in (step.subject, step.what.outer)):
+                if any(self.program.related(self.obj, at) for at in (step.subject, step.what.outer)):
                     return yes(step.when)
         return self.program.among(events.Wrapped)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Generic
 
 from ....vocab.answers import No, Unknown
 from ....vocab.events.base import Event
@@ -39,6 +40,21 @@ class Handle:
         return self.program.key(self.obj)
 
 
+@dataclass(frozen=True, slots=True)
+class AtStep(Generic[E]):
+    """What is asked of one step of a program."""
+
+    program: Program
+    step: Step[E]
+
+
+@dataclass(frozen=True, slots=True)
+class OfStep(AtStep[E], Handle):
+    """What is asked of an object as a step finds it."""
+
+    obj: Obj
+
+
 @dataclass(eq=False)
 class Program:
     """An entry after its interpretation. ``partial``: no script was seen that drives it."""
@@ -53,9 +69,8 @@ class Program:
     relations: dict[tuple[Obj, Obj], Relation] = field(default_factory=dict)
     keys: dict[Obj, ModelKey] = field(default_factory=dict)
     touched: dict[Obj, list[tuple[Step[events.Sharded], Obj, Relation]]] = field(default_factory=dict)
-    dtypes: dict[tuple[Step[events.Sharded], ...], set[str | None]] = field(
-        default_factory=dict
-    )  # that the calls on a model ask for
+    # that the calls on a model ask for
+    dtypes: dict[tuple[Step[events.Sharded], ...], set[str | None]] = field(default_factory=dict)
     incompletes: dict[Obj, str] = field(default_factory=dict)
     judged: AnyStep | None = None  # whose events the rules are judging
 
@@ -63,8 +78,10 @@ class Program:
     def trace(self) -> Trace:
         return self.machine.trace
 
-    def relation(self, mine: Obj, other: Obj) -> Relation:
+    def relation(self, mine: Obj | None, other: Obj | None) -> Relation:
         """Nothing moves any more once the program has been interpreted, so each is asked once."""
+        if mine is None or other is None:
+            return Relation.NONE
         key = (mine, other)
         if key not in self.relations:
             found = relation(self.address(mine), self.address(other))
@@ -88,6 +105,14 @@ class Program:
         if obj not in self.addresses:
             self.addresses[obj] = self.machine.libraries.address(obj)
         return self.addresses[obj]
+
+    def related(self, mine: Obj | None, other: Obj | None) -> bool:
+        """Is one surely the other, or a part of it?"""
+        return self.relation(mine, other) in RELATED
+
+    def touches(self, mine: Obj | None, other: Obj | None) -> bool:
+        """May the two have to do with each other?"""
+        return self.relation(mine, other) is not Relation.NONE
 
     def units(self, obj: Obj, *relations: Relation) -> Iterator[tuple[Step[events.Sharded], Obj]]:
         """Calls of ``fully_shard`` on something that stands in one of ``relations`` to ``obj``."""
@@ -172,12 +197,8 @@ class Program:
         """The model that ``obj`` is a part of: its outermost module."""
         if obj not in self.tops:
             chain = self.ancestors(obj)
-            known = [
-                at
-                for at in chain
-                if isinstance(at.item, str) is False or at.parent is None or not at.item.startswith("[")
-            ]
-            self.tops[obj] = (known or chain)[-1]
+            named = [at for at in chain if not (isinstance(at.item, str) and at.item.startswith("["))]
+            self.tops[obj] = (named or chain)[-1]
         return self.tops[obj]
 
     def key(self, obj: Obj) -> ModelKey:
@@ -218,7 +239,7 @@ class Program:
         for step, part in self.escaped_parts.get(self.address(obj)[0], ()):
             if not between(step, after, before):
                 continue
-            if self.relation(obj, part) is not Relation.NONE and not self._apart(obj, step):
+            if self.touches(obj, part) and not self._apart(obj, step):
                 return f"{self.label(obj)} is handed to {step.what.who} ({step.when.at}), which was not followed"
         return self.open_why if before is None or before.index >= self.open_at else ""
 
@@ -293,9 +314,8 @@ class Program:
     def managed(self, obj: Obj) -> str:
         """Why a framework may have put its own hooks around ``obj``; empty if none got hold of it."""
         for step in self.trace.of(events.Managed):
-            if any(self.relation(obj, other) is not Relation.NONE for other in step.what.objects):
-                if not self._apart(obj, step):
-                    return f"{step.what.who} is in charge ({step.when.at})"
+            if any(self.touches(obj, other) for other in step.what.objects) and not self._apart(obj, step):
+                return f"{step.what.who} is in charge ({step.when.at})"
         return ""
 
     def _apart(self, obj: Obj, step: AnyStep) -> bool:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from astroid import nodes
 
 from ....files.source import Sources
-from ....vocab.finding import Edit, Site
+from ....vocab.finding import Edit, Moment, Site
 from .program import Program
 
 
@@ -31,11 +33,22 @@ def value_at(program: Program, site: Site, *kinds: type[nodes.NodeNG]) -> nodes.
     """The value of a statement of one of these kinds, where it stands at exactly this place."""
     found = statement_at(program, site)
     value = found.value if isinstance(found, kinds) else None
-    return value if value is not None and _place(site.path, value) == site else None
+    return value if value is not None and site_of(site.path, value) == site else None
 
 
-def _place(path: str, node: nodes.NodeNG) -> Site:
-    return Site(path, node.lineno, node.col_offset + 1, node.end_lineno, node.end_col_offset + 1)
+def site_of(path: str, node: Any) -> Site:
+    """Where a node of either kind of syntax tree stands in its file."""
+    column, end_column = node.col_offset or 0, node.end_col_offset or 0
+    return Site(path, node.lineno, column + 1, node.end_lineno or node.lineno, end_column + 1)
+
+
+def keyword_site(when: Moment, value: Any) -> Site:
+    """A keyword's value; the whole call where the keyword came in a dict."""
+    return when.at if getattr(value, "lineno", None) is None else site_of(when.at.path, value)
+
+
+def inserted(path: str, row: int, column: int, text: str) -> Edit:
+    return Edit(Site(path, row, column, row, column), text)
 
 
 def text(program: Program, site: Site) -> str:

@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ....vocab.answers import Answer, unknown, yes
 from ....vocab.finding import Place
 from ...domain import events
-from ...domain.events import Step
 from ...domain.formulas import Formula, negate
 from ...domain.relations import Relation
 from ...domain.values import Ext, Obj
 from ...frontend.packages import builds_models
 from ...libraries.torch.sharding.module_tree import is_model_base
-from ..shared.program import Handle, Program
+from ..shared.program import OfStep
 
 
-@dataclass(frozen=True, slots=True)
-class StaticAsked(Handle):
-    program: Program
-    step: Step[events.Fsdp1Method]
-    obj: Obj
-
+class StaticAsked(OfStep[events.Fsdp1Method]):
     def lacks_it(self) -> Answer[Place]:
         """Only where each run that comes here has sharded it: another branch may hold a DDP or FSDP1 model."""
         left = self.step.guard.undriven  # the runs in which nothing has sharded it yet
@@ -63,7 +55,7 @@ class StaticAsked(Handle):
         if not self.step.what.goes_on:
             return self.program.excluded("the program does not ask whether there is one")
         for switched in self.program.trace.of(events.Sync):
-            if switched.subject and self.program.relation(self.obj, switched.subject) is not Relation.NONE:
+            if self.program.touches(self.obj, switched.subject):
                 return unknown(f"gradient synchronisation is switched at {switched.when.at}")
         return yes(Place(self.step.when, "the program asks whether there is one"))
 

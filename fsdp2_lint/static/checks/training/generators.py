@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from astroid import nodes
 
 from ....vocab.answers import Answer, yes
 from ....vocab.events.generators import Spent
-from ....vocab.finding import Edit, Fix, Moment, Site
+from ....vocab.finding import Fix, Moment
 from ...domain import events
 from ...domain.events import Step
 from ...domain.relations import Relation
 from ..shared.loops import Loop, loops_around
 from ..shared.name_uses import said
-from ..shared.program import Program
-from ..shared.source_edits import is_global, value_at
+from ..shared.program import AtStep, Program
+from ..shared.source_edits import inserted, is_global, value_at
 
 
-@dataclass(frozen=True, slots=True)
-class StaticGenerator:
+class StaticGenerator(AtStep[events.Consumed]):
     """As of ``step``, which reads it."""
-
-    program: Program
-    step: Step[events.Consumed]
 
     def spent(self) -> Answer[Spent]:
         for earlier in self.program.trace.of(events.Consumed, before=self.step):
@@ -92,11 +86,10 @@ def _kept_in_list(program: Program, made: Step[events.Generator] | None) -> Fix 
     names = _kept_as(program, value.parent)
     if "" in names or _stepped_through(program, names):
         return None
-    start = Site(site.path, site.row, site.column, site.row, site.column)
-    end = Site(site.path, site.end_row, site.end_column, site.end_row, site.end_column)
     if isinstance(value, nodes.GeneratorExp):
-        return Fix((Edit(start, "list"),), safe=False)  # its own parentheses do
-    return Fix((Edit(start, "list("), Edit(end, ")")), safe=False)
+        return Fix((inserted(site.path, site.row, site.column, "list"),), safe=False)  # its own parentheses do
+    start, end = (site.row, site.column, "list("), (site.end_row, site.end_column, ")")
+    return Fix((inserted(site.path, *start), inserted(site.path, *end)), safe=False)
 
 
 def _sharded_by_then(program: Program, made: Step[events.Generator]) -> bool:

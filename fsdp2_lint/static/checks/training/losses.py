@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from ....vocab.answers import Answer, unknown, yes
@@ -10,14 +9,10 @@ from ....vocab.finding import Place
 from ...domain import events
 from ...domain.events import AnyStep, Step
 from ...domain.values import NONE, Obj
-from ..shared.program import Program
+from ..shared.program import AtStep
 
 
-@dataclass(frozen=True, slots=True)
-class StaticReduction:
-    program: Program
-    step: Step[events.Reduced]
-
+class StaticReduction(AtStep[events.Reduced]):
     def differentiated(self) -> Answer[Place]:
         """Is the backward taken of the reduced tensor? Unknown where it is reduced over a group of its own."""
         tensors = [

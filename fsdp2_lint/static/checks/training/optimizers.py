@@ -183,7 +183,7 @@ class StaticOptimizer:
     def _unsharded_root(self, call: Step[events.Called], held: events.Held) -> tuple[Step[events.Sharded], Obj] | None:
         """The outermost sharded module that this call gathers and leaves gathered."""
         assert call.subject is not None
-        if self.program.relation(call.subject, held.model) not in RELATED:
+        if not self.program.related(call.subject, held.model):
             return None
         for sharding, part in self.program.units(call.subject, Relation.SAME):
             if sharding.precedes(call) and not any(
@@ -201,10 +201,7 @@ class StaticOptimizer:
             if call.index < step.index < created.index
         ]
         return any(
-            isinstance(step.what, events.Backward)
-            or step.subject
-            and self.program.relation(step.subject, root[1]) is not Relation.NONE
-            for step in between
+            isinstance(step.what, events.Backward) or self.program.touches(step.subject, root[1]) for step in between
         )
 
     def _reshards(self, root: tuple[Step[events.Sharded], Obj]) -> str | None:

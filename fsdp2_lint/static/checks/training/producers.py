@@ -16,7 +16,7 @@ from ...domain.events import Step
 from ...domain.values import Obj
 from ..shared.fixes import clipped_by_torch
 from ..shared.models import StaticModel
-from ..shared.producers import at_end, on
+from ..shared.producers import at_end, on, on_concerned
 from ..shared.program import Program
 from .fsdp1_methods import StaticAsked
 from .generators import StaticGenerator
@@ -28,34 +28,31 @@ from .value_reads import StaticReading
 # -- copies of models
 
 
-@on(events.Copied)
-def copied(program: Program, step: Step[events.Copied]) -> Iterator[Event]:
-    if step.subject is not None and program.concerned(step.subject):
-        yield Copied(when=step.when, by=step.what.by, model=StaticModel(program, step.subject, step))
+@on_concerned(events.Copied)
+def copied(program: Program, step: Step[events.Copied], obj: Obj) -> Iterator[Event]:
+    yield Copied(when=step.when, by=step.what.by, model=StaticModel(program, obj, step))
 
 
 # -- methods of FSDP1 that a sharded model is asked for
 
 
-@on(events.Fsdp1Method)
-def asked(program: Program, step: Step[events.Fsdp1Method]) -> Iterator[Event]:
-    if step.subject is not None and program.concerned(step.subject):
-        model = StaticAsked(program, step, step.subject)
-        if step.what.name == "no_sync":
-            yield NoSyncAsked(when=step.when, model=model)
-        else:
-            lacking = model.lacks_it().surely and not step.what.goes_on
-            yield ClipAsked(when=step.when, model=model, fix=clipped_by_torch(program, step) if lacking else None)
+@on_concerned(events.Fsdp1Method)
+def asked(program: Program, step: Step[events.Fsdp1Method], obj: Obj) -> Iterator[Event]:
+    model = StaticAsked(program, step, obj)
+    if step.what.name == "no_sync":
+        yield NoSyncAsked(when=step.when, model=model)
+    else:
+        lacking = model.lacks_it().surely and not step.what.goes_on
+        yield ClipAsked(when=step.when, model=model, fix=clipped_by_torch(program, step) if lacking else None)
 
 
 # -- generators of parameters, and what reads them
 
 
-@on(events.Consumed)
-def consumed(program: Program, step: Step[events.Consumed]) -> Iterator[Event]:
-    if step.subject is not None and program.concerned(step.subject):
-        model = StaticModel(program, step.subject, step)
-        yield GeneratorRead(when=step.when, by=step.what.by, generator=StaticGenerator(program, step), model=model)
+@on_concerned(events.Consumed)
+def consumed(program: Program, step: Step[events.Consumed], obj: Obj) -> Iterator[Event]:
+    model = StaticModel(program, obj, step)
+    yield GeneratorRead(when=step.when, by=step.what.by, generator=StaticGenerator(program, step), model=model)
 
 
 # -- losses, and what is done to them between forward and backward
@@ -91,10 +88,9 @@ def used(program: Program, step: Step[events.Stepped]) -> Iterator[Event]:
             yield GradientsUsed(when=step.when, model=StaticStep(program, step, top))
 
 
-@on(events.Clipped)
-def clipped(program: Program, step: Step[events.Clipped]) -> Iterator[Event]:
-    if step.subject is not None and program.concerned(step.subject):
-        yield GradientsClipped(when=step.when, model=StaticClip(program, step, step.subject))
+@on_concerned(events.Clipped)
+def clipped(program: Program, step: Step[events.Clipped], obj: Obj) -> Iterator[Event]:
+    yield GradientsClipped(when=step.when, model=StaticClip(program, step, obj))
 
 
 # -- optimizers and what they hold

@@ -14,7 +14,7 @@ from ...domain.events import AnyStep, Step
 from ..shared import name_uses as mentions
 from ..shared.name_uses import with_callees
 from ..shared.program import Program
-from ..shared.source_edits import statement_at
+from ..shared.source_edits import inserted, statement_at
 
 _PLAIN = (nodes.Expr, nodes.Assign, nodes.AnnAssign)
 _AROUND = (*_PLAIN, nodes.For, nodes.While, nodes.If, nodes.With, nodes.Try)  # what may hold a call and then go on
@@ -168,4 +168,4 @@ class _Lines:
         text = "".join(f"\n{line(row)}" for row in range(first, last + 1))
         end = len(line(goal_row).encode()) + 1
         here = Edit(Site(self.path, first, 1, last + 1, 1), "")
-        return Fix((here, Edit(Site(self.path, goal_row, end, goal_row, end), text)), safe=False)
+        return Fix((here, inserted(self.path, goal_row, end, text)), safe=False)

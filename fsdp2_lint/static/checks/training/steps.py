@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from ....vocab.answers import Answer, Many, many, unknown, yes
 from ....vocab.finding import Moment, Place
@@ -13,18 +12,13 @@ from ...domain.formulas import Formula
 from ...domain.guards import TOP
 from ...domain.relations import Relation
 from ...domain.values import Obj, is_each
-from ..shared.program import RELATED, Handle, Program
+from ..shared.program import RELATED, OfStep
 
 SWITCH = "set_requires_gradient_sync"
 
 
-@dataclass(frozen=True, slots=True)
-class StaticStep(Handle):
+class StaticStep(OfStep[events.Stepped]):
     """A model as an optimizer's ``step`` finds it."""
-
-    program: Program
-    step: Step[events.Stepped]
-    obj: Obj
 
     def unsynchronised(self) -> Many[tuple[str, Moment]]:
         """Which gradients are used without having been reduced; unknown where a setting switches it on again."""
@@ -115,13 +109,8 @@ def _shared_loop(one: Step[events.InLoops], other: Step[events.InLoops]) -> obje
     return shared[-1] if shared else None
 
 
-@dataclass(frozen=True, slots=True)
-class StaticClip(Handle):
+class StaticClip(OfStep[events.Clipped]):
     """The models of one call that clips."""
-
-    program: Program
-    step: Step[events.Clipped]
-    obj: Obj
 
     def used_before(self) -> Answer[Place]:
         """All its optimizers must have made their step, and none makes one before the next backward."""
@@ -139,7 +128,7 @@ class StaticClip(Handle):
     def _optimizers(self) -> Iterator[Obj]:
         for created in self.program.trace.of(events.Optimizer):
             for mine in self.step.what.held:
-                if any(self.program.relation(held.model, mine.model) in RELATED for held in created.what.held):
+                if any(self.program.related(held.model, mine.model) for held in created.what.held):
                     assert created.subject is not None
                     yield created.subject
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from ....vocab.answers import Answer, No, Unknown, unknown, yes
@@ -16,14 +15,10 @@ from ...libraries.python.attempts import is_dtensor
 from ...libraries.torch.training.dtensors import PLACEMENTS
 from ..checkpoints.payloads import asked_of_unseen
 from ..ranks.agreement import agreed_later
-from ..shared.program import RELATED, Program
+from ..shared.program import RELATED, AtStep
 
 
-@dataclass(frozen=True, slots=True)
-class StaticReading:
-    program: Program
-    step: Step[events.ValueRead]
-
+class StaticReading(AtStep[events.ValueRead]):
     @property
     def name(self) -> str:
         return str(self.step.what.by)
@@ -83,7 +78,7 @@ class StaticReading:
         for step in self.program.trace.of(events.Unshard, before=self.step):
             if not self.step.guard.implies(step.guard):
                 continue
-            if step.subject and self.step.subject and self.program.relation(step.subject, self.step.subject) in RELATED:
+            if self.program.related(step.subject, self.step.subject):
                 return "the parameters may be gathered here"
         return ""
 
