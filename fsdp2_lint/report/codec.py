@@ -123,6 +123,14 @@ def site_from_json(values: Mapping[str, Any]) -> Site:
     return Site(text(values["filename"]), row, column, end_row, end_column, number(values.get("cell", 0)))
 
 
+def moment_as_json(when: Moment) -> dict[str, Any]:
+    return {"at": site_as_json(when.at), "stack": [site_as_json(site) for site in when.stack]}
+
+
+def moment_from_json(values: Mapping[str, Any]) -> Moment:
+    return Moment(site_from_json(values["at"]), tuple(map(site_from_json, values["stack"])))
+
+
 def text(value: Any) -> str:
     if not isinstance(value, str):
         raise TypeError(f"{value!r:.40} is no text")
@@ -159,8 +167,7 @@ def fact_as_json(fact: Fact) -> dict[str, Any]:
     return {
         "kind": fact.kind,
         "key": fact.key,
-        "at": site_as_json(fact.when.at),
-        "stack": [site_as_json(site) for site in fact.when.stack],
+        **moment_as_json(fact.when),
         "ranks": ranges(fact.ranks),
         "values": dict(fact.values),
         "places": {name: site_as_json(site) for name, site in fact.places.items()},
@@ -173,7 +180,7 @@ def fact_from_json(values: Mapping[str, Any]) -> Fact:
     return Fact(
         kind=text(values["kind"]),
         key=text(values["key"]),
-        when=Moment(site_from_json(values["at"]), tuple(site_from_json(each) for each in values["stack"])),
+        when=moment_from_json(values),
         ranks=_ranks(values["ranks"]),
         values=_table(values["values"]),
         places={name: site_from_json(each) for name, each in values["places"].items()},

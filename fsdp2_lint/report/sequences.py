@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from ..files.reading import REPORT_BYTES, read
-from ..vocab.finding import Moment, Site
-from .codec import site_from_json
+from ..vocab.finding import Moment
+from .codec import moment_from_json
 
 RECORD = struct.Struct("<QIIII")  # how manieth of the job (from 1), group, how manieth of the group, what, where
 SLOTS = 16384
@@ -83,7 +83,7 @@ def sequences(rank: int, path: Path, own: Iterable[Mapping[str, Any]]) -> list[S
         elif record["record"] == "cut":
             code = None
             break
-    places = {key: (_moment(each), str(each["by"])) for key, each in told["place"].items()}
+    places = {key: (moment_from_json(each), str(each["by"])) for key, each in told["place"].items()}
     aside = {key for key, each in told["place"].items() if each["aside"]}
     found: dict[int, Sequence] = {}
     whole = len(data) // RECORD.size * RECORD.size
@@ -98,8 +98,3 @@ def sequences(rank: int, path: Path, own: Iterable[Mapping[str, Any]]) -> list[S
             what["kind"], what["size"], tuple(what["names"]), *places[place], 0 if place in aside else index
         )
     return list(found.values())
-
-
-def _moment(record: Mapping[str, Any]) -> Moment:
-    stack: tuple[Site, ...] = tuple(site_from_json(each) for each in record["stack"])
-    return Moment(site_from_json(record["at"]), stack)

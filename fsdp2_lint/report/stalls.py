@@ -11,7 +11,7 @@ from typing import Any
 
 from ..vocab.facts import Fact
 from ..vocab.finding import Moment
-from .codec import site_from_json
+from .codec import moment_from_json
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ def stands(rank: int, own: Iterable[Mapping[str, Any]]) -> list[Stall]:
 
 
 def _stall(rank: int, record: Mapping[str, Any], until: float) -> Stall:
-    when = Moment(site_from_json(record["at"]), tuple(site_from_json(each) for each in record["stack"]))
+    when = moment_from_json(record)
     groups = {name: (tuple(ranks), count) for name, ranks, count in record["issued"]}
     return Stall(rank, record["since"], until, record["after"], when, record["by"], record["waits"], groups)
 

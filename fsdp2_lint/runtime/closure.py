@@ -7,9 +7,14 @@ session says so when it starts.
 
 from __future__ import annotations
 
-from ..vocab.answers import Closed, No, no
+from ..vocab.answers import Answer, Closed, No, S, no, yes
 
 
 def looked(fact: str) -> No:
     """No: ``fact`` says what was seen on this rank instead."""
     return no(Closed(fact=fact))
+
+
+def shown(evidence: S | None, fact: str) -> Answer[S]:
+    """Yes where there is evidence; else no, since ``fact`` was looked at."""
+    return looked(fact) if evidence is None else yes(evidence)

@@ -69,6 +69,10 @@ class Sharding:
         state = self.state()
         return [] if state is None else adapter.groups(state)
 
+    def params(self) -> Iterator[adapter.Param]:
+        for group in self.groups():
+            yield from group.params
+
 
 @dataclass(eq=False, slots=True)
 class Original:
@@ -223,13 +227,18 @@ class Ledger:
         """The model that the module is or is a part of."""
         return self.tops.get(module)
 
+    def key_of(self, module: nn.Module | None, label: str, first: Moment) -> ModelKey:
+        """The model that the module belongs to; else what is called ``label``, and was sharded ``first``."""
+        model = self.model_of(module) if module is not None else None
+        return model.key if model is not None else ModelKey(label, first.at)
+
     def add_model(self, top: nn.Module, label: str) -> None:
         """A model that runs. What it holds belongs to it, also where a part of it ran alone before."""
         if (known := self.tops.get(top)) is not None and known.module() is top:
             return
         first = self.inside(top)[0].when.at
         model = Trained(weakref.ref(top), label, ModelKey(label, first))
-        self.models = [each for each in self.models if not _is_part(each.module(), top)]
+        self.models = [each for each in self.models if all(part is not each.module() for part in top.modules())]
         self.models.append(model)
         for part in top.modules():
             self.tops[part] = model
@@ -238,11 +247,10 @@ class Ledger:
         """Parameters of these shardings, by the identity of the shards and of the gathered copies."""
         found = {}
         for sharding in shardings:
-            for group in sharding.groups():
-                for param in group.params:
-                    found[id(param.sharded)] = (sharding, param)
-                    if param.gathered is not None:
-                        found[id(param.gathered)] = (sharding, param)
+            for param in sharding.params():
+                found[id(param.sharded)] = (sharding, param)
+                if param.gathered is not None:
+                    found[id(param.gathered)] = (sharding, param)
         return found
 
     def forget(self) -> None:
@@ -282,10 +290,6 @@ class Ledger:
             if found := missing.get((tuple(parameter.shape), parameter.dtype)):
                 sharding, param = found
                 self.originals[key] = Original(parameter, weakref.ref(param.module), param.name, sharding)
-
-
-def _is_part(module: nn.Module | None, top: nn.Module) -> bool:
-    return module is not None and any(part is module for part in top.modules())
 
 
 def label_of(*modules: nn.Module) -> str:

@@ -11,6 +11,11 @@ After = Callable[..., None]
 Place = tuple[Any, str]
 
 
+def argument(args: tuple[Any, ...], kwargs: dict[str, Any], index: int, name: str) -> Any:
+    """What a call was given for one parameter; None where it was left out."""
+    return args[index] if len(args) > index else kwargs.get(name)
+
+
 class Patches:
     """Wrappers around functions, and handles of hooks, that are taken off together.
 

@@ -28,7 +28,7 @@ from ..vocab.target import parse
 from . import adapter
 from .exchange import exchange
 from .ledger import CudaUse, Ledger
-from .patches import Patches
+from .patches import Patches, Place
 from .sequence import Sequence
 
 FACT_STEPS = 100
@@ -121,6 +121,15 @@ class Session:
                 self._busy.inside = False
 
         return guarded  # type: ignore[return-value]
+
+    def watch(self, places: Place | list[Place], *, rare: bool = False, **hooks: Hook) -> None:
+        """As :meth:`Patches.watch`, quietly."""
+        (self.rare if rare else self.hot).watch(places, **{when: self.quietly(hook) for when, hook in hooks.items()})
+
+    def watch_fsdp2(self, hook: str, *, rare: bool = False, **hooks: Hook) -> None:
+        """The same for a place of FSDP2 itself, as far as this torch has it."""
+        if place := adapter.place(hook):
+            self.watch(place, rare=rare, **hooks)
 
     def dispatch(self, event: Event, fqn: str = "") -> None:
         findings, verdicts = self.dispatcher.dispatch(event)

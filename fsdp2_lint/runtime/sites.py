@@ -85,8 +85,7 @@ def here() -> Moment:
     if threading.current_thread() is not threading.main_thread() and not any(
         _layer(code.co_filename) == "user" for code, _, _ in found
     ):
-        main = sys._current_frames().get(threading.main_thread().ident or 0)
-        found = _places(main)
+        found = _places(main_frame())
     return moment_of(found)
 
 

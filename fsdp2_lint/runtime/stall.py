@@ -13,7 +13,7 @@ from types import FrameType
 
 import torch.distributed as dist
 
-from ..report.codec import site_as_json
+from ..report.codec import moment_as_json
 from . import adapter
 from .session import Session
 from .sites import called_from_user, main_frame, moment_of, trail_of_main, waits_in_torch
@@ -75,8 +75,7 @@ class StallWatch:
             "stall",
             since=self._since,
             after=self._patience,
-            at=site_as_json(moment.at),
-            stack=[site_as_json(site) for site in moment.stack],
+            **moment_as_json(moment),
             waits=waits,
             by=called_from_user(frame),
             issued=[[name, list(ranks), count] for name, (ranks, count) in issued.items()],

@@ -27,7 +27,7 @@ def part_of_group(ledger: Ledger, module: nn.Module) -> Sharding | None:
     """The group that the parameters of a module below a sharded one belong to."""
     parts = {id(part) for part in module.modules()}
     for sharding in ledger.shardings:
-        if any(id(param.module) in parts for group in sharding.groups() for param in group.params):
+        if any(id(param.module) in parts for param in sharding.params()):
             return sharding
     return None
 

@@ -15,7 +15,7 @@ from fsdp2_lint.files import edits, notebooks, source
 from fsdp2_lint.findings import suppress
 from fsdp2_lint.output import concise
 from fsdp2_lint.static import check, entries, following
-from fsdp2_lint.static.checks.migration import producers
+from fsdp2_lint.static.checks.migration import imports
 from fsdp2_lint.static.frontend import project
 from fsdp2_lint.static.interpreter.interpreter import Interpreter
 
@@ -87,7 +87,7 @@ STAGES: dict[str, tuple[Any, str, Callable[..., bool], set[str]]] = {
     "parsing": (project, "parse", of_bad, {"FSDP601", "FSDP901"}),
     "rebuilding": (project, "rebuild", of_bad, {"FSDP601", "FSDP901"}),
     "planning": (entries, "definitions_in", of_bad, {"FSDP601"}),
-    "reading imports": (producers, "imported_events", of_bad, {"FSDP901"}),
+    "reading imports": (imports, "_public_path", of_bad, {"FSDP901"}),
     "interpreting": (Interpreter, "run_module", lambda machine, module: of_bad(module), {"FSDP601"}),
     "judging": (following, "witness", of_bad, {"FSDP601"}),
     "filtering": (following, "blur_filtered", of_bad, {"FSDP601"}),

@@ -13,11 +13,11 @@ from typing import Any
 import torch.distributed as dist
 import torch.distributed.checkpoint as dcp
 
-from ....vocab.answers import Answer, yes
+from ....vocab.answers import Answer
 from ....vocab.events.checkpoints import AsyncSaved
 from ....vocab.finding import Moment, Place
 from ... import adapter
-from ...closure import looked
+from ...closure import shown
 from ...session import Session
 from ...sites import here
 
@@ -41,7 +41,7 @@ class RuntimeAsyncSave:
 
 
 def _answer(place: Place | None) -> Answer[Place]:
-    return looked("the future of the save was watched") if place is None else yes(place)
+    return shown(place, "the future of the save was watched")
 
 
 ASKING = ("result", "exception", "done", "add_done_callback")
@@ -52,18 +52,14 @@ def install(session: Session) -> None:
     saver = sys.modules.get("torch.distributed.checkpoint.state_dict_saver", dcp)
     if not hasattr(dcp, "async_save"):
         return
-    session.rare.watch(
-        [(dcp, "async_save"), (saver, "async_save")],
-        before=session.quietly(watch.begins),
-        after=session.quietly(watch.begun),
-    )
+    places = [(dcp, "async_save"), (saver, "async_save")]
+    session.watch(places, rare=True, before=watch.begins, after=watch.begun)
     for name in ASKING:
         session.rare.watch((Future, name), before=watch.asked)
     base = sys.modules[Future.__module__]
     for name in ("wait", "as_completed"):
         session.rare.watch([(concurrent.futures, name), (base, name)], before=watch.asked_for_all)
-    if place := adapter.place("first_forward"):
-        session.hot.watch(place, before=session.quietly(watch.forward))
+    session.watch_fsdp2("first_forward", before=watch.forward)
     session.at_end.append(watch.end)
 
 

@@ -21,6 +21,7 @@ from ....vocab.events.checkpoints import (
     Saved,
 )
 from ....vocab.finding import Moment
+from ...patches import argument
 from ...session import Session
 from ...sites import called_by_torch, here
 from ..shared.models import RuntimeModel
@@ -39,26 +40,20 @@ FSDP1_METHODS = (
 
 def install(session: Session) -> None:
     watch = _Watch(session)
-    session.rare.watch([(torch, "save"), (torch.serialization, "save")], before=session.quietly(watch.save))
-    session.rare.watch((nn.Module, "load_state_dict"), before=session.quietly(watch.load))
+    session.watch([(torch, "save"), (torch.serialization, "save")], rare=True, before=watch.save)
+    session.watch((nn.Module, "load_state_dict"), rare=True, before=watch.load)
     loader = sys.modules.get("torch.distributed.checkpoint.state_dict_loader", dcp)
-    session.rare.watch(
-        [(dcp, "load"), (loader, "load")],
-        before=session.quietly(watch.load_checkpoint),
-        ended=session.quietly(watch.ended),
-    )
-    session.rare.watch((Optimizer, "state_dict"), after=session.quietly(watch.optimizer_read))
+    loads = [(dcp, "load"), (loader, "load")]
+    session.watch(loads, rare=True, before=watch.load_checkpoint, ended=watch.ended)
+    session.watch((Optimizer, "state_dict"), rare=True, after=watch.optimizer_read)
     saver = sys.modules.get("torch.distributed.checkpoint.state_dict_saver", dcp)
     for name in ("save", "async_save"):
         if hasattr(dcp, name):
-            session.rare.watch(
-                [(dcp, name), (saver, name)],
-                before=session.quietly(watch.save_checkpoint),
-                ended=session.quietly(watch.ended),
-            )
+            saves = [(dcp, name), (saver, name)]
+            session.watch(saves, rare=True, before=watch.save_checkpoint, ended=watch.ended)
     for name in FSDP1_METHODS:
         if hasattr(Fsdp1, name):
-            session.rare.watch((Fsdp1, name), before=session.quietly(watch.fsdp1(name)))
+            session.watch((Fsdp1, name), rare=True, before=watch.fsdp1(name))
 
 
 class _Watch:
@@ -68,7 +63,7 @@ class _Watch:
         self.saving: Moment | None = None  # likewise a save
 
     def save(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        value, file = _argument(args, kwargs, 0, "obj"), _argument(args, kwargs, 1, "f")
+        value, file = argument(args, kwargs, 0, "obj"), argument(args, kwargs, 1, "f")
         path = os.fspath(file) if isinstance(file, (str, os.PathLike)) else str(getattr(file, "name", ""))
         payload = RuntimePayload(value, path)
         when = here()
@@ -78,20 +73,20 @@ class _Watch:
 
     def save_checkpoint(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         if not called_by_torch(sys._getframe()):
-            value, when = _argument(args, kwargs, 0, "state_dict"), here()
+            value, when = argument(args, kwargs, 0, "state_dict"), here()
             self.session.dispatch(KeysWritten(when=when, keys=RuntimeKeys(value, when), by="dcp.save"))
             self.session.dispatch(CheckpointWritten(when=when, written=RuntimeWritten(value, when), by="dcp.save"))
             self.saving = when
 
     def load(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        module, value = args[0], _argument(args, kwargs, 1, "state_dict")
+        module, value = args[0], argument(args, kwargs, 1, "state_dict")
         self.session.ledger.loaded.update(module.modules())
         when = here()
         payload = RuntimePayload(value, read_at=when, target=module)
         self.session.dispatch(Loaded(when=when, model=RuntimeModel(self.session.ledger, module), payload=payload))
 
     def load_checkpoint(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        value = _argument(args, kwargs, 0, "state_dict")
+        value = argument(args, kwargs, 0, "state_dict")
         planned = kwargs.get("planner") is not None
         self.loading = None if planned else here()
         self.session.dispatch(CheckpointLoaded(when=here(), payload=RuntimePayload(value, planned=planned)))
@@ -110,13 +105,9 @@ class _Watch:
 
     def fsdp1(self, name: str) -> Any:
         def used(args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-            module = _argument(args, kwargs, 0, "module") or kwargs.get("model")
+            module = argument(args, kwargs, 0, "module") or kwargs.get("model")
             if isinstance(module, nn.Module):
                 model = RuntimeModel(self.session.ledger, module)
                 self.session.dispatch(Fsdp1ContextUsed(when=here(), name=name, model=model))
 
         return used
-
-
-def _argument(args: tuple[Any, ...], kwargs: dict[str, Any], index: int, name: str) -> Any:
-    return args[index] if len(args) > index else kwargs.get(name)

@@ -18,7 +18,7 @@ MAX_CALLS = 64  # of one place
 def install(session: Session) -> None:
     if session.compares("local-shard"):
         watch = _Watch(session)
-        session.rare.watch((adapter.DTensor, "from_local"), before=session.quietly(watch.wrapped))
+        session.watch((adapter.DTensor, "from_local"), rare=True, before=watch.wrapped)
 
 
 class _Watch:

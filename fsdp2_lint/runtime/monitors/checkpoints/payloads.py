@@ -166,7 +166,7 @@ class RuntimeReading:
         return yes((str(placements[0]), None)) if placements else looked("the tensor is whole on each rank")
 
     def clipped(self) -> Answer[Place]:
-        return looked("its placement says all")  # its placement says all
+        return looked("its placement says all")
 
     def sharding(self) -> Answer[Place]:
         return unknown("a tensor does not know of which model it is")

@@ -16,6 +16,7 @@ from ....vocab.words import listed
 from ... import adapter
 from ...closure import looked
 from ...digests import digest
+from ...patches import argument
 from ...session import Session
 from ...sites import here
 
@@ -59,11 +60,9 @@ class RuntimeRoundTrip:
             old, new = both[rounded[0]]
             return yes(Place(self.saved_at, f"{listed(rounded)} (saved as {_dtype(old)}, read as {_dtype(new)})"))
         other = [name for name, (old, new) in both.items() if old.digest != new.digest and _comparable(old, new)]
-        return (
-            yes(Place(self.saved_at, listed(other)))
-            if other
-            else looked("what was saved and what came back were compared")
-        )
+        if not other:
+            return looked("what was saved and what came back were compared")
+        return yes(Place(self.saved_at, listed(other)))
 
 
 def _comparable(old: Value, new: Value) -> bool:
@@ -86,10 +85,8 @@ KEPT = 8  # checkpoints: fingerprints of the last ones
 
 def install(session: Session) -> None:
     watch = _Watch(session)
-    if place := adapter.place("saving"):
-        session.rare.watch(place, before=session.quietly(watch.saving))
-    if place := adapter.place("loading"):
-        session.rare.watch(place, after=session.quietly(watch.loaded))
+    session.watch_fsdp2("saving", rare=True, before=watch.saving)
+    session.watch_fsdp2("loading", rare=True, after=watch.loaded)
 
 
 class _Watch:
@@ -117,6 +114,6 @@ class _Watch:
 
 def _given(args: tuple[Any, ...], kwargs: dict[str, Any], storage: str) -> tuple[Any, str]:
     """The state dict, and where it is kept."""
-    state = args[0] if args else kwargs.get("state_dict")
-    place = args[1] if len(args) > 1 else kwargs.get(storage)
+    state = argument(args, kwargs, 0, "state_dict")
+    place = argument(args, kwargs, 1, storage)
     return state, str(getattr(place, "checkpoint_id", None) or getattr(place, "path", None) or "")

@@ -14,6 +14,7 @@ from ....vocab.answers import Answer, yes
 from ....vocab.events.state_dicts import OptimizerStateRead, StateSet
 from ....vocab.finding import Moment, Place
 from ...closure import looked
+from ...patches import argument
 from ...session import Session
 from ...sites import called_by_torch, here
 
@@ -39,9 +40,9 @@ class RuntimeHelper:
         if not self._set("full_state_dict") or self._set("broadcast_from_rank0"):
             return looked("the state dict has something in it on this rank")
         empty = any(isinstance(state, Mapping) and not state for state in self.states)
-        return (
-            yes(Place(self.when, "this rank")) if empty else looked("the state dict has something in it on this rank")
-        )
+        if not empty:
+            return looked("the state dict has something in it on this rank")
+        return yes(Place(self.when, "this rank"))
 
     def broadcasts_shards(self) -> Answer[Place]:
         alone = self._set("broadcast_from_rank0") and not self._set("full_state_dict")
@@ -73,7 +74,7 @@ SETTERS: dict[str, tuple[tuple[int, str], ...]] = {
 def install(session: Session) -> None:
     for name in (*GETTERS, *SETTERS):
         if hasattr(helpers, name):
-            session.rare.watch((helpers, name), before=session.quietly(_watch(session, name)))
+            session.watch((helpers, name), rare=True, before=_watch(session, name))
 
 
 def _watch(session: Session, name: str) -> Any:
@@ -82,16 +83,12 @@ def _watch(session: Session, name: str) -> Any:
             return
         when, options = here(), kwargs.get("options")
         if name in SETTERS:
-            states = tuple(_argument(args, kwargs, *place) for place in SETTERS[name])
+            states = tuple(argument(args, kwargs, *place) for place in SETTERS[name])
             session.dispatch(StateSet(when=when, setting=RuntimeHelper(name, when, options, states=states)))
         else:
-            given = _argument(args, kwargs, *_OPTIMIZERS)
+            given = argument(args, kwargs, *_OPTIMIZERS)
             optimizers = (given,) if isinstance(given, Optimizer) else tuple(given or ())
             reading = RuntimeHelper(name, when, options, optimizers, backward_at=session.ledger.backward_at)
             session.dispatch(OptimizerStateRead(when=when, reading=reading))
 
     return called
-
-
-def _argument(args: tuple[Any, ...], kwargs: dict[str, Any], index: int, name: str) -> Any:
-    return args[index] if len(args) > index else kwargs.get(name)

@@ -10,16 +10,16 @@ from torch import nn
 
 from ....vocab.events.forward import Called
 from ... import adapter
+from ...patches import argument
 from ...session import Session
 from ...sites import here
 from ..shared.models import RuntimeModel
 
 
 def install(session: Session) -> None:
-    session.hot.watch((nn.Module, "compile"), before=session.quietly(lambda args, kwargs: _keep(session)))
-    session.hot.watch((torch, "compile"), before=session.quietly(lambda args, kwargs: _keep(session)))
-    if place := adapter.place("sharding"):
-        session.hot.watch(place, before=session.quietly(lambda args, kwargs: _shard(session, args, kwargs)))
+    session.watch((nn.Module, "compile"), before=lambda args, kwargs: _keep(session))
+    session.watch((torch, "compile"), before=lambda args, kwargs: _keep(session))
+    session.watch_fsdp2("sharding", before=lambda args, kwargs: _shard(session, args, kwargs))
 
 
 def _keep(session: Session) -> None:
@@ -29,7 +29,7 @@ def _keep(session: Session) -> None:
 
 def _shard(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
     """Watch ``forward`` of the classes that are sharded."""
-    for module in args[1] if len(args) > 1 else kwargs["modules"]:
+    for module in argument(args, kwargs, 1, "modules"):
         cls = type(module)
         # TorchScript compiles torch's own classes from their source, and would find ours.
         if not cls.__module__.startswith("torch.") and not hasattr(cls.forward, "_fsdp2_lint"):

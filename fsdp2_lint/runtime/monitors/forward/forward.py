@@ -28,16 +28,11 @@ MAX_BACKWARDS = 4  # of one step, for the comparison of gradients
 
 def install(session: Session) -> None:
     watch = _Watch(session)
-    hooks: dict[str, dict[str, Any]] = {
-        "first_forward": {"before": watch.begin, "after": watch.begun},
-        "gathering": {"before": watch.gather, "after": watch.gathered},
-        "pre_backward": {"before": watch.pre_backward},
-        "post_backward": {"before": watch.post_backward},
-        "backward_end": {"after": watch.backward_ended},
-    }
-    for name, watched in hooks.items():
-        if place := adapter.place(name):
-            session.hot.watch(place, **{when: session.quietly(hook) for when, hook in watched.items()})
+    session.watch_fsdp2("first_forward", before=watch.begin, after=watch.begun)
+    session.watch_fsdp2("gathering", before=watch.gather, after=watch.gathered)
+    session.watch_fsdp2("pre_backward", before=watch.pre_backward)
+    session.watch_fsdp2("post_backward", before=watch.post_backward)
+    session.watch_fsdp2("backward_end", after=watch.backward_ended)
 
 
 class _Watch:
@@ -88,8 +83,7 @@ class _Watch:
         self.ledger.add_model(top, label_of(top))
         shardings = self.ledger.inside(module)
         for sharding in shardings:
-            for group in sharding.groups():
-                sharding.planned.update((id(param.raw), param.planned) for param in group.params)
+            sharding.planned.update((id(param.raw), param.planned) for param in sharding.params())
         if self.ledger.emptied:
             self.session.dispatch(Materialised(when=when, model=RuntimeModel(self.ledger, module)))
         for sharding in shardings:

@@ -23,14 +23,9 @@ def install(session: Session) -> None:
     if not session.compares(KIND):
         return
     watch = _Watch(session)
-    hooks: dict[str, dict[str, Any]] = {
-        "first_forward": {"before": watch.entered},
-        "pre_backward": {"before": watch.backward},
-        "backward_end": {"after": watch.backward_ended},
-    }
-    for name, watched in hooks.items():
-        if place := adapter.place(name):
-            session.hot.watch(place, **{when: session.quietly(hook) for when, hook in watched.items()})
+    session.watch_fsdp2("first_forward", before=watch.entered)
+    session.watch_fsdp2("pre_backward", before=watch.backward)
+    session.watch_fsdp2("backward_end", after=watch.backward_ended)
 
 
 @dataclass(slots=True)

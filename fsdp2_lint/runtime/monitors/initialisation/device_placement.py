@@ -72,8 +72,7 @@ class RuntimeResident:
 
     @property
     def model_key(self) -> ModelKey:
-        model = self.ledger.model_of(self.module)
-        return model.key if model is not None else ModelKey(self.label, self.shardings[0].when.at)
+        return self.ledger.key_of(self.module, self.label, self.shardings[0].when)
 
     def moved_whole(self) -> Answer[Place]:
         """All parameters came in on the GPU, and it held as much when the first of them was cut."""
@@ -85,8 +84,5 @@ class RuntimeResident:
         return yes(Place(self.shardings[0].when, words))
 
     def known_small(self) -> Answer[object]:
-        return (
-            yes(True)
-            if sum(sharding.arrived[0] for sharding in self.shardings) < GIB
-            else looked("its parameters were counted")
-        )
+        small = sum(sharding.arrived[0] for sharding in self.shardings) < GIB
+        return yes(True) if small else looked("its parameters were counted")

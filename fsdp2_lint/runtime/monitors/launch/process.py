@@ -14,8 +14,9 @@ from ....vocab.answers import Answer, unknown, yes
 from ....vocab.events.process import DeviceSelected, Launched
 from ....vocab.finding import Moment, Site
 from ... import adapter, facts
-from ...closure import looked
+from ...closure import looked, shown
 from ...ledger import CudaUse
+from ...patches import argument
 from ...session import Session
 from ...sites import called_by_torch, here
 
@@ -63,7 +64,7 @@ class RuntimeProcess:
         return looked("the uses of the device were looked at")
 
     def mesh_made(self) -> Answer[Moment]:
-        return yes(self.use.sharded) if self.use.sharded is not None else looked("nothing is sharded on this rank")
+        return shown(self.use.sharded, "nothing is sharded on this rank")
 
     def _on_the_wrong_device(self) -> bool:
         local = _number("LOCAL_RANK")
@@ -88,17 +89,15 @@ def install(session: Session) -> None:
     watch = _Watch(session)
     c10d = sys.modules["torch.distributed.distributed_c10d"]
     places = [(dist, "init_process_group"), (c10d, "init_process_group")]
-    session.hot.watch(places, after=session.quietly(watch.launched))
-    session.hot.watch((torch.cuda, "set_device"), before=session.quietly(watch.select("torch.cuda.set_device")))
+    session.watch(places, after=watch.launched)
+    session.watch((torch.cuda, "set_device"), before=watch.select("torch.cuda.set_device"))
     accelerator = getattr(torch, "accelerator", None)
     for name in ("set_device_index", "set_device_idx"):
         if hasattr(accelerator, name):
-            selects = watch.select(f"torch.accelerator.{name}")
-            session.hot.watch((accelerator, name), before=session.quietly(selects))
+            session.watch((accelerator, name), before=watch.select(f"torch.accelerator.{name}"))
     if first := adapter.first_cuda_use():
-        session.hot.watch(first, before=session.quietly(watch.use))
-    if place := adapter.place("sharding"):
-        session.hot.watch(place, before=session.quietly(watch.shard))
+        session.watch(first, before=watch.use)
+    session.watch_fsdp2("sharding", before=watch.shard)
 
 
 class _Watch:
@@ -126,7 +125,7 @@ class _Watch:
         self.cuda.first = self.cuda.first or here()
 
     def shard(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        device = args[2] if len(args) > 2 else kwargs.get("device")
+        device = argument(args, kwargs, 2, "device")
         if isinstance(device, torch.device) and device.type == "cuda" and self.cuda.sharded is None:
             self.cuda.sharded, self.cuda.index = here(), device.index
             facts.device(self.session, device, self.cuda.sharded)

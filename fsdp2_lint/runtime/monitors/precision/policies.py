@@ -18,10 +18,12 @@ from ....vocab.meshes import says_replicas
 from ....vocab.rule import ModelKey
 from ... import adapter
 from ...closure import looked
-from ...ledger import Ledger, Sharding, Trained, label_of
+from ...ledger import Sharding, Trained, label_of
+from ...patches import argument
 from ...session import Session
 from ...sites import called_by_torch
 from ..shared.models import RuntimeModel
+from ..shared.units import OfSharding
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,29 +40,20 @@ class RuntimeResharding(RuntimeModel):
 
 
 @dataclass(frozen=True, slots=True)
-class RuntimePolicy:
+class RuntimePolicy(OfSharding):
     """One call. ``failed`` are the words for the dtypes that met in a layer of it, and the call that made the other."""
 
-    ledger: Ledger
-    sharding: Sharding
     root: nn.Module
     failed: tuple[str, Moment] | None = None
 
     @property
-    def label(self) -> str:
-        return self.sharding.label
-
-    @property
     def model_key(self) -> ModelKey:
-        model = self.ledger.model_of(self.root)
-        return model.key if model is not None else ModelKey(label_of(self.root), self.sharding.when.at)
+        return self.ledger.key_of(self.root, label_of(self.root), self.sharding.when)
 
     def other_precision(self) -> Answer[Place]:
-        return (
-            yes(Place(self.failed[1], self.failed[0]))
-            if self.failed is not None
-            else looked("the dtypes of the groups were compared")
-        )
+        if self.failed is None:
+            return looked("the dtypes of the groups were compared")
+        return yes(Place(self.failed[1], self.failed[0]))
 
     def other_offloading(self) -> Answer[Place]:
         mine = _offloads(self.sharding)
@@ -124,11 +117,11 @@ def install(session: Session) -> None:
 
     def group(args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         if not called_by_torch(sys._getframe()):
-            asked = args[1] if len(args) > 1 else kwargs.get("mesh_dim")
+            asked = argument(args, kwargs, 1, "mesh_dim")
             names = adapter.names_of(args[0])
             session.ledger.mesh_uses.update(names if asked is None else [asked] if isinstance(asked, str) else names)
 
-    session.hot.watch((DeviceMesh, "get_group"), before=session.quietly(group))
+    session.watch((DeviceMesh, "get_group"), before=group)
 
 
 def settle(session: Session, model: Trained) -> None:

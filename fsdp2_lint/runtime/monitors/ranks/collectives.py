@@ -78,8 +78,7 @@ class _Names:
             self._params = {
                 adapter.local(param.sharded).data_ptr(): param
                 for sharding in ledger.shardings
-                for group in sharding.groups()
-                for param in group.params
+                for param in sharding.params()
             }
         place = adapter.local(tensor).data_ptr()
         param = self._params.get(place) if place else None

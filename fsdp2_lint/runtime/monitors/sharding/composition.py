@@ -15,6 +15,7 @@ from ....vocab.finding import Place
 from ....vocab.rule import ModelKey
 from ...closure import looked
 from ...ledger import Sharding, label_of
+from ...patches import argument
 from ...session import Session
 from ...sites import here
 
@@ -37,11 +38,11 @@ class RuntimeComposition:
 
 def install(session: Session) -> None:
     def wrap(args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        module = args[1] if len(args) > 1 else kwargs.get("module")
+        module = argument(args, kwargs, 1, "module")
         if not isinstance(module, nn.Module) or not (inside := session.ledger.inside(module)):
             return
         composition = RuntimeComposition(label_of(module), tuple(inside))
         session.dispatch(WrappedAgain(when=here(), by=type(args[0]).__name__, composition=composition))
 
     for wrapper in (DistributedDataParallel, FullyShardedDataParallel):
-        session.hot.watch((wrapper, "__init__"), before=session.quietly(wrap))
+        session.watch((wrapper, "__init__"), before=wrap)

@@ -15,6 +15,7 @@ from ....vocab.rule import ModelKey
 from ... import adapter
 from ...closure import looked
 from ...ledger import label_of
+from ...patches import argument
 from ...session import Session
 from ...sites import here
 
@@ -44,7 +45,7 @@ def install(session: Session) -> None:
     told: weakref.WeakSet[Any] = weakref.WeakSet()  # meshes: what is wrong with one is said once
 
     def shard(args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        modules = args[1] if len(args) > 1 else kwargs["modules"]
+        modules = argument(args, kwargs, 1, "modules")
         mesh = adapter.call_of_fully_shard(sys._getframe()).get("mesh")
         if mesh is None or mesh in told:
             return
@@ -52,5 +53,4 @@ def install(session: Session) -> None:
         when = here()
         session.dispatch(OptionsGiven(when=when, options=RuntimeOptions(when, label_of(*modules), mesh)))
 
-    if place := adapter.place("sharding"):
-        session.hot.watch(place, before=session.quietly(shard))
+    session.watch_fsdp2("sharding", before=shard)

@@ -9,50 +9,33 @@ from typing import Any
 from ....vocab.answers import Answer, unknown, yes
 from ....vocab.events.replacement import ParametersReplaced
 from ....vocab.finding import Moment, Place
-from ....vocab.rule import ModelKey
 from ... import adapter
 from ...closure import looked
-from ...ledger import Ledger, Sharding, Trained
+from ...ledger import Trained
 from ...session import Session
+from ..shared.units import OfSharding
 
 _HOOKS = {"_backward_hooks": "register_hook()", "_post_accumulate_grad_hooks": "register_post_accumulate_grad_hook()"}
 
 
 @dataclass(frozen=True, slots=True)
-class RuntimeReplacement:
+class RuntimeReplacement(OfSharding):
     """``asked``: the name of an attribute that a parameter did not have any more, and where it was read."""
 
-    ledger: Ledger
-    sharding: Sharding
     asked: tuple[str, Moment] | None = None
-
-    @property
-    def label(self) -> str:
-        return self.sharding.label
-
-    @property
-    def model_key(self) -> ModelKey:
-        modules = self.sharding.live_modules()
-        model = self.ledger.model_of(modules[0]) if modules else None
-        return model.key if model is not None else ModelKey(self.label, self.sharding.when.at)
 
     def hooks_lost(self) -> Answer[Place]:
         registered_again = any(
-            getattr(param.sharded, slot, None)
-            for group in self.sharding.groups()
-            for param in group.params
-            for slot in _HOOKS
+            getattr(param.sharded, slot, None) for param in self.sharding.params() for slot in _HOOKS
         )
         if not self.sharding.hooks or registered_again:
             return looked("no hook was registered before")
         return yes(Place(self.sharding.when, _HOOKS[self.sharding.hooks[0]]))
 
     def attributes_lost(self) -> Answer[Place]:
-        return (
-            yes(Place(self.asked[1], repr(self.asked[0])))
-            if self.asked is not None
-            else looked("no attribute was asked for in vain")
-        )
+        if self.asked is None:
+            return looked("no attribute was asked for in vain")
+        return yes(Place(self.asked[1], repr(self.asked[0])))
 
     def aliases_used(self) -> Answer[Place]:
         return unknown("who reads a tensor is not watched")
@@ -75,8 +58,7 @@ def install(session: Session) -> None:
                 sharding.attributes.update(name for name in vars(parameter) if not name.startswith("_"))
         sharding.hooks = tuple(hooks)
 
-    if place := adapter.place("sharding"):
-        session.hot.watch(place, before=session.quietly(shard))
+    session.watch_fsdp2("sharding", before=shard)
 
 
 def settle(session: Session, model: Trained) -> None:

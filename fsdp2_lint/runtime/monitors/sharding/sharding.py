@@ -19,6 +19,7 @@ from ....vocab.finding import Moment
 from ... import adapter
 from ...digests import digest
 from ...ledger import Attached, Emptied, Original, Sharding, dotted, label_of
+from ...patches import argument
 from ...session import Session
 from ...sites import here
 from ..initialisation.device_placement import arriving
@@ -27,18 +28,16 @@ from ..shared.units import RuntimeUnit
 
 def install(session: Session) -> None:
     watch = _Watch(session)
-    if place := adapter.place("sharding"):
-        session.hot.watch(place, before=session.quietly(watch.shard))
-    if place := adapter.place("sharded"):
-        session.hot.watch(place, after=session.quietly(watch.sharded))
-    session.hot.watch((MixedPrecisionPolicy, "__init__"), after=session.quietly(watch.policy_made))
-    session.hot.watch((nn.Module, "to_empty"), after=session.quietly(watch.emptied))
-    session.hot.watch((FSDPModule, "unshard"), before=session.quietly(watch.unshard))
-    session.hot.watch((FSDPModule, "reshard"), before=session.quietly(watch.reshard))
+    session.watch_fsdp2("sharding", before=watch.shard)
+    session.watch_fsdp2("sharded", after=watch.sharded)
+    session.watch((MixedPrecisionPolicy, "__init__"), after=watch.policy_made)
+    session.watch((nn.Module, "to_empty"), after=watch.emptied)
+    session.watch((FSDPModule, "unshard"), before=watch.unshard)
+    session.watch((FSDPModule, "reshard"), before=watch.reshard)
     for name in ("set_reshard_after_forward", "set_reshard_after_backward"):
         if hasattr(FSDPModule, name):
-            session.hot.watch((FSDPModule, name), before=session.quietly(watch.switched))
-    session.hot.watch((FSDPModule, "set_requires_gradient_sync"), before=session.quietly(watch.sync))
+            session.watch((FSDPModule, name), before=watch.switched)
+    session.watch((FSDPModule, "set_requires_gradient_sync"), before=watch.sync)
     registered = session.quietly(watch.registered)
     session.hot.keep(register_module_parameter_registration_hook(registered))
     session.hot.keep(register_module_module_registration_hook(registered))
@@ -53,7 +52,7 @@ class _Watch:
         """Before ``fully_shard`` replaces parameters."""
         self.ledger.drop_unheld()
         state = args[0]
-        modules = args[1] if len(args) > 1 else kwargs["modules"]
+        modules = argument(args, kwargs, 1, "modules")
         call = adapter.call_of_fully_shard(sys._getframe())
         ignored = list(call.get("ignored_params") or ())
         sharding = Sharding(
@@ -85,7 +84,7 @@ class _Watch:
         if outer is None:
             return None
         parts = {id(part) for part in module.modules()}
-        taken = any(id(param.module) in parts for group in outer.groups() for param in group.params)
+        taken = any(id(param.module) in parts for param in outer.params())
         return outer.when if taken else None
 
     def _note_parameters(self, sharding: Sharding, modules: tuple[nn.Module, ...], ignored: set[int]) -> None:
@@ -107,12 +106,11 @@ class _Watch:
         """The parameters are replaced: from here on the writes to the shards count."""
         sharding = self.ledger.of_state(args[0]) if args else None
         if sharding is not None and self.session.compares("starting-weights"):
-            for group in sharding.groups():
-                sharding.written.update(
-                    (id(param.raw), (adapter.version(param.sharded), digest(param.sharded)))
-                    for param in group.params
-                    if param.sharded.device.type != "meta"
-                )
+            sharding.written.update(
+                (id(param.raw), (adapter.version(param.sharded), digest(param.sharded)))
+                for param in sharding.params()
+                if param.sharded.device.type != "meta"
+            )
 
     def policy_made(self, result: Any, token: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         self.ledger.policies.append((weakref.ref(args[0]), here()))
@@ -152,7 +150,7 @@ class _Watch:
                 sharding.switched = True
 
     def sync(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        module, wanted = args[0], args[1] if len(args) > 1 else kwargs["requires_gradient_sync"]
+        module, wanted = args[0], argument(args, kwargs, 1, "requires_gradient_sync")
         when = None if wanted else here()
         for part in module.modules() if kwargs.get("recurse", True) else [module]:
             if sharding := self.ledger.of_module(part):

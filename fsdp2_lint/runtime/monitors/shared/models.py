@@ -236,7 +236,7 @@ class RuntimeModel:
     def _is_stepped(self, sharding: Sharding) -> bool:
         """Does the optimizer that steps hold parameters of it?"""
         held = {id(parameter) for parameter in self.optimizer.held()} if self.optimizer is not None else set()
-        return any(id(param.sharded) in held for group in sharding.groups() for param in group.params)
+        return any(id(param.sharded) in held for param in sharding.params())
 
     def without_optimizer(self) -> Answer[tuple[Moment, list[str]]]:
         held = {id(parameter) for built in self.ledger.optimizers for parameter in built.held()}

@@ -12,7 +12,7 @@ from ....vocab.answers import Answer, Many, many, unknown, yes
 from ....vocab.finding import Moment, Place, Site
 from ....vocab.rule import ModelKey
 from ... import adapter
-from ...closure import looked
+from ...closure import looked, shown
 from ...ledger import Ledger, Sharding
 
 LOW = (torch.bfloat16, torch.float16)
@@ -23,11 +23,11 @@ MOST_NAMES = 4
 
 
 @dataclass(frozen=True, slots=True)
-class RuntimeUnit:
+class OfSharding:
+    """What is asked of one call of ``fully_shard``."""
+
     ledger: Ledger
     sharding: Sharding
-    twice: Moment | None = None  # an earlier call on the same module, which torch refuses
-    after_backward: bool = False
 
     @property
     def label(self) -> str:
@@ -35,9 +35,14 @@ class RuntimeUnit:
 
     @property
     def model_key(self) -> ModelKey:
-        modules = self.sharding.live_modules()
-        model = self.ledger.model_of(modules[0]) if modules else None
-        return model.key if model is not None else ModelKey(self.sharding.label, self.sharding.when.at)
+        module = next(iter(self.sharding.live_modules()), None)
+        return self.ledger.key_of(module, self.sharding.label, self.sharding.when)
+
+
+@dataclass(frozen=True, slots=True)
+class RuntimeUnit(OfSharding):
+    twice: Moment | None = None  # an earlier call on the same module, which torch refuses
+    after_backward: bool = False
 
     @property
     def fqn(self) -> str:
@@ -47,14 +52,10 @@ class RuntimeUnit:
         return yes(self.sharding.when)
 
     def inside(self) -> Answer[Moment]:
-        return (
-            yes(self.sharding.outer)
-            if self.sharding.outer is not None
-            else looked("no group around it was made before")
-        )
+        return shown(self.sharding.outer, "no group around it was made before")
 
     def repeated(self) -> Answer[Moment]:
-        return yes(self.twice) if self.twice is not None else looked("it had no group before")
+        return shown(self.twice, "it had no group before")
 
     def container_without_forward(self) -> Answer[str]:
         return unknown("fully_shard itself refuses containers at run time")
@@ -66,7 +67,7 @@ class RuntimeUnit:
         return many(self.sharding.ignored_names, looked("ignored_params was looked at"))
 
     def ignored_trained(self) -> Answer[Place]:
-        return looked("the gradients of the ranks are compared instead")  # the ranks' gradients are compared instead
+        return looked("the gradients of the ranks are compared instead")
 
     def empty_shards(self) -> Answer[Place]:
         modules = self.sharding.live_modules()
@@ -79,11 +80,9 @@ class RuntimeUnit:
             for param in group.params
             if (empty := _without_rows(param, group.shards)) and _matters(param, whole)
         ]
-        return (
-            yes(Place(self.sharding.when, "; ".join(words[:MOST_NAMES])))
-            if words
-            else looked("the chunks of its parameters were counted")
-        )
+        if not words:
+            return looked("the chunks of its parameters were counted")
+        return yes(Place(self.sharding.when, "; ".join(words[:MOST_NAMES])))
 
     def wrong_policies(self) -> Many[tuple[str, str, Site | None]]:
         wanted = {"mp_policy": MixedPrecisionPolicy, "offload_policy": OffloadPolicy}
@@ -120,10 +119,9 @@ class RuntimeUnit:
         return looked("the dtypes of its parameters were read")
 
     def left_gathered(self) -> Answer[str]:
+        # of several modules some may be yet to run, as in a loss by chunks
         if self.sharding.unsharded_by_user or self.sharding.switched or len(self.sharding.modules) > 1:
-            return looked(
-                "some of its modules are yet to run"
-            )  # of several modules some may be yet to run, as in a loss by chunks
+            return looked("some of its modules are yet to run")
         for group in self.sharding.groups():
             if group.has_just_gathered or (
                 not group.reshards_after_backward if self.after_backward else group.stays_gathered
@@ -157,20 +155,19 @@ def strays(sharding: Sharding, first_forward: bool) -> list[tuple[str, str]]:
     placements; after that it uses its own objects only.
     """
     found = []
-    for group in sharding.groups():
-        for param in group.params:
-            current: Any = param.current
-            if current is None or current is param.sharded or current is param.gathered:
-                continue
-            if not isinstance(current, adapter.DTensor):
-                found.append((param.fqn, "a plain tensor"))
-                continue
-            here = adapter.ranks_of(current.device_mesh), tuple(str(each) for each in current.placements)
-            ranks, placements = sharding.planned.get(id(param.raw)) or param.planned
-            if here != (ranks, placements):
-                found.append((param.fqn, f"a DTensor placed {', '.join(here[1])} and not {', '.join(placements)}"))
-            elif not first_forward:
-                found.append((param.fqn, "another DTensor than the one that FSDP2 trains"))
+    for param in sharding.params():
+        current: Any = param.current
+        if current is None or current is param.sharded or current is param.gathered:
+            continue
+        if not isinstance(current, adapter.DTensor):
+            found.append((param.fqn, "a plain tensor"))
+            continue
+        here = adapter.ranks_of(current.device_mesh), tuple(str(each) for each in current.placements)
+        ranks, placements = sharding.planned.get(id(param.raw)) or param.planned
+        if here != (ranks, placements):
+            found.append((param.fqn, f"a DTensor placed {', '.join(here[1])} and not {', '.join(placements)}"))
+        elif not first_forward:
+            found.append((param.fqn, "another DTensor than the one that FSDP2 trains"))
     return found
 
 

@@ -9,28 +9,19 @@ from typing import Any
 from ....vocab.answers import Answer, yes
 from ....vocab.events.steps import GradientsClipped
 from ....vocab.finding import Place
-from ....vocab.rule import ModelKey
-from ... import adapter
 from ...closure import looked
-from ...ledger import Ledger, Sharding
 from ...session import Session
 from ...sites import here
-from ..shared.units import RuntimeUnit
+from ..shared.units import OfSharding
 
 
 @dataclass(frozen=True, slots=True)
-class RuntimeClip:
-    ledger: Ledger
-    sharding: Sharding
+class RuntimeClip(OfSharding):
     clipped: frozenset[int]  # parameters, by identity
 
     @property
     def label(self) -> str:
         return self.model_key.label
-
-    @property
-    def model_key(self) -> ModelKey:
-        return RuntimeUnit(self.ledger, self.sharding).model_key
 
     def used_before(self) -> Answer[Place]:
         holders = [
@@ -45,8 +36,7 @@ class RuntimeClip:
 
 
 def install(session: Session) -> None:
-    if place := adapter.place("clipping"):
-        session.hot.watch(place, before=session.quietly(lambda args, kwargs: _clip(session, *args, **kwargs)))
+    session.watch_fsdp2("clipping", before=lambda args, kwargs: _clip(session, *args, **kwargs))
 
 
 def _clip(session: Session, parameters: Any, max_norm: float, *rest: Any, **further: Any) -> None:

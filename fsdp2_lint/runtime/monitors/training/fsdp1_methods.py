@@ -41,11 +41,9 @@ class RuntimeAsked:
 
     def lacks_it(self) -> Answer[Place]:
         sharded = self._model.sharded()
-        return (
-            yes(Place(sharded.what, f"{self.label} is sharded by FSDP2 here"))
-            if sharded
-            else looked("it is sharded by nobody")
-        )
+        if not sharded:
+            return looked("it is sharded by nobody")
+        return yes(Place(sharded.what, f"{self.label} is sharded by FSDP2 here"))
 
     def goes_on(self) -> Answer[Place]:
         if self.asked.insists:

@@ -13,6 +13,7 @@ import torch.nn.functional as F
 from ....vocab.facts import Fact
 from ....vocab.finding import Moment
 from ... import adapter, facts
+from ...patches import argument
 from ...session import Session
 from ...sites import here
 
@@ -35,7 +36,7 @@ def install(session: Session) -> None:
         return loss
 
     session.hot.replace(F, "cross_entropy", cross_entropy, keep=lambda: session.compiles)
-    session.hot.watch((torch.autograd, "backward"), before=session.quietly(watch.backward))
+    session.watch((torch.autograd, "backward"), before=watch.backward)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +76,7 @@ class _Watch:
             _notes(loss.grad_fn)[_KEY] = _Mean(here(), counted, target.numel(), loss.detach())
 
     def backward(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        root = args[0] if args else kwargs.get("tensors")
+        root = argument(args, kwargs, 0, "tensors")
         if not isinstance(root, torch.Tensor) or root.numel() != 1 or adapter.is_captured():
             return
         mean = _mean_behind(root)

@@ -20,6 +20,7 @@ from ....vocab.optimizers import on_shards
 from ... import adapter, facts
 from ...closure import looked
 from ...ledger import Built, Ledger, Sharding, Trained
+from ...patches import argument
 from ...session import Session
 from ...sites import here
 from ..forward import closing
@@ -85,8 +86,8 @@ class RuntimeOptimizer:
 
 def install(session: Session) -> None:
     watch = _Watch(session)
-    session.hot.watch((Optimizer, "__init__"), after=session.quietly(watch.built))
-    session.hot.watch((Optimizer, "add_param_group"), after=session.quietly(watch.extended))
+    session.watch((Optimizer, "__init__"), after=watch.built)
+    session.watch((Optimizer, "add_param_group"), after=watch.extended)
     session.hot.keep(register_optimizer_step_pre_hook(session.quietly(watch.before_step)))
     session.hot.keep(register_optimizer_step_post_hook(session.quietly(watch.after_step)))
 
@@ -130,7 +131,7 @@ class _Watch:
             return
         built = self.ledger.built(optimizer) or self._record(optimizer)
         fsdp1_methods.settle(self.session)
-        closure = args[1] if len(args) > 1 else kwargs.get("closure")
+        closure = argument(args, kwargs, 1, "closure")
         when = here()
         for model, shardings in self._models(built):
             top = model.module()
@@ -149,7 +150,7 @@ class _Watch:
             facts.outside_gradients(self.session, top, built)
             held = {id(parameter) for parameter in built.held()}
             for sharding in shardings:
-                trains = any(id(param.sharded) in held for group in sharding.groups() for param in group.params)
+                trains = any(id(param.sharded) in held for param in sharding.params())
                 if trains and sharding.gathered_at and any(group.is_gathered for group in sharding.groups()):
                     sharding.outlived = (sharding.gathered_at, when)
 
