@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import Any, Generic, TypeAlias, TypeVar
 
@@ -168,12 +169,25 @@ class Machine(Semantics, Generic[L]):
 
     # -- paths ----------------------------------------------------------------
 
+    @contextmanager
+    def on_path(self, path: Guard) -> Iterator[None]:
+        """What is asked or happens inside belongs to this path."""
+        before, self.guard = self.guard, path
+        try:
+            yield
+        finally:
+            self.guard = before
+
     def alternatives(self, value: Value) -> list[tuple[Guard, Value]]:
         """The options of a value that are possible on this path."""
         if not isinstance(value, Choice):
             return [(TOP, value)]
         possible = [(guard, leaf) for guard, leaf in value.options if self.guard.compatible(guard)]
         return [(TOP, possible[0][1])] if len(possible) == 1 else possible
+
+    def objects(self, value: Value | None) -> list[Obj]:
+        """The objects among them."""
+        return [leaf for _, leaf in self.alternatives(value) if isinstance(leaf, Obj)] if value is not None else []
 
     def over(self, value: Value, action: Callable[[Value], Value]) -> Value:
         """``action`` on each option of ``value``, each on its own path."""

@@ -54,14 +54,13 @@ def add_adapter(machine: Machine, obj: Obj, call: Call) -> Value:
 
 def attach(machine: Machine, model: Value, call: Call, name: str, *, frozen: bool = True) -> None:
     """``frozen``: what the model had before is not trained any more."""
-    for _, leaf in machine.alternatives(model):
-        if isinstance(leaf, Obj):
-            if frozen:
-                freeze(machine, leaf, Const(False), call.node)
-            if machine.libraries.any_sharded and machine.libraries.in_sharded(leaf):
-                part = Atom("external", cls=Ext("torch.nn.Linear"), origin="an adapter", site=machine.site(call.node))
-                part.module = True
-                machine.emit(events.Attached(name=name, value=part.root), call.node, leaf)
+    for leaf in machine.objects(model):
+        if frozen:
+            freeze(machine, leaf, Const(False), call.node)
+        if machine.libraries.any_sharded and machine.libraries.in_sharded(leaf):
+            part = Atom("external", cls=Ext("torch.nn.Linear"), origin="an adapter", site=machine.site(call.node))
+            part.module = True
+            machine.emit(events.Attached(name=name, value=part.root), call.node, leaf)
 
 
 def _around(machine: Machine, inner: Value, name: str, qname: str, call: Call) -> Obj:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from astroid import nodes
 
@@ -19,9 +18,6 @@ from .membership import Membership
 from .outputs import is_output
 from .torch.launch.device import Device
 from .torch.ranks import rank
-
-if TYPE_CHECKING:
-    pass
 
 Names = frozenset[str]
 MAX_REACH = BUDGET.reach

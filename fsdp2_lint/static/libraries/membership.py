@@ -206,6 +206,5 @@ class Membership(Asked):
         slices.augmented(self.machine, node)
 
     def frozen(self, leaf: ParamV, switch: Value, node: nodes.NodeNG) -> None:
-        for _, model in self.machine.alternatives(leaf.model):
-            if isinstance(model, Obj):
-                modules.freeze(self.machine, model, switch, node)
+        for model in self.machine.objects(leaf.model):
+            modules.freeze(self.machine, model, switch, node)

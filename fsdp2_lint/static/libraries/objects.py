@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from astroid import nodes
 
@@ -48,9 +48,6 @@ from .torch.migration import fallbacks, fsdp1_methods, migration
 from .torch.ranks import data, rank
 from .torch.sharding import module_tree
 from .torch.training import dtensors, generators, optim
-
-if TYPE_CHECKING:
-    pass
 
 
 class Objects(Escapes):

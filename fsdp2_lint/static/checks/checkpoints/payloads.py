@@ -25,12 +25,8 @@ _LAYERS = frozenset(Ext(f"torch.nn.{name}") for name in PARAMETRIC)
 
 class StaticPayload(AtStep[events.Saved | events.Loaded | events.DcpSaved]):
     def leaves(self) -> list[tuple[Guard, Value]]:
-        machine = self.program.machine
-        before, machine.guard = machine.guard, self.step.guard
-        try:
-            return list(machine.leaves(self.step.what.payload))
-        finally:
-            machine.guard = before
+        with self.program.machine.on_path(self.step.guard):
+            return list(self.program.machine.leaves(self.step.what.payload))
 
     def shards(self) -> Many[str]:
         """In words, each part that holds only this rank's shard."""
@@ -51,9 +47,8 @@ class StaticPayload(AtStep[events.Saved | events.Loaded | events.DcpSaved]):
                 if gathered := self._gathered(leaf):
                     why = why or gathered
                     continue
-                words = self._of(StateDict("model", leaf.model, leaf.read), guard).replace(
-                    "the state dict", "parameters"
-                )
+                whole = self._of(StateDict("model", leaf.model, leaf.read), guard)
+                words = whole.replace("the state dict", "parameters")
             elif isinstance(leaf, (StateDict, StateTensor)):
                 state = leaf.of if isinstance(leaf, StateTensor) else leaf
                 words = self._of(state, guard)
@@ -95,11 +90,8 @@ class StaticPayload(AtStep[events.Saved | events.Loaded | events.DcpSaved]):
         ):
             return ""  # read under a context of FSDP1, which is FSDP903's to say
         machine = self.program.machine
-        before, machine.guard = machine.guard, guard
-        try:
+        with machine.on_path(guard):
             owners = [(path, leaf) for path, leaf in machine.leaves(state.owner) if isinstance(leaf, Obj)]
-        finally:
-            machine.guard = before
         for path, owner in owners:
             if state.what == "optimizer":
                 if self._optimizer_of_sharded(owner, path):
@@ -121,15 +113,12 @@ class StaticPayload(AtStep[events.Saved | events.Loaded | events.DcpSaved]):
         """In words, what of a sharded model this is, and why that is not known: a setting of it holds no shards."""
         if not self._sharded(leaf, self.step.index, guard):
             return "", ""
-        if _made_as_module(leaf) or self._holds_groups(leaf):
+        if _made_as_module(leaf) or self.program.has_units(leaf, Relation.SAME, Relation.CONTAINS):
             return f"the sharded module {self.program.label(leaf)} itself", ""
         layer = _layer_with(leaf)
         if layer is not None and not any(speaks_of(formula, leaf) for formula, _ in guard.literals):
             return f"a parameter of {self.program.label(layer)}", ""
         return "", f"what {self.program.label(leaf)} is was not seen"
-
-    def _holds_groups(self, leaf: Obj) -> bool:
-        return any(True for _ in self.program.units(leaf, Relation.SAME, Relation.CONTAINS))
 
     def _gathered(self, leaf: ParamV) -> str:
         """Why a parameter may have been whole when it was read: ``state_dict()`` frees it first, this does not."""
@@ -147,7 +136,7 @@ class StaticPayload(AtStep[events.Saved | events.Loaded | events.DcpSaved]):
     def _unshards(self, step: AnyStep, model: Obj) -> bool:
         """Does it gather more of the model than the group of the model itself, where there are others?"""
         found = self.program.relation(step.subject, model)
-        alone = not any(True for _ in self.program.units(model, Relation.CONTAINS))
+        alone = not self.program.has_units(model, Relation.CONTAINS)
         return found is not Relation.NONE and (found is not Relation.SAME or alone)
 
     def _freed(self, gathered: AnyStep, read: int) -> bool:
@@ -183,15 +172,13 @@ class StaticPayload(AtStep[events.Saved | events.Loaded | events.DcpSaved]):
     def full_tensors(self) -> Answer[object]:
         """Plain tensors, the same for all ranks: from a file, or gathered, or of an unsharded model."""
         answers: list[Answer[object]] = []
+        unseen = unknown("where the state dict comes from is not known")
         for guard, leaf in self.leaves():
             if isinstance(leaf, Obj):
                 return unknown("how each of its tensors is made is not known")  # most likely they are distributed
             if isinstance(leaf, Loaded):
-                answers.append(
-                    yes(True)
-                    if leaf.per_rank is False
-                    else unknown("whether each rank reads a file of its own is not known")
-                )
+                open_ = unknown("whether each rank reads a file of its own is not known")
+                answers.append(yes(True) if leaf.per_rank is False else open_)
             elif isinstance(leaf, StateDict):
                 if replaced(self.program.machine, leaf) is not None:
                     answers.append(unknown("what was put in the place of its tensors is not known"))
@@ -200,13 +187,9 @@ class StaticPayload(AtStep[events.Saved | events.Loaded | events.DcpSaved]):
                 elif leaf.full is None or self._of(leaf, guard):
                     answers.append(self.program.excluded("the state dict holds shards"))
                 else:
-                    answers.append(
-                        yes(True)
-                        if self._known_plain(leaf)
-                        else unknown("where the state dict comes from is not known")
-                    )
+                    answers.append(yes(True) if self._known_plain(leaf) else unseen)
         if not answers:
-            return unknown("where the state dict comes from is not known")
+            return unseen
         return next((answer for answer in answers if answer.surely), answers[0])
 
     def _known_plain(self, state: StateDict) -> bool:

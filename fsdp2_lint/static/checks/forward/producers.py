@@ -82,7 +82,7 @@ def chosen(program: Program) -> Iterator[Event]:
         owner = step.subject
         if owner is None or not step.what.hooked or not step.guard.literals:
             continue
-        if not any(True for _ in program.units(owner, Relation.SAME, Relation.CONTAINS)):
+        if not program.has_units(owner, Relation.SAME, Relation.CONTAINS):
             continue
         for choice in choices(program, step):
             if choice.literal[0] not in told:

@@ -56,31 +56,21 @@ class StaticOffload:
         )
 
     def _backends(self, step: Step[events.ProcessGroup]) -> list[object]:
-        machine = self.program.machine
-        before, machine.guard = machine.guard, self.path
-        try:
+        with self.program.machine.on_path(self.path):
             given = step.what.backend if step.what.backend is not None else Const(None)
-            return [leaf for _, leaf in machine.alternatives(given)]
-        finally:
-            machine.guard = before
+            return [leaf for _, leaf in self.program.machine.alternatives(given)]
 
 
 def offloaded(program: Program, step: Step[events.Sharded]) -> Guard | None:
     """The path on which this call gets ``CPUOffloadPolicy``."""
     policy = step.what.options.get("offload_policy")
-    machine = program.machine
-    before, machine.guard = machine.guard, step.guard
-    try:
-        for guard, leaf in machine.alternatives(policy) if policy is not None else ():
-            if isinstance(leaf, Obj) and leaf.parent is None and POLICY in (leaf.atom.origin, _class_name(leaf)):
-                return step.guard.join(guard)
-        return None
-    finally:
-        machine.guard = before
-
-
-def _class_name(obj: Obj) -> str:
-    return obj.atom.cls.qname if isinstance(obj.atom.cls, Ext) else ""
+    with program.machine.on_path(step.guard):
+        for guard, leaf in program.machine.alternatives(policy) if policy is not None else ():
+            if isinstance(leaf, Obj) and leaf.parent is None:
+                cls = leaf.atom.cls
+                if POLICY in (leaf.atom.origin, cls.qname if isinstance(cls, Ext) else ""):
+                    return step.guard.join(guard)
+    return None
 
 
 class StaticResident(OfStep[events.Sharded]):

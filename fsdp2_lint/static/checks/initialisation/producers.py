@@ -51,7 +51,7 @@ def _known_by_one_name(program: Program, obj: Obj) -> bool:
     """A sharded model; else what fills it may know it by another name."""
     if program.relation(obj, obj) is not Relation.SAME or not stands_alone(program.top(obj)):
         return False
-    return any(True for _ in program.units(obj, *RELATED))
+    return program.has_units(obj, *RELATED)
 
 
 @at_end
@@ -74,7 +74,7 @@ def hollow(program: Program) -> Iterator[Event]:
 
 @on(events.Reset)
 def reset(program: Program, step: Step[events.Reset]) -> Iterator[Event]:
-    if step.subject is not None and any(True for _ in program.units(step.subject, *RELATED)):
+    if step.subject is not None and program.has_units(step.subject, *RELATED):
         yield ResetCalled(when=step.when, model=StaticInitialised(program, step, step.subject))
 
 
@@ -93,7 +93,7 @@ def starting(program: Program) -> Iterator[Event]:
         return
     for step in program.trace.of(events.Sharded):
         for obj in step.what.group if not step.what.listed else ():
-            if any(True for _ in program.units(obj, Relation.INSIDE, Relation.MAY)) or not stands_alone(obj):
+            if program.has_units(obj, Relation.INSIDE, Relation.MAY) or not stands_alone(obj):
                 continue
             first = next((each for each, _ in program.units(obj, Relation.SAME, Relation.CONTAINS)), step)
             calls = program.trace.of(events.Called, after=first)

@@ -172,7 +172,7 @@ class StaticCollection(AtStep[_Gathering]):
         for sharding, _part in self.program.units(subject, *gathering):
             if sharding.driven_before(self.step):
                 return yes(True)
-        may = any(True for _ in self.program.units(subject, Relation.MAY))
+        may = self.program.has_units(subject, Relation.MAY)
         return (
             unknown("whether the model is sharded is not known")
             if may

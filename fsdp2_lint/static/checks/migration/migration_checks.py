@@ -31,7 +31,7 @@ class StaticConverted(OfStep[E]):
             if relation in relations or covers(address(part), address(self.obj))
         ]
         answer = self.among(calls)
-        if answer.truth is Truth.NO and any(True for _ in self.program.units(self.obj, Relation.MAY)):
+        if answer.truth is Truth.NO and self.program.has_units(self.obj, Relation.MAY):
             return unknown(f"whether {self.label} is sharded is not known")
         return answer
 

@@ -99,7 +99,7 @@ def settled_plans(program: Program) -> Iterator[Event]:
     for step in program.trace.of(events.Sharded):
         for obj in step.what.group:
             models[program.top(obj)] = step
-            if not step.what.listed and not any(True for _ in program.units(obj, Relation.INSIDE, Relation.MAY)):
+            if not step.what.listed and not program.has_units(obj, Relation.INSIDE, Relation.MAY):
                 models[obj] = step
     for model, last in models.items():
         yield PlanSettled(when=last.when, model=StaticModel(program, model))
@@ -124,7 +124,7 @@ def first_shardings(program: Program) -> Iterator[Event]:
         if not step.what.listed:
             whole.update((obj, None) for obj in step.what.group if program.relation(obj, obj) is Relation.SAME)
     for model in whole:
-        if any(True for _ in program.units(model, Relation.INSIDE, Relation.MAY)):
+        if program.has_units(model, Relation.INSIDE, Relation.MAY):
             continue
         first = next((step for step, _ in program.units(model, Relation.SAME, Relation.CONTAINS)), None)
         if first is not None:
@@ -160,9 +160,9 @@ def _roots(program: Program) -> list[Obj]:
     found: dict[Obj, None] = {}
     for step in program.trace.of(events.Sharded):
         for obj in step.what.group:
-            if not any(True for _ in program.units(obj, Relation.INSIDE, Relation.MAY)):
+            if not program.has_units(obj, Relation.INSIDE, Relation.MAY):
                 found[obj] = None
-    return [obj for obj in found if any(True for _ in program.units(obj, Relation.SAME))]
+    return [obj for obj in found if program.has_units(obj, Relation.SAME)]
 
 
 # -- parameters that ``fully_shard`` replaces

@@ -281,7 +281,7 @@ class StaticModel(Handle):
         """Has it parameters of its own, none of them sharded?"""
         if not has_parameters(self.program.machine, part):
             return False
-        return not any(True for _ in self.program.units(part, Relation.SAME, Relation.CONTAINS, Relation.MAY))
+        return not self.program.has_units(part, Relation.SAME, Relation.CONTAINS, Relation.MAY)
 
     def _trains(self, part: Obj, attached: AnyStep) -> bool:
         return not any(

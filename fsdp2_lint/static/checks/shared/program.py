@@ -163,9 +163,12 @@ class Program:
             found.setdefault(self.address(obj)[0], []).append((step, obj))
         return found
 
+    def has_units(self, obj: Obj, *relations: Relation) -> bool:
+        return any(True for _ in self.units(obj, *relations))
+
     def concerned(self, obj: Obj) -> bool:
         """May any call of ``fully_shard`` have to do with ``obj``?"""
-        return any(True for _ in self.units(obj, *RELATED, Relation.MAY))
+        return self.has_units(obj, *RELATED, Relation.MAY)
 
     def was_part(self, obj: Obj, outer: Obj, step: AnyStep) -> bool:
         """Was ``obj`` in its place inside ``outer`` already when ``step`` happened?"""

@@ -63,7 +63,7 @@ class StaticReading(AtStep[events.ValueRead]):
 
     def _may(self) -> No | Unknown:
         assert self.step.subject is not None
-        may = any(True for _ in self.program.units(self.step.subject, Relation.MAY))
+        may = self.program.has_units(self.step.subject, Relation.MAY)
         if may:
             return unknown("whether the model is sharded is not known")
         return self.program.nothing(self.step.subject, events.Sharded, before=self.step)

@@ -161,9 +161,8 @@ def is_tensor(machine: Machine, call: Call) -> Value:
 def _asked(machine: Machine, call: Call, asked: Value) -> Value:
     value = call.args[0]
     everything = [cls for classes in _classes_asked(machine, asked).values() for cls in classes]
-    for _, leaf in machine.alternatives(value):
-        if isinstance(leaf, Obj):
-            fsdp1_asked(machine, leaf, everything, call)
+    for leaf in machine.objects(value):
+        fsdp1_asked(machine, leaf, everything, call)
 
     def of_one(leaf: Value, classes: Value) -> Formula:
         found = _classes_asked(machine, classes)

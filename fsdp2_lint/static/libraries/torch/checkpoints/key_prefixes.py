@@ -48,7 +48,7 @@ def _becomes_a_part(machine: Machine, node: nodes.NodeNG) -> bool:
     if isinstance(target, nodes.Subscript):
         return True
     if isinstance(target, nodes.AssignAttr):
-        owners = [leaf for _, leaf in machine.alternatives(machine.eval(target.expr)) if isinstance(leaf, Obj)]
+        owners = machine.objects(machine.eval(target.expr))
         return bool(owners) and all(owner.atom.module for owner in owners)
     if not isinstance(target, nodes.AssignName):
         return False

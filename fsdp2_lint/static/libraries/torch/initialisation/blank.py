@@ -109,12 +109,10 @@ def made_by_library(machine: Machine, obj: Obj, qname: str, node: nodes.NodeNG) 
 
 def _begin(machine: Machine, obj: Obj, node: nodes.NodeNG, guard: Guard) -> None:
     path = machine.guard.join(guard)
-    if path is None:
-        return
-    before, machine.guard = machine.guard, path
-    machine.libraries.blank.atoms.add(machine.libraries.address(obj)[0])
-    machine.emit(events.Meta(), node, obj)
-    machine.guard = before
+    if path is not None:
+        machine.libraries.blank.atoms.add(machine.libraries.address(obj)[0])
+        with machine.on_path(path):
+            machine.emit(events.Meta(), node, obj)
 
 
 @method("to_empty")
@@ -176,7 +174,7 @@ def owners(machine: Machine, values: Iterable[Value]) -> Iterator[Obj]:
             elif isinstance(leaf, (Params, ParamV, StateDict, StateTensor)):
                 state = leaf.of if isinstance(leaf, StateTensor) else leaf
                 model = state.owner if isinstance(state, StateDict) else state.model
-                yield from (part for _, part in machine.alternatives(model) if isinstance(part, Obj))
+                yield from machine.objects(model)
 
 
 def written(
@@ -227,8 +225,8 @@ def _parameters_only(call: Call) -> bool:
 def filled_somewhere(machine: Machine, values: list[Value], node: nodes.NodeNG) -> None:
     """Something of unknown origin gets its first values; it may be a part of any model."""
     for value in values:
-        for _, leaf in machine.alternatives(value):
-            if isinstance(leaf, Obj) and _may_be_a_part(leaf) and not in_blank(machine, leaf):
+        for leaf in machine.objects(value):
+            if _may_be_a_part(leaf) and not in_blank(machine, leaf):
                 machine.emit(events.Written(in_place=True, buffers=True), node)
 
 

@@ -68,7 +68,7 @@ def _lost(machine: Machine, written: Value, node: nodes.NodeNG, how: str) -> Non
     if machine.libraries.inside:  # in a forward the parameters are whole
         return
     if isinstance(written, ParamV) and not written.copied:
-        owners = [leaf for _, leaf in machine.alternatives(written.model) if isinstance(leaf, Obj)]
+        owners = machine.objects(written.model)
     elif isinstance(written, Obj):
         at = written
         while at.parent is not None and (at.item == "data" or isinstance(at.item, str) and at.item.startswith("[")):

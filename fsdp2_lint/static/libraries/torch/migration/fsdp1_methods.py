@@ -64,7 +64,7 @@ def looked_up(machine: Machine, call: Call) -> None:
     name = getattr(call.arg(1), "value", None)
     if name not in OF_FSDP1:
         return
-    for _, leaf in machine.alternatives(call.arg(0) or NONE):
-        if isinstance(leaf, Obj) and machine.find_attr(leaf, name) is None:
+    for leaf in machine.objects(call.arg(0)):
+        if machine.find_attr(leaf, name) is None:
             known = call.name.endswith("getattr") and len(call.args) < 3
             asked(machine, leaf, name, call.node, goes_on=not known)

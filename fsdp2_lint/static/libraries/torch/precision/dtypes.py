@@ -51,9 +51,8 @@ def converted(machine: Machine, obj: Obj, name: str, call: Call) -> None:
     for value in call.all:
         for guard, leaf in machine.alternatives(value):
             if (dtype := dtype_name(leaf)) and (path := machine.guard.join(guard)) is not None:
-                before, machine.guard = machine.guard, path
-                machine.emit(events.Cast(dtype=dtype), call.node, obj)
-                machine.guard = before
+                with machine.on_path(path):
+                    machine.emit(events.Cast(dtype=dtype), call.node, obj)
     if _perhaps_dtype(machine, call):
         machine.emit(events.Cast(dtype=SOME_DTYPE), call.node, obj)
 
@@ -96,16 +95,14 @@ def of_layer(call: Call) -> str | None:
 def returned(machine: Machine, obj: Obj, value: Value) -> None:
     """What a module's forward gave: a later layer may get it."""
     if machine.libraries.any_sharded:
-        for _, leaf in machine.alternatives(value):
-            if isinstance(leaf, Obj):
-                machine.libraries.outputs.setdefault(leaf, obj)
+        for leaf in machine.objects(value):
+            machine.libraries.outputs.setdefault(leaf, obj)
 
 
 def parameter_converted(machine: Machine, leaf: ParamV, node: nodes.NodeNG) -> None:
     """One parameter, or a copy of it, gets a dtype: which ones do is not followed."""
-    for _, model in machine.alternatives(leaf.model):
-        if isinstance(model, Obj):
-            machine.emit(events.Cast(dtype=SOME_DTYPE), node, model)
+    for model in machine.objects(leaf.model):
+        machine.emit(events.Cast(dtype=SOME_DTYPE), node, model)
 
 
 def loaded_in(machine: Machine, atom: Atom, call: Call) -> None:

@@ -98,10 +98,9 @@ def clip(machine: Machine, call: Call) -> Value:
         clipped(machine, call)
     for leaf in machine.inside(call.arg(0, "parameters") or NONE):
         if isinstance(leaf, (Params, ParamV)):
-            for _, model in machine.alternatives(leaf.model):
-                if isinstance(model, Obj):
-                    name = call.name.rsplit(".", 1)[-1]
-                    machine.emit(events.Collective(name=f"{name}()", group=None, sure=True), call.node, model)
+            for model in machine.objects(leaf.model):
+                name = call.name.rsplit(".", 1)[-1]
+                machine.emit(events.Collective(name=f"{name}()", group=None, sure=True), call.node, model)
             break
     return (
         dtensors.clipped(machine, given, machine.site(call.node))

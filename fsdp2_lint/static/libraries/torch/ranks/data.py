@@ -121,8 +121,8 @@ def unwrapped(value: Value) -> Value:
 
 def read(machine: Machine, value: Value, node: nodes.NodeNG) -> None:
     """A loop goes through a loader."""
-    for _, leaf in machine.alternatives(unwrapped(value)):
-        if isinstance(leaf, Obj) and leaf.parent is None and leaf.atom.state(Loader) is not None:
+    for leaf in machine.objects(unwrapped(value)):
+        if leaf.parent is None and leaf.atom.state(Loader) is not None:
             machine.emit(events.LoaderRead(), node, leaf)
 
 

@@ -23,9 +23,8 @@ _CHECKPOINT = "torch.distributed.algorithms._checkpoint.checkpoint_wrapper."
 
 def _emit(machine: Machine, what: events.Event, call: Call, target: Value | None) -> None:
     if machine.libraries.any_sharded:
-        for _, leaf in machine.alternatives(target or NONE):
-            if isinstance(leaf, Obj):
-                machine.emit(what, call.node, leaf)
+        for leaf in machine.objects(target):
+            machine.emit(what, call.node, leaf)
 
 
 @external("torch.distributed.tensor.parallel.parallelize_module")
@@ -110,9 +109,8 @@ def exchanged(machine: Machine, call: Call) -> None:
     for guard, leaf in machine.alternatives(tensor):
         if isinstance(leaf, ParamV) and guard is TOP and not _is_chosen(call.node):
             name = call.name.rsplit(".", 1)[-1]
-            for _, model in machine.alternatives(leaf.model):
-                if isinstance(model, Obj):
-                    machine.emit(events.Exchanged(name=f"{name}()", read=leaf.read), call.node, model)
+            for model in machine.objects(leaf.model):
+                machine.emit(events.Exchanged(name=f"{name}()", read=leaf.read), call.node, model)
 
 
 def _is_chosen(node: nodes.NodeNG) -> bool:

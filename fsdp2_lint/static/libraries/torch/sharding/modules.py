@@ -143,9 +143,8 @@ def placed(machine: Machine, obj: Obj, device: Value | None, node: nodes.NodeNG)
     for guard, leaf in machine.alternatives(device):
         path, kind = machine.guard.join(guard), device_kind(machine, leaf)
         if kind and path is not None:
-            before, machine.guard = machine.guard, path
-            machine.emit(events.Moved(to=kind), node, obj)
-            machine.guard = before
+            with machine.on_path(path):
+                machine.emit(events.Moved(to=kind), node, obj)
 
 
 def _is_returned(obj: Obj) -> bool:
@@ -267,8 +266,8 @@ def wrapped(machine: Machine, call: Call) -> Value:
     if is_compile and value is not None:
         note_compiled(machine, call, value)
     if is_cast and value is not None and isinstance(call.args[0], ClassV):
-        for _, leaf in machine.alternatives(value):
-            if isinstance(leaf, Obj) and leaf.atom.cls is None:
+        for leaf in machine.objects(value):
+            if leaf.atom.cls is None:
                 machine.types.setdefault(leaf, call.args[0])
     return value if value is not None else unknown(call.name)
 
@@ -297,7 +296,6 @@ def wrapper(machine: Machine, call: Call) -> Value:
     atom.module, atom.wrapper = True, "module"
     if inner is not None:
         machine.store.put((atom.root, "module"), inner)
-        for _, leaf in machine.alternatives(inner):
-            if isinstance(leaf, Obj):
-                machine.emit(events.Wrapped(by=name, outer=atom.root), call.node, leaf)
+        for leaf in machine.objects(inner):
+            machine.emit(events.Wrapped(by=name, outer=atom.root), call.node, leaf)
     return atom.root

@@ -77,9 +77,8 @@ def keyword_sites(machine: Machine, call: Call) -> dict[str, nodes.NodeNG]:
 @external("torch.distributed.fsdp.register_fsdp_forward_method")
 def register_forward(machine: Machine, call: Call) -> Value:
     name = call.arg(1, "method_name")
-    for _, leaf in machine.alternatives(call.arg(0, "module") or NONE):
-        if isinstance(leaf, Obj):
-            machine.emit(events.Registered(method=name.value if isinstance(name, Const) else None), call.node, leaf)
+    for leaf in machine.objects(call.arg(0, "module")):
+        machine.emit(events.Registered(method=name.value if isinstance(name, Const) else None), call.node, leaf)
     return NONE
 
 
@@ -108,9 +107,8 @@ def gather(machine: Machine, obj: Obj, call: Call) -> Value:
 )
 def fsdp1_context(machine: Machine, call: Call) -> Value:
     name = call.name.rsplit(".", 1)[-1]
-    for _, leaf in machine.alternatives(call.arg(0, "module") or call.arg(None, "model") or NONE):
-        if isinstance(leaf, Obj):
-            machine.emit(events.Fsdp1Context(name=name), call.node, leaf)
+    for leaf in machine.objects(call.arg(0, "module") or call.arg(None, "model")):
+        machine.emit(events.Fsdp1Context(name=name), call.node, leaf)
     return unknown(f"FSDP.{name}()")
 
 

@@ -14,6 +14,6 @@ if TYPE_CHECKING:
 
 def tied(machine: Machine, owner: Obj, value: Value, node: nodes.NodeNG) -> None:
     """From here on the weights of two layers are one parameter."""
-    for _, leaf in machine.alternatives(value):
-        if isinstance(leaf, Obj) and leaf.item == "weight" and leaf.parent is not None and leaf.parent is not owner:
+    for leaf in machine.objects(value):
+        if leaf.item == "weight" and leaf.parent is not None and leaf.parent is not owner:
             machine.emit(events.Tied(other=leaf.parent), node, owner)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from .....vocab.finding import Site
 from ....domain import events
-from ....domain.values import Computed, Const, ListV, Obj, Params, ParamV, TupleV, Value, unknown
+from ....domain.values import Computed, Const, ListV, Params, ParamV, TupleV, Value, unknown
 from ....interpreter.call import Call
 from ....interpreter.expressions.numbers import some_number
 from ...interface import Machine
@@ -45,7 +45,7 @@ def tensor_method(machine: Machine, leaf: ParamV | Computed, name: str, call: Ca
         value_read(machine, leaf, call.node, f"{name.strip('_')}()")
         return some_number("a number")
     if isinstance(leaf, Computed) and name in ("full_tensor", "redistribute"):
-        subject = next((model for _, model in machine.alternatives(of.model) if isinstance(model, Obj)), None)
+        subject = next(iter(machine.objects(of.model)), None)
         machine.emit(events.Collective(name=f"{name}()", group=None, sure=True), call.node, subject)
         return unknown("a full tensor")
     if how.startswith(_STACKED):
@@ -169,6 +169,5 @@ def value_read(machine: Machine, leaf: Value, node: nodes.NodeNG, by: str) -> No
         or not machine.libraries.any_sharded
     ):
         return
-    for _, model in machine.alternatives(leaf.of.model):
-        if isinstance(model, Obj):
-            machine.emit(events.ValueRead(value=leaf, by=by), node, model)
+    for model in machine.objects(leaf.of.model):
+        machine.emit(events.ValueRead(value=leaf, by=by), node, model)

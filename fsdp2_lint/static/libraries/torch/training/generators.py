@@ -30,9 +30,8 @@ def consumed(
     key = ("list", leaf.id) if isinstance(leaf, ListV) else ("step", leaf.made) if isinstance(leaf, Params) else None
     joined = machine.guard.join(path)
     if key is not None and joined is not None:
-        before, machine.guard = machine.guard, joined
-        machine.emit(events.Consumed(generator=key, by=by, whole=whole), node, model)
-        machine.guard = before
+        with machine.on_path(joined):
+            machine.emit(events.Consumed(generator=key, by=by, whole=whole), node, model)
 
 
 def consumed_by_call(machine: Machine, given: Value, node: nodes.NodeNG, by: str) -> None:
@@ -52,7 +51,7 @@ def consumed_by_call(machine: Machine, given: Value, node: nodes.NodeNG, by: str
 def _model(machine: Machine, leaf: Value) -> Obj | None:
     """The model whose parameters a generator yields."""
     if isinstance(leaf, Params):
-        return next((model for _, model in machine.alternatives(leaf.model) if isinstance(model, Obj)), None)
+        return next(iter(machine.objects(leaf.model)), None)
     if isinstance(leaf, ListV) and leaf.lazy:
         for _, item in machine.items(leaf).items:
             for part in item.items if isinstance(item, TupleV) else (item,):

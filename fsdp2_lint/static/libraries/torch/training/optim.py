@@ -80,8 +80,8 @@ def step(machine: Machine, obj: Obj, call: Call) -> Value:
     if obj in machine.libraries.optimizers:
         machine.emit(events.Stepped(), call.node, obj)
     elif obj.atom.scaler:
-        for _, leaf in machine.alternatives(call.arg(0, "optimizer") or NONE):
-            if isinstance(leaf, Obj) and leaf in machine.libraries.optimizers:
+        for leaf in machine.objects(call.arg(0, "optimizer")):
+            if leaf in machine.libraries.optimizers:
                 machine.emit(events.Stepped(), call.node, leaf)
                 scalers.stepped(machine, obj, leaf, call)
     return unknown("step()")
