@@ -57,8 +57,7 @@ def _survey(given: Discovered) -> tuple[Discovered, bool]:
 
     def take(path: str, project: Discovered) -> None:
         nonlocal imported
-        data = look_at(path, project)
-        if data is not None:
+        if (data := look_at(path, project)) is not None:
             project.files.append(path)
             imported = imported or any(name in data for name in names)
             if any(word in data for word in project.words):

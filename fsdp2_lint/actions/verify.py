@@ -129,13 +129,7 @@ def _bare(asked: Asked, report: Report, before: Sequence[Finding]) -> Asked:
         file=given.file,
     )
     return replace(
-        asked,
-        select=("ALL",),
-        extend_select=(),
-        ignore=(),
-        settings=settings,
-        baseline=None,
-        force_exclude=False,
+        asked, select=("ALL",), extend_select=(), ignore=(), settings=settings, baseline=None, force_exclude=False
     )
 
 

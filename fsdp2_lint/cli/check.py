@@ -26,9 +26,7 @@ class _Check(click.Command):
 @click.option("--unsafe-fixes", is_flag=True, help="With --fix or --diff: also mend what needs to be read afterwards.")
 @click.option("--diff", is_flag=True, help="Show what --fix would change, and change nothing.")
 @click.option(
-    "--add-ignore",
-    metavar="[=REASON]",
-    help="Write a comment that silences it above each finding, with the reason.",
+    "--add-ignore", metavar="[=REASON]", help="Write a comment that silences it above each finding, with the reason."
 )
 @click.option("--baseline", metavar="FILE", type=click.Path(dir_okay=False), help="Known findings not to report again.")
 @click.option("--update-baseline", is_flag=True, help="Write the findings of this run to the baseline.")

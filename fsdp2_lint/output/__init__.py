@@ -58,7 +58,6 @@ def count(findings: Sequence[Finding]) -> str:
     """``2 errors, 1 warning``; the words of the summary line."""
     parts = []
     for severity in ("error", "warning", "info"):
-        number = sum(finding.severity.value == severity for finding in findings)
-        if number:
+        if number := sum(finding.severity.value == severity for finding in findings):
             parts.append(plural(number, severity) if severity != "info" else f"{number} info")
     return ", ".join(parts) or "no findings"

@@ -65,8 +65,7 @@ def _text(rules: list[Rule]) -> str:
 def _markdown(rules: list[Rule]) -> str:
     lines = [_INTRODUCTION]
     for hundred, title in HUNDREDS.items():
-        mine = [rule for rule in rules if rule.code[4] == hundred]
-        if mine:
+        if mine := [rule for rule in rules if rule.code[4] == hundred]:
             lines += [f"## {hundred}xx {title}", "", "| code | clause | severity | witnesses | violated when |"]
             lines += ["|---|---|---|---|---|", *map(_row, mine), ""]
     return "\n".join(lines)

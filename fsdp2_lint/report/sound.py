@@ -71,12 +71,7 @@ _WHOLE: Mapping[Any, Check] = {"finding": finding_from_json, "fact": fact_from_j
 _TOLD = {"at": site_from_json, "stack": _each(site_from_json), "by": text}
 _PARTS: Mapping[Any, Mapping[str, Check]] = {
     "start": {"world_size": _ranks, "run": text, "version": number},
-    "verdict": {
-        "code": text,
-        "word": _word,
-        "reasons": _each(text),
-        "judged": _each(site_from_json),
-    },
+    "verdict": {"code": text, "word": _word, "reasons": _each(text), "judged": _each(site_from_json)},
     "crash": {"error": text, "code?": text, "why?": text, "fix?": text},
     "step": {"steps": number},
     "closed": {"steps": number, "why": text},

@@ -68,8 +68,7 @@ def frames_from(frame: FrameType | None) -> Iterator[FrameType]:
 def moment_of(frames: list[tuple[CodeType, int, int]]) -> Moment:
     """From (code, offset, row), innermost first. Libraries count only where there is no code of the user."""
     for layers in (("user",), ("user", "library")):
-        own = [each for each in frames if _layer(each[0].co_filename) in layers]
-        if own:
+        if own := [each for each in frames if _layer(each[0].co_filename) in layers]:
             sites = [_site(*each) for each in own]
             return Moment(sites[0], tuple(reversed(sites[1 : MAX_STACK + 1])))
     return Moment(Site("<unknown>", 1))

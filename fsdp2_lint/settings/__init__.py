@@ -89,8 +89,7 @@ def settings(start: str) -> Settings:
     """Those of the nearest folder, from ``start`` upward, that has any. What is wrong with them is a BadSetting."""
     for folder in (Path(start), *Path(start).parents):
         for name in (OWN_FILE, SHARED_FILE):
-            found = _from(folder / name)
-            if found is not None:
+            if (found := _from(folder / name)) is not None:
                 return found
     return Settings()
 

@@ -12,10 +12,7 @@ import torch.distributed as dist
 import torch.distributed.checkpoint
 import torch.distributed.fsdp
 
-_STATE_MODULES = (
-    "torch.distributed.fsdp._fully_shard._fsdp_state",
-    "torch.distributed._composable.fsdp._fsdp_state",
-)
+_STATE_MODULES = ("torch.distributed.fsdp._fully_shard._fsdp_state", "torch.distributed._composable.fsdp._fsdp_state")
 _API_MODULES = ("torch.distributed.fsdp._fully_shard._fully_shard",)
 _GROUP_MODULES = (
     "torch.distributed.fsdp._fully_shard._fsdp_param_group",

@@ -23,8 +23,7 @@ def choose(alternatives: list[tuple[Guard, Value]]) -> Value:
     flat: list[tuple[Guard, Value]] = []
     for guard, value in alternatives:
         for inner, leaf in options(value):
-            joined = guard.join(inner)
-            if joined is not None:
+            if (joined := guard.join(inner)) is not None:
                 flat.append((joined, leaf))
     first = flat[0][1] if flat else NONE
     if all(leaf == first for _, leaf in flat):

@@ -10,14 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from . import formulas
-from .formulas import (
-    Formula,
-    both,
-    intern,
-    is_fork,
-    key_of,
-    negate,
-)
+from .formulas import Formula, both, intern, is_fork, key_of, negate
 from .knowledge import Knowledge, asks_large
 
 

@@ -6,18 +6,7 @@ from collections.abc import Collection, Iterable
 from typing import Any
 
 from ..budget import BUDGET
-from .formulas import (
-    Formula,
-    Interned,
-    asserted,
-    atoms,
-    dropped,
-    intern,
-    is_large,
-    key_of,
-    keys_of,
-    literal,
-)
+from .formulas import Formula, Interned, asserted, atoms, dropped, intern, is_large, key_of, keys_of, literal
 from .spellings import Asked, all_alike, follows, may_be
 from .thresholds import ANY, Range, exactly, is_number
 

@@ -33,8 +33,7 @@ def address(
     while at is not None and at not in seen:
         seen.add(at)
         root = at
-        adopted = parents.get(at)
-        if adopted is not None:
+        if (adopted := parents.get(at)) is not None:
             items += [(PICK, None), adopted[1]] if _is_any(at) else [adopted[1]]
             at = adopted[0]
         else:

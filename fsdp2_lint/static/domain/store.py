@@ -43,11 +43,9 @@ class Items:
         return Items(tuple(items), exact, self.open_why or other.open_why).bounded()
 
     def bounded(self) -> Items:
-        return (
-            self
-            if len(self.items) <= BUDGET.list_items
-            else Items(self.items[: BUDGET.list_items], False, "a list too long to follow")
-        )
+        if len(self.items) <= BUDGET.list_items:
+            return self
+        return Items(self.items[: BUDGET.list_items], False, "a list too long to follow")
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,11 +80,9 @@ class Entries:
         return replace(self, entries=(*entries, (key, path, value))).bounded()
 
     def bounded(self) -> Entries:
-        return (
-            self
-            if len(self.entries) <= BUDGET.dict_entries
-            else Entries(self.entries[: BUDGET.dict_entries], "a dict too large to follow")
-        )
+        if len(self.entries) <= BUDGET.dict_entries:
+            return self
+        return Entries(self.entries[: BUDGET.dict_entries], "a dict too large to follow")
 
     def joined(self, mine: Guard, other: Entries, theirs: Guard) -> Entries:
         if self == other:

@@ -148,6 +148,5 @@ def imports_of(lookup: Lookup, path: str, data: bytes) -> Iterator[str]:
         for name, level in wanted:
             if (name, level) not in seen and (name or level):
                 seen.add((name, level))
-                target = lookup.resolve(path, name, level)
-                if target:
+                if target := lookup.resolve(path, name, level):
                     yield target

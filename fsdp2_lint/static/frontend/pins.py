@@ -35,8 +35,7 @@ def oldest_torch(path: str, root: Path) -> Version | None:
     if named:
         return int(named[1]), int(named[2])
     for folder in (own, *own.parents):
-        found = [version for text in _texts(folder) for version in _pins(text)]
-        if found:
+        if found := [version for text in _texts(folder) for version in _pins(text)]:
             return min(found)
         if folder == root:
             break

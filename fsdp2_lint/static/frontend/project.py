@@ -205,8 +205,7 @@ class Project(Lookup):
         self.reads.files.add(path)
         if path not in self._modules:
             self._modules[path] = None
-            tree = self.ast(path)
-            if tree is not None:
+            if (tree := self.ast(path)) is not None:
                 try:
                     self._modules[path] = self._load(path, tree)
                 except Unreadable as error:

@@ -82,8 +82,7 @@ def absent(history: History, version: Version) -> str:
     past = [there for since, there in history if since <= at]
     if past and past[-1]:
         return ""
-    came = next((since for since, there in history if since > at and there), None)
-    if came is not None:
+    if (came := next((since for since, there in history if since > at and there), None)) is not None:
         return f"it came with {in_words(came)}"
     gone = max(since for since, there in history if since <= at and not there)
     return f"it is gone since {in_words(gone)}"

@@ -5,16 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from ..domain import events
-from ..domain.values import (
-    NONE,
-    SOME,
-    Atom,
-    Ext,
-    Obj,
-    TupleV,
-    Value,
-    unknown,
-)
+from ..domain.values import NONE, SOME, Atom, Ext, Obj, TupleV, Value, unknown
 from ..frontend.packages import is_listed, is_of_python, is_optimizer
 from ..interpreter.call import Call
 from . import adapters  # noqa: F401 (they register)
@@ -42,15 +33,7 @@ from .torch.launch import device
 from .torch.migration import api, fsdp1_methods, migration  # noqa: F401 (they register)
 from .torch.precision import dtypes, precision, scalers  # noqa: F401 (they register)
 from .torch.ranks import collectives, data, rank, seeds  # noqa: F401 (they register)
-from .torch.sharding import (  # noqa: F401 (they register)
-    composition,
-    module_tree,
-    modules,
-    parameters,
-    pipelines,
-    sharding,
-    sizes,
-)
+from .torch.sharding import composition, module_tree, modules, parameters, pipelines, sharding, sizes  # noqa: F401 (they register)
 from .torch.training import dtensors, optim, steps  # noqa: F401 (they register)
 
 _NEVER_CALL = (
@@ -130,8 +113,7 @@ class Calls(Objects):
             return self.call_unresolved_method(obj.parent, str(obj.item), call)  # looked up before, called now
         if self.by_computed_name(obj):
             self.opened(describe(obj), self.handed_over(call), receiver=obj.parent)
-        custom = self.machine.find_attr(obj, "__call__")
-        if custom is not None:
+        if (custom := self.machine.find_attr(obj, "__call__")) is not None:
             return self.machine.call(custom, call)
         forward = self.machine.find_attr(obj, "forward")
         self.called_atoms.add(obj.atom)
@@ -148,8 +130,7 @@ class Calls(Objects):
         inner = self.machine.store.get((obj, obj.atom.wrapper)) if obj.atom.wrapper else None
         if inner is not None:
             return self.machine.call(inner, call)
-        held = module_tree.contents(self.machine, obj)
-        if held is not None:
+        if (held := module_tree.contents(self.machine, obj)) is not None:
             for _, item in self.machine.listing(held).items:
                 self.behind_hooks(obj, partial(self.machine.call, item, call))
         elif not module:

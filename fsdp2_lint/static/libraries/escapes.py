@@ -178,8 +178,7 @@ class Escapes(Membership):
         atom = obj.atom
         if atom.kind in ("opaque", "parameter") or atom.framework:
             return False
-        cls = self.machine.class_of(obj)
-        if cls is not None:
+        if (cls := self.machine.class_of(obj)) is not None:
             return all(
                 isinstance(base, ClassV) or isinstance(base, Ext) and self.harmless(base.qname)
                 for base in self.machine.mro(cls)

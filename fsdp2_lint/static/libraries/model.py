@@ -33,19 +33,11 @@ from . import registered  # noqa: F401 (what is in it registers itself)
 from .calls import Calls
 from .escapes import describe
 from .frameworks import framework_method
-from .python import (
-    arguments,
-    attempts,
-    records,
-    value_methods,
-)
+from .python import arguments, attempts, records, value_methods
 from .tables import IN_PLACE, METHOD_OBSERVERS, METHODS, TENSOR_METHODS
 from .torch.checkpoints import state_dict
 from .torch.migration import api, migration
-from .torch.sharding import (
-    module_tree,
-    sharding,
-)
+from .torch.sharding import module_tree, sharding
 from .torch.training import dtensors, optim
 
 _PICKS = frozenset({"chunk", "split", "tensor_split", "narrow", "shard", "select", "index_select", "take"})
@@ -63,8 +55,7 @@ class TorchModel(Calls):
             self.callbacks(call)
             return unknown(f"{name}()", kind="opaque")
         api.method_called(self.machine, obj, name, call)
-        special = self.special_method(obj, name, call)
-        if special is not None:
+        if (special := self.special_method(obj, name, call)) is not None:
             return special
         if name in ("clear", "pop", "remove") and obj.item in ("param_groups", "['params']"):
             optim.regrouped(self.machine, obj, call.node)
@@ -77,8 +68,7 @@ class TorchModel(Calls):
                 return self.machine.find_attr(obj, call.args[0].value) or obj.child(call.args[0].value)
         if (found := records.parsed_by(self.machine, obj, name, call)) is not None:
             return found
-        handler = METHODS.get(name)
-        if handler is not None:
+        if (handler := METHODS.get(name)) is not None:
             call.name = name
             return handler(self.machine, obj, call)
         for observe in METHOD_OBSERVERS:
@@ -128,8 +118,7 @@ class TorchModel(Calls):
         if name == "module" and self.in_sharded(obj):
             migration.module_read(self.machine, obj, call.node.func)
             return self.call_object(obj, call)
-        found = framework_method(self.machine, obj, name, call)
-        if found is not None:
+        if (found := framework_method(self.machine, obj, name, call)) is not None:
             return found
         if atom.origin == "DeviceMesh" and name in ("get_rank", "get_local_rank"):
             kind = "global" if name == "get_rank" and obj.parent is None else "group"
@@ -175,8 +164,7 @@ class TorchModel(Calls):
         if name == "__setattr__" and len(call.args) == 2 and isinstance(call.args[0], Const):
             self.machine.store.put((obj, str(call.args[0].value)), call.args[1])
             return NONE
-        handler = METHODS.get(name)
-        if handler is not None:
+        if (handler := METHODS.get(name)) is not None:
             call.name = name
             return handler(self.machine, obj, call)
         return unknown(f"super().{name}()")
@@ -193,8 +181,7 @@ class TorchModel(Calls):
         if isinstance(leaf, StateDict):
             return state_dict.state_dict_method(self.machine, leaf, name, call)
         if isinstance(leaf, (ParamV, Computed)):
-            computed = dtensors.tensor_method(self.machine, leaf, name, call)
-            if computed is not None:
+            if (computed := dtensors.tensor_method(self.machine, leaf, name, call)) is not None:
                 return computed
         if isinstance(leaf, (StateTensor, ParamV)):
             return state_dict.tensor_method(self.machine, leaf, name, call)

@@ -53,8 +53,7 @@ from .torch.training import dtensors, generators, optim
 class Objects(Escapes):
     def object_attr(self, obj: Obj, name: str, node: nodes.NodeNG) -> Value:
         """Of parts, wrappers and frameworks; else a part of the object under that name."""
-        found = framework_attr(obj, name)
-        if found is not None:
+        if (found := framework_attr(obj, name)) is not None:
             return found
         if name == "_orig_mod":
             return obj
@@ -110,8 +109,7 @@ class Objects(Escapes):
         if obj.item == "__dict__" and obj.parent is not None and isinstance(key, Const):
             return self.machine.get_attr(obj.parent, str(key.value), node)
         self.operated(node, "[]", obj, key)
-        custom = self.machine.find_attr(obj, "__getitem__")
-        if custom is not None:
+        if (custom := self.machine.find_attr(obj, "__getitem__")) is not None:
             return self.machine.call(custom, Call(node, [key]))
         fields = self.named_fields(obj)
         if isinstance(key, Const) and isinstance(key.value, int) and -len(fields) <= key.value < len(fields):
@@ -120,11 +118,9 @@ class Objects(Escapes):
 
     def entry_by_name(self, obj: Obj, name: str) -> Value | None:
         inner = adapters.inner_of(self.machine, obj, name)
-        return (
-            self.machine.find_attr(inner, name)
-            if inner is not None
-            else module_tree.entry_by_name(self.machine, obj, name)
-        )
+        if inner is not None:
+            return self.machine.find_attr(inner, name)
+        return module_tree.entry_by_name(self.machine, obj, name)
 
     def named_fields(self, obj: Obj) -> list[str]:
         """The fields of a named tuple, in order."""

@@ -55,8 +55,7 @@ class RuntimeRoundTrip:
 
     def changed(self) -> Answer[Place]:
         both = {name: (self.saved[name], value) for name, value in self.loaded.items() if name in self.saved}
-        rounded = [name for name, (old, new) in both.items() if _rounded(old, new)]
-        if rounded:
+        if rounded := [name for name, (old, new) in both.items() if _rounded(old, new)]:
             old, new = both[rounded[0]]
             return yes(Place(self.saved_at, f"{listed(rounded)} (saved as {_dtype(old)}, read as {_dtype(new)})"))
         other = [name for name, (old, new) in both.items() if old.digest != new.digest and _comparable(old, new)]

@@ -58,8 +58,7 @@ class _Watch:
             self._begin(module)
         running = self.running
         if running is not None and self._ranks(module) == running.ranks:
-            name = running.names.get(id(module))
-            if name is not None:
+            if (name := running.names.get(id(module))) is not None:
                 self._say(running, name, self._called_at(module))
 
     def _called_at(self, module: nn.Module) -> Moment:

@@ -100,11 +100,9 @@ class RuntimeModel:
         return unknown(f"no backward pass through {self.label} was seen")
 
     def frozen(self) -> Answer[object]:
-        return (
-            looked("one of its parameters requires a gradient")
-            if any(each.requires_grad for each in self.module.parameters())
-            else yes(True)
-        )
+        if any(each.requires_grad for each in self.module.parameters()):
+            return looked("one of its parameters requires a gradient")
+        return yes(True)
 
     def repeats(self) -> Answer[str]:
         stacks = self._stacks()
@@ -157,8 +155,7 @@ class RuntimeModel:
                 continue
             name = ".".join(filter(None, (paths[id(owner)], attached.name)))
             parameters = [value] if isinstance(value, torch.Tensor) else list(value.parameters())
-            own = [each for each in parameters if id(each) in outside]
-            if own:
+            if own := [each for each in parameters if id(each) in outside]:
                 found.append(((attached.when, name, attached.sharding.when), own))
         return found
 

@@ -91,8 +91,7 @@ class _Watch:
         values = {"targets": f"{mean.counted} of {mean.targets}"}
         traits = {"scale": f"{scale:.4g}"}
         key = f"step {step}, backward {number}"
-        ranks = facts.ranks_with_batches_of_their_own(self.session, top)
-        if ranks:
+        if ranks := facts.ranks_with_batches_of_their_own(self.session, top):
             self.session.state(Fact("targets", key, mean.when, ranks, values, traits=traits))
 
 

@@ -204,8 +204,7 @@ class StaticPayload(AtStep[events.Saved | events.Loaded | events.DcpSaved]):
 
 class StaticKeys(AtStep[events.KeysWritten]):
     def prefixed(self) -> Answer[Place]:
-        wrapped = self.step.what.wrapped
-        if wrapped:
+        if wrapped := self.step.what.wrapped:
             return yes(Place(wrapped[0], repr(PREFIX)))
         return self.program.nowhere(events.Wrapped)
 

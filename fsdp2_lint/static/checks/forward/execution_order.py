@@ -37,11 +37,9 @@ class StaticPart(OfStep[events.Event]):
             elif Relation.SAME in relations and called.what.hooked:
                 if self.step.precedes(called):
                     later = later or called
-        return (
-            yes(Place(later.when, "its root is called here, later"))
-            if later is not None
-            else self.program.nothing(self.obj, events.Called)
-        )
+        if later is not None:
+            return yes(Place(later.when, "its root is called here, later"))
+        return self.program.nothing(self.obj, events.Called)
 
 
 def around(program: Program, step: Step[events.Use]) -> tuple[Obj, ...]:

@@ -90,8 +90,7 @@ def gathered(group: Group, step: AnyStep) -> Answer[object]:
             return unknown(f"which call shards {program.label(running)} depends on the path")
     if why := program.managed(module) or program.escaped(module, before=step):
         return unknown(why)
-    left = _left_by(group, step)
-    if left is not None:
+    if (left := _left_by(group, step)) is not None:
         return unknown(f"{left.when.at} may have left it gathered")
     return program.nothing(module, events.Unshard, events.Called, before=step)
 

@@ -41,8 +41,7 @@ class StaticStarting(Handle):
             others = [step for step in self._filled(since=0) if step is not load]
             if StaticFresh(self.program, self.obj, load, self.call, self.call).without(others) is None:
                 return unknown(f"{self.label} gets weights at several places")
-            why = self._not_followed(load)
-            if why:
+            if why := self._not_followed(load):
                 return unknown(why)
             return yes(Place(load.when, f"loaded where {some.what[1]} only"))
         return self.program.nothing(self.obj, events.Loaded, before=self.call)

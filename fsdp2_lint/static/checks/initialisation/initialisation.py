@@ -7,15 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from ....vocab.answers import (
-    Answer,
-    Many,
-    No,
-    Unknown,
-    many,
-    unknown,
-    yes,
-)
+from ....vocab.answers import Answer, Many, No, Unknown, many, unknown, yes
 from ....vocab.finding import Moment, Place
 from ...budget import BUDGET
 from ...domain import events
@@ -56,8 +48,7 @@ class StaticFresh(Handle):
 
     def written_for_sure(self) -> No | Unknown:
         """No run was found that gets past all writes; those that may be none of this model do not count as proof."""
-        vague = next((step for step in self.writes if step.subject is None), None)
-        if vague is not None:
+        if (vague := next((step for step in self.writes if step.subject is None), None)) is not None:
             return unknown(f"whether {vague.when.at} writes the parameters of {self.label} is not known")
         # a load brings all of them; what goes through the parts writes those that have a method for it
         if all(isinstance(step.what, events.Written) for step in self.writes) and (

@@ -41,8 +41,7 @@ def trained_after(program: Program, begin: AnyStep) -> Iterator[StaticFresh]:
         return
     for call in program.trace.of(events.Called, after=begin):
         if program.related(obj, call.subject):
-            end = next(program.trace.of(events.Backward, after=call), None)
-            if end is not None:
+            if (end := next(program.trace.of(events.Backward, after=call), None)) is not None:
                 yield StaticFresh(program, obj, begin, call, end)
                 return
 

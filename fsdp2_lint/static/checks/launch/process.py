@@ -132,8 +132,7 @@ def excluded_ranks(program: Program, step: AnyStep) -> Answer[tuple[Moment | Non
         part = reduced(formula if truth else negate(formula), _without_errors(program, step, formula))
         if not mentions_rank(part):
             continue
-        found = rank_literal(part)
-        if found is not None:
+        if (found := rank_literal(part)) is not None:
             return yes((_asked(step, formula), rank_in_words(*found)))
         unsure = "the condition on the rank may hold for all ranks of the group"
     return unknown(unsure) if unsure else program.excluded("no condition on the rank leads here")
@@ -173,11 +172,9 @@ class StaticCollection(AtStep[_Gathering]):
             if sharding.driven_before(self.step):
                 return yes(True)
         may = self.program.has_units(subject, Relation.MAY)
-        return (
-            unknown("whether the model is sharded is not known")
-            if may
-            else self.program.nothing(subject, events.Sharded)
-        )
+        if may:
+            return unknown("whether the model is sharded is not known")
+        return self.program.nothing(subject, events.Sharded)
 
     def _called_last(self) -> Obj | None:
         """The model whose gradients a backward reduces: the last one that was called before it."""
@@ -218,8 +215,7 @@ class StaticCollection(AtStep[_Gathering]):
         chain, frames = self.step.when.chain, self.step.frames
         outermost = len(frames) - 2
         for formula, _ in self.step.guard.literals:
-            asked = _asked(self.step, formula)
-            if asked is not None:
+            if (asked := _asked(self.step, formula)) is not None:
                 same = itertools.takewhile(lambda pair: pair[0] == pair[1], zip(chain, asked.chain))
                 outermost = min(outermost, sum(1 for _ in same))
         return frames[max(outermost, 0) :]

@@ -49,8 +49,7 @@ class StaticTested(StaticConverted[events.Fsdp1Asked]):
         asked = self.step.what.written
         model = asked.args[0].as_string()
         for node, holds, module_path in _decided(asked, list(self.step.what.calls), self.step.when):
-            words = _neglected(node, holds, model)
-            if words:
+            if words := _neglected(node, holds, model):
                 return yes(Place(_moment(node, module_path), words))
         return self.program.excluded("what the program does behind the test is right for FSDP2")
 

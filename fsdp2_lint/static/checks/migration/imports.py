@@ -27,8 +27,7 @@ def names_imported(module: Module, project: Project) -> Iterator[ApiUsed]:
     """Public names of torch that not every version has."""
     for node in module.tree.nodes_of_class(nodes.ImportFrom):
         for name, _ in node.names if not node.level else ():
-            history = history_of_export(node.modname or "", name)
-            if history is not None:
+            if (history := history_of_export(node.modname or "", name)) is not None:
                 when = Moment(site_of(module.path, node))
                 use = ImportedName(when, history, _gated(node), project.oldest_torch(module.path))
                 yield ApiUsed(when=when, name=f"{node.modname}.{name}", use=use)

@@ -133,14 +133,12 @@ def _made(program: Program, value: Value, depth: int = 0) -> Iterator[Made]:
     if isinstance(value, Choice):
         for path, leaf in value.options:
             for made in _made(program, leaf, depth + 1):
-                joined = made.path.join(path)
-                if joined is not None:
+                if (joined := made.path.join(path)) is not None:
                     yield Made(made.dtype, made.group, made.by, joined)
         return
     if not isinstance(value, Obj) or value in program.machine.libraries.cast_tensors:
         return
-    module = program.machine.libraries.outputs.get(value)
-    if module is not None:
+    if (module := program.machine.libraries.outputs.get(value)) is not None:
         if _keeps(program, module):
             yield from _returned(program, module)
         return

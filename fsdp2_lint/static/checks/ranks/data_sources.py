@@ -7,16 +7,7 @@ from collections.abc import Iterator
 from astroid import nodes
 
 from ...domain import events
-from ...domain.values import (
-    NONE,
-    Bound,
-    ClassV,
-    Func,
-    Obj,
-    Rank,
-    Text,
-    Value,
-)
+from ...domain.values import NONE, Bound, ClassV, Func, Obj, Rank, Text, Value
 from ...frontend.module import Module
 from ...frontend.packages import ALONE, ANYTHING, effect_of
 from ...frontend.relevance import names_in, qualified

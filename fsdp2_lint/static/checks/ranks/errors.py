@@ -104,11 +104,9 @@ class StaticHandler(AtStep[events.Called | events.Backward]):
         if any(isinstance(leaf, Ext) and leaf.qname in _BROAD for leaf in caught):
             return yes(True)
         known = all(isinstance(leaf, Ext) and _is_python(leaf) for base in caught for leaf in _bases(machine, base))
-        return (
-            self.program.excluded("the handler is narrow")
-            if known
-            else unknown("which exceptions are caught is not known")
-        )
+        if known:
+            return self.program.excluded("the handler is narrow")
+        return unknown("which exceptions are caught is not known")
 
     def _in_a_loop(self) -> bool:
         """Is there a loop around the ``try``, here or in a caller?"""

@@ -48,8 +48,7 @@ class StaticOptions(OfStep[events.Sharded]):
 
     def _meshes(self) -> Iterator[tuple[Value, Mesh]]:
         for value in possible(self.step.what.options.get("mesh"), self.step.guard):
-            mesh = dimensions(value)
-            if mesh is not None:
+            if (mesh := dimensions(value)) is not None:
                 yield value, mesh
 
     def _all_known(self) -> bool:

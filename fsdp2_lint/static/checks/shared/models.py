@@ -143,8 +143,7 @@ class StaticModel(Handle):
         return None
 
     def repeats(self) -> Answer[str]:
-        found = stack_of_blocks(self.program.machine, self.obj)
-        if found:
+        if found := stack_of_blocks(self.program.machine, self.obj):
             return yes(found)
         if from_a_library(self.obj):
             return yes("its transformer layers")
@@ -170,8 +169,7 @@ class StaticModel(Handle):
         left = [(name, leaf) for name, leaf in parts if not self._covered(leaf, perhaps=True)]
         if not left:
             doubtful = [part for _, part in parts] + opaque_parts(self.program.machine, self.obj)
-            open_ = next((part for part in doubtful if not self._covered(part)), None)
-            if open_ is not None:
+            if (open_ := next((part for part in doubtful if not self._covered(part)), None)) is not None:
                 return unknown(f"whether all of {self.program.label(open_)} is sharded is not known")
             return self.program.excluded(f"all parameters of {self.label} are in a group")
         if why := self._changed_hands():

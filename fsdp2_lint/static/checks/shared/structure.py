@@ -25,8 +25,7 @@ def stack_of_blocks(machine: Machine, obj: Obj, depth: int = 0) -> str:
             ]
             if any(is_each(machine.parents[item][1]) for item in blocks) or len(blocks) > 2:
                 return name
-        found = stack_of_blocks(machine, child, depth + 1)
-        if found:
+        if found := stack_of_blocks(machine, child, depth + 1):
             return f"{name}.{found}"
     return ""
 

@@ -102,11 +102,9 @@ class StaticOptimizer:
     def _followed(self) -> str:
         for step in self.program.trace.of(events.Optimizer):
             if step.subject is self.obj and not step.what.complete:
-                return (
-                    f"which parameters {self.label} holds was not followed ({step.when.at})"
-                    if not step.what.held
-                    else ""
-                )
+                if not step.what.held:
+                    return f"which parameters {self.label} holds was not followed ({step.when.at})"
+                return ""
         return ""
 
     def _changed_hands(self, created: Step[events.Optimizer], before: AnyStep | None = None) -> str:

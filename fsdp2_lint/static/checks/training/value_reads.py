@@ -37,11 +37,9 @@ class StaticReading(AtStep[events.ValueRead]):
         return yes((PLACEMENTS[value.how], value.at))
 
     def clipped(self) -> Answer[Place]:
-        return (
-            yes(Place(self.step.when, "the norm of the gradients"))
-            if self._is_clip()
-            else self.program.excluded("it is no norm of clipping")
-        )
+        if self._is_clip():
+            return yes(Place(self.step.when, "the norm of the gradients"))
+        return self.program.excluded("it is no norm of clipping")
 
     def sharding(self) -> Answer[Place]:
         step = self._sharding()

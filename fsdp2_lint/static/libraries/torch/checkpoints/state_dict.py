@@ -135,8 +135,7 @@ def run_stateful(machine: Machine, value: Value, method_name: str, call: Call) -
     made = []
     for leaf in list(machine.inside(value)):
         if isinstance(leaf, Obj) and leaf.atom.kind == "instance" and not leaf.atom.module:
-            found = machine.find_attr(leaf, method_name)
-            if found is not None:
+            if (found := machine.find_attr(leaf, method_name)) is not None:
                 given: list[Value] = [unknown("a state dict")] if method_name.startswith("load") else []
                 made.append(machine.call(found, Call(call.node, given)))
     return made

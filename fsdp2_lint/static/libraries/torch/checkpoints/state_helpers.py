@@ -31,10 +31,7 @@ KEYWORDS: dict[str, tuple[str, ...]] = {
     "set_state_dict": (*_SET, "optimizers", "model_state_dict", "optim_state_dict"),
     "StateDictOptions": OPTIONS,
 }
-_STATES = {
-    "set_model_state_dict": (1, "model_state_dict"),
-    "set_optimizer_state_dict": (2, "optim_state_dict"),
-}
+_STATES = {"set_model_state_dict": (1, "model_state_dict"), "set_optimizer_state_dict": (2, "optim_state_dict")}
 
 
 @dataclass(frozen=True, slots=True)

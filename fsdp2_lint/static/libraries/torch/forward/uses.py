@@ -117,8 +117,7 @@ def _mixed(machine: Machine, node: nodes.NodeNG, values: list[Value]) -> None:
     plain = False
     for value in values:
         for guard, leaf in machine.alternatives(value):
-            weight = weight_of(machine, leaf)
-            if weight is not None:
+            if (weight := weight_of(machine, leaf)) is not None:
                 found.append((guard, *weight))
             else:
                 plain = plain or isinstance(leaf, Obj) and not leaf.atom.origin.startswith("torch.distributed.tensor")

@@ -82,8 +82,7 @@ def on_meta(machine: Machine, value: Value) -> Guard | None:
 
 
 def enter(machine: Machine, value: Value) -> None:
-    guard = on_meta(machine, value)
-    if guard is not None:
+    if (guard := on_meta(machine, value)) is not None:
         machine.libraries.blank.meta.append((guard, machine.frame.id))
 
 
@@ -108,8 +107,7 @@ def made_by_library(machine: Machine, obj: Obj, qname: str, node: nodes.NodeNG) 
 
 
 def _begin(machine: Machine, obj: Obj, node: nodes.NodeNG, guard: Guard) -> None:
-    path = machine.guard.join(guard)
-    if path is not None:
+    if (path := machine.guard.join(guard)) is not None:
         machine.libraries.blank.atoms.add(machine.libraries.address(obj)[0])
         with machine.on_path(path):
             machine.emit(events.Meta(), node, obj)

@@ -40,8 +40,7 @@ def class_named(machine: Machine, obj: Obj, node: nodes.NodeNG) -> None:
     other = _compared_with(node)
     if other is None:
         return
-    names = frozenset(_class_names(machine, machine.eval(other)))
-    if names:
+    if names := frozenset(_class_names(machine, machine.eval(other))):
         machine.emit(events.ClassCompared(names=names), node, obj)
 
 

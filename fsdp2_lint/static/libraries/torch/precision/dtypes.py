@@ -107,8 +107,7 @@ def parameter_converted(machine: Machine, leaf: ParamV, node: nodes.NodeNG) -> N
 
 def loaded_in(machine: Machine, atom: Atom, call: Call) -> None:
     """``from_pretrained(..., torch_dtype=torch.bfloat16)``: the dtype in which a library makes a model."""
-    dtype = call.kwargs.get("torch_dtype") or call.kwargs.get("dtype")
-    if dtype is not None:
+    if (dtype := call.kwargs.get("torch_dtype") or call.kwargs.get("dtype")) is not None:
         atom.know(LoadedIn(dtype, machine.moment(call.node)))
 
 

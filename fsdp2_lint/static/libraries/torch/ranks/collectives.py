@@ -102,11 +102,9 @@ def clip(machine: Machine, call: Call) -> Value:
                 name = call.name.rsplit(".", 1)[-1]
                 machine.emit(events.Collective(name=f"{name}()", group=None, sure=True), call.node, model)
             break
-    return (
-        dtensors.clipped(machine, given, machine.site(call.node))
-        if given is not None
-        else unknown("the gradients' norm")
-    )
+    if given is not None:
+        return dtensors.clipped(machine, given, machine.site(call.node))
+    return unknown("the gradients' norm")
 
 
 @method("backward")

@@ -180,8 +180,7 @@ def contents(machine: Machine, obj: Obj) -> Value | None:
 
 
 def object_listing(machine: Machine, obj: Obj) -> Items:
-    held = contents(machine, obj)
-    if held is not None:
+    if (held := contents(machine, obj)) is not None:
         return machine.listing(held)
     if obj.item == EACH and obj.atom.kind == "unknown" and obj.depth == 1 and obj.atom.origin == "range":
         return Items(((TOP, obj),), False)
@@ -206,8 +205,7 @@ def entry_by_name(machine: Machine, obj: Obj, name: str) -> Value | None:
 
 
 def stored_item(machine: Machine, obj: Obj, key: Value, value: Value, node: nodes.NodeNG) -> None:
-    held = contents(machine, obj)
-    if held is not None:
+    if (held := contents(machine, obj)) is not None:
         machine.set_item(held, key, value, node)
     machine.libraries.attached(obj, f"[{key.value!r}]" if isinstance(key, Const) else EACH, value, node)
 

@@ -179,10 +179,7 @@ def freeze(machine: Machine, obj: Obj, switch: Value, node: nodes.NodeNG) -> Non
 def switched(machine: Machine, obj: Obj, call: Call) -> Value:
     """Switches of FSDP2 and of Hugging Face's models: no parameter is sharded, moved or exchanged."""
     as_ever = call.name == "set_reshard_after_backward" and call.arg(0, "reshard_after_backward")
-    if call.name in (
-        "set_reshard_after_forward",
-        "set_reshard_after_backward",
-    ) and as_ever != Const(True):
+    if call.name in ("set_reshard_after_forward", "set_reshard_after_backward") and as_ever != Const(True):
         machine.emit(events.ReshardingSwitched(), call.node, obj)
     return NONE
 
@@ -258,10 +255,7 @@ def save_pretrained(machine: Machine, obj: Obj, call: Call) -> Value:
 )
 def wrapped(machine: Machine, call: Call) -> Value:
     """Wrappers that keep the module, or stand in its place with the same parameters."""
-    is_cast, is_compile = (
-        call.name == "typing.cast",
-        call.name == "torch.compile",
-    )
+    is_cast, is_compile = (call.name == "typing.cast", call.name == "torch.compile")
     value = call.arg(1 if is_cast else 0, "model") or call.arg(None, "module")
     if is_compile and value is not None:
         note_compiled(machine, call, value)

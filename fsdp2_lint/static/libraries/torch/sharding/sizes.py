@@ -76,10 +76,7 @@ _LAYERS: dict[str, tuple[tuple[str, ...], Callable[..., int]]] = {
     "RNN": (_RECURRENT, _recurrent(1)),
     "GRU": (_RECURRENT, _recurrent(3)),
     "LSTM": (_RECURRENT, _recurrent(4)),
-    "TransformerEncoderLayer": (
-        ("d_model", "nhead", "dim_feedforward"),
-        _transformer_layer(1),
-    ),
+    "TransformerEncoderLayer": (("d_model", "nhead", "dim_feedforward"), _transformer_layer(1)),
     "TransformerDecoderLayer": (("d_model", "nhead", "dim_feedforward"), _transformer_layer(2)),
     "Transformer": (("d_model", "nhead", "num_encoder_layers", "num_decoder_layers", "dim_feedforward"), _transformer),
 }
@@ -109,8 +106,7 @@ def layer_size(machine: Machine, name: str, call: Call) -> int | None:
 
 def note_layer(machine: Machine, made: Atom, name: str, call: Call) -> None:
     """Notes of a new layer how many parameters it has, or that the source says it in a way that is not calculated."""
-    known = layer_size(machine, name, call)
-    if known is not None:
+    if (known := layer_size(machine, name, call)) is not None:
         made.know(Size(known))
     elif name in _LAYERS and not call.open_why:
         given = [call.arg(position, each) for position, each in enumerate(_LAYERS[name][0])]

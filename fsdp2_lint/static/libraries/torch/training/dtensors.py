@@ -50,11 +50,9 @@ def tensor_method(machine: Machine, leaf: ParamV | Computed, name: str, call: Ca
         return unknown("a full tensor")
     if how.startswith(_STACKED):
         kept = how.removeprefix(_STACKED)
-        return (
-            Computed(of, kept, leaf.at if isinstance(leaf, Computed) else None)
-            if _REDUCTIONS.get(name) == kept and not call.all
-            else unknown(f"{name}()")
-        )
+        if _REDUCTIONS.get(name) == kept and not call.all:
+            return Computed(of, kept, leaf.at if isinstance(leaf, Computed) else None)
+        return unknown(f"{name}()")
     if how:
         return leaf if name in _KEPT else unknown(f"{name}()")
     if name in _REDUCTIONS and _whole(name, call.args, call.kwargs):

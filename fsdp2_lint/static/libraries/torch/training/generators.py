@@ -15,8 +15,7 @@ if TYPE_CHECKING:
 
 def expression_made(machine: Machine, made: ListV, node: nodes.NodeNG) -> None:
     """``(p for p in model.parameters() if …)``."""
-    model = _model(machine, made)
-    if model is not None:
+    if (model := _model(machine, made)) is not None:
         machine.emit(events.Generator(made=made.id), node, model)
 
 
