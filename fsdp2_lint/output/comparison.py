@@ -12,7 +12,6 @@ from fsdp2_lint.report.codec import finding_as_json
 
 if TYPE_CHECKING:
     from fsdp2_lint.actions.verify import Comparison, Gone
-    from fsdp2_lint.vocab.finding import Finding
 
 FORMATS = ("text", "json")
 _WORDS = {
@@ -51,7 +50,8 @@ def _lines(compared: Comparison, paint: Paint) -> Iterator[str]:
     for word, style in _WORDS.items():
         for each in getattr(compared, word):
             finding = each if word in ("remaining", "new") else each.finding
-            said = f"{paint(f'{word:<9}', style)} {_where(finding)} {finding.code} {clean(finding.message)}"
+            where = clean(place(finding.primary.site))
+            said = f"{paint(f'{word:<9}', style)} {where} {finding.code} {clean(finding.message)}"
             yield said + "".join(f" ({clean(because)})" for because in _because(word, each))
 
 
@@ -62,10 +62,6 @@ def _because(word: str, each: Gone) -> Sequence[str]:
         words = "not proved, but no less is seen than before" if each.as_before else "not proved"
         return [f"{words}: {'; '.join(each.reasons)}"]
     return each.reasons if word in ("silenced", "removed") else ()
-
-
-def _where(finding: Finding) -> str:
-    return clean(place(finding.primary.site))
 
 
 def _as_json(compared: Comparison) -> dict[str, Any]:

@@ -7,13 +7,13 @@ import os
 import sys
 import sysconfig
 import threading
-from collections.abc import Iterator
 from functools import cache
 from types import CodeType, FrameType, TracebackType
 
 import torch
 
 from ..vocab.finding import Moment, Site
+from .adapter.frames import frames_from
 
 _OWN = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _TORCH = os.path.dirname(os.path.abspath(torch.__file__))
@@ -56,13 +56,6 @@ def _site(code: CodeType, offset: int, row: int) -> Site:
         if first is not None and last is not None and start is not None and end is not None:
             return Site(path, first, start + 1, last, end + 1)
     return Site(path, row)
-
-
-def frames_from(frame: FrameType | None) -> Iterator[FrameType]:
-    """The frame and its callers, innermost first."""
-    while frame is not None:
-        yield frame
-        frame = frame.f_back
 
 
 def moment_of(frames: list[tuple[CodeType, int, int]]) -> Moment:

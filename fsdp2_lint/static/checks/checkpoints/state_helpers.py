@@ -18,7 +18,6 @@ from ...interpreter.expressions.conditions import mentions_rank
 from ...libraries.torch.checkpoints.state_helpers import KEYWORDS, Options, option
 from ...libraries.torch.launch.device import device_kind
 from ...libraries.torch.training.optim import Algorithm
-from ..shared.loops import loops_around
 from ..shared.program import RELATED, AtStep, Program
 from ..shared.source_edits import keyword_site, renamed
 from ..shared.structure import size
@@ -46,10 +45,8 @@ class StaticHelper(AtStep[events.StateHelper]):
             for keyword, node in self.step.what.keywords.items()
             if keyword not in known
         ]
-        return many(() if self.step.what.tried else found, self._all_keywords(str(why or "")))
-
-    def _all_keywords(self, why: str) -> Answer[Place]:
-        return unknown(why) if why else self.program.excluded("all keywords of this call were seen")
+        end = unknown(str(why)) if why else self.program.excluded("all keywords of this call were seen")
+        return many(() if self.step.what.tried else found, end)
 
     def _right_name(self, keyword: str, value: nodes.NodeNG) -> Fix | None:
         """The one parameter that it can mean, if nothing else is given for that."""
@@ -61,7 +58,8 @@ class StaticHelper(AtStep[events.StateHelper]):
         ((name, position),) = meant
         rivals = {name, *(other for other, names in MISSPELT.items() if name in names)} - {keyword}
         given = {each.arg for each in call.keywords}
-        if None in given or rivals & given or len(call.args) > position or _starred(call):
+        starred = any(isinstance(arg, nodes.Starred) for arg in call.args)
+        if None in given or rivals & given or len(call.args) > position or starred:
             return None
         edit = renamed(self.step.when.at.path, value, keyword, name)
         return Fix((edit,)) if edit is not None else None
@@ -157,10 +155,6 @@ class StaticHelper(AtStep[events.StateHelper]):
         return self._chosen({"broadcast_from_rank0": True, "full_state_dict": False})
 
 
-def _starred(call: nodes.Call) -> bool:
-    return any(isinstance(arg, nodes.Starred) for arg in call.args)
-
-
 def _of_ranks(path: Guard) -> bool:
     """Is it the path of some ranks only?"""
     return any(mentions_rank(atom) for formula, _ in path.literals for atom in atoms(formula))
@@ -209,9 +203,8 @@ def _fills_next_round(program: Program, at: Step[events.StateHelper | events.Dcp
     """May ``step``, which comes later, come before the first round of a loop that has ``at``?"""
     if not at.what.loops or not _comes_and_goes(at, step):
         return False
-    project = program.machine.project
-    around = list(loops_around(project, step))
-    return program.partial or any(loop in around for loop in loops_around(project, at))
+    around = list(program.loops(step))
+    return program.partial or any(loop in around for loop in program.loops(at))
 
 
 def _comes_and_goes(at: AnyStep, step: AnyStep) -> bool:

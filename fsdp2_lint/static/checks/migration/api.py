@@ -55,7 +55,7 @@ class StaticUse(AtStep[events.ApiUsed]):
         words = absent(self.step.what.history, version)
         if not words:
             return _known(version)
-        if _is_newer(self.program.machine.project.oldest_torch(self.step.when.at.path), version):
+        if _is_newer(self.program.project.oldest_torch(self.step.when.at.path), version):
             return unknown(_ELSEWHERE)
         if self.step.subject is not None:
             sharded = StaticConverted(self.program, self.step, self.step.subject).sharded_by(Relation.SAME)
@@ -63,7 +63,7 @@ class StaticUse(AtStep[events.ApiUsed]):
                 return sharded
         paths = (self.step.guard, *self.step.what.paths)
         asked = any(_ASKS.search(repr(formula)) for path in paths for formula, _ in path.literals)
-        project, written = self.program.machine.project, self.step.what.written
+        project, written = self.program.project, self.step.what.written
         if asked or any(path.blurred for path in paths) or any(_stands_gated(project, *each) for each in written):
             return unknown(_GATED)
         return yes(Place(self.step.when, words))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from ....vocab.answers import Answer, Many, many, unknown, yes
@@ -63,15 +63,19 @@ def wrapped_events(project: Project, path: str) -> Iterator[Fsdp1Wrapped]:
 
 def _speaks_of_fsdp2(project: Project, path: str) -> str:
     """The file itself, one that it reaches by imports, or one that imports it and reaches FSDP2 some other way."""
-    seen, queue = {path}, [path]
+    return next((at for at in _reached([path], project.imported_by) if at in project.relevant), "")
+
+
+def _reached(paths: Iterable[str], edges: Mapping[str, Iterable[str]]) -> Iterator[str]:
+    """These files, and all that one comes to from them."""
+    queue = [*paths]
+    seen = {*queue}
     while queue:
         at = queue.pop()
-        if at in project.relevant:
-            return at
-        more = [other for other in project.imported_by.get(at, ()) if other not in seen]
+        yield at
+        more = [other for other in edges.get(at, ()) if other not in seen]
         seen.update(more)
         queue += more
-    return ""
 
 
 def wraps_with_fsdp1(project: Project, files: Collection[str]) -> bool:
@@ -94,21 +98,11 @@ def asks_for_fsdp2(project: Project, files: Collection[str]) -> bool:
 
 def files_around(project: Project, path: str) -> set[str]:
     """The file, what imports it, directly or not, and all that those import: the programs that it is a part of."""
-    found, queue = {path}, [path]
-    while queue:
-        more = [each for each in project.imported_by.get(queue.pop(), ()) if each not in found]
-        found.update(more)
-        queue += more
     imports: dict[str, list[str]] = {}
     for target, importers in project.imported_by.items():
         for importer in importers:
             imports.setdefault(importer, []).append(target)
-    queue = list(found)
-    while queue:
-        more = [each for each in imports.get(queue.pop(), ()) if each not in found]
-        found.update(more)
-        queue += more
-    return found
+    return set(_reached(_reached([path], project.imported_by), imports))
 
 
 def _files(project: Project, word: str, among: Collection[str]) -> Iterator[tuple[str, ast.Module]]:

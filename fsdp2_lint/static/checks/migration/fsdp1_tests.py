@@ -40,7 +40,7 @@ class StaticTested(StaticConverted[events.Fsdp1Asked]):
         return whole.sharded_by(*RELATED)
 
     def neglected(self) -> Answer[Place]:
-        project = self.program.machine.project
+        project = self.program.project
         files = sorted(files_around(project, self.step.when.at.path))
         if wraps_with_fsdp1(project, files):
             return unknown("the program also wraps models with FSDP1, for which the test may be meant")

@@ -83,7 +83,7 @@ def _other_class(program: Program, step: Step[events.Fsdp1Asked]) -> Fix | None:
     """
     cls = step.what.written.args[1]
     path = step.when.at.path
-    module = program.machine.project.module(path)
+    module = program.project.module(path)
     if module is None or cls.lineno != cls.end_lineno:
         return None
     if isinstance(cls, nodes.Attribute):

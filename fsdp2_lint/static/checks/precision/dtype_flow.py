@@ -177,7 +177,7 @@ def _keeps(program: Program, module: Obj, depth: int = 0) -> bool:
     if depth > BUDGET.dtype_parts:
         return False
     forward = class_body(cls.node).get("forward")
-    code = program.machine.project.relevance.code_of(cls.module, forward) if forward is not None else ()
+    code = program.project.relevance.code_of(cls.module, forward) if forward is not None else ()
     text = "\n".join(part.as_string() for _, part in islice(code, BUDGET.name_parts))
     if not text or _CASTS.search(text) and (depth == 0 or not _BACK.search(text)):
         return False

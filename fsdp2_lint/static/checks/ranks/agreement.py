@@ -22,7 +22,7 @@ def agreed_later(program: Program, reading: AnyStep) -> str:
     """Which collective is given what was made of a value that ``reading`` read, by the names that carry it."""
     later, kept = exchanges(program, reading), Carried()
     for site in reversed(reading.when.chain if later else ()):
-        module = program.machine.project.module(site.path)
+        module = program.project.module(site.path)
         statement = _statement(module, site) if module is not None else None
         if statement is None:
             break
@@ -75,7 +75,7 @@ def _comes_to(program: Program, step: AnyStep, depth: int, call: nodes.Call, car
     if depth + 1 == len(step.when.chain):
         return any(map(carried.by, given(call)))
     site = step.when.chain[depth + 1]
-    function = scope_at(program.machine.project, site)
+    function = scope_at(program.project, site)
     inside = parameters(function, call, carried)
     if function is None or not inside.names:
         return False
@@ -86,9 +86,7 @@ def _comes_to(program: Program, step: AnyStep, depth: int, call: nodes.Call, car
 
 def _elsewhere(program: Program, later: list[Step[events.Collective]], kept: Carried) -> str:
     """Which exchange is given what attributes keep, in whichever function."""
-    scopes = dict.fromkeys(
-        scope_at(program.machine.project, site) for step in later for site in step.when.chain if kept.names
-    )
+    scopes = dict.fromkeys(scope_at(program.project, site) for step in later for site in step.when.chain if kept.names)
     for scope in scopes:
         parts = parts_of(scope) if scope is not None else []
         if why := brought_together(program, later, parts, kept.through(parts)):

@@ -9,7 +9,7 @@ from ....vocab.finding import Moment, Place
 from ...domain import events
 from ...domain.values import Loaded
 from ...frontend.relevance import names_in
-from ..shared.loops import Loop, loops_around
+from ..shared.loops import Loop
 from ..shared.program import AtStep
 
 _NAMES = frozenset({"keys", "state_dict", "named_parameters", "named_buffers", "named_modules"})
@@ -19,7 +19,7 @@ _SAME_ORDER = frozenset({"list", "tuple", "enumerate", "iter", "reversed", "tqdm
 class StaticNames(AtStep[events.Broadcast]):
     def differ(self) -> Answer[Place]:
         """Do the ranks broadcast in different orders? Unknown where each reads the names from a file of its own."""
-        loop = next(reversed(list(loops_around(self.program.machine.project, self.step))), None)
+        loop = next(reversed(list(self.program.loops(self.step))), None)
         if loop is None or not isinstance(loop.node, nodes.For):
             return self.program.excluded("no loop is around it")
         here = Moment(loop.site, loop.calls)

@@ -11,6 +11,7 @@ from ....vocab.finding import Site
 from ...frontend.project import Project
 from ...frontend.relevance import names_in
 from ..shared.loops import innermost
+from ..shared.source_edits import holds
 
 BINDS = (nodes.Assign, nodes.AnnAssign, nodes.AugAssign)
 # Methods that put what they are given into what they are called on.
@@ -29,7 +30,7 @@ class Carried:
 
     def by(self, node: nodes.NodeNG) -> bool:
         """Does the expression have any of it?"""
-        return bool(self.names & names_in(node)) or self.site is not None and _holds(node, self.site)
+        return bool(self.names & names_in(node)) or self.site is not None and holds(node, self.site)
 
     def bound(self, target: nodes.NodeNG) -> Carried:
         """With what is now in a target, too."""
@@ -111,10 +112,3 @@ def scope_at(project: Project, site: Site) -> nodes.NodeNG | None:
     """The function around a place."""
     module = project.module(site.path)
     return innermost(module.tree, site) if module is not None else None
-
-
-def _holds(node: nodes.NodeNG, site: Site) -> bool:
-    if node.lineno is None or node.end_lineno is None:
-        return False
-    first, last = (node.lineno, node.col_offset + 1), (node.end_lineno, (node.end_col_offset or 0) + 1)
-    return bool(first <= (site.row, site.column) and (site.end_row or site.row, site.end_column or 0) <= last)

@@ -12,7 +12,6 @@ from ...domain.events import AnyStep, Step
 from ...domain.values import NONE, Const, Obj, Rank, Text, TupleV
 from ...frontend.relevance import names_in
 from ...libraries.torch.ranks.data import Drawn, Loader, Sampler
-from ..shared.loops import loops_around
 from ..shared.program import AtStep, Program
 from .data_sources import code_varies, origin_known, seeded_alike
 
@@ -29,10 +28,9 @@ def trained_on(program: Program, call: AnyStep) -> AnyStep | None:
 
 def followed_by(program: Program, call: AnyStep) -> AnyStep | None:
     """A backward after this call, in the same round of the same loops."""
-    project = program.machine.project
-    around = set(loops_around(project, call))
+    around = set(program.loops(call))
     for backward in program.trace.of(events.Backward, after=call):
-        if around <= set(loops_around(project, backward)):
+        if around <= set(program.loops(backward)):
             return backward
     return None
 
@@ -92,26 +90,24 @@ class StaticEpochs(AtStep[events.Event]):
         """Is there no other loader, and is the call behind this reading in the same loops?"""
         if any(step.subject is not self.step.subject for step in self.program.trace.of(events.LoaderRead)):
             return False
-        project = self.program.machine.project
-        return set(loops_around(project, self.step)) <= set(loops_around(project, call)) and self.step.precedes(call)
+        return set(self.program.loops(self.step)) <= set(self.program.loops(call)) and self.step.precedes(call)
 
     def _headed(self, call: AnyStep) -> bool:
         """Is the call in the loop that begins with this reading?"""
         here = self.step.when.at
         return any(
             loop.site.path == here.path and loop.site.row <= here.row < loop.node.body[0].fromlineno
-            for loop in loops_around(self.program.machine.project, call)
+            for loop in self.program.loops(call)
         )
 
     def _several_rounds(self, made: AnyStep) -> bool:
-        project = self.program.machine.project
-        around = set(loops_around(project, made))
-        rounds = [loop for loop in loops_around(project, self.step) if loop not in around]
+        around = set(self.program.loops(made))
+        rounds = [loop for loop in self.program.loops(self.step) if loop not in around]
         return any(not loop.once for loop in rounds)
 
     def _mentioned(self) -> bool:
         """Is there a call of ``set_epoch`` in these files that the interpreter did not come to?"""
-        project = self.program.machine.project
+        project = self.program.project
         paths = {site.path for step in (self.step,) for site in step.when.chain}
         trees = [module.tree for path in paths if (module := project.module(path)) is not None]
         return not any(True for _ in self.program.trace.of(events.EpochSet)) and any(

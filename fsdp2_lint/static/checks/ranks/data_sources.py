@@ -106,7 +106,7 @@ def code_varies(program: Program, function: Value) -> str:
 def _code_differs(program: Program, module: Module, node: nodes.NodeNG, label: str) -> str:
     """Why code, with all that it calls by name, may do something else on each rank."""
     seeded = "manual_seed" in names_in(node)
-    for at, part in program.machine.project.relevance.code_of(module, node):
+    for at, part in program.project.relevance.code_of(module, node):
         for qname in (*qualified(at, part), *_imported_inside(part)):
             if qname.startswith(_BY_RANK):
                 return f"{label} may divide the data by rank ({qname})"

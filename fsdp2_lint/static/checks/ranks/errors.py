@@ -18,7 +18,7 @@ from ...frontend.relevance import names_in
 from ...interpreter.frames import CONTINUE, FALL, RETURN
 from ...libraries.interface import Machine
 from ..launch.process import StaticCollection
-from ..shared.loops import enclosing, loops_around
+from ..shared.loops import enclosing
 from ..shared.program import AtStep
 from .notes import note_heeded
 from .rank_paths import by_one_rank
@@ -112,7 +112,7 @@ class StaticHandler(AtStep[events.Called | events.Backward]):
         """Is there a loop around the ``try``, here or in a caller?"""
         here = self.step.when.chain[: self.caught.depth]
         first = self.caught.attempt.fromlineno
-        for loop in loops_around(self.program.machine.project, self.step):
+        for loop in self.program.loops(self.step):
             inner = len(loop.calls) == len(here)
             if loop.calls == here[: len(loop.calls)] and (not inner or loop.site.row < first) and not loop.once:
                 return True
@@ -122,7 +122,7 @@ class StaticHandler(AtStep[events.Called | events.Backward]):
         """A handler that returns: does the loop around the call go on, whatever comes back?"""
         around = [
             loop
-            for loop in loops_around(self.program.machine.project, self.step)
+            for loop in self.program.loops(self.step)
             if len(loop.calls) < self.caught.depth and loop.calls == self.step.when.chain[: len(loop.calls)]
         ]
         if not around or ways_out(around[-1].node.body) & {"break", "raise", "return"}:

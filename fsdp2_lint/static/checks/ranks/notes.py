@@ -79,7 +79,7 @@ def _followed(program: Program, step: AnyStep, depth: int, round: Round, note: C
 
 
 def _round(program: Program, site: Site, first: int, last: int) -> Round | None:
-    module, scope = program.machine.project.module(site.path), scope_at(program.machine.project, site)
+    module, scope = program.project.module(site.path), scope_at(program.project, site)
     if module is None or scope is None:
         return None
     loops = enclosing(module.tree, site, nodes.For, nodes.While)

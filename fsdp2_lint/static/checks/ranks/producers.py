@@ -56,6 +56,6 @@ def guarded(program: Program, step: Step[events.Called | events.Backward]) -> It
         and (step.what.inside or not step.what.hooked)
     ):
         return
-    for caught in handlers_around(program.machine.project, step):
+    for caught in handlers_around(program.project, step):
         handler = StaticHandler(program, step, caught)
         yield StepGuarded(when=handler.when, handler=handler)

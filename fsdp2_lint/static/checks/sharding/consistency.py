@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from ....vocab.answers import Answer, unknown, yes
@@ -32,19 +32,24 @@ class StaticPolicy(OfStep[events.Sharded]):
     def other_precision(self) -> Answer[Place]:
         return clash(self.program, self.step, self.steps)
 
-    # -- offloading -----------------------------------------------------------------
-
     def other_offloading(self) -> Answer[Place]:
+        return self._otherwise("offload_policy", _offloads_otherwise)
+
+    def other_mesh(self) -> Answer[Place]:
+        return self._otherwise("mesh", lambda theirs, mine: "" if _differ(theirs, mine) else None)
+
+    def _otherwise(self, keyword: str, differ: Callable[[Value | None, Value | None], str | None]) -> Answer[Place]:
+        """A block that gets another value. ``differ`` says in words what theirs comes to; None: to the same as ours."""
         for block in self._blocks():
             if block.what.options_open or self.step.what.options_open:
                 return unknown("which keywords fully_shard gets is not known")
-            if self._gets_the_same(block, "offload_policy"):
+            if self._gets_the_same(block, keyword):
                 continue
-            for there, theirs in given(block, "offload_policy"):
-                for here, mine in given(self.step, "offload_policy"):
-                    left, right = _offloads(theirs), _offloads(mine)
-                    if left is not None and right is not None and left != right and self._meet(there, here):
-                        return self._told(block, "offloads" if left else "does not offload")
+            for there, theirs in given(block, keyword):
+                for here, mine in given(self.step, keyword):
+                    words = differ(theirs, mine)
+                    if words is not None and self._meet(there, here):
+                        return self._told(block, words)
         return self._all_calls()
 
     def _blocks(self) -> Iterator[Step[events.Sharded]]:
@@ -59,20 +64,6 @@ class StaticPolicy(OfStep[events.Sharded]):
     def _meet(self, there: Guard, here: Guard) -> bool:
         return there.compatible(here) and not (there.blurred or here.blurred)
 
-    # -- meshes -----------------------------------------------------------------------
-
-    def other_mesh(self) -> Answer[Place]:
-        for block in self._blocks():
-            if block.what.options_open or self.step.what.options_open:
-                return unknown("which keywords fully_shard gets is not known")
-            if self._gets_the_same(block, "mesh"):
-                continue
-            for there, theirs in given(block, "mesh"):
-                for here, mine in given(self.step, "mesh"):
-                    if _differ(theirs, mine) and self._meet(there, here):
-                        return self._told(block)
-        return self._all_calls()
-
     def _all_calls(self) -> Answer[Place]:
         return self.program.nothing(self.root, events.Sharded)
 
@@ -82,7 +73,7 @@ class StaticPolicy(OfStep[events.Sharded]):
         indices = [item for item in path if isinstance(item, str) and item.startswith("[")]
         return len(indices) == 1 and is_each(path[-1])
 
-    def _told(self, block: Step[events.Sharded], words: str = "") -> Answer[Place]:
+    def _told(self, block: Step[events.Sharded], words: str) -> Answer[Place]:
         """A block that is treated otherwise. What calls itself experts may be meant so."""
         if any(perhaps_experts(self.program.address(part)[1]) for part in block.what.group):
             return unknown(f"whether {block.when.at} shards experts, which have a plan of their own, is not known")
@@ -137,6 +128,13 @@ def _offloads(value: Value | None) -> bool | None:
         return False
     made = value.atom.origin if isinstance(value, Obj) and value.parent is None else ""
     return {"CPUOffloadPolicy": True, "OffloadPolicy": False}.get(made)
+
+
+def _offloads_otherwise(theirs: Value | None, mine: Value | None) -> str | None:
+    left, right = _offloads(theirs), _offloads(mine)
+    if left is None or right is None or left == right:
+        return None
+    return "offloads" if left else "does not offload"
 
 
 def _differ(one: Value | None, other: Value | None) -> bool:

@@ -57,7 +57,7 @@ def _asks_nothing(keyword: str, value: nodes.NodeNG) -> bool:
 
 def _comments(program: Program, path: str, rows: range) -> bool:
     """May there be a comment that goes with what is dropped?"""
-    lines = program.machine.project.data(path).splitlines()
+    lines = program.project.data(path).splitlines()
     return any(b"#" in line for line in lines[rows.start - 1 : rows.stop - 1])
 
 
@@ -75,7 +75,7 @@ def called_itself(program: Program, step: Step[events.Called]) -> Fix | None:
         return None  # what is no module may have a forward and be nothing to call
     edit = replaced(program, step.when.at.path, node.func, "")
     # Hooks of the program itself would run as well.
-    hooks = program.machine.project.mentions("register_forward_")
+    hooks = program.project.mentions("register_forward_")
     return Fix((edit,), safe=not hooks) if edit is not None and node.func.attrname == "forward" else None
 
 
@@ -94,12 +94,12 @@ def clipped_by_torch(program: Program, step: AnyStep) -> Fix | None:
         return None
     before = inserted(site.path, site.row, site.column, "torch.nn.utils.clip_grad_norm_(")
     # With a wrapper of FSDP1, in another run, torch's function would clip by the norm of one rank's shard.
-    return Fix((before, edit), safe=not program.machine.project.mentions("FullyShardedDataParallel"))
+    return Fix((before, edit), safe=not program.project.mentions("FullyShardedDataParallel"))
 
 
 def _torch_is_imported(program: Program, path: str) -> bool:
     """Is it there as ``torch`` in any case, in a whole file?"""
-    module = program.machine.project.module(path)
+    module = program.project.module(path)
     imports = module.bindings.get("torch", []) if module is not None else []
     return bool(imports) and all(
         isinstance(each, nodes.Import)

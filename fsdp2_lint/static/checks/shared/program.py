@@ -16,9 +16,11 @@ from ...domain.events import AnyStep, Step
 from ...domain.relations import Address, Relation, relation
 from ...domain.trace import E, Trace
 from ...domain.values import EACH, Atom, ClassV, Ext, Obj, is_each
+from ...frontend.project import Project
 from ...libraries.escapes import describe
 from ...libraries.interface import Machine
 from .closure import between, closed, excluded, origin_unseen
+from .loops import Loop, loops_around
 from .structure import parts_unseen
 
 RELATED = frozenset({Relation.SAME, Relation.CONTAINS, Relation.INSIDE})
@@ -77,6 +79,14 @@ class Program:
     @property
     def trace(self) -> Trace:
         return self.machine.trace
+
+    @property
+    def project(self) -> Project:
+        return self.machine.project
+
+    def loops(self, step: AnyStep) -> list[Loop]:
+        """Outermost first."""
+        return list(loops_around(self.project, step))
 
     def relation(self, mine: Obj | None, other: Obj | None) -> Relation:
         """Nothing moves any more once the program has been interpreted, so each is asked once."""

@@ -13,20 +13,20 @@ from .program import Program
 
 def statement_at(program: Program, site: Site) -> nodes.NodeNG | None:
     """The innermost statement around a place, as far as what is around it says where it stands."""
-    module = program.machine.project.module(site.path)
+    module = program.project.module(site.path)
     found, at = None, module.tree if module is not None else None
     while at is not None:
-        at = next((child for child in at.get_children() if _holds(child, site)), None)
+        at = next((child for child in at.get_children() if holds(child, site)), None)
         found = at if at is not None and at.is_statement else found
     return found
 
 
-def _holds(node: nodes.NodeNG, site: Site) -> bool:
-    where = (node.lineno, node.col_offset, node.end_lineno, node.end_col_offset)
-    if None in where:
+def holds(node: nodes.NodeNG, site: Site) -> bool:
+    """Does a node stand around a place, or is it there?"""
+    if None in (node.lineno, node.col_offset, node.end_lineno):
         return False
-    start, end = (node.lineno, node.col_offset + 1), (node.end_lineno, node.end_col_offset + 1)
-    return bool(start <= (site.row, site.column) and (site.end_row, site.end_column) <= end)
+    first, last = (node.lineno, node.col_offset + 1), (node.end_lineno, (node.end_col_offset or 0) + 1)
+    return bool(first <= (site.row, site.column) and (site.end_row or site.row, site.end_column or 0) <= last)
 
 
 def value_at(program: Program, site: Site, *kinds: type[nodes.NodeNG]) -> nodes.NodeNG | None:
@@ -53,7 +53,7 @@ def inserted(path: str, row: int, column: int, text: str) -> Edit:
 
 def text(program: Program, site: Site) -> str:
     """What stands at a place on one line; nothing where the syntax tree has the place wrong, as in old f-strings."""
-    line = Sources({site.path: program.machine.project.data(site.path)}).line(site.path, site.row)
+    line = Sources({site.path: program.project.data(site.path)}).line(site.path, site.row)
     if line is None or site.row != site.end_row:
         return ""
     return line.encode()[site.column - 1 : site.end_column - 1].decode(errors="replace")

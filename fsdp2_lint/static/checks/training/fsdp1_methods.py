@@ -41,11 +41,9 @@ class StaticAsked(OfStep[events.Fsdp1Method]):
         cls = machine.class_of(self.obj)
         bases = machine.mro(cls) if cls is not None else [self.obj.atom.cls] if self.obj.parent is None else []
         for base in bases:
-            own = isinstance(base, Ext) and (
-                machine.libraries.external_is_module(base.qname) is not None or _is_hf(base.qname)
-            )
-            if isinstance(base, Ext) and not own:
-                return f"{base.qname} may define {name}()"
+            if isinstance(base, Ext) and machine.libraries.external_is_module(base.qname) is None:
+                if not builds_models(base.qname) and not is_model_base(base.qname):
+                    return f"{base.qname} may define {name}()"
         declared = cls is None or self.obj.atom.cls is not cls  # then some other class may be meant
         if declared and machine.project.mentions(f"def {name}("):
             return f"a class of the project defines {name}()"
@@ -58,10 +56,6 @@ class StaticAsked(OfStep[events.Fsdp1Method]):
             if self.program.touches(self.obj, switched.subject):
                 return unknown(f"gradient synchronisation is switched at {switched.when.at}")
         return yes(Place(self.step.when, "the program asks whether there is one"))
-
-
-def _is_hf(qname: str) -> bool:
-    return builds_models(qname) or is_model_base(qname)
 
 
 def _speaks_of(formula: Formula, obj: Obj) -> bool:

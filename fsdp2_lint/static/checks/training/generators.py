@@ -10,7 +10,7 @@ from ....vocab.finding import Fix, Moment
 from ...domain import events
 from ...domain.events import Step
 from ...domain.relations import Relation
-from ..shared.loops import Loop, loops_around
+from ..shared.loops import Loop
 from ..shared.name_uses import said
 from ..shared.program import AtStep, Program
 from ..shared.source_edits import inserted, is_global, value_at
@@ -49,9 +49,8 @@ class StaticGenerator(AtStep[events.Consumed]):
 
     def _again(self, made: Step[events.Generator]) -> bool:
         """Does a loop come back here without making another one?"""
-        project = self.program.machine.project
-        around = set(loops_around(project, made))
-        rounds = [loop for loop in loops_around(project, self.step) if loop not in around and not self._yields(loop)]
+        around = set(self.program.loops(made))
+        rounds = [loop for loop in self.program.loops(self.step) if loop not in around and not self._yields(loop)]
         if not rounds or any(loop.once for loop in rounds):
             return False
         read = {step.what.generator for step in self.program.trace.of(events.Consumed)}
@@ -60,7 +59,7 @@ class StaticGenerator(AtStep[events.Consumed]):
             for other in self.program.trace.of(events.Generator)
             if other.subject is made.subject and other.index > made.index and _key(other) not in read
         ]
-        return not any(set(loops_around(project, other)) - around for other in kept)
+        return not any(set(self.program.loops(other)) - around for other in kept)
 
 
 def _key(made: Step[events.Generator]) -> tuple[str, int]:
@@ -80,7 +79,7 @@ def _kept_in_list(program: Program, made: Step[events.Generator] | None) -> Fix 
     if not all(_sharded_by_then(program, step) for step in alike):
         return None
     value = value_at(program, site, nodes.Assign, nodes.Return)
-    module = program.machine.project.module(site.path)
+    module = program.project.module(site.path)
     if value is None or module is None or "list" in module.bindings or not is_global("list", value):
         return None
     names = _kept_as(program, value.parent)

@@ -94,10 +94,10 @@ class StaticOptimizer:
         if why:
             return many((), unknown(why))
         end = unknown(may) if may else self.program.nothing(self.obj, events.Sharded, events.Optimizer)
-        return many([self._with_fix(stale, created, replacing[created]) for created, stale in found.items()], end)
-
-    def _with_fix(self, stale: Stale, created: Step[events.Optimizer], replacing: list[Step[events.Sharded]]) -> Stale:
-        return stale if stale.given else replace(stale, fix=moved_behind(self.program, created, replacing))
+        for created, stale in found.items():
+            if not stale.given:
+                found[created] = replace(stale, fix=moved_behind(self.program, created, replacing[created]))
+        return many(found.values(), end)
 
     def _followed(self) -> str:
         for step in self.program.trace.of(events.Optimizer):

@@ -45,7 +45,7 @@ def moved_behind(program: Program, early: Step[events.Optimizer], late: Sequence
     if min(block.index(part) for part in sharding) <= start or not _independent(program, statement, between, sharding):
         return None
     before = block[start - 1].end_lineno if start else 0
-    return _Lines(site.path, program.machine.project.data(site.path)).moved(statement, block[last], before)
+    return _Lines(site.path, program.project.data(site.path)).moved(statement, block[last], before)
 
 
 def _parting(early: AnyStep, late: Sequence[AnyStep]) -> int | None:

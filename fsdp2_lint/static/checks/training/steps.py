@@ -59,7 +59,7 @@ class StaticStep(OfStep[events.Stepped]):
     def _switched_elsewhere(self, off: Step[events.Sync], backward: Step[events.Backward]) -> str:
         """Why code that was not followed may switch it. It cannot where each switch of the project was seen."""
         seen = {each.when.at for each in self.program.trace.of(events.Sync)}
-        mentions = self.program.machine.project.mentions
+        mentions = self.program.project.mentions
         if any(mentions(f"{quote}{SWITCH}{quote}{end}") for quote in "\"'" for end in (",", ")(")):
             return "the project asks for the switch by its name, as with getattr"
         if any(mentions(f".{SWITCH}{end}") for end in (",", ")")):

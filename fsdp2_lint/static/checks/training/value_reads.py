@@ -37,7 +37,7 @@ class StaticReading(AtStep[events.ValueRead]):
         return yes((PLACEMENTS[value.how], value.at))
 
     def clipped(self) -> Answer[Place]:
-        if self._is_clip():
+        if self.step.what.value.how == "clip":
             return yes(Place(self.step.when, "the norm of the gradients"))
         return self.program.excluded("it is no norm of clipping")
 
@@ -46,9 +46,6 @@ class StaticReading(AtStep[events.ValueRead]):
         if step is None:
             return self._may()
         return yes(Place(step.when, "its parameters become DTensors here"))
-
-    def _is_clip(self) -> bool:
-        return bool(self.step.what.value.how == "clip")
 
     def _sharding(self) -> Step[events.Sharded] | None:
         """The call that sharded the model before the parameter was read."""

@@ -31,7 +31,12 @@ KEYWORDS: dict[str, tuple[str, ...]] = {
     "set_state_dict": (*_SET, "optimizers", "model_state_dict", "optim_state_dict"),
     "StateDictOptions": OPTIONS,
 }
-_STATES = {"set_model_state_dict": (1, "model_state_dict"), "set_optimizer_state_dict": (2, "optim_state_dict")}
+# Where each helper takes state dicts: (position, keyword).
+_STATES: dict[str, tuple[tuple[int | None, str], ...]] = {
+    "set_model_state_dict": ((1, "model_state_dict"),),
+    "set_optimizer_state_dict": ((2, "optim_state_dict"),),
+    "set_state_dict": ((None, "model_state_dict"), (None, "optim_state_dict")),  # by keyword only
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +71,7 @@ def option(leaf: Value, name: str) -> bool | None:
 
 def note_helper(machine: Machine, name: str, call: Call, model: Obj | None) -> None:
     """A call of a state-dict helper, with its options and with what it was called for."""
-    position, keyword = _STATES.get(name, (None, ""))
-    states = [call.arg(position, keyword)] if keyword else [call.kwargs.get(key) for key in _state_keywords(name)]
+    states = [call.arg(*each) for each in _STATES.get(name, ())]
     machine.emit(
         events.StateHelper(
             helper=name,
@@ -82,10 +86,6 @@ def note_helper(machine: Machine, name: str, call: Call, model: Obj | None) -> N
         call.node,
         model,
     )
-
-
-def _state_keywords(name: str) -> tuple[str, ...]:
-    return ("model_state_dict", "optim_state_dict") if name == "set_state_dict" else ()
 
 
 def _optimizers(machine: Machine, call: Call) -> tuple[Obj, ...]:
