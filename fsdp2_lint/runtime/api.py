@@ -14,7 +14,7 @@ from ..catalogue.codes import PREFIX
 from ..report.job import disagreements, merge
 from ..report.rank_file import RankFile
 from ..vocab.events.forward import ForwardBegun, OldWeightsMet
-from ..vocab.events.plans import PlanSettled, UnitReady
+from ..vocab.events.plans import PlanSettled
 from ..vocab.events.precision import PoliciesTaken, WeightsTrained
 from ..vocab.events.steps import GradientsUsed
 from ..vocab.events.training import OptimizerSettled, TrainingSeen
@@ -111,7 +111,6 @@ def assert_contract(
     handle = RuntimeModel(session.ledger, model)
     for sharding in session.ledger.shardings:
         unit = RuntimeUnit(session.ledger, sharding)
-        session.dispatch(UnitReady(when=when, unit=unit), unit.fqn)
         session.dispatch(PoliciesTaken(when=sharding.when, policies=unit), unit.fqn)
     session.dispatch(OldWeightsMet(when=when, model=handle))
     session.dispatch(ForwardBegun(when=when, model=handle))

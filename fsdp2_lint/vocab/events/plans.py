@@ -7,7 +7,7 @@ from typing import Protocol
 from ..answers import Answer
 from ..finding import Fix, Place, Site
 from ..handles import Labelled, Model, Unit
-from .base import Event, LiveUnitEvent
+from .base import Event
 
 
 class Sharded(Event):  # just before fully_shard replaces the parameters; S R P
@@ -26,10 +26,6 @@ class KeywordPassed(Event):  # a keyword reaches fully_shard; S
 class PlanSettled(Event):  # no further fully_shard is expected on this model; S R P
     about = "model"
     model: Model
-
-
-class UnitReady(LiveUnitEvent):  # the first forward of its model begins, and nothing is gathered yet; R P
-    pass
 
 
 class Offload(Protocol):

@@ -11,7 +11,7 @@ from torch import nn
 from ....vocab.events.forward import BackwardEnded, ForwardBegun, ForwardEnded, OldWeightsMet
 from ....vocab.events.groups import GroupSettled
 from ....vocab.events.initialisation import ForwardSeen, Materialised
-from ....vocab.events.plans import Offloaded, ShardingBegun, UnitReady
+from ....vocab.events.plans import Offloaded, ShardingBegun
 from ....vocab.events.precision import PoliciesTaken
 from ....vocab.finding import Moment
 from ... import adapter, facts
@@ -88,7 +88,6 @@ class _Watch:
             self.session.dispatch(Materialised(when=when, model=RuntimeModel(self.ledger, module)))
         for sharding in shardings:
             unit = RuntimeUnit(self.ledger, sharding)
-            self.session.dispatch(UnitReady(when=when, unit=unit), fqn=unit.fqn)
             self.session.dispatch(GroupSettled(when=when, group=unit), fqn=unit.fqn)
             self.session.dispatch(PoliciesTaken(when=sharding.when, policies=unit), fqn=unit.fqn)
             if is_offloaded(sharding):

@@ -101,12 +101,13 @@ class StaticPayload(AtStep[events.Saved | events.Loaded | events.DcpSaved]):
         return ""
 
     def _sharded(self, obj: Obj, read: int, guard: Guard) -> bool:
+        if obj.atom.wrapper and obj.atom.cls != _DDP:
+            return False  # a method of another library may have gathered the dict behind our back
         return any(
             step.index < read
             and step.context in (0, self.step.context)
             and guard.undriven.compatible(step.guard.undriven)
-            for step, part in self.program.units(obj, Relation.SAME, Relation.CONTAINS, Relation.INSIDE)
-            if self._understood(obj, step)
+            for step, _ in self.program.units(obj, *RELATED)
         )
 
     def _of_module(self, leaf: Obj, guard: Guard) -> tuple[str, str]:
@@ -146,10 +147,6 @@ class StaticPayload(AtStep[events.Saved | events.Loaded | events.DcpSaved]):
             and gathered.guard.implies(step.guard)
             for step in self.program.trace.of(events.Reshard)
         )
-
-    def _understood(self, obj: Obj, sharding: AnyStep) -> bool:
-        """A method of another library may have gathered the dict behind our back."""
-        return not obj.atom.wrapper or obj.atom.cls == _DDP
 
     def _optimizer_of_sharded(self, optimizer: Obj, guard: Guard) -> bool:
         for created in self.program.trace.of(events.Optimizer):

@@ -27,8 +27,6 @@ from .optimizer_states import StaticWritten
 from .payloads import StaticKeys, StaticPayload
 from .state_helpers import StaticHelper
 
-# -- what is saved and loaded
-
 
 @on(events.Saved)
 def saved(program: Program, step: Step[events.Saved]) -> Iterator[Event]:
@@ -68,9 +66,6 @@ def keys_written(program: Program, step: Step[events.KeysWritten]) -> Iterator[E
 @on_concerned(events.Fsdp1Context)
 def fsdp1_context(program: Program, step: Step[events.Fsdp1Context], obj: Obj) -> Iterator[Event]:
     yield Fsdp1ContextUsed(when=step.when, name=step.what.name, model=StaticModel(program, obj, step))
-
-
-# -- calls of the state-dict helpers of DCP
 
 
 @on(events.StateHelper)

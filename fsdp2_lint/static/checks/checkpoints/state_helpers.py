@@ -115,12 +115,12 @@ class StaticHelper(AtStep[events.StateHelper]):
         cold = without_state(self.program, optimizer, self.step)
         if not cold.possibly:
             return cold.denied()
-        backward = self._live_backward(optimizer)
+        backward = self._live_backward()
         if not backward.surely or not cold.surely:
             return (backward if not backward.surely else cold).denied()
         return yes(Place(backward.what.when, self.program.label(optimizer)))
 
-    def _live_backward(self, optimizer: Obj) -> Answer[Step[events.Backward]]:
+    def _live_backward(self) -> Answer[Step[events.Backward]]:
         """A backward through the model whose gradients nothing has cleared. yes: Step."""
         model = self.step.subject
         assert model is not None

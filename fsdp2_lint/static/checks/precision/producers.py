@@ -18,8 +18,6 @@ from .policies import StaticPolicies
 from .precision import StaticMasters
 from .scalers import StaticScaler
 
-# -- the precision in which groups compute, and in which their weights are kept
-
 
 @on(events.Sharded)
 def policies(program: Program, step: Step[events.Sharded]) -> Iterator[Event]:
@@ -38,9 +36,6 @@ def masters(program: Program, step: Step[events.Optimizer]) -> Iterator[Event]:
             seen.add(top)
             weights = StaticMasters(program, step, optimizer, held)
             yield WeightsTrained(when=step.when, optimizer=weights, model=StaticModel(program, top))
-
-
-# -- scalers of the loss that make an optimizer's step
 
 
 @on(events.Scaled)

@@ -17,16 +17,11 @@ from .broadcasts import StaticNames
 from .data import StaticBatch, StaticEpochs, trained_on
 from .errors import StaticHandler, handlers_around
 
-# -- broadcasts in loops
-
 
 @on(events.Broadcast)
 def repeated(program: Program, step: Step[events.Broadcast]) -> Iterator[Event]:
     if program.machine.libraries.any_sharded:
         yield BroadcastRepeated(when=step.when, names=StaticNames(program, step))
-
-
-# -- batches, and the loaders that they come from
 
 
 @on(events.LoaderRead)
@@ -42,9 +37,6 @@ def batch_trained(program: Program, step: Step[events.Called]) -> Iterator[Event
     if trained_on(program, step) is not None:
         model = StaticModel(program, step.subject, step)
         yield BatchTrained(when=step.when, batch=StaticBatch(program, step), model=model)
-
-
-# -- exceptions around a training step
 
 
 @on(events.Called, events.Backward)

@@ -25,15 +25,10 @@ from .optimizers import StaticOptimizer
 from .steps import StaticClip, StaticStep
 from .value_reads import StaticReading
 
-# -- copies of models
-
 
 @on_concerned(events.Copied)
 def copied(program: Program, step: Step[events.Copied], obj: Obj) -> Iterator[Event]:
     yield Copied(when=step.when, by=step.what.by, model=StaticModel(program, obj, step))
-
-
-# -- methods of FSDP1 that a sharded model is asked for
 
 
 @on_concerned(events.Fsdp1Method)
@@ -46,16 +41,10 @@ def asked(program: Program, step: Step[events.Fsdp1Method], obj: Obj) -> Iterato
         yield ClipAsked(when=step.when, model=model, fix=clipped_by_torch(program, step) if lacking else None)
 
 
-# -- generators of parameters, and what reads them
-
-
 @on_concerned(events.Consumed)
 def consumed(program: Program, step: Step[events.Consumed], obj: Obj) -> Iterator[Event]:
     model = StaticModel(program, obj, step)
     yield GeneratorRead(when=step.when, by=step.what.by, generator=StaticGenerator(program, step), model=model)
-
-
-# -- losses, and what is done to them between forward and backward
 
 
 @on(events.Reduced)
@@ -63,15 +52,9 @@ def reduced(program: Program, step: Step[events.Reduced]) -> Iterator[Event]:
     yield TensorReduced(when=step.when, reduction=StaticReduction(program, step))
 
 
-# -- values that are read off DTensors
-
-
 @on(events.ValueRead)
 def value_read(program: Program, step: Step[events.ValueRead]) -> Iterator[Event]:
     yield ValueRead(when=step.when, reading=StaticReading(program, step))
-
-
-# -- the order of a training step
 
 
 @on(events.Stepped)
@@ -91,9 +74,6 @@ def used(program: Program, step: Step[events.Stepped]) -> Iterator[Event]:
 @on_concerned(events.Clipped)
 def clipped(program: Program, step: Step[events.Clipped], obj: Obj) -> Iterator[Event]:
     yield GradientsClipped(when=step.when, model=StaticClip(program, step, obj))
-
-
-# -- optimizers and what they hold
 
 
 @at_end
