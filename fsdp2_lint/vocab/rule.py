@@ -169,14 +169,6 @@ Doubtful = Callable[[Event], str]
 """Why what leads to an event may never be true of what is sharded; empty where nothing speaks against it."""
 
 
-def _nothing_missing(rule: Rule, event: Event) -> str:
-    return ""
-
-
-def _no_doubt(event: Event) -> str:
-    return ""
-
-
 class Dispatcher:
     """Puts each event before every rule that subscribed, and keeps the verdicts.
 
@@ -187,7 +179,10 @@ class Dispatcher:
     """
 
     def __init__(
-        self, rules: Iterable[Rule], incomplete: Incomplete = _nothing_missing, doubtful: Doubtful = _no_doubt
+        self,
+        rules: Iterable[Rule],
+        incomplete: Incomplete = lambda rule, event: "",
+        doubtful: Doubtful = lambda event: "",
     ) -> None:
         self.verdicts: dict[tuple[str, object | None], Verdict] = {}
         self.broken: list[tuple[str, Exception]] = []

@@ -35,10 +35,7 @@ def inputs_of_forward(frame: FrameType | None) -> tuple[Any, ...]:
 
 def only_makes_states(frame: FrameType | None) -> bool:
     """Is this a step that torch makes with a learning rate of 0, so that a state dict has something to fill?"""
-    for each in frames_from(frame):
-        if each.f_code.co_name == "_init_optim_state":
-            return True
-    return False
+    return any(each.f_code.co_name == "_init_optim_state" for each in frames_from(frame))
 
 
 def modules_that_are_called(frame: FrameType | None) -> list[nn.Module]:

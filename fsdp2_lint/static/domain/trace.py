@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import Any, TypeVar, overload
+
+from astroid import nodes
 
 from ...vocab.answers import CannotTell
 from ...vocab.finding import Moment
@@ -14,9 +16,6 @@ from .events import AnyStep, Event, Step
 from .formulas import Formula
 from .guards import Guard
 from .values import Obj
-
-if TYPE_CHECKING:
-    from astroid import nodes
 
 E = TypeVar("E", bound=Event)
 F = TypeVar("F", bound=Event)

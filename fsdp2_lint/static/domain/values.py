@@ -11,17 +11,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar
 
+from astroid import nodes
+
+from ...vocab.finding import Moment, Site
 from ..budget import BUDGET
+from ..frontend.module import Module
 from .formulas import Formula
 from .guards import Guard
-
-if TYPE_CHECKING:
-    from astroid import nodes
-
-    from ...vocab.finding import Moment, Site
-    from ..frontend.module import Module
 
 S = TypeVar("S")
 EACH = "[*]"  # every element of a collection, one after the other

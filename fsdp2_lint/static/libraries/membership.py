@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from astroid import nodes
 
 from ..domain import events
@@ -11,6 +9,7 @@ from ..domain.formulas import Formula
 from ..domain.guards import TOP, Guard
 from ..domain.relations import Address, Relation, address, relation
 from ..domain.values import EACH, Atom, ClassV, Ext, Func, Obj, ParamV, Value, is_each
+from ..frontend.module import Module
 from ..frontend.packages import is_class, is_of_python, is_optimizer
 from ..interpreter.call import Call
 from ..interpreter.expressions.numbers import is_number
@@ -24,9 +23,6 @@ from .torch.ranks import seeds
 from .torch.sharding import modules, parameters, tying
 from .torch.sharding.module_tree import built_as_layer
 from .torch.training import optim
-
-if TYPE_CHECKING:
-    from ..frontend.module import Module
 
 _ANY_OBJECT = frozenset({"load", "compile"})  # of torch and numpy: what they return may be a model
 _OF_TORCH = frozenset(

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
+from ..domain.values import Obj, Value
 from ..interpreter.call import Call
 from .interface import Machine
 
-if TYPE_CHECKING:
-    from ..domain.values import Obj, Value
+External = Callable[[Machine, Call], Value]
+Method = Callable[[Machine, Obj, Call], Value]
 
-External = Callable[["Machine", "Call"], "Value"]
-Method = Callable[["Machine", "Obj", "Call"], "Value"]
-
-Observer = Callable[["Machine", str, "Call"], None]
-MethodObserver = Callable[["Machine", "Obj", str, "Call"], None]
+Observer = Callable[[Machine, str, Call], None]
+MethodObserver = Callable[[Machine, Obj, str, Call], None]
 
 SeesMethods = TypeVar("SeesMethods", bound=MethodObserver)
 

@@ -123,14 +123,9 @@ class StaticPayload(AtStep[events.Saved | events.Loaded | events.DcpSaved]):
 
     def _gathered(self, leaf: ParamV) -> str:
         """Why a parameter may have been whole when it was read: ``state_dict()`` frees it first, this does not."""
-        for _, model in self.program.machine.alternatives(leaf.model):
+        for model in self.program.machine.objects(leaf.model):
             for step in self.program.trace.of(events.Unshard):
-                if (
-                    step.index < leaf.read
-                    and isinstance(model, Obj)
-                    and self._unshards(step, model)
-                    and not self._freed(step, leaf.read)
-                ):
+                if step.index < leaf.read and self._unshards(step, model) and not self._freed(step, leaf.read):
                     return f"{step.when.at} gathers the parameters"
         return ""
 

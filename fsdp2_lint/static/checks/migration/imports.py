@@ -68,9 +68,4 @@ def _missing(module: Module, project: Project) -> bool:
 
 def _gated(node: nodes.NodeNG) -> bool:
     """Does the import stand in a fallback: try/except, or an ``if`` (which may ask for a version)?"""
-    at = node.parent
-    while at is not None and not isinstance(at, nodes.Module):
-        if isinstance(at, (nodes.Try, nodes.If)):
-            return True
-        at = at.parent
-    return False
+    return any(isinstance(at, (nodes.Try, nodes.If)) for at in node.node_ancestors())

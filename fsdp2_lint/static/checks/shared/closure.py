@@ -11,15 +11,11 @@ and only where all of these hold, as far as the question needs them:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ....vocab.answers import Closed, No, Unknown, no, unknown
 from ...domain.events import AnyStep, Counted
 from ...domain.trace import Trace
 from ...domain.values import Atom
-
-if TYPE_CHECKING:
-    from ...libraries.interface import Machine
+from ...libraries.interface import Machine
 
 
 def followed(trace: Trace, *kinds: type[Counted]) -> Closed:

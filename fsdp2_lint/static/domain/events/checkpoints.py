@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
+
+from astroid import nodes
 
 from ....vocab.finding import Moment
 from ..guards import Guard
 from ..values import Obj, Value
 from .base import AsksRanks, Counted, Event
-
-if TYPE_CHECKING:
-    from astroid import nodes
 
 
 class Saved(Counted):

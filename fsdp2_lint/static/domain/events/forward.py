@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, TypedDict
+from typing import ClassVar, TypedDict
+
+from astroid import nodes
 
 from ....vocab.finding import Moment
 from ..values import Obj, Value
 from .base import AsksRanks, Counted, Event
-
-if TYPE_CHECKING:
-    from astroid import nodes
 
 
 class Circumstances(TypedDict):

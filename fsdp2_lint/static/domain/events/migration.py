@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from astroid import nodes
 
+from ...frontend.module import Module
 from ...frontend.torch_api import History
 from ..guards import Guard
 from .base import Event
-
-if TYPE_CHECKING:
-    from astroid import nodes
-
-    from ...frontend.module import Module
 
 
 class ApiUsed(Event):

@@ -6,8 +6,6 @@ kept: ``compiled.state_dict()`` has the prefix, ``model.state_dict()`` of the sa
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from astroid import nodes
 
 from .....vocab.finding import Moment
@@ -15,12 +13,10 @@ from ....domain import events
 from ....domain.guards import TOP
 from ....domain.relations import Relation, relation
 from ....domain.values import DictV, Obj, StateDict, Value
+from ....frontend.module import Module
 from ....interpreter.call import Call
 from ...interface import Machine
 from .gathering import EachKey
-
-if TYPE_CHECKING:
-    from ....frontend.module import Module
 
 PREFIX = "_orig_mod."
 Key = tuple[object, ...]

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from astroid import nodes
 
 from ....domain import events
 from ....domain.values import Choice, Obj
+from ....frontend.module import Module
 from ....frontend.torch_api import history_of_keyword, history_of_method, varying_keywords, varying_methods
 from ....interpreter.call import Call
 from ...interface import Machine
 from ...tables import observer
 from ..sharding.sharding import keyword_sites
-
-if TYPE_CHECKING:
-    from astroid import nodes
-
-    from ....frontend.module import Module
 
 
 @observer

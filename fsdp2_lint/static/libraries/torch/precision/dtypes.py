@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+
+from astroid import nodes
 
 from .....vocab.finding import Moment
 from ....domain import events
@@ -13,10 +14,6 @@ from ...interface import Machine
 from ...tables import external
 from ..launch.device import device_kind
 from .precision import DTYPES, dtype_name
-
-if TYPE_CHECKING:
-    from astroid import nodes
-
 
 DEFAULT = "default"  # of torch, unless the program sets another
 SOME_DTYPE = "?"  # parameters, or some of them, get a dtype that is not followed

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+
+from astroid import nodes
 
 from ....domain import events
 from ....domain.events import Step
@@ -11,10 +12,6 @@ from ....domain.values import NONE, Atom, Const, Obj, Value
 from ....interpreter.call import Call
 from ...interface import Machine
 from ...tables import external, method
-
-if TYPE_CHECKING:
-    from astroid import nodes
-
 
 _PROGRESS = ("tqdm.tqdm", "tqdm.auto.tqdm", "tqdm.std.tqdm", "tqdm.notebook.tqdm", "rich.progress.track")
 _ARGUMENTS = {"dataset": 0, "shuffle": 2, "sampler": 3, "batch_sampler": 4, "collate_fn": 6}

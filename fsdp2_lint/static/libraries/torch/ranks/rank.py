@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .....vocab.finding import Site
 from ....domain import events
+from ....domain.guards import Guard
 from ....domain.values import NONE, Atom, Computed, Cond, Const, Ext, ParamV, Rank, StateTensor, Text, Value, unknown
 from ....interpreter.call import Call
 from ....interpreter.expressions.numbers import some_number
 from ...interface import Machine
 from ...tables import external
 from ..training import dtensors
-
-if TYPE_CHECKING:
-    from ....domain.guards import Guard
 
 GLOBAL, LOCAL = Rank("global"), Rank("local")
 ENVIRONMENT: dict[str, Value] = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from astroid import nodes
 
 from ....budget import BUDGET
 from ....domain.guards import TOP
@@ -14,10 +14,6 @@ from ...interface import Machine
 from ..launch.device import touch
 from ..precision.dtypes import LayerDtype, of_layer
 from .sizes import Size, layer_size, note_layer
-
-if TYPE_CHECKING:
-    from astroid import nodes
-
 
 LISTS = frozenset({"torch.nn.ModuleList", "torch.nn.Sequential", "torch.nn.ParameterList"})
 DICTS = frozenset({"torch.nn.ModuleDict", "torch.nn.ParameterDict"})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from astroid import nodes
 
 from ....domain import events
 from ....domain.guards import TOP
@@ -39,10 +39,6 @@ from ..launch.device import device_kind, touch
 from ..precision import dtypes
 from .module_tree import children, contents, descendants
 from .sizes import Size
-
-if TYPE_CHECKING:
-    from astroid import nodes
-
 
 _ALIASES = (
     "to",

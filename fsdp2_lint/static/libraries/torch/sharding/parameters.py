@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from astroid import nodes
 
 from ....domain import events
 from ....domain.values import NONE, Const, Obj, ParamV, Value, unknown
 from ....interpreter.call import Call
 from ...interface import Machine
 from ...tables import method
-
-if TYPE_CHECKING:
-    from astroid import nodes
-
 
 HOOKS = ("register_hook", "register_post_accumulate_grad_hook")
 _QUANTIZED = ("quantization_config", "load_in_4bit", "load_in_8bit")

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from astroid import nodes
 
 from ....domain import events
 from ....domain.values import Obj, Value
 from ...interface import Machine
-
-if TYPE_CHECKING:
-    from astroid import nodes
 
 
 def tied(machine: Machine, owner: Obj, value: Value, node: nodes.NodeNG) -> None:

@@ -5,7 +5,7 @@ The placements are those of torch 2.13: reductions of a shard are partial, opera
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from astroid import nodes
 
 from .....vocab.finding import Site
 from ....domain import events
@@ -15,10 +15,6 @@ from ....interpreter.expressions.numbers import some_number
 from ...interface import Machine
 from ...python import calculation
 from ...tables import external
-
-if TYPE_CHECKING:
-    from astroid import nodes
-
 
 # Reductions, and the partial placement of what they return.
 _REDUCTIONS = {

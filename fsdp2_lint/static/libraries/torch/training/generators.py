@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from astroid import nodes
 
 from ....domain import events
 from ....domain.guards import TOP, Guard
 from ....domain.values import Const, DictV, ListV, Obj, Params, ParamV, TupleV, Value
 from ...interface import Machine
-
-if TYPE_CHECKING:
-    from astroid import nodes
 
 
 def expression_made(machine: Machine, made: ListV, node: nodes.NodeNG) -> None:

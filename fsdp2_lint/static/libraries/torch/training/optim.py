@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+
+from astroid import nodes
 
 from ....domain import events
 from ....domain.values import NONE, Atom, Const, Ext, Obj, Params, ParamV, Value, unknown
@@ -12,9 +13,6 @@ from ...interface import Machine
 from ...tables import method
 from ..precision import scalers
 from . import generators
-
-if TYPE_CHECKING:
-    from astroid import nodes
 
 
 @dataclass(frozen=True, slots=True)
