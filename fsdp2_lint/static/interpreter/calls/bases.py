@@ -4,12 +4,7 @@ from __future__ import annotations
 
 from astroid import nodes
 
-from ...domain.values import (
-    ClassV,
-    Ext,
-    Value,
-    unknown,
-)
+from ...domain.values import ClassV, Ext, Value, unknown
 from ..machine import L
 from ..syntax import class_body
 from .construction import Construction

@@ -5,17 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ...budget import BUDGET
-from ...domain.values import (
-    DictV,
-    Func,
-    ListV,
-    Obj,
-    StateDict,
-    StateTensor,
-    TupleV,
-    Value,
-    unknown,
-)
+from ...domain.values import DictV, Func, ListV, Obj, StateDict, StateTensor, TupleV, Value, unknown
 from ..call import Call
 from ..expressions.iteration import Iteration
 from ..frames import CallTooLong

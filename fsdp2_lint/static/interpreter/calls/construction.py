@@ -4,17 +4,7 @@ from __future__ import annotations
 
 from astroid import nodes
 
-from ...domain.values import (
-    SOME,
-    Atom,
-    ClassV,
-    Ext,
-    Func,
-    Obj,
-    Super,
-    Value,
-    unknown,
-)
+from ...domain.values import SOME, Atom, ClassV, Ext, Func, Obj, Super, Value, unknown
 from ..call import Call
 from ..frames import Frame
 from ..machine import L

@@ -7,16 +7,7 @@ from typing import Any
 from astroid import nodes
 
 from ...budget import BUDGET
-from ...domain.formulas import (
-    LARGE,
-    Formula,
-    atoms,
-    both,
-    either,
-    intern,
-    is_large,
-    negate,
-)
+from ...domain.formulas import LARGE, Formula, atoms, both, either, intern, is_large, negate
 from ...domain.store import KNOWN_KEYS
 from ...domain.thresholds import MIRRORED, is_number
 from ...domain.values import (

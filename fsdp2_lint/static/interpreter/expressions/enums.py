@@ -12,17 +12,7 @@ from ...domain.choices import choose
 from ...domain.formulas import Formula, either
 from ...domain.guards import TOP, Guard
 from ...domain.knowledge import Single
-from ...domain.values import (
-    Bound,
-    ClassV,
-    Const,
-    Ext,
-    Func,
-    Obj,
-    Text,
-    Value,
-    unknown,
-)
+from ...domain.values import Bound, ClassV, Const, Ext, Func, Obj, Text, Value, unknown
 from ...frontend.origins import full_name
 from ..machine import AnyMachine
 from ..syntax import class_body, decorator_names

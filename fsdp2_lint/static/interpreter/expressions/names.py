@@ -9,19 +9,7 @@ from functools import partial
 from astroid import nodes
 
 from ...domain.guards import TOP, Guard
-from ...domain.values import (
-    NONE,
-    Choice,
-    ClassV,
-    Const,
-    DictV,
-    Ext,
-    Func,
-    ListV,
-    ModRef,
-    Value,
-    unknown,
-)
+from ...domain.values import NONE, Choice, ClassV, Const, DictV, Ext, Func, ListV, ModRef, Value, unknown
 from ...frontend.module import Module
 from ...frontend.torch_names import canonical, is_torch
 from ..frames import Diverges, Frame

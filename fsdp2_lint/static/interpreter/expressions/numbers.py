@@ -4,15 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...domain.values import (
-    Choice,
-    Const,
-    ListV,
-    Obj,
-    TupleV,
-    Value,
-    unknown,
-)
+from ...domain.values import Choice, Const, ListV, Obj, TupleV, Value, unknown
 from ..machine import AnyMachine
 
 if TYPE_CHECKING:

@@ -5,21 +5,7 @@ from __future__ import annotations
 from astroid import nodes
 
 from ...budget import BUDGET
-from ...domain.values import (
-    NONE,
-    Choice,
-    Const,
-    Ext,
-    Func,
-    ListV,
-    Loaded,
-    ModRef,
-    Obj,
-    Rank,
-    Text,
-    TupleV,
-    Value,
-)
+from ...domain.values import NONE, Choice, Const, Ext, Func, ListV, Loaded, ModRef, Obj, Rank, Text, TupleV, Value
 from ..machine import L
 from .containers import Containers
 

@@ -8,16 +8,7 @@ from astroid import nodes
 
 from ...domain.formulas import Formula, both, either
 from ...domain.guards import TOP, Guard
-from ...domain.values import (
-    SOME,
-    Const,
-    DictV,
-    ListV,
-    Obj,
-    TupleV,
-    Value,
-    unknown,
-)
+from ...domain.values import SOME, Const, DictV, ListV, Obj, TupleV, Value, unknown
 from ..machine import L
 from .statements import Statements
 

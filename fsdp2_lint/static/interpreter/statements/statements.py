@@ -14,16 +14,7 @@ from ...domain.formulas import Formula, atoms, both, either, is_fork, negate
 from ...domain.guards import TOP, Guard
 from ...domain.sides import merged, two_sides
 from ...domain.values import NONE, Atom, Ext, Value, unknown
-from ..frames import (
-    BREAK,
-    CONTINUE,
-    FALL,
-    RAISE,
-    RETURN,
-    Diverges,
-    Frame,
-    Handled,
-)
+from ..frames import BREAK, CONTINUE, FALL, RAISE, RETURN, Diverges, Frame, Handled
 from ..machine import L
 from ..syntax import catches_all, jumps_out
 from .targets import Targets
