@@ -31,20 +31,16 @@ def initialized(ls: Server, params: types.InitializedParams) -> None:
         ls.client_register_capability(types.RegistrationParams([watch]))
 
 
-def opened(ls: Server, params: types.DidOpenTextDocumentParams) -> None:
+Touched = types.DidOpenTextDocumentParams | types.DidSaveTextDocumentParams | types.DidCloseTextDocumentParams
+
+
+def touched(ls: Server, params: Touched) -> None:
+    """Opened, saved or closed: what counts from here on is complete."""
     ls.check(params.text_document.uri)
 
 
 def changed(ls: Server, params: types.DidChangeTextDocumentParams) -> None:
     ls.check(params.text_document.uri, PAUSE)
-
-
-def saved(ls: Server, params: types.DidSaveTextDocumentParams) -> None:
-    ls.check(params.text_document.uri)
-
-
-def closed(ls: Server, params: types.DidCloseTextDocumentParams) -> None:
-    ls.check(params.text_document.uri)
 
 
 def changed_on_disk(ls: Server, params: types.DidChangeWatchedFilesParams) -> None:
@@ -79,10 +75,10 @@ def stop(ls: Server, params: None) -> None:
 
 FEATURES: dict[str, Callable[..., Any]] = {
     types.INITIALIZED: initialized,
-    types.TEXT_DOCUMENT_DID_OPEN: opened,
+    types.TEXT_DOCUMENT_DID_OPEN: touched,
     types.TEXT_DOCUMENT_DID_CHANGE: changed,
-    types.TEXT_DOCUMENT_DID_SAVE: saved,
-    types.TEXT_DOCUMENT_DID_CLOSE: closed,
+    types.TEXT_DOCUMENT_DID_SAVE: touched,
+    types.TEXT_DOCUMENT_DID_CLOSE: touched,
     types.WORKSPACE_DID_CHANGE_WATCHED_FILES: changed_on_disk,
     types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS: changed_folders,
     types.TEXT_DOCUMENT_HOVER: hover,
