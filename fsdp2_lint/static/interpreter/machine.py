@@ -245,6 +245,12 @@ class Machine(Semantics, Generic[L]):
         self.store.put(made.id, Items(tuple((TOP, item) for item in items), exact, open_why))
         return made
 
+    def listed(self, held: Items, *, lazy: bool = False) -> ListV:
+        """A list of its own that holds what was found elsewhere."""
+        made = ListV(self.fresh(), lazy)
+        self.store.put(made.id, held, local=True)
+        return made
+
     def items(self, value: ListV) -> Items:
         found = self.store.get(value.id)
         return found if isinstance(found, Items) else Items((), False, "a list that was not followed")

@@ -205,10 +205,8 @@ class Functions(Bounds[L]):
             self.guard = goes_on(self.guard, self.guard.add(formula))
         start = self.guard
         if frame.yields:
-            made = ListV(self.fresh())
             items = tuple((self.relative(path, start), value) for path, value in frame.yields)
-            self.store.put(made.id, Items(items, False), local=True)
-            return made
+            return self.listed(Items(items, False))
         self.frame_flow = frame.flow_of_body
         result = choose(unmarked([(self.relative(path, start), value) for path, value in frame.returns], frame.id))
         return self.as_annotated(func, result)

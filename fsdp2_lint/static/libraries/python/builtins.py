@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import replace
 
 from astroid import nodes
 
@@ -69,9 +70,7 @@ def make_list(machine: Machine, call: Call) -> Value:
         held = machine.iterated(leaf, call.node)
         if call.name == "builtins.tuple" and held.exact and all(path is TOP for path, _ in held.items):
             return TupleV(tuple(item for _, item in held.items))
-        made = ListV(machine.fresh())
-        machine.store.put(made.id, held if ordered else reordered(machine, held), local=True)
-        return made
+        return machine.listed(held if ordered else reordered(machine, held))
 
     return machine.over(call.args[0], one)
 
@@ -86,13 +85,7 @@ def make_reversed(machine: Machine, call: Call) -> Value:
             return item.parent.child(BELOW_ANYHOW)
         return TupleV(tuple(turned(part) for part in item.items)) if isinstance(item, TupleV) else item
 
-    made = ListV(machine.fresh())
-    machine.store.put(
-        made.id,
-        Items(tuple((path, turned(item)) for path, item in reversed(held.items)), held.exact, held.open_why),
-        local=True,
-    )
-    return made
+    return machine.listed(replace(held, items=tuple((path, turned(item)) for path, item in reversed(held.items))))
 
 
 @external("builtins.range")
@@ -130,9 +123,7 @@ def make_enumerate(machine: Machine, call: Call) -> Value:
         (path, TupleV((Const(position) if held.exact else index, item)))
         for position, (path, item) in enumerate(held.items)
     )
-    made = ListV(machine.fresh())
-    machine.store.put(made.id, Items(items, held.exact, held.open_why), local=True)
-    return made
+    return machine.listed(replace(held, items=items))
 
 
 @external("builtins.zip")
@@ -193,9 +184,7 @@ def apply_each(machine: Machine, call: Call) -> Value:
             results.append((path, item))
         else:
             results.append((path, machine.call(call.args[0], Call(call.node, [item]))))
-    made = ListV(machine.fresh(), lazy=True)
-    machine.store.put(made.id, Items(tuple(results), held.exact, held.open_why), local=True)
-    return made
+    return machine.listed(replace(held, items=tuple(results)), lazy=True)
 
 
 @external("builtins.next", "builtins.sum", "builtins.max", "builtins.min")

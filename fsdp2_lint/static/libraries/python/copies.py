@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from ...budget import BUDGET
 from ...domain import events
-from ...domain.store import Entries, Items
+from ...domain.store import Entries
 from ...domain.values import DictV, ListV, Obj, TupleV, Value, unknown
 from ...interpreter.call import Call
 from ..interface import Machine
@@ -50,10 +51,8 @@ def _rebuilt(machine: Machine, value: Value, part: Callable[[Value], Value]) -> 
     if isinstance(value, TupleV):
         return TupleV(tuple(map(each, value.items)))
     if isinstance(value, ListV):
-        made, held = ListV(machine.fresh()), machine.items(value)
-        items = tuple((path, each(item)) for path, item in held.items)
-        machine.store.put(made.id, Items(items, held.exact, held.open_why), local=True)
-        return made
+        held = machine.items(value)
+        return machine.listed(replace(held, items=tuple((path, each(item)) for path, item in held.items)))
     if isinstance(value, DictV):
         copy, filled = machine.new_dict(), machine.entries(value)
         entries = tuple((key, path, each(item)) for key, path, item in filled.entries)

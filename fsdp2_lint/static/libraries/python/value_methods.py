@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 from ...domain.guards import TOP
 from ...domain.store import Items
@@ -119,16 +118,14 @@ def list_method(machine: Machine, leaf: ListV | TupleV, name: str, call: Call) -
             machine.store.put(leaf.id, Items())
             return NONE
         if name == "copy":
-            made = ListV(machine.fresh())
-            machine.store.put(made.id, held, local=True)
-            return made
+            return machine.listed(held)
         if name == "pop":
             return popped(machine, leaf, call.args[0] if call.args else Const(-1))
         if name == "sort":
             machine.store.put(leaf.id, reordered(machine, held))
             return NONE
         if name == "reverse":
-            machine.store.put(leaf.id, Items(tuple(reversed(held.items)), held.exact, held.open_why))
+            machine.store.put(leaf.id, replace(held, items=tuple(reversed(held.items))))
             return NONE
         if name == "popleft":
             return popped(machine, leaf, Const(0))
@@ -153,11 +150,12 @@ def dict_method(machine: Machine, leaf: DictV, name: str, call: Call) -> Value:
     """Methods of dicts; one that is not known leaves it open."""
     held = machine.entries(leaf)
     if name == "items":
-        return _rows(machine, tuple((path, TupleV((key, value))) for key, path, value in held.entries), held.open_why)
+        rows = ((path, TupleV((key, value))) for key, path, value in held.entries)
+        return machine.listed(Items(tuple(rows), False, held.open_why))
     if name == "values":
-        return _rows(machine, tuple((path, value) for _, path, value in held.entries), held.open_why)
+        return machine.listed(Items(tuple((path, value) for _, path, value in held.entries), False, held.open_why))
     if name == "keys":
-        return _rows(machine, tuple((path, key) for key, path, _ in held.entries), held.open_why)
+        return machine.listed(Items(tuple((path, key) for key, path, _ in held.entries), False, held.open_why))
     if name in ("get", "pop") and call.args:
         default = call.args[1] if len(call.args) > 1 else NONE
         found = machine.dict_item(leaf, call.args[0], default)
@@ -194,12 +192,6 @@ def make_dict_of(machine: Machine, other: Value, call: Call) -> Value:
         if isinstance(pair, TupleV) and len(pair.items) == 2:
             machine.set_item(made, pair.items[0], pair.items[1], call.node)
     return made if isinstance(other, (ListV, TupleV)) else other
-
-
-def _rows(machine: Machine, rows: tuple[Any, ...], why: str) -> Value:
-    made = ListV(machine.fresh())
-    machine.store.put(made.id, Items(rows, False, why), local=True)
-    return made
 
 
 _TEXT_METHODS = frozenset(
