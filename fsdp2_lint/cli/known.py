@@ -13,7 +13,7 @@ from fsdp2_lint.catalogue.codes import UNUSED
 from fsdp2_lint.cli.options import Options, refused
 from fsdp2_lint.cli.streams import CLEAN, Failure, note
 from fsdp2_lint.files import syntax
-from fsdp2_lint.files.discovery import project_root
+from fsdp2_lint.files.discovery import below, project_root
 from fsdp2_lint.files.source import display_path
 from fsdp2_lint.files.writing import Change, write
 from fsdp2_lint.findings.baseline import DEFAULT, Baseline, Entry, as_text
@@ -43,7 +43,7 @@ def _inside(options: Options, file: Path, given: str | None) -> None:
     if given is not None or options.settings.file is None:
         return
     own = (project_root(options.named), os.path.realpath(options.settings.file.parent))
-    if not any(os.path.realpath(file).startswith(folder.rstrip(os.sep) + os.sep) for folder in own):
+    if not any(below(os.path.realpath(file), folder) for folder in own):
         raise Failure(f"{display_path(str(file))}: lies outside of the project; --baseline writes it all the same")
 
 

@@ -101,7 +101,7 @@ def _leads_out(given: str, path: str) -> bool:
     if not os.path.islink(given) or os.path.isdir(path):
         return False
     root = project_root([os.path.dirname(given) or os.curdir])
-    return not path.startswith(root.rstrip(os.sep) + os.sep)
+    return not below(path, root)
 
 
 def walk_project(given: Discovered, take: Callable[[str, Discovered], None] | None = None) -> Discovered:
@@ -191,7 +191,7 @@ def _walk(
                         path = os.path.realpath(entry.path) if entry.is_symlink() else entry.path
                         skipped = exclusion.skips(entry.path) or path != entry.path and exclusion.holds(path)
                         found.skipped.update([skipped] if skipped else ())
-                        if found.confined and not path.startswith(found.root.rstrip(os.sep) + os.sep):
+                        if found.confined and not below(path, found.root):
                             found.unread.append((entry.path, "leads out of the project"))
                         elif path not in seen and not skipped:
                             seen.add(path)
@@ -297,6 +297,10 @@ def project_root(paths: Iterable[str]) -> str:
     above = [common, *map(str, Path(common).parents)]
     checkout = next((folder for folder in above if os.path.exists(os.path.join(folder, ROOT_MARKERS[0]))), None)
     return checkout or next(filter(is_root, reversed(above)), None) or _above_packages(common)
+
+
+def below(path: str, folder: str) -> bool:
+    return path.startswith(folder.rstrip(os.sep) + os.sep)
 
 
 def is_root(folder: str) -> bool:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import ast
-import warnings
 from collections.abc import Iterator
+
+from fsdp2_lint.files.parsing import parsed
 
 
 def in_text(data: bytes) -> dict[str, ast.stmt]:
     """As :func:`in_tree`; none of what Python cannot parse. Nothing is executed."""
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return dict(in_tree(ast.parse(data)))
+        return dict(in_tree(parsed(data)))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return {}
 

@@ -10,11 +10,11 @@ from __future__ import annotations
 import keyword
 import re
 import sys
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from fsdp2_lint.files.literals import Literal, Part, Unfinished, scan
+from fsdp2_lint.files.parsing import parsed
 from fsdp2_lint.files.source import decode
 
 Version = tuple[int, int]
@@ -34,7 +34,6 @@ _STARRED = re.compile(r"[\[({][ \t]*(\*\*?)(?=[ \t]*[\w(\[{])")
 _INDEX = re.compile(r"(?<=[\w\])}])\[[ \t]*(\*)(?!\*)(?=[ \t]*[\w(\[])")
 _PARAMETER = re.compile(r"\s*(\*{0,2})\s*([^\W\d]\w*)\s*(:(?!=)[^=]+)?\s*(=.+)?\s*\Z", re.DOTALL)
 _LONGEST = 1 + max(map(len, keyword.kwlist))
-_ONLY_AST = 0x400  # ast.PyCF_ONLY_AST, without importing ast
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,9 +103,7 @@ def _blanked(text: str, places: Sequence[tuple[int, int]], filler: str) -> str:
 
 def _parses(text: str, mode: str = "exec") -> bool:
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            compile(text, "?", mode, _ONLY_AST, dont_inherit=True)
+        parsed(text, mode=mode)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
     return True

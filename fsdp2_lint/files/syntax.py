@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 import sys
-import warnings
 from typing import TYPE_CHECKING
 
 from fsdp2_lint.catalogue.codes import OWN_CODES
+from fsdp2_lint.files.parsing import parsed
 
 if TYPE_CHECKING:
     from fsdp2_lint.vocab.finding import Finding
 
 CODE, *_ = OWN_CODES
 NAME = OWN_CODES[CODE]
-_ONLY_AST = 0x400  # ast.PyCF_ONLY_AST, without importing ast
 
 
 def problem(path: str, data: bytes) -> tuple[int, int, str] | None:
     """Row, column and words if no Python can parse ``data``. Nothing of it is executed."""
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            compile(data, path, "exec", _ONLY_AST, dont_inherit=True)
+        parsed(data, path)
     except SyntaxError as error:
         from fsdp2_lint.files.newer import reading
 
@@ -38,9 +35,7 @@ def problem(path: str, data: bytes) -> tuple[int, int, str] | None:
 def readable(data: bytes) -> bytes:
     """The file, or in place of syntax that this Python does not know what it does, in the same rows."""
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            compile(data, "?", "exec", _ONLY_AST, dont_inherit=True)
+        parsed(data)
     except SyntaxError:
         from fsdp2_lint.files.newer import reading
 

@@ -9,7 +9,7 @@ import tokenize
 from pygls.uris import from_fs_path, to_fs_path
 from pygls.workspace import TextDocument, Workspace
 
-from fsdp2_lint.files.discovery import project_root
+from fsdp2_lint.files.discovery import below, project_root
 from fsdp2_lint.files.reading import read
 
 
@@ -20,10 +20,6 @@ def path_of(uri: str) -> str | None:
         return os.path.realpath(path) if path else None
     except ValueError:
         return None
-
-
-def below(path: str, folder: str) -> bool:
-    return path.startswith(folder.rstrip(os.sep) + os.sep)
 
 
 def as_bytes(text: str) -> bytes:

@@ -17,6 +17,7 @@ from mcp.types import ToolAnnotations
 from fsdp2_lint import __version__
 from fsdp2_lint.catalogue import pages
 from fsdp2_lint.errors import INTERNAL, Refusal, in_words
+from fsdp2_lint.files.discovery import below
 from fsdp2_lint.findings.outcome import Report
 from fsdp2_lint.lint import Asked, lint
 from fsdp2_lint.output import comparison, looked_at, not_judged, render
@@ -87,7 +88,7 @@ def _key(paths: list[str] | None, folder: str) -> tuple[str, ...]:
     except ValueError as error:
         raise ToolError(f"a path is none that a file can have: {error}") from None
     for path in real:
-        if path != folder and not path.startswith(folder.rstrip(os.sep) + os.sep):
+        if path != folder and not below(path, folder):
             raise ToolError(f"{one_line(path)} lies outside {one_line(folder)}, which is served here")
     return tuple(real)
 

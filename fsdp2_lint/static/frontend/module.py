@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import re
-import warnings
 from dataclasses import dataclass, field
 
 from astroid import nodes
@@ -12,6 +11,7 @@ from astroid.manager import AstroidManager
 from astroid.rebuilder import TreeRebuilder
 
 from ...files.newer import reading
+from ...files.parsing import parsed
 from ...files.reading import read as read_file
 from ...files.reading import reason_of
 from ..budget import BUDGET
@@ -60,7 +60,7 @@ def read(path: str) -> bytes:
 def parse(path: str, data: bytes) -> ast.Module:
     """Parse as Python itself would, with its encoding rules; errors become :class:`Unreadable`."""
     try:
-        tree = _parsed(path, data)
+        tree: ast.Module = parsed(data, path)
     except SyntaxError as error:
         tree = _newer(path, data, error)
     except ValueError as error:  # null bytes, unknown encodings
@@ -68,12 +68,6 @@ def parse(path: str, data: bytes) -> ast.Module:
     except (RecursionError, MemoryError) as error:
         raise Unreadable(path, "is nested too deeply to be parsed") from error
     return _Numbers().visit(tree) if _HUGE.search(data) else tree
-
-
-def _parsed(path: str, source: bytes | str) -> ast.Module:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the checked code's own escapes are not our message
-        return ast.parse(source, filename=path)
 
 
 def _newer(path: str, data: bytes, error: SyntaxError) -> ast.Module:
@@ -84,7 +78,8 @@ def _newer(path: str, data: bytes, error: SyntaxError) -> ast.Module:
         raise Unreadable(path, f"syntax error: {error.msg}", row, column) from error
     if not found.same:
         raise Unreadable(path, "uses syntax of a newer Python", row, column, needs=found.python) from error
-    return _parsed(path, found.text)
+    tree: ast.Module = parsed(found.text, path)
+    return tree
 
 
 class _Numbers(ast.NodeTransformer):
