@@ -310,3 +310,60 @@ fully_shard(model)
     assert "FSDP206" not in analyse(main(body, helpers)).codes
     for large in ("100_000", "int(sys.argv[2])"):
         assert "FSDP206" in analyse(main(body, helpers.replace("768", large))).codes
+
+
+SETTINGS = """
+from dataclasses import dataclass
+
+
+@dataclass
+class Settings:
+    width: int = 64
+    heads: int = 4
+    groups: int | None = None
+    factor: float | None = None
+
+
+class Layer(nn.Module):
+    def __init__(self, number, given):
+        super().__init__()
+        self.number = number
+        groups = given.heads if given.groups is None else given.groups
+        hidden = int(2 * 4 * given.width / 3)
+        if given.factor is not None:
+            hidden = int(given.factor * hidden)
+        self.key = nn.Linear(given.width, groups * (given.width // given.heads))
+        self.up = nn.Linear(given.width, 256 * ((hidden + 255) // 256))
+
+    def forward(self, x):
+        return self.up(x).sum() + self.key(x)
+
+
+class Deep(nn.Module):
+    def __init__(self, given):
+        super().__init__()
+        self.layers = nn.ModuleList()
+        for number in range(2):
+            self.layers.append(Layer(number, given))
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = layer(x)
+        return x
+"""
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ("Settings()", []),
+        ("Settings(width=128, groups=2)", []),
+        ("Settings(width=16_384)", ["FSDP206"]),
+        ("Settings(width=int(os.environ['WIDTH']))", ["FSDP206"]),
+        ("filled(Settings())", ["FSDP206"]),
+    ],
+)
+def test_a_record_has_none_where_nothing_was_given(given: str, expected: list[str]) -> None:
+    body = f"model = Deep({given}).to('cuda')\nfor layer in model.layers:\n    fully_shard(layer)\nfully_shard(model)\n"
+    codes = analyse(main(body, f"from somewhere import filled\n{SETTINGS}")).codes
+    assert [code for code in codes if code == "FSDP206"] == expected

@@ -55,7 +55,7 @@ def size(machine: Machine, obj: Obj, depth: int = 0, repeats: int = 0) -> int | 
     if total is None:
         return None
     for child, (holder, where) in machine.parents.items():
-        if holder is obj and not _takes_place(obj, child, where):
+        if holder is obj and not _takes_place(obj, child, where) and not _is_number(child):
             part = size(machine, child, depth + 1, repeats)
             times = (child.atom.times or repeats) if is_each(where) else 1
             if part is None or not times:
@@ -70,6 +70,11 @@ def sized_inside(machine: Machine, obj: Obj) -> bool:
         return False
     open_ = [leaf.atom for _, leaf in leaves(machine, obj) if leaf.atom.state(Size) in (None, Size(None))]
     return bool(open_) and all(atom.sized_inside for atom in open_)
+
+
+def _is_number(child: Obj) -> bool:
+    """Is it what a loop counts or a calculation gives, such as the number of a layer?"""
+    return child.atom.kind == "unknown" and (child.atom.number or child.atom.origin == "range")
 
 
 def _takes_place(layer: Obj, child: Obj, name: str) -> bool:

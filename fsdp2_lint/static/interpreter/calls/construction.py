@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from astroid import nodes
 
-from ...domain.values import SOME, Atom, ClassV, Ext, Func, Obj, Super, Value, unknown
+from ...domain.values import NONE, SOME, Atom, ClassV, Ext, Func, Obj, Super, Value, unknown
+from ...frontend.origins import full_name
 from ..call import Call
 from ..frames import Frame
 from ..machine import L
@@ -78,7 +79,9 @@ class Construction(Decorators[L]):
                 self.call_function(Func(owner.module, node, owner.closure, owner), [], {}, call.node, receiver=obj)
 
     def field_default(self, cls: ClassV, field: nodes.AnnAssign) -> Value | None:
-        """``field(default_factory=...)``: the factory is called for each object."""
+        """``field(default_factory=...)``: the factory is called for each object. A None by default is one here."""
+        if isinstance(field.value, nodes.Const) and field.value.value is None and _is_dataclass(field.parent):
+            return NONE
         if field.value is None or not self.is_dataclass_field(field.value):
             return None
         found = {word.arg: word.value for word in field.value.keywords}
@@ -126,3 +129,10 @@ class Construction(Decorators[L]):
         behind = bases[bases.index(at) + 1 :] if at in bases else []
         outside = next((base for base in behind if not isinstance(base, ClassV)), None)
         return outside if isinstance(outside, Ext) else None
+
+
+def _is_dataclass(cls: nodes.NodeNG) -> bool:
+    """Whose ``__init__`` sets all fields; of other classes a None may be there for others to fill."""
+    made_by = cls.decorators.nodes if isinstance(cls, nodes.ClassDef) and cls.decorators is not None else []
+    called = [each.func if isinstance(each, nodes.Call) else each for each in made_by]
+    return any(full_name(each) == "dataclasses.dataclass" for each in called)
