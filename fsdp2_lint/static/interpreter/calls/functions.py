@@ -190,7 +190,7 @@ class Functions(Bounds[L]):
                 for caller in self.frames[-2:-1]:
                     caller.refuses = True
                 raise Diverges
-            if on_yield is None and (frame.refuses or checks(func.node)):
+            if on_yield is None and (checks(func.node) or frame.refuses and not lengthy(func.node)):
                 common = self.checked(frame)
         finally:
             self.frames.pop()

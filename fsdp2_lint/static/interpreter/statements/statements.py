@@ -16,7 +16,7 @@ from ...domain.sides import merged, two_sides
 from ...domain.values import NONE, Atom, Ext, Value, unknown
 from ..frames import BREAK, CONTINUE, FALL, RAISE, RETURN, Diverges, Frame, Handled
 from ..machine import L
-from ..syntax import catches_all, jumps_out
+from ..syntax import catches_all, checks, jumps_out
 from .targets import Targets
 
 if TYPE_CHECKING:
@@ -113,7 +113,8 @@ class Statements(Targets[L]):
         """What holds on every way out of a call that does not raise: its asserts, and what it refuses.
 
         First what all ways have in common; then that one of them was taken, where that is short: a method that
-        returns at once without sharding and else refuses a setting says that the two never meet.
+        returns at once without sharding and else refuses a setting says that the two never meet. Where only what it
+        calls refuses something, that has said so itself.
         """
         ways = list(dict.fromkeys(self.relative(way, frame.guard).unforked for way, _ in frame.returns))
         if not ways:
@@ -122,7 +123,8 @@ class Statements(Targets[L]):
         found = [part if truth else negate(part) for part, truth in ways[0].literals if (part, truth) in shared]
         found = found if len(found) <= BUDGET.checked else []
         one_of = either([way.formula for way in merged([way.without_literals(shared) for way in ways])])
-        short = len(list(atoms(one_of))) <= BUDGET.ways
+        own = frame.func is not None and checks(frame.func.node)
+        short = own and one_of is not True and len(list(atoms(one_of))) <= BUDGET.ways
         return [*found, one_of] if short and not self.about_rank(one_of) else found  # all ranks go on behind the call
 
     def assumed(self, start: Guard, narrowed: Guard | None) -> Guard:
