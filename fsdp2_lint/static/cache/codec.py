@@ -34,6 +34,14 @@ def loads(kind: type[T], data: bytes) -> T:
     return value
 
 
+def kept(kind: type[T], data: bytes | None) -> T | None:
+    """The value that was kept; None for nothing and for something else, which another version or a hand has put there."""
+    try:
+        return loads(kind, data) if data is not None else None
+    except (ValueError, TypeError, LookupError):
+        return None
+
+
 def _numbers(site: Site) -> tuple[int, ...]:
     return site.row, site.column, site.end_row, site.end_column, site.cell
 

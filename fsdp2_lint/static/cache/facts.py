@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from ...files.digests import digest
 from ..frontend.facts import Facts
 from ..frontend.project import Project
-from .codec import dumps, loads
+from .codec import dumps, kept
 from .stamp import stamp
 from .store import Store
 
@@ -20,15 +20,8 @@ def remembered_facts(store: Store | None, project: Project) -> Iterator[None]:
         yield
         return
     key = digest(b"facts", stamp().encode(), str(project.root).encode("utf-8", "surrogateescape"))
-    known = project.known_facts = _known(store.get(key))
+    known = project.known_facts = kept(dict[str, Facts], store.get(key)) or {}
     before = {*known}
     yield
     if project.facts_asked != before:
         store.put(key, dumps({name: facts for name, facts in known.items() if name in project.facts_asked}))
-
-
-def _known(data: bytes | None) -> dict[str, Facts]:
-    try:
-        return loads(dict[str, Facts], data) if data is not None else {}
-    except (ValueError, TypeError, LookupError):  # of another version that has the same stamp, or made by hand
-        return {}

@@ -12,7 +12,7 @@ from ..following import Followed, Limits
 from ..frontend.project import Project
 from ..frontend.reads import Import, Question, Reads
 from ..request import Request
-from .codec import dumps, loads
+from .codec import dumps, kept
 from .stamp import stamp
 from .store import Store
 
@@ -67,7 +67,13 @@ class Programs:
 
     def look(self, entry: Entry, limits: Limits) -> Followed | None:
         """What was seen of this program before, if it would be seen now."""
-        return self._known(self._store.get(self._key(entry, limits))) if self._store is not None else None
+        if self._store is None:
+            return None
+        known = kept(_Kept, self._store.get(self._key(entry, limits)))
+        if known is None or not self._stands(known):
+            return None
+        self._project.take_over(Reads(), known.unreadable, ())
+        return replace(known.followed, verdicts=[_verdict(each) for each in known.words])
 
     def keep(self, entry: Entry, limits: Limits, sighting: Sighting) -> None:
         """For later runs, unless another one may see something else."""
@@ -78,22 +84,12 @@ class Programs:
     def _key(self, entry: Entry, limits: Limits) -> str:
         return digest(repr((self._about, entry.kind, entry.name, limits)).encode("utf-8", "surrogateescape"))
 
-    def _known(self, data: bytes | None) -> Followed | None:
-        try:
-            kept = loads(_Kept, data) if data is not None else None
-        except (ValueError, TypeError, LookupError):  # of another version that has the same stamp, or made by hand
-            return None
-        if kept is None or not self._stands(kept):
-            return None
-        self._project.take_over(Reads(), kept.unreadable, ())
-        return replace(kept.followed, verdicts=[_verdict(each) for each in kept.words])
-
-    def _stands(self, kept: _Kept) -> bool:
+    def _stands(self, known: _Kept) -> bool:
         project = self._project
         return (
-            all(project.digest(path) == found for path, found in kept.contents.items())
-            and all(project.means(*asked) == found for asked, found in kept.imports.items())
-            and all(project.answer(asked) == found for asked, found in kept.asked.items())
+            all(project.digest(path) == found for path, found in known.contents.items())
+            and all(project.means(*asked) == found for asked, found in known.imports.items())
+            and all(project.answer(asked) == found for asked, found in known.asked.items())
         )
 
     def _kept(self, sighting: Sighting) -> _Kept:

@@ -16,7 +16,7 @@ from ..frontend.lookup import Lookup
 from ..frontend.pins import oldest_torch
 from ..request import Request
 from ..result import Result
-from .codec import dumps, loads
+from .codec import dumps, kept
 from .stamp import stamp
 from .store import Store
 
@@ -24,22 +24,14 @@ from .store import Store
 def remembered(store: Store, request: Request, work: Callable[[], Result]) -> Result:
     """What was said before of the same request; else what ``work`` says now, which is kept unless it may differ."""
     key = _key(request)
-    known = _known(store.get(key), request)
-    if known is not None:
+    known = kept(Result, store.get(key))
+    if known is not None and _stands(known, request):
         return known
     result = work()
     if result.repeatable and not result.broken:
         store.put(key, dumps(replace(result, texts={})))
         store.prune()
     return result
-
-
-def _known(data: bytes | None, request: Request) -> Result | None:
-    try:
-        result = loads(Result, data) if data is not None else None
-    except (ValueError, TypeError, LookupError):  # of another version that has the same stamp, or made by hand
-        return None
-    return result if result is not None and _stands(result, request) else None
 
 
 def _stands(result: Result, request: Request) -> bool:
