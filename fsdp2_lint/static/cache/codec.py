@@ -35,7 +35,7 @@ def loads(kind: type[T], data: bytes) -> T:
 
 
 def kept(kind: type[T], data: bytes | None) -> T | None:
-    """The value that was kept; None for nothing and for something else, which another version or a hand has put there."""
+    """The value that was kept; None for nothing, and for something else, which another version has put there."""
     try:
         return loads(kind, data) if data is not None else None
     except (ValueError, TypeError, LookupError):
