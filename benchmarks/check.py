@@ -81,20 +81,22 @@ def program(tool: str) -> str | None:
 
 def copied(given: Path, folder: Path, edit: str | None) -> Copies:
     """The copies have an empty folder .git, which tells tools that they are projects of their own."""
-    copies = Copies(folder / "cache", folder / "tree", folder / "edited", folder / "edited" / first_file(given, edit))
-    for copy in (copies.tree, copies.edited):
+    tree, edited = folder / "tree", folder / "edited"
+    for copy in (tree, edited):
         left_out = shutil.ignore_patterns(".git", "__pycache__", ".*[-_]cache", ".venv*")
         shutil.copytree(given, copy, ignore=left_out, symlinks=True)
         (copy / ".git").mkdir()
-    return copies
+    return Copies(folder / "cache", tree, edited, edited_file(edited, edit))
 
 
-def first_file(tree: Path, named: str | None) -> str:
-    """The file that is named, or else the first that says fully_shard, or else the first, as a path in the tree."""
-    files = sorted(tree.rglob("*.py"))
-    chosen = [tree / named] if named and (tree / named).is_file() else []
-    chosen += (path for path in files if not chosen and b"fully_shard" in path.read_bytes())
-    return str((chosen + files)[0].relative_to(tree))
+def edited_file(tree: Path, named: str | None) -> Path:
+    """The file that is named, or else the first that says fully_shard, or else the first."""
+    files = sorted(path for path in tree.rglob("*.py") if path.is_file())
+    if not files:
+        raise SystemExit("no Python files to measure with")
+    if named and (tree / named).is_file():
+        return tree / named
+    return next((path for path in files if b"fully_shard" in path.read_bytes()), files[0])
 
 
 def used(command: Sequence[str], folder: Path) -> Used:
