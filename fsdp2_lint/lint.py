@@ -34,9 +34,9 @@ class Asked:
 
     ``select`` replaces the selection of the settings; None leaves it to them. ``target`` is the torch that the code
     is to run on; None leaves that to the settings and to what the project pins. ``settings`` None means those of
-    the project. ``confined`` leaves out what links inside the project name outside of it. ``jobs`` is how many
-    processes may be at work. ``cache`` keeps answers for the next run, in ``cache_dir``; None: in the project's
-    root, if there is one.
+    the project. ``confined`` leaves out what links inside the project name outside of it. ``steps`` is what each
+    program may take, in place of the table of budgets. ``jobs`` is how many processes may be at work. ``cache``
+    keeps answers for the next run, in ``cache_dir``; None: in the project's root, if there is one.
     """
 
     select: Sequence[str] | None = None
@@ -49,6 +49,7 @@ class Asked:
     force_exclude: bool = False
     dump_trace: bool = False
     confined: bool = False
+    steps: int | None = None
     jobs: int = 1
     cache: bool = False
     cache_dir: str | None = None
@@ -169,7 +170,7 @@ def _run_engine(
     from fsdp2_lint.static.request import Request
 
     given = report.settings
-    budget = budget_of(os.environ)
+    budget = budget_of(os.environ, asked.steps)
     rules, selection = asked.selection(given)
     torch = stated_target(found.root, asked.target, given.target_torch)
     report.target = torch.version
@@ -229,6 +230,7 @@ def _run_engine(
         report.models = [placed(model, report.sources.told) for model in mine]
     report.seen = result.seen
     report.traces = list(result.traces)
+    report.programs, report.cut = result.programs, result.cut
     for part, defect in result.broken:
         report.broke(part, defect)
     report.notes.extend(result.notes)

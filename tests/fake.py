@@ -109,6 +109,7 @@ class Engine:
         self.result = SimpleNamespace(
             findings=[], problems=[], models=[], seen=[], files=0, out_of_budget=[], notes=[], broken=[], traces=[]
         )
+        self.result.programs = self.result.cut = 0
         self.result.texts = {}
         self.calls: list[Request] = []
         self.raises: Callable[[], BaseException] | None = None

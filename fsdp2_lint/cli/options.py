@@ -54,6 +54,12 @@ _SHARED: tuple[Callable[[Any], Any], ...] = (
     ),
     click.option("--stdin-filename", metavar="FILE", help="The name of what is read from stdin when PATHS is -."),
     click.option(
+        "--budget",
+        type=click.IntRange(min=1),
+        metavar="STEPS",
+        help="How far each program is followed. Default: 200,000 steps for a script, 100,000 for what no script calls.",
+    ),
+    click.option(
         "--jobs",
         type=click.IntRange(min=1),
         metavar="N",
@@ -102,6 +108,7 @@ class Options:
     isolated: bool
     force_exclude: bool
     stdin_filename: str | None
+    budget: int | None
     jobs: int | None
     no_cache: bool
     cache_dir: str | None
@@ -163,6 +170,7 @@ class Options:
             settings=self.settings,
             force_exclude=self.force_exclude,
             dump_trace=self.dump_trace,
+            steps=self.budget,
             jobs=self.jobs or possible_jobs(),
             cache=not self.no_cache,
             cache_dir=self.cache_dir,

@@ -74,6 +74,8 @@ def summary(report: Report) -> str:
     ):
         if hidden:
             said += f" {len(hidden)} {why}."
+    if report.cut:
+        said += f" Not followed to the end: {report.cut} of {plural(report.programs, 'program')} (see --budget)."
     if report.unseen:
         said += f" Not all was checked: {report.unseen.counted()} above."
     if report.gone:

@@ -61,6 +61,8 @@ class Report(Triaged):
     candidates: int = 0
     linked: bool = False
     elsewhere: int = 0
+    programs: int = 0
+    cut: int = 0  # of the programs, how many were not followed to their end
     all_judged: bool = True
     selected: bool = True
     root: str = ""

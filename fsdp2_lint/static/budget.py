@@ -203,9 +203,9 @@ def markdown() -> str:
     return "".join(f"| {' | '.join(row)} |\n" for row in rows)
 
 
-def stated(environment: Mapping[str, str], given: Budget = Budget()) -> Budget:
-    """``given``, with the steps that the environment states. BadSetting if they are no number."""
-    found = steps(environment)
+def stated(environment: Mapping[str, str], asked: int | None = None, given: Budget = Budget()) -> Budget:
+    """``given``, with the steps that are asked for or that the environment states. BadSetting if it states none."""
+    found = asked or steps(environment)
     return given if found is None else replace(given, script_steps=found, part_steps=found)
 
 

@@ -97,6 +97,7 @@ def _check(result: Result, project: Project, driver: Driver, rules: Sequence[Rul
         for path, each in sorted(project.unreadable.items())
     ]
     result.out_of_budget, result.notes, result.repeatable = driver.out_of_budget, driver.notes, driver.repeatable
+    result.programs, result.cut = driver.programs, driver.cut
     result.broken = [*((code, f"{type(error).__name__}: {error}") for code, error in dispatcher.broken), *driver.broken]
     result.traces = driver.traces
 

@@ -40,6 +40,7 @@ class Driver:
         self.dispatcher = Dispatcher(request.rules)
         self.workers = Workers(project, request.rules, kept, jobs, keep_traces=keep_traces)
         self.repeatable = True  # would another run say the same?
+        self.programs = self.cut = 0  # how many there were, and how many of these were not followed to their end
         self.out_of_budget: list[str] = []
         self.notes: list[str] = []
         self.broken = project.broken
@@ -83,6 +84,8 @@ class Driver:
         for key in add(self.dispatcher, followed.verdicts):
             self.found_in.setdefault(key, set()).add(entry.name)
         self.extents[entry.key] = followed.extent
+        self.programs += 1
+        self.cut += bool(followed.out_of_budget)
         self.out_of_budget += followed.out_of_budget
         self.broken += followed.broken
         self.traces += followed.traces

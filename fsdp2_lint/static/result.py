@@ -45,6 +45,8 @@ class Result:
     models: list[ModelVerdicts] = field(default_factory=list)
     seen: list[Seen] = field(default_factory=list)  # of models, programs and files, whether or not anything was found
     files: int = 0
+    programs: int = 0
+    cut: int = 0  # of these, how many were not followed to their end
     out_of_budget: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     broken: list[tuple[str, str]] = field(default_factory=list)

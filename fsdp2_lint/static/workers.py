@@ -44,8 +44,11 @@ class Workers:
         self.notes: list[str] = []
 
     def follow(self, entry: Entry, limits: Limits, course: Callable[[], Course]) -> Followed:
-        """What is seen of a program. ``course`` gives the course from its beginning, to find what is asked for next."""
-        if not self._knows(entry, limits) and self._jobs > 1:
+        """What is seen of a program. ``course`` gives the course from its beginning, to find what is asked for next.
+
+        The first one is followed here: most of what it reads the others read too, and processes begin with that.
+        """
+        if not self._knows(entry, limits) and self._jobs > 1 and self._came_to:
             self._follow_ahead(course())
         if entry not in self._known:
             self._see_here(entry, limits)

@@ -191,3 +191,12 @@ def test_all_that_is_said_can_be_kept(programs: Callable[[], tuple[Program, ...]
         result = check(Request(files=sorted(overlay), root="/p", overlay=overlay, rules=registry.rules()))
         result.texts = {}
         assert loads(Result, dumps(result)) == result
+
+
+def test_the_budget_that_is_asked_for(project: Path, runs: list[Request]) -> None:
+    """It goes before the environment, is a part of what an answer was made of, and the summary tells of it."""
+    few = run(project, steps=77)
+    assert runs[-1].budget.script_steps == runs[-1].budget.part_steps == 77
+    assert 0 < few.cut <= few.programs
+    whole = run(project)
+    assert len(runs) == 2 and whole.cut == 0 and whole.programs > 0

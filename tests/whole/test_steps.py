@@ -5,6 +5,7 @@ Where more is meant, or much less was reached, ``python -m tests.whole.steps`` r
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ MORE = 1.03
 LESS = 0.5  # a record twice as high as what is needed guards nothing, and neither does a count that misses its calls
 
 
+@pytest.mark.skipif(sys.version_info[:2] != (3, 11), reason="recorded under 3.11; others have other syntax trees")
 @pytest.mark.parametrize("tree", TREES)
 def test_a_check_takes_no_more_than_it_did(tree: str, tmp_path: Path) -> None:
     known, found = recorded()[tree], counted(tree, tmp_path)
