@@ -82,9 +82,7 @@ def copied(machine: Machine, call: Call, by: str) -> None:
     value = call.arg(0, "model") or call.arg(None, "x")
     if not machine.libraries.any_sharded or value is None:
         return
-    start = machine.guard
     for path, leaf in machine.leaves(value):
         if isinstance(leaf, Obj) and machine.find_attr(leaf, "__deepcopy__") is None:
-            machine.guard = path
-            machine.emit(events.Copied(by=by), call.node, leaf)
-    machine.guard = start
+            with machine.on_path(path):
+                machine.emit(events.Copied(by=by), call.node, leaf)

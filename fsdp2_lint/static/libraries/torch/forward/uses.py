@@ -125,9 +125,8 @@ def _mixed(machine: Machine, node: nodes.NodeNG, values: list[Value]) -> None:
     for guard, owner, name in found if plain else ():
         path = start.join(guard)
         if path is not None and owner not in machine.libraries.inside:
-            machine.guard = path
-            machine.emit(events.WeightUsed(name=name, **circumstances(machine)), node, owner)
-    machine.guard = start
+            with machine.on_path(path):
+                machine.emit(events.WeightUsed(name=name, **circumstances(machine)), node, owner)
 
 
 def weight_of(machine: Machine, value: Value) -> tuple[Obj, str] | None:

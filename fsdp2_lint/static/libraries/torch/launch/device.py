@@ -132,13 +132,12 @@ def touch(machine: Machine, node: nodes.NodeNG, device: Value | None) -> None:
     for guard, leaf in machine.alternatives(device):
         if isinstance(leaf, Choice) or device_kind(machine, leaf) != "cuda":
             continue
-        before, machine.guard = machine.guard, machine.guard.join(guard) or machine.guard
-        index = device_index(machine, leaf)
-        if index is None:
-            machine.emit(events.DeviceTouch(how='"cuda" without an index'), node)
-        elif not isinstance(leaf, Obj):
-            note_index(machine, node, index)
-        machine.guard = before
+        with machine.on_path(machine.guard.join(guard) or machine.guard):
+            index = device_index(machine, leaf)
+            if index is None:
+                machine.emit(events.DeviceTouch(how='"cuda" without an index'), node)
+            elif not isinstance(leaf, Obj):
+                note_index(machine, node, index)
 
 
 def note_index(machine: Machine, node: nodes.NodeNG, index: Value | None) -> None:

@@ -65,12 +65,11 @@ def checkpoint_parts(machine: Machine, call: Call) -> Value:
     for step, part in done:
         if (path := before.join(step.guard)) is None:
             continue
-        machine.guard = path
-        passed = machine.call(check, Call(call.node, [part])) if check is not None else Const(True)
-        asked = machine.truth(passed)
-        if path.decide(asked) is True and before.implies(_but_for(step.guard, asked)):
-            machine.emit(events.Checkpointed(filtered_as=step), call.node, part)
-    machine.guard = before
+        with machine.on_path(path):
+            passed = machine.call(check, Call(call.node, [part])) if check is not None else Const(True)
+            asked = machine.truth(passed)
+            if path.decide(asked) is True and before.implies(_but_for(step.guard, asked)):
+                machine.emit(events.Checkpointed(filtered_as=step), call.node, part)
     return NONE
 
 

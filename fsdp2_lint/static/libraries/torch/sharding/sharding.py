@@ -35,15 +35,14 @@ def fully_shard(machine: Machine, call: Call) -> Value:
         path = machine.guard.join(guard)
         if path is None:
             continue
-        before, machine.guard = machine.guard, path
-        if isinstance(leaf, (ListV, TupleV)):
-            held = machine.listing(leaf)
-            group = tuple(item for _, item in held.items if isinstance(item, Obj))
-            open_why = held.open_why or ("" if group else "the list of modules was not followed")
-            shard(machine, call, group, listed=True, open_why=open_why)
-        elif isinstance(leaf, Obj):
-            shard(machine, call, (leaf,), listed=False)
-        machine.guard = before
+        with machine.on_path(path):
+            if isinstance(leaf, (ListV, TupleV)):
+                held = machine.listing(leaf)
+                group = tuple(item for _, item in held.items if isinstance(item, Obj))
+                open_why = held.open_why or ("" if group else "the list of modules was not followed")
+                shard(machine, call, group, listed=True, open_why=open_why)
+            elif isinstance(leaf, Obj):
+                shard(machine, call, (leaf,), listed=False)
     return target
 
 
