@@ -35,7 +35,7 @@ def edits(project: Program) -> Iterator[dict[str, str]]:
     yield dict(project.files)
 
 
-@pytest.mark.parametrize("project", daily(projects()))
+@pytest.mark.parametrize("project", daily(projects(), 0.5))
 def test_what_is_kept_is_what_would_be_seen(project: Program, tmp_path: Path) -> None:
     store = Store(tmp_path)
     for files in edits(project):

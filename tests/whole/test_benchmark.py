@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 COMMAND = (sys.executable, str(ROOT / "benchmarks" / "check.py"))
 TEXT = "from torch.distributed.fsdp import fully_shard\n"
@@ -16,6 +18,7 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run((*COMMAND, *arguments), cwd=ROOT, capture_output=True, text=True, timeout=300)
 
 
+@pytest.mark.slow
 def test_each_case_has_a_row_and_the_tree_stays_as_it_is(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(TEXT)
     ran = run(str(tmp_path), "--runs", "1", "--tools", "fsdp2-lint", "--output-format", "markdown")
