@@ -153,12 +153,13 @@ def added_where(held: Items) -> Formula | None:
 
 def counted(conditions: list[Formula]) -> Value | None:
     """How many of a few conditions hold, each number on its paths; None where there are too many."""
+    if len(set(conditions)) > BUDGET.counted:
+        return None
     counts: list[tuple[Guard, int]] = [(TOP, 0)]
-    for condition in conditions if len(set(conditions)) <= BUDGET.counted else ():
+    for condition in conditions:
         sides = [(path.add(condition, truth), number + truth) for path, number in counts for truth in (True, False)]
         counts = [(path, number) for path, number in sides if path is not None]
-    few = len(set(conditions)) <= BUDGET.counted
-    return choose([(path, Const(number)) for path, number in counts]) if few else None
+    return choose([(path, Const(number)) for path, number in counts])
 
 
 def asked_of(path: Guard) -> Iterator[Any]:

@@ -58,11 +58,14 @@ def as_member(value: object) -> Member | None:
 
 def is_enumeration(machine: AnyMachine, cls: object) -> bool:
     """Is it an enumeration that makes its members as ``enum`` does?"""
+    return made_by(machine, cls, _ENUMS, _OWN)
+
+
+def made_by(machine: AnyMachine, cls: object, classes: frozenset[str], own: frozenset[str]) -> bool:
+    """Is it derived from one of these of ``enum``, and has none of these methods of its own?"""
     bases = machine.mro(cls) if isinstance(cls, ClassV) else []
-    own = [base for base in bases if isinstance(base, ClassV)]
-    return any(isinstance(base, Ext) and base.qname in _ENUMS for base in bases) and not any(
-        _OWN & class_body(base.node).keys() for base in own
-    )
+    derived = any(isinstance(base, Ext) and base.qname in classes for base in bases)
+    return derived and not any(isinstance(base, ClassV) and own & class_body(base.node).keys() for base in bases)
 
 
 def members(machine: AnyMachine, cls: ClassV) -> dict[str, Const]:

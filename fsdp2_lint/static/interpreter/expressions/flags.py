@@ -12,6 +12,7 @@ from ...domain.values import ClassV, Const, Ext, Obj, Text, Value, unknown
 from ...frontend.origins import full_name
 from ..machine import AnyMachine
 from ..syntax import class_body
+from .enums import made_by
 
 _FLAGS = frozenset({"enum.Flag", "enum.IntFlag"})
 _OPERATORS: dict[str, Any] = {"&": operator.and_, "|": operator.or_, "^": operator.xor, "<<": operator.lshift}
@@ -49,11 +50,7 @@ def made_of(cls: ClassV, value: int, *, number: bool) -> Bits:
 
 def is_flags(machine: AnyMachine, cls: object) -> bool:
     """Is it a class of flags whose members are put together as ``enum`` does it?"""
-    bases = machine.mro(cls) if isinstance(cls, ClassV) else []
-    own = [base for base in bases if isinstance(base, ClassV)]
-    return any(isinstance(base, Ext) and base.qname in _FLAGS for base in bases) and not any(
-        _OWN & class_body(base.node).keys() for base in own
-    )
+    return made_by(machine, cls, _FLAGS, _OWN)
 
 
 def members(machine: AnyMachine, cls: ClassV) -> dict[str, int]:
