@@ -41,8 +41,7 @@ class Project(Lookup):
         self.entry_points: list[str] = []  # files, or file:function, that the project names as its own
         self.unreadable: dict[str, Unreadable] = {}
         self.broken: list[tuple[str, str]] = []  # what a defect of the analysis cost, and the defect
-        self._overlay = overlay or {}
-        self._bytes: dict[str, bytes] = dict(self._overlay)
+        self._bytes: dict[str, bytes] = dict(overlay or {})
         self._asts: dict[str, ast.Module] = {}
         self._modules: dict[str, Module | None] = {}
         self.target: Version | None = None  # the torch that was stated for all files
@@ -76,7 +75,7 @@ class Project(Lookup):
 
     @property
     def texts(self) -> dict[str, bytes]:
-        """What was read and is not forgotten."""
+        """What was read."""
         return self._bytes
 
     @property
@@ -174,11 +173,6 @@ class Project(Lookup):
     def _reaching_in(self, path: str) -> tuple[list[tuple[str, int]], list[str]]:
         """Of one file the functions, by name and row, and the classes from which sharding code can be reached."""
         return sorted(self.reaching.get(path, ())), sorted(self.reaching_classes.get(path, ()))
-
-    def forget(self, path: str) -> None:
-        """Drop the bytes of a file that turned out not to matter."""
-        if path not in self._overlay:
-            self._bytes.pop(path, None)
 
     def ast(self, path: str) -> SyntaxTree | None:
         """The file's plain syntax tree; None (and a note in ``unreadable``) if it has none."""
