@@ -40,7 +40,9 @@ class Workers:
         self._keep_traces = keep_traces
         self._known: dict[Entry, Followed] = {}  # what nobody asked for yet
         self._came_to: dict[Entry, set[Where]] = {}
+        self._not_kept: set[Entry] = set()
         self._garbage = Garbage()
+        self._worthwhile: bool | None = None  # None: nobody asked yet
         self.notes: list[str] = []
 
     def follow(self, entry: Entry, limits: Limits, course: Callable[[], Course]) -> Followed:
@@ -56,8 +58,12 @@ class Workers:
 
     def _knows(self, entry: Entry, limits: Limits) -> bool:
         """Was it seen before, now or by an earlier run?"""
-        if entry not in self._came_to and (found := self._kept.look(entry, limits)) is not None:
-            self._learn(entry, found)
+        if entry not in self._came_to and entry not in self._not_kept:
+            found = self._kept.look(entry, limits)
+            if found is not None:
+                self._learn(entry, found)
+            else:
+                self._not_kept.add(entry)
         return entry in self._came_to
 
     def _learn(self, entry: Entry, followed: Followed) -> None:
@@ -78,10 +84,14 @@ class Workers:
         every = reads.all()
         return Sighting(followed, every, sorted(every.files & project.unreadable.keys()), project.broken[defects:])
 
+    def _is_worthwhile(self, course: Course) -> bool:
+        if self._worthwhile is None:
+            files = {each.path for each in course.plan.reaching}
+            self._worthwhile = sum(len(self._project.data(path)) for path in files) >= BREAK_EVEN
+        return self._worthwhile
+
     def _follow_ahead(self, course: Course) -> None:
-        files = {each.path for each in course.plan.reaching}
-        if sum(len(self._project.data(path)) for path in files) < BREAK_EVEN:
-            self._jobs = 1
+        if not self._is_worthwhile(course):
             return
         tasks = [*islice(self._next(course), self._jobs * AHEAD)]
         for (entry, limits), sighting in zip(tasks, self._at_once(tasks) if len(tasks) > 1 else ()):
@@ -111,6 +121,7 @@ class Workers:
                 self.notes.append(f"a process that followed programs ended before it was done ({in_words(error)})")
             finally:
                 pool.shutdown(wait=False, cancel_futures=True)
+                _tasks.clear()  # they hold all of the project
         return found
 
 

@@ -30,7 +30,7 @@ def remembered(store: Store, request: Request, work: Callable[[], Result]) -> Re
     result = work()
     if result.repeatable and not result.broken:
         store.put(key, dumps(replace(result, texts={})))
-        store.prune()
+    store.prune()
     return result
 
 
