@@ -49,7 +49,7 @@ def test_on_a_real_terminal_findings_are_whole(tmp_path: Path) -> None:
     ours, theirs = os.openpty()
     code = "import sys; from fsdp2_lint.cli import invoke, progress as p; p.PATIENCE = 0; exit(invoke(sys.argv[1:]))"
     ran = subprocess.run(
-        [sys.executable, "-c", code, "check", "--output-format", "concise", str(EXAMPLE)],
+        [sys.executable, "-c", code, "check", "--no-cache", "--output-format", "concise", str(EXAMPLE)],
         stdout=subprocess.PIPE,
         stderr=theirs,
         env={**os.environ, "TERM": "xterm"},
