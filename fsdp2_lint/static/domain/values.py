@@ -20,6 +20,7 @@ from ..budget import BUDGET
 from ..frontend.module import Module
 from .formulas import Formula
 from .guards import Guard
+from .says import Says
 
 S = TypeVar("S")
 EACH = "[*]"  # every element of a collection, one after the other
@@ -52,7 +53,7 @@ class Atom:
     apart: bool = False  # what a function returned that has no part in what is checked
     cut: bool = False  # what a call returned that was too long to be followed to its end
     number: bool = False  # a calculation made it that was not followed
-    from_outside: bool | None = None  # may a setting choose this number? None: as its origin and its path say
+    said_by: Says | None = None  # who says this number, or this data; None: as its origin and its path say
     positive: bool = False  # it is a number larger than zero
     counts: bool = False  # it says how many there are of something that the program has at least one of
     per_rank: bool = False  # a number that is made of a rank
@@ -67,7 +68,7 @@ class Atom:
     framework: str = ""  # it is an object of this framework
     scaler: bool = False  # it scales a loss
     given_optimizer: bool = False  # an annotation says that a caller, who was not seen, gives an optimizer
-    sized_inside: bool = False  # a layer whose size the source says in a way that is not calculated
+    sized_by: Says | None = None  # who says how large this layer is, where that is not calculated
     tensor_size: int | None = None  # of how many elements the source makes this tensor; None where it does not say
 
     _states: Mapping[type[Any], Any] = MappingProxyType({})

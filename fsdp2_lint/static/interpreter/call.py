@@ -8,6 +8,8 @@ from astroid import nodes
 
 from ..domain.values import Value
 
+UNREAD_KEYWORDS = "**keywords of a file or a package that was not read"  # they are the same in each run
+
 
 @dataclass(slots=True)
 class Call:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from functools import partial
 
 from ..domain import events
-from ..domain.values import NONE, SOME, Atom, Ext, Obj, TupleV, Value, unknown
+from ..domain.says import Says
+from ..domain.values import NONE, SOME, Atom, Const, Ext, Obj, TupleV, Value, unknown
 from ..frontend.packages import is_listed, is_of_python, is_optimizer
 from ..interpreter.call import Call
 from . import adapters  # noqa: F401 (they register)
@@ -49,6 +50,10 @@ _CONFIGURATIONS = (
 )  # fmt: skip
 
 
+# Which of them read a file that does not change from one run to the next.
+_FILES = ("json.load", "yaml.", "omegaconf.OmegaConf.load", "tomli.", "tomllib.", "toml.", "configparser.")
+
+
 class Calls(Objects):
     def call_external(self, qname: str, call: Call) -> Value:
         """By the function that is registered for it; else as one of which its package says what it does."""
@@ -84,6 +89,9 @@ class Calls(Objects):
         kind = "configuration" if qname.startswith(_CONFIGURATIONS) else "unknown" if harmless else "opaque"
         atom = Atom(kind, origin=qname, site=self.machine.site(call.node))
         atom.shared = kind == "configuration"
+        foreign_package = package != "torch" and not is_of_python(qname)
+        if qname.startswith(_FILES) or kind != "configuration" and foreign_package and _fixed(call):
+            atom.said_by = Says.UNREAD
         blank.made_by_library(self.machine, atom.root, qname, call.node)
         if package == "torch":
             sizes.note_tensor(self.machine, atom, qname, call)
@@ -95,7 +103,6 @@ class Calls(Objects):
         if not harmless or foreign:
             self.opened(qname if not harmless else foreign[0], handed)
             atom.keeps = tuple(handed.all)
-        foreign_package = package != "torch" and not is_of_python(qname)
         if foreign_package and optim.owners(self.machine, TupleV(tuple(call.all))):
             optim.created(self.machine, atom.root, call, proven=False)
         return atom.root
@@ -162,6 +169,8 @@ class Calls(Objects):
             else "unknown"
         )
         atom = Atom(kind, origin=words, site=self.machine.site(call.node))
+        if maker.atom.said_by is Says.UNREAD and _fixed(call):
+            atom.said_by = Says.UNREAD
         if kind == "opaque":
             atom.keeps = (maker, *call.all)
         if optim.owners(self.machine, TupleV(tuple(call.all))):
@@ -173,3 +182,11 @@ class Calls(Objects):
         if self.foreign_functions(call):
             return True
         return obj.atom.kind == "configuration" and any(map(self.matters_whole, self.changeable(call.all)))
+
+
+def _fixed(call: Call) -> bool:
+    """Is all that it is given the same in each run?"""
+    return not call.open_why and all(
+        isinstance(value, (Const, Ext)) or isinstance(value, Obj) and value.atom.said_by is Says.UNREAD
+        for value in call.all
+    )

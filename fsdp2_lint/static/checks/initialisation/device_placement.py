@@ -10,9 +10,10 @@ from ...domain import events
 from ...domain.events import Step
 from ...domain.guards import Guard
 from ...domain.relations import Relation
+from ...domain.says import Says
 from ...domain.values import Const, Ext, Obj
 from ..shared.program import OfStep, Program
-from ..shared.structure import size, sized_inside, stands_alone
+from ..shared.structure import size, sized_by, stands_alone
 
 POLICY = "torch.distributed.fsdp.CPUOffloadPolicy"
 GIB = 2**30
@@ -104,6 +105,9 @@ class StaticResident(OfStep[events.Sharded]):
         total = size(self.program.machine, self.obj, repeats=MOST_LAYERS)
         if total is not None and total * BYTES < GIB:
             return yes(f"its {total} parameters take less than a GiB")
-        if total is None and sized_inside(self.program.machine, self.obj):
+        says = sized_by(self.program.machine, self.obj) if total is None else Says.OUTSIDE
+        if says is Says.UNREAD:
+            return unknown(f"how large {self.label} is stands in a file or a package that was not read")
+        if says is Says.SOURCE:
             return unknown(f"how large {self.label} is was not calculated")
         return self.program.excluded("its size is not known to be small")

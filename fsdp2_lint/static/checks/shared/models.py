@@ -11,6 +11,7 @@ from ...domain.events import AnyStep, Step
 from ...domain.formulas import Formula, atoms
 from ...domain.guards import TOP, Guard
 from ...domain.relations import Relation
+from ...domain.says import Says
 from ...domain.values import BELOW, SLICE, Obj, is_each
 from .program import RELATED, Handle, Program
 from .structure import (
@@ -19,7 +20,7 @@ from .structure import (
     leaves,
     opaque_parts,
     size,
-    sized_inside,
+    sized_by,
     stack_of_blocks,
     stands_alone,
 )
@@ -153,7 +154,7 @@ class StaticModel(Handle):
 
     def parameter_count(self) -> Answer[int]:
         total = size(self.program.machine, self.obj)
-        if total is None and sized_inside(self.program.machine, self.obj):
+        if total is None and sized_by(self.program.machine, self.obj) is Says.SOURCE:
             return unknown(f"how large {self.label} is was not calculated")
         return yes(total) if total is not None else self.program.excluded("its size is not written in the source")
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from ...budget import BUDGET
-from ...domain.values import SOME, ClassV, Ext, Obj, is_each
+from ...domain.says import Says
+from ...domain.values import SOME, ClassV, Ext, Obj, Value, is_each
 from ...frontend.packages import builds_models
+from ...interpreter.expressions.numbers import said_by
 from ...libraries.interface import Machine
 from ...libraries.torch.sharding.module_tree import CONTAINERS, FREE, PARAMETRIC, contents, layer_base
 from ...libraries.torch.sharding.sizes import Size
@@ -64,12 +66,22 @@ def size(machine: Machine, obj: Obj, depth: int = 0, repeats: int = 0) -> int | 
     return total
 
 
-def sized_inside(machine: Machine, obj: Obj) -> bool:
-    """Does the source say how large all of its parts are, some of them in a way that is not calculated here?"""
-    if parts_unseen(machine, obj, ""):
-        return False
-    open_ = [leaf.atom for _, leaf in leaves(machine, obj) if leaf.atom.state(Size) in (None, Size(None))]
-    return bool(open_) and all(atom.sized_inside for atom in open_)
+def sized_by(machine: Machine, obj: Obj) -> Says:
+    """Who says how large a model of unknown size is."""
+    cls = obj.atom.cls
+    foreign = isinstance(cls, Ext) and not _of_torch(cls)
+    if foreign or obj.parent is not None or obj.atom.kind not in ("instance", "external"):
+        return said_by(machine, obj)
+    if isinstance(cls, ClassV) and not machine.closed_class(cls):
+        return Says.OUTSIDE
+    open_ = [leaf.atom.sized_by for _, leaf in leaves(machine, obj) if leaf.atom.state(Size) in (None, Size(None))]
+    parts = [said_by(machine, part) for part in opaque_parts(machine, obj)]
+    return max((*parts, *(Says.OUTSIDE if says is None else says for says in open_)), default=Says.OUTSIDE)
+
+
+def _of_torch(cls: Value | None) -> bool:
+    """Is it a layer of torch, which says what it is made of?"""
+    return isinstance(cls, Ext) and cls.qname.startswith("torch.nn.")
 
 
 def _is_number(child: Obj) -> bool:
@@ -104,7 +116,7 @@ def opaque_parts(machine: Machine, obj: Obj, depth: int = 0) -> list[Obj]:
         if holder is not obj or depth > BUDGET.module_depth:
             continue
         cls = child.atom.cls
-        if child.atom.kind == "instance" or isinstance(cls, Ext) and cls.qname.startswith("torch.nn."):
+        if child.atom.kind == "instance" or _of_torch(cls):
             found += opaque_parts(machine, child, depth + 1)
         elif child.atom.module or not machine.libraries.plain_field(child):
             found.append(child)
@@ -117,7 +129,7 @@ def parts_unseen(machine: Machine, model: Obj, label: str) -> str:
     unseen = f"what {label} is made of is not known"
     if model.parent is not None or model.atom.kind not in ("instance", "external"):
         return unseen
-    if isinstance(cls, Ext) and not cls.qname.startswith("torch.nn."):
+    if isinstance(cls, Ext) and not _of_torch(cls):
         return unseen
     if isinstance(cls, ClassV) and not machine.closed_class(cls):
         return f"a base class of {label} was not seen"

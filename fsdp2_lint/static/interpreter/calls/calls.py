@@ -7,6 +7,7 @@ from astroid import nodes
 from ...budget import BUDGET
 from ...domain.choices import choose, options
 from ...domain.guards import TOP
+from ...domain.says import Says
 from ...domain.values import (
     Bound,
     BoundExt,
@@ -23,7 +24,7 @@ from ...domain.values import (
     Value,
     unknown,
 )
-from ..call import Call
+from ..call import UNREAD_KEYWORDS, Call
 from ..expressions import domains, enums, flags
 from ..frames import Diverges
 from ..machine import L
@@ -96,7 +97,8 @@ class Calls(Functions[L]):
                 into.update(known)
                 continue
             if not isinstance(leaf, DictV):
-                why = "**keywords that were not followed"
+                unread = isinstance(leaf, Obj) and leaf.atom.said_by is Says.UNREAD
+                why = UNREAD_KEYWORDS if unread else "**keywords that were not followed"
                 continue
             entries = self.entries(leaf)
             why = entries.open_why or why

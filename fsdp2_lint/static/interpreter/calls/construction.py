@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from astroid import nodes
 
+from ...domain.says import Says
 from ...domain.values import NONE, SOME, Atom, ClassV, Ext, Func, Obj, Super, Value, unknown
 from ...frontend.origins import full_name
-from ..call import Call
+from ..call import UNREAD_KEYWORDS, Call
 from ..frames import Frame
 from ..machine import L
 from ..syntax import class_body, decorator_names
@@ -72,7 +73,9 @@ class Construction(Decorators[L]):
             if made is not None:
                 self.store.put((obj, name), made)
         if call.open_why:
-            self.store.put((obj, SOME), unknown(call.open_why))  # any field may have been given
+            some = unknown(call.open_why)  # any field may have been given
+            some.atom.said_by = Says.UNREAD if call.open_why == UNREAD_KEYWORDS else None
+            self.store.put((obj, SOME), some)
         for name in ("__post_init__", "__attrs_post_init__"):
             if (initialiser := self.class_member(cls, name)) is not None:
                 owner, node = initialiser

@@ -12,6 +12,7 @@ from ...budget import BUDGET
 from ...domain import events
 from ...domain.choices import choose, options, unmarked
 from ...domain.formulas import Formula
+from ...domain.says import Says
 from ...domain.store import Items
 from ...domain.values import (
     NONE,
@@ -35,7 +36,7 @@ from ...domain.values import (
 from ...frontend import relevance
 from ...frontend.packages import builds_models
 from ...frontend.relevance import is_predicate, lengthy, names_in
-from ..call import Call
+from ..call import UNREAD_KEYWORDS, Call
 from ..expressions import domains
 from ..frames import FALL, RAISE, RETURN, Diverges, Frame
 from ..machine import L
@@ -263,14 +264,17 @@ class Functions(Bounds[L]):
             if name in given and not why:
                 bound[name] = self.in_module(func.module, partial(self.eval, given[name])) or unknown(name)
             else:
-                bound[name] = self.parameter(func, name)
+                bound[name] = self.parameter(func, name, why)
 
-    def parameter(self, func: Func, name: str) -> Value:
-        """An argument that nobody passed (yet): the same unknown each time it is asked for."""
-        key = (func.node, name)
+    def parameter(self, func: Func, name: str, why: str = "") -> Value:
+        """An argument that nobody passed (yet), or that was not seen: the same unknown each time it is asked for."""
+        unread = why == UNREAD_KEYWORDS
+        key = (func.node, name, unread)
         if key not in self.parameters:
             kind = "configuration" if self.plain_parameter(func.node.args, name) else "parameter"
-            self.parameters[key] = unknown(name, kind=kind)
+            made = unknown(name, kind=kind)
+            made.atom.said_by = Says.UNREAD if unread else None
+            self.parameters[key] = made
         return self.parameters[key]
 
     def plain_parameter(self, spec: nodes.Arguments, name: str) -> bool:

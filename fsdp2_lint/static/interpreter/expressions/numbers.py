@@ -1,10 +1,12 @@
-"""Numbers that are not calculated: what makes them, and whether they hang on anything outside of the source."""
+"""Numbers that are not calculated: what makes them, and who says them."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from ...domain.values import Choice, Const, ListV, Obj, TupleV, Value, unknown
+from ...domain.says import Says
+from ...domain.values import SOME, Choice, Const, Ext, ListV, Obj, TupleV, Value, unknown
 from ..machine import AnyMachine
 
 if TYPE_CHECKING:
@@ -21,25 +23,45 @@ def is_multiple(item: object) -> bool:
     return isinstance(item, tuple) and item[0] == "op"
 
 
-def from_outside(machine: AnyMachine, value: Value) -> bool:
-    """May a number be chosen outside of the source, by a setting or a caller that was not seen, and be anything?"""
+def said_by(machine: AnyMachine, value: Value) -> Says:
+    """Who says a number: the source, what was not read, or a setting or a caller who was not seen."""
     if isinstance(value, Obj):
-        if value.atom.from_outside is not None:
-            return value.atom.from_outside
-        inside = is_number(value) or value.atom.origin == "range"
-        return from_outside(machine, value.parent) if inside and value.parent is not None else not inside
+        return _object_said_by(machine, value)
     if isinstance(value, (Choice, TupleV, ListV)):
         leaves = machine.alternatives(value) if isinstance(value, Choice) else machine.listing(value).items
-        return any(from_outside(machine, leaf) for _, leaf in leaves)
-    return not isinstance(value, Const)
+        return said_by_all(machine, (leaf for _, leaf in leaves))
+    return Says.SOURCE if isinstance(value, Const) else Says.UNREAD if isinstance(value, Ext) else Says.OUTSIDE
+
+
+def _object_said_by(machine: AnyMachine, value: Obj) -> Says:
+    if value.atom.said_by is not None:
+        return max(value.atom.said_by, Says.SOURCE, *(_asked(machine, item) for item in value.path))
+    inside = is_number(value) or value.atom.origin == "range"
+    if inside and value.parent is not None:
+        return said_by(machine, value.parent)
+    if value.parent is not None and isinstance(some := machine.store.get((value.parent, SOME)), Obj):
+        return said_by(machine, some)
+    return Says.SOURCE if inside else Says.OUTSIDE
+
+
+def _asked(machine: AnyMachine, item: object) -> Says:
+    """Who says what a step of a path leads to: of a call, its arguments; unknown are those that are only counted."""
+    if not isinstance(item, tuple) or item[0] != "()":
+        return Says.SOURCE
+    return said_by_all(machine, item[2]) if isinstance(item[2], tuple) else Says.OUTSIDE
+
+
+def said_by_all(machine: AnyMachine, values: Iterable[Value]) -> Says:
+    """Who says what is made of all of these."""
+    return max((said_by(machine, value) for value in values), default=Says.SOURCE)
 
 
 def number_made_of(machine: AnyMachine, origin: str, *parts: Value) -> Obj:
-    """A number that is not calculated here, and whether it hangs on anything outside of the source."""
-    return some_number(origin, outside=any(from_outside(machine, part) for part in parts))
+    """A number that is not calculated here, and who says it."""
+    return some_number(origin, said_by_all(machine, parts))
 
 
-def some_number(origin: str, *, outside: bool = False) -> Obj:
+def some_number(origin: str, says: Says = Says.SOURCE) -> Obj:
     made = unknown(origin)
-    made.atom.number, made.atom.from_outside = True, outside
+    made.atom.number, made.atom.said_by = True, says
     return made

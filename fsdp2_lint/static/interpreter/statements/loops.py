@@ -11,6 +11,7 @@ from ...budget import BUDGET
 from ...domain.choices import options
 from ...domain.formulas import is_fork
 from ...domain.guards import TOP, Guard
+from ...domain.says import Says
 from ...domain.store import Entries, Items
 from ...domain.values import (
     BELOW_ANYHOW,
@@ -161,7 +162,7 @@ class Loops(Patterns[L]):
             if isinstance(target, nodes.AssignName):
                 if isinstance(self.store.get((self.frame.id, target.name)), Const):
                     counted = unknown(target.name)
-                    counted.atom.from_outside = False
+                    counted.atom.said_by = Says.SOURCE
                     self.bind_local(target.name, counted)
             elif isinstance(target.expr, nodes.Name):
                 for _, owner in self.alternatives(self.eval(target.expr)):

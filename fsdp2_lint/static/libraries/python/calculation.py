@@ -11,7 +11,7 @@ from ...budget import BUDGET
 from ...domain.guards import TOP
 from ...domain.values import Choice, Const, ListV, Obj, TupleV, Value
 from ...interpreter.call import Call
-from ...interpreter.expressions.numbers import from_outside, number_made_of, some_number
+from ...interpreter.expressions.numbers import number_made_of, said_by_all, some_number
 from ..interface import Machine
 from ..tables import external
 
@@ -55,7 +55,7 @@ def calculate(machine: Machine, call: Call) -> Value:
         return known
     made = machine.libraries.call_other(call.name, call)
     if isinstance(made, Obj):
-        made.atom.from_outside = any(from_outside(machine, part) for part in call.all)
+        made.atom.said_by = said_by_all(machine, call.all)
     return made
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from ....domain.values import Atom, Choice, Const, ListV, TupleV, Value
 from ....interpreter.call import Call
-from ....interpreter.expressions.numbers import from_outside
+from ....interpreter.expressions.numbers import said_by_all
 from ...interface import Machine
 
 Number = int | tuple[int, ...]
@@ -105,12 +105,12 @@ def layer_size(machine: Machine, name: str, call: Call) -> int | None:
 
 
 def note_layer(machine: Machine, made: Atom, name: str, call: Call) -> None:
-    """Notes of a new layer how many parameters it has, or that the source says it in a way that is not calculated."""
+    """Notes of a new layer how many parameters it has, or who says it."""
     if (known := layer_size(machine, name, call)) is not None:
         made.know(Size(known))
     elif name in _LAYERS and not call.open_why:
         given = [call.arg(position, each) for position, each in enumerate(_LAYERS[name][0])]
-        made.sized_inside = not any(from_outside(machine, value) for value in given if value is not None)
+        made.sized_by = said_by_all(machine, (value for value in given if value is not None))
 
 
 def note_tensor(machine: Machine, made: Atom, qname: str, call: Call) -> None:
