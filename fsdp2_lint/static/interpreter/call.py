@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 
 from astroid import nodes
 
-from ..domain.values import Value
+from ..domain.says import Says
+from ..domain.values import Const, Ext, Obj, Value
 
 UNREAD_KEYWORDS = "**keywords of a file or a package that was not read"  # they are the same in each run
 
@@ -29,3 +30,11 @@ class Call:
     @property
     def all(self) -> list[Value]:
         return [*self.args, *self.kwargs.values()]
+
+    @property
+    def fixed(self) -> bool:
+        """Is all that it is given the same in each run?"""
+        return not self.open_why and all(
+            isinstance(value, (Const, Ext)) or isinstance(value, Obj) and value.atom.said_by is Says.UNREAD
+            for value in self.all
+        )

@@ -6,7 +6,7 @@ from functools import partial
 
 from ..domain import events
 from ..domain.says import Says
-from ..domain.values import NONE, SOME, Atom, Const, Ext, Obj, TupleV, Value, unknown
+from ..domain.values import NONE, SOME, Atom, Ext, Obj, TupleV, Value, unknown
 from ..frontend.packages import is_listed, is_of_python, is_optimizer
 from ..interpreter.call import Call
 from . import adapters  # noqa: F401 (they register)
@@ -90,7 +90,7 @@ class Calls(Objects):
         atom = Atom(kind, origin=qname, site=self.machine.site(call.node))
         atom.shared = kind == "configuration"
         foreign_package = package != "torch" and not is_of_python(qname)
-        if qname.startswith(_FILES) or kind != "configuration" and foreign_package and _fixed(call):
+        if qname.startswith(_FILES) or kind != "configuration" and foreign_package and call.fixed:
             atom.said_by = Says.UNREAD
         blank.made_by_library(self.machine, atom.root, qname, call.node)
         if package == "torch":
@@ -169,7 +169,7 @@ class Calls(Objects):
             else "unknown"
         )
         atom = Atom(kind, origin=words, site=self.machine.site(call.node))
-        if maker.atom.said_by is Says.UNREAD and _fixed(call):
+        if maker.atom.said_by is Says.UNREAD and call.fixed:
             atom.said_by = Says.UNREAD
         if kind == "opaque":
             atom.keeps = (maker, *call.all)
@@ -182,11 +182,3 @@ class Calls(Objects):
         if self.foreign_functions(call):
             return True
         return obj.atom.kind == "configuration" and any(map(self.matters_whole, self.changeable(call.all)))
-
-
-def _fixed(call: Call) -> bool:
-    """Is all that it is given the same in each run?"""
-    return not call.open_why and all(
-        isinstance(value, (Const, Ext)) or isinstance(value, Obj) and value.atom.said_by is Says.UNREAD
-        for value in call.all
-    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..domain import events
+from ..domain.says import Says
 from ..domain.values import NONE, Atom, Cond, Ext, Obj, TupleV, Value, unknown
 from ..interpreter.call import Call
 from .interface import Machine
@@ -31,6 +32,7 @@ def call_framework(machine: Machine, qname: str, call: Call) -> Value:
     managed(machine, framework_of(qname), call)
     atom = Atom("external", cls=Ext(qname), origin=qname, site=machine.site(call.node))
     atom.framework = framework_of(qname)
+    atom.said_by = Says.UNREAD if call.fixed else None
     machine.libraries.callbacks(call)
     return atom.root
 
@@ -66,4 +68,6 @@ def framework_method(machine: Machine, obj: Obj, name: str, call: Call) -> Value
     if name in ("wait_for_everyone", "barrier"):
         machine.emit(events.Collective(name=f"{name}()", group=None, sure=True), call.node)
         return NONE
-    return unknown(f"{name}()")
+    made = unknown(f"{name}()")
+    made.atom.said_by = Says.UNREAD if obj.atom.said_by is Says.UNREAD and call.fixed else None
+    return made

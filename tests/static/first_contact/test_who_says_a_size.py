@@ -35,6 +35,17 @@ class Sized(nn.Module):
         return self.head(x)
 
 
+class Table(nn.Module):
+    def __init__(self, rows):
+        super().__init__()
+        self.layers = nn.ModuleList([nn.Linear(64, 64)])
+        self.head = nn.Linear(64, 64)
+        self.table = nn.Parameter(torch.zeros(rows, 64))
+
+    def forward(self, x):
+        return self.head(x) + self.table[0]
+
+
 def of(config):
     return Sized(config.dim, config.depth)
 
@@ -75,6 +86,8 @@ OUTSIDE = [
     (READ, 'Sized(config["dim"] * int(sys.argv[1]))'),
     ("", "of(Config(int(sys.argv[1])))"),
     ("", "registry(sys.argv[1])"),
+    ("", "Table(int(sys.argv[1]))"),
+    ("", "Sized(**{word.split('=')[0]: int(word.split('=')[1]) for word in sys.argv[1:]})"),
     ("", 'Sized(registry("tiny").width(sys.argv[1]))'),
     (READ, "Sized(100_000)"),
 ]

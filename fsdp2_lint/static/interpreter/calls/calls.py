@@ -97,8 +97,7 @@ class Calls(Functions[L]):
                 into.update(known)
                 continue
             if not isinstance(leaf, DictV):
-                unread = isinstance(leaf, Obj) and leaf.atom.said_by is Says.UNREAD
-                why = UNREAD_KEYWORDS if unread else "**keywords that were not followed"
+                why = UNREAD_KEYWORDS if _unread(leaf) else "**keywords that were not followed"
                 continue
             entries = self.entries(leaf)
             why = entries.open_why or why
@@ -110,7 +109,7 @@ class Calls(Functions[L]):
                     found = [*options(into[key.value]), (joined, item)] if key.value in into else [(joined, item)]
                     into[key.value] = found[0][1] if found[0][0] is TOP and len(found) == 1 else Choice(tuple(found))
                 else:
-                    why = "**keywords with computed names"
+                    why = UNREAD_KEYWORDS if _unread(item) else "**keywords with computed names"
         return why
 
     def call(self, callee: Value, call: Call) -> Value:
@@ -223,3 +222,8 @@ class Calls(Functions[L]):
                 raise
             self.libraries.opened(f"{name}() of a subclass", call, receiver)
             return unknown(f"{name}()")
+
+
+def _unread(value: Value) -> bool:
+    """Is it out of a file or a package that was not read?"""
+    return isinstance(value, Obj) and value.atom.said_by is Says.UNREAD

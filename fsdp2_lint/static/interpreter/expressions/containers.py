@@ -238,7 +238,9 @@ class Containers(Names[L]):
         made, start = self.new_dict(), self.guard
 
         def body() -> None:
+            born = Atom.made
             key, value = self.eval(node.key), self.eval(node.value)
+            self.made_often(value, born)
             held, path = self.entries(made), self.relative(self.guard, start)
             self.store.put(made.id, Entries((*held.entries, (key, path, value)), held.open_why))
 

@@ -150,6 +150,8 @@ class Targets(Havoc[L]):
 
     def set_item(self, container: Value, key: Value, value: Value, node: nodes.NodeNG) -> None:
         """``container[key] = value``, by what the container is."""
+        if not isinstance(key, Const):
+            self.made_often(value)
         for guard, leaf in self.alternatives(container):
             if isinstance(leaf, DictV):
                 entries = self.entries(leaf)

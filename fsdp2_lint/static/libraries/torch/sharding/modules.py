@@ -270,6 +270,7 @@ def parameter(machine: Machine, call: Call) -> Value:
     given = call.arg(0, "data")
     if isinstance(given, Obj) and all(map(is_multiple, given.path)):
         atom.know(Size(given.atom.tensor_size))
+        atom.sized_by = given.atom.said_by
     return atom.root
 
 

@@ -114,12 +114,14 @@ def note_layer(machine: Machine, made: Atom, name: str, call: Call) -> None:
 
 
 def note_tensor(machine: Machine, made: Atom, qname: str, call: Call) -> None:
-    """Notes of a tensor that torch makes anew how many elements it has."""
+    """Notes of a tensor that torch makes anew how many elements it has, or who says it."""
     shape = call.args[:1] if qname == "torch.full" else call.args if qname in _BY_SHAPE else []
     numbers = [number(machine, value) for value in shape]
     known = [_volume(each) for each in numbers if each is not None]
     if known and len(known) == len(numbers):
         made.tensor_size = math.prod(known)
+    elif shape:
+        made.said_by = said_by_all(machine, shape)
     elif qname == "torch.tensor" and call.args:
         _note_written(machine, made, call.args[0])
 
