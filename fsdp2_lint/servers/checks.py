@@ -1,4 +1,8 @@
-"""Runs checks for an editor: one at a time, in a thread, and of each project only the newest that was asked for."""
+"""Runs checks for an editor: one at a time, in a thread, and of each project only the newest that was asked for.
+
+What somebody works on comes first: the file alone, which tells all that is found in it, and then the rest. The
+programs that the first came to are kept, so the second does not follow them again.
+"""
 
 from __future__ import annotations
 
@@ -25,17 +29,29 @@ class _Outdated(BaseException):
 
 
 class Checks:
-    """``look`` says what is to be checked of a project, ``tell`` gets the report, or why there is none."""
+    """``look`` says what is to be checked of a project, ``tell`` gets the report, or why there is none.
 
-    def __init__(self, look: Callable[[str], Input], tell: Callable[[str, Report | str], None]) -> None:
+    ``tell_first`` gets the report on one file of a project, of which more is to come.
+    """
+
+    def __init__(
+        self,
+        look: Callable[[str], Input],
+        tell: Callable[[str, Report | str], None],
+        tell_first: Callable[[str, str, Report], None],
+    ) -> None:
         self._look = look
         self._tell = tell
+        self._tell_first = tell_first
+        self._touched: dict[str, str] = {}  # the file of each project that was changed last
         self._timers: dict[str, asyncio.TimerHandle] = {}
         self._waiting: dict[str, None] = {}  # a set that keeps its order
         self._worker: asyncio.Task[None] | None = None
 
-    def request(self, project: str, delay: float = 0.0) -> None:
-        """Check a project when nothing more was asked of it for ``delay`` seconds."""
+    def request(self, project: str, delay: float = 0.0, touched: str | None = None) -> None:
+        """Check a project when nothing more was asked of it for ``delay`` seconds; what was ``touched`` comes first."""
+        if touched is not None:
+            self._touched[project] = touched
         if timer := self._timers.pop(project, None):
             timer.cancel()
         self._timers[project] = asyncio.get_running_loop().call_later(delay, self._due, project)
@@ -55,13 +71,28 @@ class Checks:
             while self._waiting:
                 project = next(iter(self._waiting))
                 del self._waiting[project]
-                said = await _in_thread(partial(self._check, project, *self._look(project)))
+                paths, overlay = self._look(project)
+                await self._check_first(project, paths, overlay)
+                if self.outdated(project):
+                    continue
+                said = await _in_thread(partial(self._check, project, paths, overlay, paths))
                 if said is not None and not self.outdated(project):
                     self._tell(project, said)
         finally:
             self._worker = None
 
-    def _check(self, project: str, paths: Sequence[str], overlay: Mapping[str, bytes]) -> Report | str | None:
+    async def _check_first(self, project: str, paths: Sequence[str], overlay: Mapping[str, bytes]) -> None:
+        touched = self._touched.pop(project, None)
+        if touched in overlay and touched is not None and [*paths] != [touched]:
+            said = await _in_thread(partial(self._check, project, [touched], overlay, paths))
+            if isinstance(said, Report) and not self.outdated(project):
+                self._tell_first(project, touched, said)
+
+    def _check(
+        self, project: str, paths: Sequence[str], overlay: Mapping[str, bytes], whole: Sequence[str]
+    ) -> Report | str | None:
+        """Check some ``paths``, as the settings of the ``whole`` want it."""
+
         def progress(_: str) -> None:
             if self.outdated(project):
                 raise _Outdated
@@ -69,7 +100,7 @@ class Checks:
         if not paths:
             return Report()  # the last of its files was closed
         try:
-            return lint(paths, _asked(paths), overlay=overlay, progress=progress)
+            return lint(paths, _asked(whole), overlay=overlay, progress=progress)
         except _Outdated:
             return None
         except Refusal as refusal:

@@ -37,7 +37,7 @@ class Server(LanguageServer):
         # editor sends the whole text. One thread is enough, for reading stdin.
         super().__init__("fsdp2-lint", __version__, types.TextDocumentSyncKind.Full, max_workers=1)
         self.asked_to_stop = False
-        self.checks = Checks(self._look, self._tell)
+        self.checks = Checks(self._look, self._tell, self._tell_first)
         self._answers: dict[str, Answer] = {}
 
     def understood(self, body: bytes, message: Mapping[str, Any]) -> None:
@@ -56,7 +56,7 @@ class Server(LanguageServer):
     def check(self, uri: str, delay: float = 0.0) -> None:
         """Check the project of a document."""
         if (path := path_of(uri)) is not None and self.documents.serves(path):
-            self.checks.request(self.documents.project(path), delay)
+            self.checks.request(self.documents.project(path), delay, path)
 
     def check_all(self, delay: float = 0.0) -> None:
         documents = self.documents
@@ -69,24 +69,38 @@ class Server(LanguageServer):
 
     def _tell(self, project: str, said: Report | str) -> None:
         before = self._answers.get(project, Answer())
-        after = Answer(Report() if isinstance(said, str) else said)
         documents = self.documents
-        conversion = self._conversion(after.report, documents)
-        for finding in after.report.findings:
-            told = (finding, conversion.diagnostic(finding))
-            after.told.setdefault(finding.primary.site.path, []).append(told)
+        after = self._answer(Report() if isinstance(said, str) else said, documents)
         paths = {documents.uri(path): path for path in {*after.told, *documents.of(project)}}
         after.uris = {*paths}
         for uri in sorted(before.uris | after.uris):
-            path = paths.get(uri, "")
-            shown = [diagnostic for _, diagnostic in after.told.get(path, ())]
-            self.text_document_publish_diagnostics(
-                types.PublishDiagnosticsParams(uri, shown, version=documents.version(path))
-            )
+            self._publish(uri, paths.get(uri, ""), after, documents)
         self._answers[project] = after
         after.said = said if isinstance(said, str) else "\n".join([*said.failures, *said.notes])
         if after.said and after.said != before.said:  # else it would come again with each letter that is typed
             self._say(after.said, aloud=isinstance(said, str))
+
+    def _tell_first(self, project: str, path: str, report: Report) -> None:
+        """What is found in one file; what the editor was told of the others stands until all are checked."""
+        before = self._answers.get(project, Answer())
+        documents = self.documents
+        after = self._answer(report, documents)
+        uri = documents.uri(path)
+        after.uris, after.said = before.uris | {uri}, before.said
+        self._publish(uri, path, after, documents)
+        self._answers[project] = after
+
+    def _answer(self, report: Report, documents: Documents) -> Answer:
+        answer, conversion = Answer(report), self._conversion(report, documents)
+        for finding in report.findings:
+            answer.told.setdefault(finding.primary.site.path, []).append((finding, conversion.diagnostic(finding)))
+        return answer
+
+    def _publish(self, uri: str, path: str, answer: Answer, documents: Documents) -> None:
+        shown = [diagnostic for _, diagnostic in answer.told.get(path, ())]
+        self.text_document_publish_diagnostics(
+            types.PublishDiagnosticsParams(uri, shown, version=documents.version(path))
+        )
 
     def _say(self, text: str, *, aloud: bool) -> None:
         if aloud:

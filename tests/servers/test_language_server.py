@@ -297,3 +297,19 @@ async def test_the_exit_code_says_whether_it_was_asked_to_stop(project: Path) ->
     async with editor(project) as ide:
         ide.exit(None)
         assert await ide.server.wait() == 1
+
+
+@scenario
+async def test_the_file_that_was_changed_comes_first(project: Path) -> None:
+    """Others are told of by their names, which come before."""
+    train, other = project / "train.py", project / "another.py"
+    other.write_text(TRAIN)
+    async with editor(project) as ide:
+        ide.open(train)
+        assert [each.code for each in await ide.diagnostics(other, None)] == ["FSDP601"]
+        assert [Path(each.uri).name for each in ide.published] == ["train.py", "another.py", "train.py"]
+        ide.published.clear()
+        ide.change(train, RIGHT, 2)
+        assert await ide.diagnostics(train, 2) == []
+        assert [each.code for each in await ide.diagnostics(other, None)] == ["FSDP601"]
+        assert [Path(each.uri).name for each in ide.published[:2]] == ["train.py", "another.py"]
