@@ -41,6 +41,7 @@ ALLOWED = {
     "cache/stamp.py::_record": OWN,
     "cache/store.py::Store._entries": OWN,
     "entries.py::Entry.key": WORDS,
+    "checks/launch/process.py::_is_this_machine": VALUES,
     "checks/migration/fsdp1.py::_files": FILES,
     "checks/migration/api.py::StaticUse.absent": UNKNOWN,
     "checks/migration/api.py::_asks": UNKNOWN,

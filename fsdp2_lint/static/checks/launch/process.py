@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass
+from urllib.parse import urlsplit
 
 from ....vocab.answers import Answer, unknown, yes
 from ....vocab.finding import Moment, Site
@@ -12,11 +13,11 @@ from ...domain.events import AnyStep, Step
 from ...domain.formulas import Formula, atoms, intern, is_fork, negate
 from ...domain.guards import Guard
 from ...domain.relations import Relation
-from ...domain.values import Const, Obj, Rank
+from ...domain.values import Const, Obj, Rank, Text, Value
 from ...interpreter.expressions.conditions import mentions_rank
 from ...libraries.torch.launch.device import device_kind
 from ...libraries.torch.ranks.rank import INITIALISED, alone
-from ..ranks.rank_paths import rank_in_words, rank_literal, reduced, split_by_rank
+from ..ranks.rank_paths import by_rank_zero, rank_in_words, rank_literal, reduced, split_by_rank
 from ..shared.program import RELATED, AtStep, Program
 
 
@@ -36,7 +37,7 @@ class StaticProcess:
     def current_device_used(self) -> Answer[tuple[Moment, str]]:
         """In a run that shards, and only before a mesh: that selects LOCAL_RANK while CUDA is untouched."""
         shardings = list(self.program.trace.of(events.Sharded))
-        touches = list(self.program.trace.of(events.DeviceTouch))
+        touches = [step for step in self.program.trace.of(events.DeviceTouch) if not by_rank_zero(step.guard)]
         step = next((each for each in touches if any(each.together(sharding) for sharding in shardings)), None)
         if touches and step is None:
             return unknown("whether a run that uses the device shards anything is not known")
@@ -85,10 +86,24 @@ class StaticDevice(AtStep[events.DeviceSet | events.DeviceIndex]):
         found = [leaf for guard, leaf in self.program.machine.alternatives(index) if self.step.guard.compatible(guard)]
         ranks = [leaf for leaf in found if isinstance(leaf, Rank)]
         if ranks and len(ranks) == len(found) and {leaf.kind for leaf in ranks} == {"global"}:
+            if self._on_one_machine():
+                return self.program.excluded("the processes meet at localhost, so all run on one machine")
             return yes(ranks[0].at)
         if ranks or found and all(isinstance(leaf, Const) for leaf in found):
             return self.program.excluded("the index is not the global rank")
         return unknown("where the device index comes from is not known")
+
+    def _on_one_machine(self) -> bool:
+        """Do the processes meet at an address that each machine has for itself?"""
+        machine = self.program.machine
+        given = [
+            leaf
+            for group in self.program.trace.of(events.ProcessGroup)
+            if group.together(self.step) and group.what.address is not None
+            for path, leaf in machine.alternatives(group.what.address)
+            if self.step.guard.compatible(path)
+        ]
+        return bool(given) and all(map(_is_this_machine, given))
 
     def touched_before(self) -> Answer[tuple[Moment, str]]:
         """Where a GPU was used before one was selected; unknown where unseen code may have selected one."""
@@ -96,6 +111,8 @@ class StaticDevice(AtStep[events.DeviceSet | events.DeviceIndex]):
             return self.program.excluded("the device is selected for a block only")
         mesh = StaticProcess(self.program).first_mesh(perhaps=True)
         for touch in self.program.trace.of(events.DeviceTouch, before=self.step):
+            if by_rank_zero(touch.guard):
+                continue
             selected = any(
                 step.index < touch.index for step in self.program.trace.of(events.DeviceSet, before=self.step)
             )
@@ -113,6 +130,18 @@ class StaticDevice(AtStep[events.DeviceSet | events.DeviceIndex]):
 
 _Gathering = events.Collective | events.Called | events.Backward
 Gathering = Step[_Gathering]
+
+
+def _is_this_machine(address: Value) -> bool:
+    """Does a name or a URL, of which the port may be open, lead to the machine that asks?"""
+    text = address.value if isinstance(address, Const) else address.hint if isinstance(address, Text) else None
+    if not isinstance(text, str):
+        return False
+    try:
+        host = urlsplit(text).hostname if "://" in text else text
+    except ValueError:
+        return False
+    return host in ("localhost", "127.0.0.1", "::1")
 
 
 def _name(step: Gathering) -> str | None:
@@ -220,6 +249,15 @@ class StaticCollection(AtStep[_Gathering]):
                 outermost = min(outermost, sum(1 for _ in same))
         return frames[max(outermost, 0) :]
 
+    def _leave_before(self, mine: Guard, other: AnyStep) -> bool:
+        """Do the ranks that come here leave before another step, which those that turn away here come to?"""
+        if self.step.guard.compatible(other.guard):
+            return False
+        path = self.step.guard.literals
+        parts = (at for at, (formula, truth) in enumerate(path) if mentions_rank(reduced(formula)))
+        elsewhere = self.step.guard.without_literals(frozenset(path[next(parts, 0) :])).add(mine.formula, False)
+        return elsewhere is not None and elsewhere.compatible(other.guard)
+
     def matched(self) -> Answer[Moment]:
         """Where the other ranks make the same call; unknown where what they do was not followed."""
         what = self.step.what
@@ -242,6 +280,8 @@ class StaticCollection(AtStep[_Gathering]):
             theirs, rest = split_by_rank(other.guard)
             if mine and theirs and other.place == self.step.place and not mine.compatible(theirs):
                 return yes(other.when)  # the same call, with what the other ranks have
+            if mine and others.compatible(rest) and self._leave_before(mine, other):
+                return yes(other.when)
             if mine and theirs and others.compatible(rest):  # nothing but ranks may keep the two apart
                 here, there = others.join(mine), rest.join(theirs)
                 if here is None or there is None or not here.compatible(there):

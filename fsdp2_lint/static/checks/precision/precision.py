@@ -32,6 +32,8 @@ class StaticMasters(OfStep[events.Event]):
         own = self.obj.atom.cls
         if not (isinstance(own, Ext) and own.qname.startswith("torch.optim.")):
             return unknown(f"whether {self.label} keeps full precision elsewhere is not known")
+        if not any(step.subject is self.obj for step in self.program.trace.of(events.Stepped)):
+            return unknown(f"no step of {self.label} was seen")
         for step in self.program.trace.of(events.Frozen):
             relation = self.program.relation(self.held.model, step.subject)
             if relation not in (Relation.NONE, Relation.CONTAINS):

@@ -62,3 +62,9 @@ def by_one_rank(guard: Guard) -> bool:
     """Does one rank of the whole job take this path, and no other?"""
     found = (rank_literal(reduced(part if truth else negate(part))) for part, truth in guard.literals)
     return any(each is not None and each[1] and each[0][1].kind == "global" for each in found)
+
+
+def by_rank_zero(guard: Guard) -> bool:
+    """Does only the first rank of all, or of each node, take this path? Its device is the one that is current."""
+    found = (rank_literal(reduced(part if truth else negate(part))) for part, truth in guard.literals)
+    return any(each is not None and each[1] and each[0][2] == 0 for each in found)

@@ -9,12 +9,16 @@ from .base import Counted, Event
 
 
 class ProcessGroup(Counted):
-    """``init_process_group`` is called, with these arguments. None: not given."""
+    """``init_process_group`` is called, with these arguments. None: not given.
+
+    ``address`` says where the processes meet: the ``init_method``, or the ``MASTER_ADDR`` that the program sets.
+    """
 
     words: ClassVar[str] = "process group"
     backend: Value | None
     device_id: Value | None
     world_size: Value | None
+    address: Value | None
 
 
 class Mesh(Counted):

@@ -8,8 +8,22 @@ from typing import Any
 
 from .....vocab.finding import Site
 from ....domain import events
-from ....domain.guards import Guard
-from ....domain.values import NONE, Atom, Computed, Cond, Const, Ext, ParamV, Rank, StateTensor, Text, Value, unknown
+from ....domain.guards import TOP, Guard
+from ....domain.values import (
+    NONE,
+    Atom,
+    Computed,
+    Cond,
+    Const,
+    DictV,
+    Ext,
+    ParamV,
+    Rank,
+    StateTensor,
+    Text,
+    Value,
+    unknown,
+)
 from ....interpreter.call import Call
 from ....interpreter.expressions.numbers import some_number
 from ...interface import Machine
@@ -51,6 +65,16 @@ def _setting(name: str) -> Value:
 @external("os.getenv", "os.environ.get", "os.environ.setdefault")
 def getenv(machine: Machine, call: Call) -> Value:
     return environment(machine, call.arg(0, "key") or NONE, machine.site(call.node))
+
+
+@external("os.environ.update")
+def set_variables(machine: Machine, call: Call) -> Value:
+    given = [*call.args, *([machine.new_dict({Const(name): value for name, value in call.kwargs.items()})])]
+    for leaf in given:
+        for key, path, value in machine.entries(leaf).entries if isinstance(leaf, DictV) else ():
+            if isinstance(key, Const) and path is TOP:
+                machine.store.put((Ext("os.environ"), key.value), value)
+    return NONE
 
 
 @external("torch.distributed.get_rank", "torch.distributed.get_node_local_rank", "torch.cuda.current_device")

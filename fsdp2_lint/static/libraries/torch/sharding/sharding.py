@@ -128,13 +128,16 @@ def make_mesh(machine: Machine, call: Call) -> Value:
 
 @external("torch.distributed.init_process_group")
 def init_process_group(machine: Machine, call: Call) -> Value:
-    machine.emit(
-        events.ProcessGroup(
-            backend=call.arg(0, "backend"), device_id=call.arg(None, "device_id"), world_size=call.arg(3, "world_size")
-        ),
-        call.node,
+    device, method = call.arg(None, "device_id"), call.arg(1, "init_method")
+    made = events.ProcessGroup(
+        backend=call.arg(0, "backend"),
+        device_id=device,
+        world_size=call.arg(3, "world_size"),
+        address=machine.store.get((Ext("os.environ"), "MASTER_ADDR"))
+        if method in (None, NONE, Const("env://"))
+        else method,
     )
-    device = call.arg(None, "device_id")
+    machine.emit(made, call.node)
     if device is not None and device != NONE:
         touch(machine, call.node, device)
     return NONE
