@@ -96,6 +96,7 @@ class Calls(Objects):
         if package == "torch":
             sizes.note_tensor(self.machine, atom, qname, call)
         dtypes.loaded_in(self.machine, atom, call)
+        modules.mapped(self.machine, atom.root, call)
         parameters.quantized(self.machine, call)
         if qname.startswith("torch.") and qname.endswith("GradScaler"):
             atom.scaler = True

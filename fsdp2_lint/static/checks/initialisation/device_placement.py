@@ -85,6 +85,8 @@ class StaticResident(OfStep[events.Sharded]):
             return unknown(f"whether {self.label} is a model or one of its blocks is not known")
         for moved in self.program.trace.of(events.Moved, before=self.step):
             same = self.program.relation(moved.subject, self.obj) is Relation.SAME
+            if same and moved.what.to == events.SOMEWHERE:
+                return unknown(f"on which devices {moved.when.at} puts {self.label} is not known")
             if same and moved.what.to == "cuda" and not self._moved_back(moved):
                 if any(self.program.touches(self.obj, hollow) for hollow in self._on_meta()):
                     return unknown(f"whether {self.label} has memory at all is not known")

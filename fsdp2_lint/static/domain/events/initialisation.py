@@ -32,8 +32,11 @@ class Reset(Event):
     caught: bool  # the code around it expects that it may fail
 
 
+SOMEWHERE = "somewhere"
+
+
 class Moved(Counted):
-    """A module is moved to a device of this kind."""
+    """A module is moved to a device of this kind: "cuda", "other", or ``SOMEWHERE``."""
 
     words: ClassVar[str] = "move to a device"
     to: str

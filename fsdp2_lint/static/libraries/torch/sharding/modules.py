@@ -37,7 +37,7 @@ from ..checkpoints.key_prefixes import note_compiled
 from ..initialisation import blank
 from ..launch.device import device_kind, touch
 from ..precision import dtypes
-from .module_tree import children, contents, descendants
+from .module_tree import children, contents, descendants, was_loaded_by_library
 from .sizes import Size
 
 _ALIASES = (
@@ -141,6 +141,32 @@ def placed(machine: Machine, obj: Obj, device: Value | None, node: nodes.NodeNG)
         if kind and path is not None:
             with machine.on_path(path):
                 machine.emit(events.Moved(to=kind), node, obj)
+
+
+def mapped(machine: Machine, model: Obj, call: Call) -> None:
+    """``from_pretrained(..., device_map=...)``: a library puts the model that it loads on a device, or on several."""
+    device = call.kwargs.get("device_map")
+    if device is None or not was_loaded_by_library(model):
+        return
+    for guard, leaf in machine.alternatives(device):
+        path = machine.guard.join(guard)
+        if path is None or leaf == NONE:
+            continue
+        with machine.on_path(path):
+            whole = _for_all(machine, leaf)
+            touch(machine, call.node, whole)
+            machine.emit(events.Moved(to=device_kind(machine, whole) or events.SOMEWHERE), call.node, model)
+
+
+def _for_all(machine: Machine, devices: Value) -> Value | None:
+    """The one device that a ``device_map`` names; None where it spreads a model over several, or is not known."""
+    if isinstance(devices, Const) and devices.value in ("auto", "balanced", "balanced_low_0", "sequential"):
+        return None
+    if not isinstance(devices, DictV):
+        return devices
+    held = machine.entries(devices)
+    one = [value for key, _, value in held.entries if key == Const("")]
+    return one[0] if one and len(held.entries) == 1 and not held.open_why else None
 
 
 def _is_returned(obj: Obj) -> bool:
