@@ -56,6 +56,7 @@ ALLOWED = {
     "checks/ranks/errors.py::_is_python": QNAMES,
     "checks/initialisation/meta_device.py::_is_property": QNAMES,
     "checks/ranks/errors.py::_ways": WORDS,
+    "checks/initialisation/initialisation.py::_has_weights": QNAMES,
     "checks/initialisation/initialisation.py::StaticFresh._buffers": PATHS,
     "checks/initialisation/initialisation.py::StaticFresh._kept_by": WORDS,
     "checks/migration/fsdp1_tests.py::_works_on": QNAMES,

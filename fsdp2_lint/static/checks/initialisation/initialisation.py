@@ -15,12 +15,16 @@ from ...domain.events import AnyStep
 from ...domain.formulas import Formula, atoms, both, negate
 from ...domain.guards import Guard
 from ...domain.relations import Relation
-from ...domain.values import Const, Obj, Rank
+from ...domain.values import Const, Ext, Obj, Rank
 from ...libraries.torch.initialisation.blank import buffers, of_buffers
 from ..shared.program import Handle, Program
-from ..shared.structure import has_parameters, parts_unseen
+from ..shared.structure import has_parameters, leaves, parts_unseen
 
 WRITES = (events.Written, events.Loaded)
+WITH_WEIGHTS = frozenset(
+    """Linear Bilinear Embedding EmbeddingBag Conv1d Conv2d Conv3d ConvTranspose1d ConvTranspose2d ConvTranspose3d
+    MultiheadAttention LSTM GRU RNN""".split()
+)
 # Functions, and methods of paths, that ask what files there are.
 _ASKS_FOR_FILES = frozenset(
     """os.path.exists os.path.isfile os.path.isdir os.path.islink os.path.lexists os.listdir os.scandir os.access
@@ -41,10 +45,28 @@ class StaticFresh(Handle):
     def uninitialised(self) -> Answer[tuple[Moment, list[str]]]:
         if not self._owns_parameters():
             return self.program.excluded(f"{self.label} has no parameters")
-        if self.without(self.writes) is None:
+        if self.without(self.writes) is not None:
+            names = [f"the parameters of {self.label}"]
+        elif not (names := self._left_out()):
             return self.written_for_sure()
         why = self.not_followed()
-        return unknown(why) if why else yes((self.begin.when, [f"the parameters of {self.label}"]))
+        return unknown(why) if why else yes((self.begin.when, names))
+
+    def _left_out(self) -> list[str]:
+        """Layers that none of the writes has to do with, in a run that loads nothing: a load brings all of them."""
+        machine, program = self.program.machine, self.program
+        loads = [step for step in self.writes if isinstance(step.what, events.Loaded)]
+        path = self.without(loads) if not any(step.subject is None for step in self.writes) else None
+        if path is None:
+            return []
+        written = [step.subject for step in self.writes if step not in loads and step.guard.compatible(path)]
+        written += [part for step in program.trace.of(events.Tied) for part in (step.subject, step.what.other)]
+        return [
+            f"{self.label}.{name.replace('.[*]', '[*]')}"
+            for name, layer in leaves(machine, self.obj)
+            if _has_weights(layer) and program.was_part(layer, self.obj, self.begin)
+            if not any(program.touches(layer, part) for part in written)
+        ]
 
     def written_for_sure(self) -> No | Unknown:
         """No run was found that gets past all writes; those that may be none of this model do not count as proof."""
@@ -66,7 +88,12 @@ class StaticFresh(Handle):
 
     def written_in_other_runs(self) -> Many[Place]:
         words = "this writes them, but not every run and every rank comes here"
-        return many((Place(step.when, words) for step in self.writes), self.program.among(*WRITES))
+        in_part = self.without(self.writes) is None
+        places = (
+            Place(step.when, "this writes others" if in_part and isinstance(step.what, events.Written) else words)
+            for step in self.writes
+        )
+        return many(places, self.program.among(*WRITES))
 
     def unrestored_buffers(self) -> Answer[tuple[Moment, list[str]]]:
         names = [name for name, buffer in self._buffers() if not self._restored(buffer)]
@@ -158,6 +185,12 @@ class StaticFresh(Handle):
                 if self.program.touches(self.obj, part) and step.together(self.begin):
                     return f"{self.label} is handed to {step.what.who} ({step.when.at}), which was not followed"
         return ""
+
+
+def _has_weights(layer: Obj) -> bool:
+    """Does it have parameters whatever it was given? A norm may have none."""
+    cls = layer.atom.cls
+    return bool(layer.atom.parameter) or isinstance(cls, Ext) and cls.qname.removeprefix("torch.nn.") in WITH_WEIGHTS
 
 
 def _parts(formula: Formula) -> tuple[Formula, ...]:
