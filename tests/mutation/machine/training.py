@@ -9,7 +9,7 @@ from fsdp2_lint.static.domain import events
 from fsdp2_lint.static.domain.events import Step
 from fsdp2_lint.static.domain.relations import Relation
 
-from .operator import TORCH, Mutant, Operator, Plant, argument, callee
+from .operator import TORCH, Mutant, Operator, Plant, callee
 from .text import Text, short
 from .view import Unit, View, is_plain
 
