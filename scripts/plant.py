@@ -12,7 +12,8 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -39,14 +40,14 @@ def main() -> None:
     given = asked.parse_args()
     all_found = sorted(each for folder in given.folders for each in folder.iterdir() if each.is_dir())
     wanted = [each for each in all_found if given.only in each.name]
-    outcomes: dict[Path, list[Outcome]] = {}
-    with ProcessPoolExecutor(given.jobs, max_tasks_per_child=1) as pool:
-        tasks = {pool.submit(plant_in, each, given.steps, given.places): each for each in wanted}
-        for done in as_completed(tasks):
-            outcomes[tasks[done]] = done.result()
-            print(f"{tasks[done].name}: {len(outcomes[tasks[done]])}", file=sys.stderr, flush=True)
-    found = [outcome for folder in wanted for outcome in outcomes[folder]]
-    given.out.write_text("".join(f"{json.dumps(each.data())}\n" for each in found), encoding="utf-8")
+    work = partial(plant_in, steps=given.steps, places=given.places)
+    found: list[Outcome] = []
+    with ProcessPoolExecutor(given.jobs, max_tasks_per_child=1) as pool, given.out.open("w", encoding="utf-8") as out:
+        for folder, outcomes in zip(wanted, pool.map(work, wanted)):
+            out.writelines(f"{json.dumps(each.data())}\n" for each in outcomes)
+            out.flush()
+            print(f"{folder.name}: {len(outcomes)}", file=sys.stderr, flush=True)
+            found += outcomes
     share = recall(found)
     print(table(found))
     print(f"{len(wanted)} repositories, recall {'of nothing' if share is None else f'{share:.3f}'}")

@@ -19,7 +19,9 @@ class CalledAs(Operator):
     attribute: str
 
     def places(self, view: View) -> Iterator[Plant]:
-        for step in view.trained_calls():
+        if any(view.trace.of(events.Unshard, events.Registered)):
+            return  # by hand the parameters may be there without hooks
+        for step in view.trained_calls:
             found = view.call(step) if view.sharded(step.subject, step) else None
             if found is None or step.what.method != "__call__" or not is_plain(found[1].func):
                 continue
@@ -50,12 +52,16 @@ class InferenceMode(Operator):
     fault = "a sharded model that is trained as well is called in inference mode"
 
     def places(self, view: View) -> Iterator[Plant]:
-        trained = [*view.trained_calls()]
         for step in view.trace.of(events.Called):
-            if step.what.inference is None and not step.what.inside and view.sharded(step.subject, step) and trained:
+            if step.what.inference is None and not step.what.inside and self._comes_first(view, step):
                 edit = self._switched(view, step)
                 if edit is not None:
                     yield Plant((edit,), view.home(step.subject))
+
+    def _comes_first(self, view: View, step: Step[events.Called]) -> bool:
+        """Is a sharded model called there before it is called for a loss?"""
+        related = [call for call in view.trained_calls if view.program.related(call.subject, step.subject)]
+        return bool(related) and view.sharded(step.subject, step) and all(step.precedes(call) for call in related)
 
     def _switched(self, view: View, step: Step[events.Called]) -> Edit | None:
         """The innermost ``no_grad()`` around a call, in one of the functions that led to it."""
@@ -70,7 +76,7 @@ class InferenceMode(Operator):
 
     def shown(self, mutant: Mutant) -> bool:
         calls = (call for call in mutant.view.trace.of(events.Called) if call.what.inference is not None)
-        return any(mutant.view.sharded(call.subject, call) for call in calls) and any(mutant.view.trained_calls())
+        return any(self._comes_first(mutant.view, call) for call in calls)
 
 
 def _no_grad(text: Text, node: ast.AST) -> ast.expr | None:

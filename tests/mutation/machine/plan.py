@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
+from typing import ClassVar
 
 from fsdp2_lint.static.domain import events
 from fsdp2_lint.static.domain.relations import Relation
@@ -43,7 +44,7 @@ class RootOnly(Operator):
 
     def places(self, view: View) -> Iterator[Plant]:
         for root in view.roots():
-            edits = unwrapped(view, root.parts) if apart(root) else ()
+            edits = unwrapped(view, root.parts) if apart(root) and view.learns(root.model) else ()
             if edits:
                 yield Plant(edits, view.home(root.model), (root.whole.when.at,))
 
@@ -99,7 +100,9 @@ class RootFirst(Operator):
 
 
 class AtRoot(Operator):
-    """One more statement behind the call that shards a whole model."""
+    """One more statement behind the call that shards a whole model, or before it."""
+
+    before: ClassVar[bool] = False
 
     def lines(self, model: str, statement: str) -> tuple[str, ...]:
         raise NotImplementedError
@@ -110,15 +113,16 @@ class AtRoot(Operator):
             given = argument(found[1], 0, "module") if found is not None else None
             if found is None or given is None or not is_plain(given) or not apart(root):
                 continue
-            edit = self._behind(found[0], root, given)
+            edit = self._beside(found[0], root, given)
             if edit is not None:
                 yield Plant((edit,), view.home(root.model), (root.whole.when.at,))
 
-    def _behind(self, text: Text, root: Root, given: ast.expr) -> Edit | None:
+    def _beside(self, text: Text, root: Root, given: ast.expr) -> Edit | None:
         statement = text.statement(root.whole.when.at)
         if not isinstance(statement, (ast.Expr, ast.Assign)):
             return None  # what returns or decides something has nothing behind it
-        return text.after(statement, *self.lines(text.words(given), ast.unparse(statement)))
+        lines = self.lines(text.words(given), ast.unparse(statement))
+        return text.before(statement, *lines) if self.before else text.after(statement, *lines)
 
 
 class ShardedTwice(AtRoot):
@@ -146,11 +150,43 @@ class AddedLater(AtRoot):
         return any(mutant.view.sharded(step.subject, step) for step in added)
 
 
+class SecondWrapper(AtRoot):
+    name, code = "second-wrapper", "FSDP310"
+    fault = "DDP is put around a model that is sharded"
+
+    def lines(self, model: str, statement: str) -> tuple[str, ...]:
+        return TORCH, f"planted_ddp = planted.nn.parallel.DistributedDataParallel({model})"
+
+    def shown(self, mutant: Mutant) -> bool:
+        wraps = mutant.planted(events.Wrapped)
+        return any(mutant.view.sharded(wrap.subject, wrap) for wrap in wraps)
+
+
+class LowPrecision(AtRoot):
+    name, code, before = "low-precision", "FSDP501", True
+    fault = "the weights that an optimizer trains are kept in bf16"
+
+    def lines(self, model: str, statement: str) -> tuple[str, ...]:
+        return TORCH, f"{model}.to(planted.bfloat16)"
+
+    def places(self, view: View) -> Iterator[Plant]:
+        if not any(view.trace.of(events.DefaultDtype)) and any(view.trace.of(events.Optimizer)):
+            if not any(view.learns(cast.subject) for cast in view.trace.of(events.Cast)):
+                yield from super().places(view)
+
+    def shown(self, mutant: Mutant) -> bool:
+        return any(
+            cast.what.dtype == "bfloat16" and mutant.view.learns(cast.subject) for cast in mutant.planted(events.Cast)
+        )
+
+
 class KeptGathered(Operator):
     name, code = "never-resharded", "FSDP312"
     fault = "every group keeps its parameters gathered"
 
     def places(self, view: View) -> Iterator[Plant]:
+        if any(view.trace.of(events.ReshardingSwitched, events.Reshard, events.Pipelined)):
+            return  # what the calls say is not what holds
         for root in view.roots():
             units = (*root.parts, root.whole)
             made = [self._kept(view, unit) for unit in units]
@@ -174,4 +210,13 @@ class KeptGathered(Operator):
         return bool(units) and all(unit.what.options.get("reshard_after_forward") == Const(False) for unit in units)
 
 
-OPERATORS = (RootOnly(), RootForgotten(), RootFirst(), ShardedTwice(), AddedLater(), KeptGathered())
+OPERATORS = (
+    RootOnly(),
+    RootForgotten(),
+    RootFirst(),
+    ShardedTwice(),
+    AddedLater(),
+    SecondWrapper(),
+    LowPrecision(),
+    KeptGathered(),
+)

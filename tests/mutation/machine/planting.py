@@ -11,13 +11,14 @@ from typing import Any
 
 from fsdp2_lint.vocab.finding import Finding
 
-from . import calls, launch, plan, saving, training
+from . import calls, initialisation, launch, plan, saving, training
 from .following import Repository, Seen, Task, deep
 from .operator import Mutant, Operator, Plant
 from .text import Edit, row_after
 
 OPERATORS: tuple[Operator, ...] = (
     *launch.OPERATORS,
+    *initialisation.OPERATORS,
     *plan.OPERATORS,
     *calls.OPERATORS,
     *training.OPERATORS,

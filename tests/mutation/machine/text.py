@@ -118,6 +118,11 @@ class Text:
         written = b"".join(line + b"\n" for line in self.lines[first - 1 : last]).decode()
         return Edit(self.path, at, at, written), Edit(self.path, (first, 0), (last + 1, 0), "")
 
+    def blank(self, statement: ast.stmt) -> Edit:
+        """Nothing in its place."""
+        first, last = rows(statement)
+        return Edit(self.path, (first, 0), (last, len(self.lines[last - 1])), f"{self._margin(statement)}pass")
+
     def guarded(self, statement: ast.stmt, condition: str) -> Edit:
         first, last = rows(statement)
         body = (b"    " + line if line.strip() else line for line in self.lines[first - 1 : last])

@@ -64,6 +64,8 @@ class AtClip(Operator):
         raise NotImplementedError
 
     def places(self, view: View) -> Iterator[Plant]:
+        if any(view.trace.of(events.Unshard)):
+            return  # by hand the parameters may be whole there
         for clip in view.trace.of(events.Clipped):
             found = view.call(clip) if view.part_sharded(clip.subject, clip) else None
             model = _parameters_of(found[1].args[0]) if found is not None and found[1].args else None
@@ -110,8 +112,8 @@ class AtForward(Operator):
         raise NotImplementedError
 
     def places(self, view: View) -> Iterator[Plant]:
-        for step in view.trained_calls():
-            found = view.call(step)
+        for step in view.trained_calls:
+            found = view.call(step) if view.sharded(step.subject, step) else None
             statement = found[0].statement(step.when.at) if found is not None else None
             if found is not None and statement is not None and is_plain(found[1].func):
                 text, call = found
@@ -135,6 +137,17 @@ class SyncOff(AtForward):
         return bool(off) and all(map(mutant.comes_from_it, off)) and any(off[0].precedes(step) for step in steps)
 
 
+class NoSync(AtForward):
+    name, code = "no-sync", "FSDP605"
+    fault = "the context of DDP and FSDP1 is entered, which the model does not have"
+
+    def lines(self, model: str) -> tuple[str, ...]:
+        return f"with {model}.no_sync():", "    pass"
+
+    def shown(self, mutant: Mutant) -> bool:
+        return any(mutant.planted(events.Fsdp1Method))
+
+
 class Copied(AtForward):
     name, code = "copied", "FSDP609"
     fault = "a sharded model is copied"
@@ -152,7 +165,7 @@ class LossReduced(Operator):
     fault = "the loss is summed over ranks before its gradients are computed"
 
     def places(self, view: View) -> Iterator[Plant]:
-        for call in view.trained_calls():
+        for call in view.trained_calls:
             loss = next((each for each in view.trace.of(events.Backward) if call.index < each.index), None)
             found = view.call(loss) if loss is not None else None
             name = _loss(*found) if found is not None else None
@@ -174,4 +187,4 @@ def _loss(text: Text, call: ast.Call) -> str | None:
     return text.words(func.value) if named and isinstance(func, ast.Attribute) and not call.args else None
 
 
-OPERATORS = (OptimizerFirst(), ClipLast(), NormByHand(), ClippedAsFsdp1(), SyncOff(), Copied(), LossReduced())
+OPERATORS = (OptimizerFirst(), ClipLast(), NormByHand(), ClippedAsFsdp1(), SyncOff(), NoSync(), Copied(), LossReduced())

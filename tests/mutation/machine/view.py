@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 from fsdp2_lint.static.checks.shared.program import Program
 from fsdp2_lint.static.domain import events
@@ -89,20 +90,24 @@ class View:
 
     # -- training ------------------------------------------------------------------------
 
-    def trained_calls(self) -> Iterator[Step[events.Called]]:
+    def learns(self, model: Obj | None) -> bool:
+        """Has an optimizer its parameters? Where the parameters of no optimizer were seen, any model may learn."""
+        held = [held.model for made in self.trace.of(events.Optimizer) for held in made.what.held]
+        return not held or any(self.program.related(model, each) for each in held)
+
+    @cached_property
+    def trained_calls(self) -> tuple[Step[events.Called], ...]:
         """Of each loss the call of a sharded model that comes last before its ``backward``."""
-        found: dict[int, Step[events.Called]] = {}
-        for loss in self.trace.of(events.Backward):
-            for call in self.trace.of(events.Called):
-                if call.index < loss.index and self._outermost(call):
-                    found[loss.index] = call
-        yield from dict.fromkeys(found.values())
+        calls = [call for call in self.trace.of(events.Called) if self._outermost(call)]
+        before = ([call for call in calls if call.index < loss.index] for loss in self.trace.of(events.Backward))
+        return tuple(dict.fromkeys(found[-1] for found in before if found))
 
     def _outermost(self, call: Step[events.Called]) -> bool:
         """Is it a call by the training itself, of a model that no framework has its hands on?"""
         if call.subject is None or not call.what.hooked or call.what.inside or call.what.inference is not None:
             return False
-        return self.part_sharded(call.subject, call) and not self.program.managed(call.subject)
+        sharded = self.part_sharded(call.subject, call) and not self.program.managed(call.subject)
+        return sharded and self.learns(call.subject)
 
     # -- places ---------------------------------------------------------------------------
 
