@@ -59,9 +59,11 @@ class InferenceMode(Operator):
                     yield Plant((edit,), view.home(step.subject))
 
     def _comes_first(self, view: View, step: Step[events.Called]) -> bool:
-        """Is a sharded model called there before it is called for a loss?"""
-        related = [call for call in view.trained_calls if view.program.related(call.subject, step.subject)]
-        return bool(related) and view.sharded(step.subject, step) and all(step.precedes(call) for call in related)
+        """Is this the first call of a sharded model, which is called for a loss later?"""
+        others = [call for call in view.trace.of(events.Called) if call.what.hooked and call.what.inference is None]
+        related = [call for call in others if call is not step and view.program.related(call.subject, step.subject)]
+        trained = any(call in view.trained_calls for call in related)
+        return trained and view.sharded(step.subject, step) and all(step.precedes(call) for call in related)
 
     def _switched(self, view: View, step: Step[events.Called]) -> Edit | None:
         """The innermost ``no_grad()`` around a call, in one of the functions that led to it."""

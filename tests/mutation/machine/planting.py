@@ -24,7 +24,7 @@ OPERATORS: tuple[Operator, ...] = (
     *training.OPERATORS,
     *saving.OPERATORS,
 )
-STEPS = 2_000_000  # in one repository, for all that is followed: some minutes
+STEPS = 1_500_000  # in one repository, for all that is followed: some minutes
 PLACES = 2  # for each operator in one repository
 WORDS = ("found", "missed", "not reached", "crash")
 SHARE = 0.5  # of the steps for the programs as they are
