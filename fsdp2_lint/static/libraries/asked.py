@@ -76,7 +76,7 @@ class Asked(Torch):
             related += any(relation is not Relation.NONE for relation in found)
         built = obj.parent is None and obj.atom.kind in ("instance", "external")
         own = isinstance(obj.atom.cls, Ext) and obj.atom.cls.qname.startswith("torch.")
-        if built and not perhaps and (paths or not related and (own or obj.atom.kind == "instance")):
+        if built and not perhaps and (paths or own or obj.atom.kind == "instance"):
             known = either([self.machine.guard.beyond(path) for path in paths])
             if not is_large(known):
                 return known
