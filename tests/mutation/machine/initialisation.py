@@ -43,7 +43,7 @@ class NeverInitialised(Operator):
             return None
         edit = found[0].blank(found[2])
         lost = Rows(edit.path, edit.start[0], edit.end[0])
-        return None if any(map(lost.hold, called.when.chain)) else edit
+        return None if any(map(lost.meet, called.when.chain)) else edit
 
     def shown(self, mutant: Mutant) -> bool:
         emptied = [step for step in mutant.kept(events.Emptied) if self._called(mutant.view, step) is not None]

@@ -12,7 +12,7 @@ from fsdp2_lint.static.domain.events import AnyStep, Step
 from fsdp2_lint.static.domain.trace import E
 from fsdp2_lint.vocab.finding import Site
 
-from .text import Edit, Rows, Text, row_after, written
+from .text import Edit, Text, row_after, written
 from .view import View
 
 RANK_ZERO = 'int(__import__("os").environ["RANK"]) == 0'
@@ -40,19 +40,18 @@ class Mutant:
     def __init__(self, plant: Plant, view: View) -> None:
         self.view = view
         self._written = written(plant.edits)
-        kept = ((site.path, row_after(plant.edits, site.path, site.row)) for site in plant.kept)
-        self._kept = [Rows(path, row, row) for path, row in kept]
+        self._kept = {(site.path, row_after(plant.edits, site.path, site.row)) for site in plant.kept}
 
     def planted(self, kind: type[E]) -> list[Step[E]]:
         """Those that come from what was written."""
         return [step for step in self.view.trace.of(kind) if self.comes_from_it(step)]
 
     def comes_from_it(self, step: AnyStep) -> bool:
-        return any(rows.hold(site) for rows in self._written for site in step.when.chain)
+        return any(rows.meet(site) for rows in self._written for site in step.when.chain)
 
     def kept(self, kind: type[E]) -> list[Step[E]]:
         """Those that happen where they did before."""
-        return [step for step in self.view.trace.of(kind) if any(rows.hold(step.when.at) for rows in self._kept)]
+        return [step for step in self.view.trace.of(kind) if (step.when.at.path, step.when.at.row) in self._kept]
 
 
 class Operator(ABC):

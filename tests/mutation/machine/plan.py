@@ -58,8 +58,8 @@ class RootForgotten(Operator):
     fault = "the model itself is not sharded any more, and has layers with weights outside its parts"
 
     def places(self, view: View) -> Iterator[Plant]:
-        if any(view.trace.of(events.Frozen)):
-            return
+        if any(view.trace.of(events.Frozen)) or not any(view.trace.of(events.Backward)):
+            return  # what is left over may have no gradients
         for root in view.roots():
             edits = unwrapped(view, [root.whole]) if apart(root) and self._left_over(view, root) else ()
             if edits:

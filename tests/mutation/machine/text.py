@@ -35,8 +35,9 @@ class Rows:
     first: int
     last: int
 
-    def hold(self, site: Site) -> bool:
-        return site.path == self.path and self.first <= site.row <= self.last
+    def meet(self, site: Site) -> bool:
+        """Does what stands there reach into these lines?"""
+        return site.path == self.path and site.row <= self.last and max(site.row, site.end_row) >= self.first
 
 
 class Text:

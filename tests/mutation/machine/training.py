@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from fsdp2_lint.static.domain import events
-from fsdp2_lint.static.domain.events import Step
+from fsdp2_lint.static.domain.events import AnyStep, Step
 from fsdp2_lint.static.domain.relations import Relation
 
 from .operator import TORCH, Mutant, Operator, Plant, callee
@@ -46,10 +46,15 @@ class ClipLast(Operator):
     def places(self, view: View) -> Iterator[Plant]:
         for clip in view.trace.of(events.Clipped):
             step = next((each for each in view.trace.of(events.Stepped) if clip.precedes(each)), None)
-            found = view.in_order(clip, step) if step is not None else None
+            found = view.in_order(clip, step) if step is not None and self._of_one_loss(view, clip, step) else None
             if found is not None and short(found[2]) and view.part_sharded(clip.subject, clip):
                 text, clipping, stepping = found
                 yield Plant(text.moved(stepping, clipping), view.home(clip.subject), (clip.when.at,))
+
+    def _of_one_loss(self, view: View, clip: AnyStep, step: AnyStep) -> bool:
+        """Is the clipping between the loss and the step?"""
+        losses = [loss.index for loss in view.trace.of(events.Backward) if loss.index < step.index]
+        return bool(losses) and losses[-1] < clip.index
 
     def shown(self, mutant: Mutant) -> bool:
         clips = mutant.kept(events.Clipped)
