@@ -46,7 +46,7 @@ _SPAWNING = ("torch.multiprocessing.spawn", "torch.multiprocessing.start_process
 _CONFIGURATIONS = (
     "argparse.ArgumentParser", "json.load", "yaml.", "omegaconf.", "tomli.", "tomllib.", "toml.", "tyro.",
     "transformers.HfArgumentParser", "simple_parsing.", "jsonargparse.", "configparser.", "ml_collections.",
-    "draccus.", "dacite.",
+    "draccus.", "dacite.", "hydra.compose",
 )  # fmt: skip
 
 

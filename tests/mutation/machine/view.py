@@ -18,6 +18,7 @@ from fsdp2_lint.vocab.finding import Site
 from .text import Text
 
 Unit = Step[events.Sharded]
+APPLIED = ("map", "filter")  # they call what they are given, with arguments of their own
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +57,9 @@ class View:
         """Of the place where a step happens: the file, and the call as it is written."""
         text = self.text(step.when.at.path)
         call = text.call(step.when.at) if text is not None else None
-        return (text, call) if text is not None and call is not None else None
+        if text is None or call is None or text.words(call.func) in APPLIED:
+            return None
+        return text, call
 
     def home(self, model: Obj | None) -> str:
         """The file in which a model is made, or in which it is first met."""
