@@ -14,7 +14,7 @@ from fsdp2_lint.vocab.finding import Finding
 from . import calls, initialisation, launch, plan, saving, training
 from .following import Repository, Seen, Task, deep
 from .operator import Mutant, Operator, Plant
-from .text import Edit, row_after
+from .text import Edit
 
 OPERATORS: tuple[Operator, ...] = (
     *launch.OPERATORS,
@@ -49,12 +49,11 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Chance:
-    """A plant, and what was found of its program before."""
+    """A plant, for a program in which its operator's clause is not found violated as it is."""
 
     operator: Operator
     task: Task
     plant: Plant
-    known: tuple[Finding, ...]
 
 
 def plant_all(folder: Path, steps: int = STEPS, places: int = PLACES) -> list[Outcome]:
@@ -80,11 +79,9 @@ def chosen(repository: Repository, places: int) -> list[Chance]:
 
 
 def _chances(seen: Seen, operator: Operator) -> Iterator[Chance]:
-    """None in a program that has a fault of this kind already."""
-    known = tuple(finding for finding in seen.findings if finding.code == operator.code)
-    if not known:
+    if not any(finding.code == operator.code for finding in seen.findings):
         for plant in operator.places(seen.view):
-            yield Chance(operator, seen.task, plant, known)
+            yield Chance(operator, seen.task, plant)
 
 
 def attempt(repository: Repository, chance: Chance) -> Outcome:
@@ -104,16 +101,10 @@ def attempt(repository: Repository, chance: Chance) -> Outcome:
 
 
 def _is_it(finding: Finding, chance: Chance) -> bool:
-    """A finding of the operator's clause, that was not there, and that names a file of the fault."""
-    edits = chance.plant.edits
-    before = {
-        (each.primary.site.path, row_after(edits, each.primary.site.path, each.primary.site.row))
-        for each in chance.known
-    }
-    site = finding.primary.site
-    files = {edit.path for edit in edits} | {kept.path for kept in chance.plant.kept} | {chance.plant.home}
-    new = finding.code == chance.operator.code and (site.path, site.row) not in before
-    return new and any(each.path in files for each in finding.sites)
+    """A finding of the operator's clause, all of which are new, that names a file of the fault."""
+    plant = chance.plant
+    files = {*(edit.path for edit in plant.edits), *(site.path for site in plant.kept), plant.home}
+    return finding.code == chance.operator.code and any(site.path in files for site in finding.sites)
 
 
 def _instead(seen: Seen, chance: Chance) -> list[str]:
