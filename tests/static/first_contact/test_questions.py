@@ -66,6 +66,37 @@ def test_a_setting_does_not_say_whether_a_model_is_sharded(asks: str) -> None:
     ]
 
 
+SLICED = """
+mesh = init_device_mesh("cuda", {made})
+model = Net()
+for layer in model.layers:
+    fully_shard(layer, mesh=mesh[{on}])
+fully_shard(model, mesh=mesh[{on}])
+if {asks}:
+    torch.save(model.state_dict(), "model.pt")
+"""
+NAMED = '(2, 2, 2), mesh_dim_names=("pp", "ep", "fsdp")'
+
+
+@pytest.mark.parametrize("asks", ["mesh['pp'].size() == 1", "mesh['pp'].ndim > 0", "not mesh['pp', 'ep'].size() > 1"])
+def test_a_slice_of_the_mesh_along_other_dimensions_does_not_say_whether_a_model_is_sharded(asks: str) -> None:
+    assert "FSDP701" in analyse(main(SLICED.format(made=NAMED, on="'fsdp'", asks=asks))).codes
+
+
+@pytest.mark.parametrize(
+    ("made", "on", "asks"),
+    [
+        (NAMED, "'fsdp'", "mesh['fsdp'].size() == 1"),
+        (NAMED, "'ep', 'fsdp'", "mesh['ep'].size() == 1"),
+        (NAMED, "'fsdp'", "mesh.size() == 1"),
+        (NAMED, "'dp_flat'", "mesh['ep'].size() == 1"),  # a flattened dimension may hold any other
+        ("(2, 2), mesh_dim_names=tuple(sys.argv[1:])", "'fsdp'", "mesh['ep'].size() == 1"),
+    ],
+)
+def test_a_slice_that_may_share_a_dimension_may_say_it(made: str, on: str, asks: str) -> None:
+    assert "FSDP701" not in analyse(main(SLICED.format(made=made, on=on, asks=asks))).codes
+
+
 KINDS = """
 model = AutoModelForCausalLM.from_pretrained(sys.argv[1])
 {asks}

@@ -14,8 +14,9 @@ from ...domain import events
 from ...domain.events import Step
 from ...domain.formulas import Interned, atoms
 from ...domain.guards import Guard
-from ...domain.values import Atom, Obj
+from ...domain.values import Obj
 from ...libraries.python.attempts import TypeOf
+from ...libraries.torch.launch.meshes import Mesh, wanted_names
 from ...libraries.torch.ranks.rank import alone
 from .asked import objects_in
 from .program import Program
@@ -54,7 +55,7 @@ def on_path(program: Program, path: Guard, before: int) -> str:
             for atom in atoms(formula):
                 if _hangs_on_cut(atom):
                     return "a condition on the way here was not followed to its end"
-                if _tells_shards(atom, path) or any(obj.atom in meshes for obj in objects_in(atom)):
+                if _tells_shards(atom, path) or any(_of_those(obj, meshes) for obj in objects_in(atom)):
                     return "a condition on the way here may tell sharded models from others"
     if sharded and all(_leaves_open(path, each.guard) for each in sharded):
         return "a condition of the sharding was not followed to its end"
@@ -83,7 +84,20 @@ def _is_type(obj: Obj) -> bool:
     return obj.atom.state(TypeOf) is not None
 
 
-def _meshes(sharded: Sequence[Step[events.Sharded]]) -> set[Atom]:
-    """The meshes that models are sharded on, with all that is read off them."""
+def _meshes(sharded: Sequence[Step[events.Sharded]]) -> set[Obj]:
+    """The meshes that models are sharded on."""
     given = (each.what.options.get("mesh") for each in sharded)
-    return {obj.atom for value in given for obj in objects_in(value)}
+    return {obj for value in given for obj in objects_in(value)}
+
+
+def _of_those(obj: Obj, meshes: set[Obj]) -> bool:
+    """Is it read off one of the meshes, or off what they are slices of? A slice along other dimensions says nothing."""
+    return any(obj.atom is mesh.atom and not _apart(obj, mesh) for mesh in meshes)
+
+
+def _apart(one: Obj, other: Obj) -> bool:
+    """Are the two slices of a mesh, or read off slices, by dimensions that it was made with and that differ?"""
+    mine, its = (set(wanted_names(obj.path[0])) if obj.path else set() for obj in (one, other))
+    mesh = one.atom.state(Mesh)
+    known = set(mesh.names or ()) if mesh is not None else set()
+    return bool(mine and its) and mine | its <= known and not mine & its
