@@ -9,6 +9,7 @@ from .python import (
     calculation,
     copies,
     dynamic,
+    grouping,
     kinds,
     named_tuples,
     pytrees,

@@ -19,6 +19,8 @@ class NeverInitialised(Operator):
     fault = "weights get memory, and no values"
 
     def places(self, view: View) -> Iterator[Plant]:
+        if not any(view.trace.of(events.Stepped)):
+            return  # nothing is trained
         for emptied in view.trace.of(events.Emptied):
             edits = [self._blank(view, emptied, write) for write in self._writes(view, emptied)]
             made = tuple(dict.fromkeys(edit for edit in edits if edit is not None))

@@ -44,9 +44,14 @@ class RootOnly(Operator):
 
     def places(self, view: View) -> Iterator[Plant]:
         for root in view.roots():
-            edits = unwrapped(view, root.parts) if apart(root) and view.learns(root.model) else ()
+            edits = unwrapped(view, root.parts) if apart(root) and self._large(view, root) else ()
             if edits:
                 yield Plant(edits, view.home(root.model), (root.whole.when.at,))
+
+    def _large(self, view: View, root: Root) -> bool:
+        """Is it trained, and are its parts a stack of blocks? One group of a few layers is no fault."""
+        parts = (unit.what.group[0] for unit in root.parts if unit.what.looped and unit.what.group)
+        return view.learns(root.model) and any(view.is_each(part) for part in parts)
 
     def shown(self, mutant: Mutant) -> bool:
         wholes = mutant.kept(events.Sharded)

@@ -12,7 +12,7 @@ from fsdp2_lint.static.domain import events
 from fsdp2_lint.static.domain.events import AnyStep, Step
 from fsdp2_lint.static.domain.relations import Relation
 from fsdp2_lint.static.domain.trace import Trace
-from fsdp2_lint.static.domain.values import Obj
+from fsdp2_lint.static.domain.values import Obj, is_each
 from fsdp2_lint.vocab.finding import Site
 
 from .text import Text
@@ -64,6 +64,11 @@ class View:
     def home(self, model: Obj | None) -> str:
         """The file in which a model is made, or in which it is first met."""
         return self.program.key(model).site.path if model is not None else ""
+
+    def is_each(self, part: Obj) -> bool:
+        """Does it stand for all elements of a container?"""
+        adopted = self.program.machine.parents.get(part)
+        return part.atom.many or is_each(part.item) or adopted is not None and is_each(adopted[1])
 
     # -- sharding ------------------------------------------------------------------------
 

@@ -53,10 +53,12 @@ def test_what_settings_name_may_do_anything() -> None:
         'subprocess.check_output(["git", "rev-parse", "HEAD"]).decode().strip()',
         'subprocess.run("nvidia-smi", shell=True, capture_output=True).stdout',
         'subprocess.Popen(["tensorboard"], stdout=subprocess.DEVNULL).wait()',
+        'multiprocessing.set_start_method("spawn")',
     ],
 )
-def test_another_process_does_not_select_the_device_of_this_one(run: str) -> None:
+def test_what_other_processes_do_does_not_select_the_device_of_this_one(run: str) -> None:
     body = f"""
+import multiprocessing
 import subprocess
 dist.init_process_group("nccl")
 said = {run}
