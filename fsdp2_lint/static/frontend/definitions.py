@@ -41,6 +41,13 @@ class Definition:
         names = {self.name} if self.name and self.name not in GENERIC else set()
         return names | ({self.owner} if self.owner else set())
 
+    def may_be(self, spelled: str) -> bool:
+        """Does a name fit that is known in part, with a star for the rest?"""
+        first, star, last = spelled.partition("*")
+        if not star:
+            return self.name == spelled
+        return self.name.startswith(first) and self.name.endswith(last.rpartition("*")[2])
+
 
 def mentions_seed(project: Project, path: str) -> bool:
     """Does code (not only a comment or a string) speak of ``fully_shard``?"""
@@ -96,6 +103,11 @@ def reaching(
     for definition in definitions:
         for name, others in definition.code.bound.items():
             stored_as.setdefault(name, set()).update(others - GENERIC)
+    computed: dict[str, list[Definition]] = {}
+    for definition in definitions:
+        for spelled in definition.code.computed:
+            computed.setdefault(spelled, []).append(definition)
+    tables = _tables(definitions)
     reached: dict[int, Definition] = {id(each): each for each in sharding}
     queue = deque(sharding)  # breadth first: the closest callers come first
     while queue:
@@ -103,12 +115,24 @@ def reaching(
         names = set(callee.callable_names)
         for name in list(names):
             names |= stored_as.get(name, set())
+        for decorator in callee.code.decorators:
+            names |= tables.get(decorator, set())
         callers = [caller for name in sorted(names) for caller in mentioned_by.get(name, ())]
         if callee.name in GENERIC:
             users = {callee.path, *importers.get(callee.path, ())}
             callers += [caller for caller in mentioned_by.get(callee.name, ()) if caller.path in users]
+        callers += [each for spelled, those in computed.items() if callee.may_be(spelled) for each in those]
         for caller in callers:
             if id(caller) not in reached:
                 reached[id(caller)] = caller
                 queue.append(caller)
     return list(reached.values())
+
+
+def _tables(definitions: list[Definition]) -> dict[str, set[str]]:
+    """Under which names a function stores what it is given: as a decorator, it puts functions there."""
+    found: dict[str, set[str]] = {}
+    for definition in definitions:
+        for others in definition.code.bound.values() if definition.name else ():
+            found.setdefault(definition.name, set()).update(others - GENERIC)
+    return found

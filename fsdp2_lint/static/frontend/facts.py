@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 SEED = "fully_shard"
 Bound = dict[str, frozenset[str]]  # name -> keywords and names that it is stored under
+Aliases = dict[str, set[str]]  # name -> what it stands for
 Mark = tuple[str, int]  # a name, and the row where its definition begins, with its decorators
 
 
@@ -15,7 +16,9 @@ Mark = tuple[str, int]  # a name, and the row where its definition begins, with 
 class Function:
     """A function, a method of a class of the top level (``owner``), or a module's own statements (no name).
 
-    ``holder`` is the class that it stands in, without anything between the two.
+    ``holder`` is the class that it stands in, without anything between the two. ``computed``: names that it asks for
+    in parts, with a star for what is not written (``getattr(self, f"_wrap_{kind}")``). ``decorators``: the names in its
+    decorators, which may put it into a table.
     """
 
     name: str
@@ -24,6 +27,8 @@ class Function:
     holder: Mark | None
     mentions: frozenset[str]
     bound: Bound
+    computed: frozenset[str] = frozenset()
+    decorators: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,16 +75,17 @@ def _class(node: ast.ClassDef) -> Class:
     return Class(node.name, node.lineno, [_last(base) for base in node.bases], methods)
 
 
-def _functions(parts: Iterable[tuple[ast.stmt, list[ast.AST]]], aliases: dict[str, set[str]]) -> Iterator[Function]:
+def _functions(parts: Iterable[tuple[ast.stmt, list[ast.AST]]], aliases: Aliases) -> Iterator[Function]:
     own: set[str] = set()
     whole: list[ast.AST] = []
     for node, inside in parts:
         whole += inside
         if isinstance(node, FUNCTIONS):
-            yield Function(*_placed(node), None, _names(inside, aliases), _bound(inside))
-            own |= {name for decorator in node.decorator_list for name in _names(walked(decorator), aliases)}
+            above = _decorators(node, aliases)
+            yield Function(*_placed(node), None, _names(inside, aliases), _bound(inside), _computed(inside), above)
+            own |= above
         elif isinstance(node, ast.ClassDef):
-            own |= {name for decorator in node.decorator_list for name in _names(walked(decorator), aliases)}
+            own |= _decorators(node, aliases)
             yield from _methods(node, inside, aliases)
         elif isinstance(node, (ast.If, ast.Try)):
             holders = _holders(inside)
@@ -89,16 +95,44 @@ def _functions(parts: Iterable[tuple[ast.stmt, list[ast.AST]]], aliases: dict[st
             own |= _names(inside, aliases)
         elif not isinstance(node, (ast.Import, ast.ImportFrom)):
             own |= _names(inside, aliases)
-    yield Function("", "", 1, None, frozenset(own), _bound(whole))
+    yield Function("", "", 1, None, frozenset(own), _bound(whole), _computed(whole))
 
 
-def _methods(node: ast.ClassDef, inside: list[ast.AST], aliases: dict[str, set[str]]) -> Iterator[Function]:
+def _methods(node: ast.ClassDef, inside: list[ast.AST], aliases: Aliases) -> Iterator[Function]:
     """All functions in a class, also those inside of its methods."""
-    holders = _holders(inside)
+    holders, above = _holders(inside), _decorators(node, aliases)
     for child in inside:
         if isinstance(child, FUNCTIONS):
-            code = walked(child)
-            yield Function(*_placed(child, node.name), holders.get(child), _names(code, aliases), _bound(code))
+            code, placed = walked(child), _placed(child, node.name)
+            yield Function(
+                *placed, holders.get(child), _names(code, aliases), _bound(code), _computed(code),
+                above | _decorators(child, aliases),
+            )  # fmt: skip
+
+
+def _decorators(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef, aliases: Aliases) -> frozenset[str]:
+    return frozenset(name for decorator in node.decorator_list for name in _names(walked(decorator), aliases))
+
+
+_ASKING = frozenset({"getattr", "globals", "vars", "locals", "methodcaller", "attrgetter"})
+_TELLING = 3  # letters; with fewer, a name that is known in part may be any
+
+
+def _computed(code: list[ast.AST]) -> frozenset[str]:
+    """Texts with unknown parts, and plain ones, in code that asks for something by its name."""
+    if not any(isinstance(node, ast.Name) and node.id in _ASKING for node in code):
+        return frozenset()
+    found = {_spelled(node) for node in code if isinstance(node, (ast.JoinedStr, ast.BinOp, ast.Constant))}
+    return frozenset(each for each in found if len(each) - each.count("*") >= _TELLING)
+
+
+def _spelled(node: ast.AST) -> str:
+    """A text as far as it is written, with a star for the rest."""
+    if isinstance(node, ast.Constant):
+        return node.value if isinstance(node.value, str) and node.value.isidentifier() else "*"
+    if isinstance(node, ast.JoinedStr):
+        return "".join(map(_spelled, node.values))
+    return _spelled(node.left) + _spelled(node.right) if isinstance(node, ast.BinOp) else "*"
 
 
 def _placed(node: ast.FunctionDef | ast.AsyncFunctionDef, owner: str = "") -> tuple[str, str, int]:
@@ -171,7 +205,7 @@ def _last(node: ast.AST) -> str:
     return node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
 
 
-def _names(code: Iterable[ast.AST], aliases: dict[str, set[str]]) -> frozenset[str]:
+def _names(code: Iterable[ast.AST], aliases: Aliases) -> frozenset[str]:
     """Names and attributes that code mentions; for an alias also what it stands for."""
     found: set[str] = set()
     for node in code:
@@ -184,9 +218,9 @@ def _names(code: Iterable[ast.AST], aliases: dict[str, set[str]]) -> frozenset[s
     return frozenset(found)
 
 
-def _aliases(code: Iterable[ast.AST]) -> dict[str, set[str]]:
+def _aliases(code: Iterable[ast.AST]) -> Aliases:
     """``from util import shard as apply``, anywhere in the file."""
-    found: dict[str, set[str]] = {}
+    found: Aliases = {}
     for node in code:
         if isinstance(node, (ast.Import, ast.ImportFrom)):
             for alias in node.names:

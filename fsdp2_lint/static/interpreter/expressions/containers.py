@@ -39,7 +39,7 @@ from ...domain.values import (
 )
 from ..machine import L
 from ..statements.loops import rounds_of, stands_for_rounds
-from . import enums, flags
+from . import asked_names, enums, flags
 from .names import Names
 
 
@@ -119,9 +119,15 @@ class Containers(Names[L]):
         if isinstance(leaf, DictV):
             return self.dict_item(leaf, key)
         if isinstance(leaf, ModRef):
-            return self.member(leaf.module, key.value) if isinstance(key, Const) else unknown("a global", kind="opaque")
+            return asked_names.global_of(self, leaf, key)
         if isinstance(leaf, Ext) and leaf.qname == "os.environ":
             return self.libraries.environment(key, node)
+        if (
+            isinstance(leaf, Ext)
+            and leaf.qname == "sys.modules"
+            and key == self.global_name(self.frame.module, "__name__")
+        ):
+            return ModRef(self.frame.module)
         if isinstance(leaf, StateDict):
             return self.libraries.state_item(leaf, key)
         if isinstance(leaf, Loaded):

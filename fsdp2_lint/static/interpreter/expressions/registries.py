@@ -70,6 +70,15 @@ def counters(module: Module) -> frozenset[str]:
     return found
 
 
+def writes_globals(module: Module) -> bool:
+    """Does the file use what ``globals()`` returns for more than to look at it?"""
+    found: bool | None = getattr(module.tree, "fsdp2_writes_globals", None)
+    if found is None:
+        calls = (node for node in module.tree.nodes_of_class(nodes.Call) if getattr(node.func, "name", "") == "globals")
+        found = module.tree.fsdp2_writes_globals = not all(map(_is_look, calls))
+    return found
+
+
 def mentions(tree: nodes.NodeNG, names: set[str]) -> bool:
     return bool(names_in(tree) & names)
 

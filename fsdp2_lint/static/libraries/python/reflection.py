@@ -27,7 +27,7 @@ from ...domain.values import (
     unknown,
 )
 from ...interpreter.call import Call
-from ...interpreter.expressions import enums
+from ...interpreter.expressions import asked_names, enums
 from ..escapes import IMPORTED
 from ..interface import Machine
 from ..tables import external
@@ -46,9 +46,12 @@ def get_attribute(machine: Machine, call: Call) -> Value:
         return unknown("getattr()")
     fsdp1_methods.looked_up(machine, call)
     default = call.args[2] if len(call.args) > 2 else None
-    name = call.args[1]
 
     def one(leaf: Value) -> Value:
+        asked = asked_names.spelled_out(machine, call.args[1], leaf, raises=default is None)
+        return machine.over(asked, lambda name: of_name(leaf, name))
+
+    def of_name(leaf: Value, name: Value) -> Value:
         parameters.attribute_read(machine, leaf, name.value if isinstance(name, Const) else None, call.node)
         if isinstance(leaf, ClassV) and not isinstance(name, Const) and enums.is_enumeration(machine, leaf):
             return enums.by_name(machine, leaf, name)

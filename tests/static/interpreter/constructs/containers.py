@@ -27,7 +27,7 @@ for layer in itertools.chain(reversed(model.layers), [model.head]):
 fully_shard(model)  #+
 train(model, torch.optim.AdamW(model.parameters()))
 
-=== FSDP601: a registry filled by a decorator !! the script is not entered: it shards only through the registry
+=== FSDP601: a registry filled by a decorator
 REGISTRY = {}
 
 def register(name):
