@@ -90,6 +90,7 @@ class Machine(Semantics, Generic[L]):
         self.module_globals: dict[tuple[Module, str], Value] = {}
         self.resolving: set[tuple[Module, str]] = set()
         self.class_values: dict[Any, Value] = {}
+        self.told: set[ClassV] = set()  # classes of which their bases know
         self.unseen_makers: dict[ClassV, str] = {}
         self.method_values: dict[Func, Func] = {}
         self.mros: dict[ClassV, list[Value]] = {}

@@ -38,6 +38,7 @@ from ..expressions import domains, enums, flags
 from ..expressions.registries import only_read
 from ..machine import L
 from ..syntax import class_body, decorator_names, initial_values, setters
+from . import class_tables
 from .bases import Bases
 
 _CACHED = frozenset({"cached_property", "functools.cached_property", "lazy_property", "cached"})
@@ -163,11 +164,12 @@ class Classes(Bases[L]):
             self.store.lasting += 1
             try:
                 found = self.in_module(owner.module, lambda: self.eval(node)) or unknown("a class attribute")
+                self.class_values[key] = found
                 if isinstance(found, (DictV, ListV)) and not only_read(self.project, owner.module, node):
+                    class_tables.fill(self, owner)
                     self.leave_open(found, "other code may fill it")
             finally:
                 self.store.lasting -= 1
-            self.class_values[key] = found
         return self.class_values[key]
 
     def decorated_method(self, node: nodes.FunctionDef, func: Func) -> Func:

@@ -12,10 +12,12 @@ from ...domain.guards import TOP, Guard
 from ...domain.values import NONE, Choice, ClassV, Const, DictV, Ext, Func, ListV, ModRef, Value, unknown
 from ...frontend.module import Module
 from ...frontend.torch_names import canonical, is_torch
+from ..calls import class_tables
 from ..frames import Diverges, Frame
 from ..machine import L
 from ..semantics import R
 from ..statements.loops import Loops
+from ..syntax import class_body
 from .registries import mentions, registrations, rewritten
 
 
@@ -118,11 +120,21 @@ class Names(Loops[L]):
         for bound, statements in module.bindings.items():
             if any(isinstance(node, nodes.FunctionDef) and mentions(node, {name}) for node in statements):
                 writers.add(bound)
+            for node in statements:
+                if (
+                    isinstance(node, nodes.ClassDef)
+                    and class_tables.HOOK in class_body(node)
+                    and mentions(node, {name})
+                ):
+                    class_tables.fill(self, ClassV(module, node))
+        for other in self.importing(module):
+            for node in registrations(other.tree.body, writers):
+                self.in_module(other, partial(self.register, other, node))
+
+    def importing(self, module: Module) -> list[Module]:
+        """A file and those that import it."""
         others = [self.project.module(path) for path in self.project.importers_of(module.path)]
-        for other in [module, *others]:
-            if other is not None:
-                for node in registrations(other.tree.body, writers):
-                    self.in_module(other, partial(self.register, other, node))
+        return [module, *(other for other in others if other is not None)]
 
     def register(self, module: Module, node: nodes.NodeNG) -> Value:
         if isinstance(node, nodes.ClassDef):

@@ -14,6 +14,7 @@ from ...domain.formulas import Formula, atoms, both, either, is_fork, negate
 from ...domain.guards import TOP, Guard
 from ...domain.sides import merged, two_sides
 from ...domain.values import NONE, Atom, Ext, Value, unknown
+from ..calls import class_tables
 from ..frames import BREAK, CONTINUE, FALL, RAISE, RETURN, Diverges, Frame, Handled
 from ..machine import L
 from ..syntax import catches_all, checks, jumps_out
@@ -277,7 +278,10 @@ class Statements(Targets[L]):
     exec_AsyncFunctionDef = exec_FunctionDef
 
     def exec_ClassDef(self, node: nodes.ClassDef) -> int:
-        self.bind_local(node.name, self.class_value(node))
+        cls = self.class_value(node)
+        self.bind_local(node.name, cls)
+        if node.bases and self.project.mentions("__init_subclass__"):
+            class_tables.tell(self, cls)
         return FALL
 
     def exec_Import(self, node: nodes.Import) -> int:

@@ -1,0 +1,44 @@
+"""Lists and dicts of a class that its subclasses, and what is decorated by it, fill while files are imported."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from astroid import nodes
+
+from ...domain.values import NONE, ClassV, Func, Value
+from ...frontend.module import Module
+from ..expressions.registries import mentions
+from ..machine import AnyMachine
+
+HOOK = "__init_subclass__"
+
+
+def fill(machine: AnyMachine, cls: ClassV) -> None:
+    """Run what the file of a class, and those that import it, enter into its tables."""
+    tells = machine.class_member(cls, HOOK) is not None
+    for module in machine.importing(cls.module):
+        for node in module.tree.body:
+            decorators = getattr(node, "decorators", None)
+            if decorators is not None and mentions(decorators, {cls.name}):
+                machine.in_module(module, partial(machine.register, module, node))
+            if tells and isinstance(node, nodes.ClassDef):
+                _tell_in(machine, module, ClassV(module, node))
+
+
+def _tell_in(machine: AnyMachine, module: Module, cls: ClassV) -> None:
+    machine.in_module(module, lambda: tell(machine, cls))
+
+
+def tell(machine: AnyMachine, cls: ClassV) -> Value:
+    """A class has come into being: ``__init_subclass__`` of its bases runs, once."""
+    found = machine.class_member(cls, HOOK, behind=cls) if cls not in machine.told else None
+    machine.told.add(cls)
+    if found is not None and isinstance(found[1], nodes.FunctionDef):
+        owner, node = found
+        given = {
+            each.arg: machine.eval(each.value) for each in cls.node.keywords if each.arg not in (None, "metaclass")
+        }
+        hook = Func(owner.module, node, owner.closure, owner)
+        machine.call_function(hook, [], given, cls.node, receiver=cls)
+    return NONE
