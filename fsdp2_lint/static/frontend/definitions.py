@@ -117,6 +117,8 @@ def reaching(
             names |= stored_as.get(name, set())
         for decorator in callee.code.decorators:
             names |= tables.get(decorator, set())
+        if "register" in callee.code.decorators:  # ``@shard.register``: who calls ``shard`` calls this
+            names |= callee.code.decorators - {"register"}
         callers = [caller for name in sorted(names) for caller in mentioned_by.get(name, ())]
         if callee.name in GENERIC:
             users = {callee.path, *importers.get(callee.path, ())}

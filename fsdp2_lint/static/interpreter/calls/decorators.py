@@ -25,11 +25,10 @@ from ...frontend.origins import full_name
 from ..call import Call
 from ..machine import L
 from ..syntax import class_body
+from . import dispatching
 from .calls import Calls
 
 _KEEPS = frozenset({"hydra.main"})  # calls the function with a configuration, and is no part of it otherwise
-# which function a call reaches is told by the class of its first argument
-_CHOOSES = frozenset({"functools.singledispatch", "functools.singledispatchmethod"})
 CONTEXTS = ("contextlib.contextmanager", "contextlib.asynccontextmanager")
 _DATA = (StateDict, StateTensor, Loaded, ParamV, Computed)
 _OF_PROPERTIES = ("setter", "getter", "deleter")
@@ -51,7 +50,7 @@ class Decorators(Calls[L]):
             return self.or_itself(self.call(maker, Call(decorator, [func])), func, decorator)
         if isinstance(callee, Ext) and callee.qname in _KEEPS:
             return func
-        chooses = isinstance(callee, Ext) and callee.qname in _CHOOSES
+        chooses = isinstance(callee, Ext) and callee.qname in dispatching.CHOOSES
         foreign = callee is not None and self.libraries.is_foreign(callee)
         return self.around(func, decorator) if chooses or foreign else func
 
@@ -83,8 +82,10 @@ class Decorators(Calls[L]):
 
     def call_around(self, func: Func, call: Call, receiver: Value | None, on_yield: Any) -> Value:
         """What wraps a function sees its arguments first and its result last."""
-        self.libraries.opened(func.around, call, receiver)
         inner = replace(func, around="")
+        if on_yield is None and (chosen := dispatching.run(self, inner, call, receiver)) is not None:
+            return chosen
+        self.libraries.opened(func.around, call, receiver)
         made = self.call_function(
             inner, call.args, call.kwargs, call.node, receiver=receiver, why=call.open_why, on_yield=on_yield
         )
