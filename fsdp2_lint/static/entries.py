@@ -19,6 +19,7 @@ from .budget import BUDGET
 from .frontend.definitions import (
     GENERIC,
     Definition,
+    classes_in,
     definitions_in,
     importers_of,
     importers_of_one,
@@ -217,7 +218,8 @@ def find_entries(project: Project, explicit: frozenset[str]) -> Plan:
         named_so = each.name == SEED  # a model that shards itself, perhaps through a helper
         if each.owner and (named_so or id(each) in sharding and each.name not in others):
             project.sharding_methods.setdefault(each.name, []).append((each.path, each.owner))
-    plan.reaching = reaching(definitions, plan.sharding, project.imported_by)
+    classes = classes_in(project, [*plan.seeds, *importers])
+    plan.reaching = reaching(definitions, plan.sharding, classes, project.imported_by)
     for each in plan.reaching:
         project.reaching.setdefault(each.path, set()).add((each.name, each.code.row))
         if each.owner:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass
 
-from .facts import SEED, Function
+from .facts import SEED, Class, Function
 from .lookup import imports_of
 from .module import Unreadable
 from .project import Project
@@ -91,8 +91,13 @@ def definitions_in(project: Project, path: str) -> list[Definition]:
     return [Definition(path, function) for function in facts.functions] if facts is not None else []
 
 
+def classes_in(project: Project, paths: list[str]) -> list[Class]:
+    """The classes of the top level of some files."""
+    return [each for path in paths if (facts := project.facts(path)) is not None for each in facts.classes]
+
+
 def reaching(
-    definitions: list[Definition], sharding: list[Definition], importers: dict[str, list[str]]
+    definitions: list[Definition], sharding: list[Definition], classes: list[Class], importers: dict[str, list[str]]
 ) -> list[Definition]:
     """All definitions from which a sharding call may be reached, by name."""
     mentioned_by: dict[str, list[Definition]] = {}
@@ -107,12 +112,14 @@ def reaching(
     for definition in definitions:
         for spelled in definition.code.computed:
             computed.setdefault(spelled, []).append(definition)
-    tables = _tables(definitions)
+    tables, heirs = _tables(definitions), _heirs(classes)
+    told = {each.owner for each in definitions if each.name == "__init_subclass__"}
+    kin = {each.name: {base for base in each.bases if base in told} | heirs.get(each.name, set()) for each in classes}
     reached: dict[int, Definition] = {id(each): each for each in sharding}
     queue = deque(sharding)  # breadth first: the closest callers come first
     while queue:
         callee = queue.popleft()
-        names = set(callee.callable_names)
+        names = callee.callable_names | kin.get(callee.owner, set())
         for name in list(names):
             names |= stored_as.get(name, set())
         for decorator in callee.code.decorators:
@@ -137,4 +144,17 @@ def _tables(definitions: list[Definition]) -> dict[str, set[str]]:
     for definition in definitions:
         for others in definition.code.bound.values() if definition.name else ():
             found.setdefault(definition.name, set()).update(others - GENERIC)
+    return found
+
+
+def _heirs(classes: list[Class]) -> dict[str, set[str]]:
+    """By the name of a class the names of those that are derived from it: an object of one of these has its methods."""
+    found: dict[str, set[str]] = {}
+    for each in classes:
+        for base in each.bases:
+            found.setdefault(base, set()).add(each.name)
+    changed = True
+    while changed:
+        below = {name: each | {heir for one in each for heir in found.get(one, ())} for name, each in found.items()}
+        found, changed = below, below != found
     return found

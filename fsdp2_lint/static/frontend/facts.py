@@ -173,8 +173,11 @@ def walked(tree: ast.AST) -> list[ast.AST]:
     return found
 
 
+_PUTS = frozenset({"append", "add", "setdefault", "insert", "appendleft"})
+
+
 def _bound(code: Iterable[ast.AST]) -> Bound:
-    """Function values that travel: ``spec(fn=apply)``, ``self.fn = apply``, ``TABLE["x"] = apply``.
+    """Function values that travel: ``spec(fn=apply)``, ``self.fn = apply``, ``TABLE["x"] = apply``, ``ALL.add(apply)``.
 
     So do names that other files import from this one: ``from .trainer import Trainer as DistillationTrainer``.
     """
@@ -186,6 +189,9 @@ def _bound(code: Iterable[ast.AST]) -> Bound:
                     found.setdefault(alias.name, set()).add(alias.asname)
         elif isinstance(node, ast.keyword) and node.arg and isinstance(node.value, (ast.Name, ast.Attribute)):
             found.setdefault(_last(node.value), set()).add(node.arg)
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _PUTS:
+            for put in node.args:
+                found.setdefault(_last(put), set()).add(_last(node.func.value))
         elif isinstance(node, ast.Assign):
             names = {_last(target) for target in node.targets} - {""}
             several = isinstance(node.value, (ast.Dict, ast.List, ast.Tuple))

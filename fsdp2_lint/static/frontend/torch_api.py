@@ -75,6 +75,11 @@ def history_of_export(module: str, name: str) -> History | None:
     return found if any(there for _, there in found) else None
 
 
+def may_export(module: str, name: str) -> bool:
+    """Is it exported in some version, or nothing known of the module?"""
+    return module not in _rows("modules") or history_of_export(module, name) is not None
+
+
 def absent(history: History, version: Version) -> str:
     """Since when something is there, or no more, if this version lacks it; else nothing."""
     (oldest, _), *_ = _rows("modules")["torch.distributed.fsdp"]

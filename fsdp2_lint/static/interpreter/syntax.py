@@ -5,6 +5,8 @@ from __future__ import annotations
 from astroid import nodes
 from astroid.const import Context
 
+from ..frontend.origins import full_name
+
 _ANY_ERROR = frozenset({"BaseException", "Exception"})
 _JUMPS = (nodes.Return, nodes.Raise, nodes.Break, nodes.Continue)
 
@@ -77,6 +79,12 @@ def _flat(body: list[nodes.NodeNG]) -> list[nodes.NodeNG]:
     for child in body:
         flat += _flat([*child.body, *child.orelse]) if isinstance(child, nodes.If) else [child]
     return flat
+
+
+def is_field(node: nodes.NodeNG) -> bool:
+    """Does a statement of a class body declare a field of its objects, and not a variable of the class?"""
+    kind = node.annotation if isinstance(node, nodes.AnnAssign) else None
+    return kind is not None and full_name(getattr(kind, "value", kind)) != "typing.ClassVar"
 
 
 def decorator_names(node: nodes.FunctionDef) -> set[str]:

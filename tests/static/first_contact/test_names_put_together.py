@@ -34,6 +34,25 @@ def listed_blocks(m):
 def listed_none(m):
     return m
 
+STEPS = []
+
+def step(func):
+    STEPS.append(func)
+    return func
+
+@step
+def seed(m):
+    torch.manual_seed(0)
+
+@step
+def sharded(m):
+    shard_blocks(m)
+
+def run_steps(m):
+    for each in STEPS:
+        each(m)
+    return m
+
 class Wrapper:
     def __init__(self, kind):
         self.kind = kind
@@ -102,6 +121,33 @@ def test_the_setting_says_what_was_chosen(shard: str) -> None:
     assert "FSDP701" not in analyse(main(right, SHARDERS)).codes
     wrong = RUN.format(before="", shard=shard, after=OPTIMIZER, gathers=f'{kind} == "none"')
     assert "FSDP701" in analyse(main(wrong, SHARDERS)).codes
+
+
+def test_steps_that_a_decorator_lists() -> None:
+    late = RUN.format(before=OPTIMIZER, shard="run_steps", after="", gathers="True")
+    assert "FSDP601" in analyse(main(late, SHARDERS)).codes
+    early = RUN.format(before="", shard="run_steps", after=OPTIMIZER, gathers="True")
+    assert analyse(main(early, SHARDERS)).codes == []
+
+
+STARS = """
+from torch.distributed.tensor.parallel import *
+from torch.distributed.fsdp import *
+from torch.optim import *
+"""
+
+
+def test_several_stars_of_torch() -> None:
+    late = RUN.format(
+        before="optimizer = SGD(model.parameters(), lr=0.1)", shard="fully_shard", after="", gathers="True"
+    )
+    program = (
+        main(late)
+        .replace("from torch.distributed.fsdp import fully_shard\n", "")
+        .replace("import FSDPModule", "import *")
+    )
+    assert "FSDP601" in analyse(STARS + program).codes
+    assert "FSDP601" not in analyse(STARS + program.replace("model = fully_shard(model)", "")).codes
 
 
 def test_a_name_that_may_be_any_proves_nothing() -> None:

@@ -10,7 +10,7 @@ from ...frontend.origins import full_name
 from ..call import UNREAD_KEYWORDS, Call
 from ..frames import Frame
 from ..machine import L
-from ..syntax import class_body, decorator_names
+from ..syntax import class_body, decorator_names, is_field
 from .decorators import Decorators
 
 
@@ -65,7 +65,8 @@ class Construction(Decorators[L]):
             fields.update(
                 {name: node for name, node in class_body(base.node).items() if isinstance(node, nodes.AnnAssign)}
             )
-        given = {**dict(zip(fields, call.args)), **call.kwargs}
+        positional = [name for name, node in fields.items() if self.is_given(node)]
+        given = {**dict(zip(positional, call.args)), **call.kwargs}
         for name, value in given.items():
             self.store.put((obj, name), value)
         for name in fields if not call.open_why else ():
@@ -80,6 +81,12 @@ class Construction(Decorators[L]):
             if (initialiser := self.class_member(cls, name)) is not None:
                 owner, node = initialiser
                 self.call_function(Func(owner.module, node, owner.closure, owner), [], {}, call.node, receiver=obj)
+
+    def is_given(self, field: nodes.AnnAssign) -> bool:
+        """Does ``__init__`` take it: is it no variable of the class, no ``init=False``, no mark?"""
+        options = field.value.keywords if self.is_dataclass_field(field.value) else []
+        left_out = any(each.arg == "init" and each.value.as_string() == "False" for each in options)
+        return not left_out and full_name(field.annotation) != "dataclasses.KW_ONLY" and is_field(field)
 
     def field_default(self, cls: ClassV, field: nodes.AnnAssign) -> Value | None:
         """``field(default_factory=...)``: the factory is called for each object. A None by default is one here."""

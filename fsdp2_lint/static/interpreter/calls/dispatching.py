@@ -7,15 +7,15 @@ from functools import partial
 
 from astroid import nodes
 
+from ...domain.formulas import Formula
 from ...domain.guards import TOP, Guard
-from ...domain.values import Bound, ClassV, Ext, Func, Value
+from ...domain.values import NONE, Bound, ClassV, Ext, Func, Value
 from ...frontend.module import Module
 from ...frontend.origins import full_name
 from ..call import Call
 from ..machine import AnyMachine
 
 CHOOSES = frozenset({"functools.singledispatch", "functools.singledispatchmethod"})
-_GENERAL = ("torch.Tensor", "torch.nn.Module", "builtins.object")  # others are derived from these, not the other way
 Choices = list[tuple[Value, Func]]
 
 
@@ -24,10 +24,10 @@ def run(machine: AnyMachine, func: Func, call: Call, receiver: Value | None) -> 
     known = _implementations(machine, func) if _alone(func) and call.args and not call.open_why else None
     if known is None:
         return None
+    asked = [(machine.libraries.of_classes(call.args[0], [cls]), cls, each) for cls, each in known]
     arms: list[tuple[Guard, Callable[[], Value]]] = []
     rest = TOP
-    for cls, each in [*sorted(known, key=lambda pair: _order(machine, pair[0])), (None, func)]:
-        formula = cls is None or machine.libraries.of_classes(call.args[0], [cls])
+    for formula, _, each in [*sorted(asked, key=lambda one: _order(machine, *one[:2])), (True, NONE, func)]:
         taken, rest = rest.add(formula), rest.add(formula, False) or rest
         if taken is not None:
             chosen = Bound(receiver, each) if receiver is not None else each
@@ -53,7 +53,7 @@ def _implementations(machine: AnyMachine, func: Func) -> Choices | None:
                 if not made or not all(isinstance(cls, (ClassV, Ext)) for cls in made):
                     return None
                 found += [(cls, Func(module, node, func.closure, func.owner)) for cls in made if cls is not None]
-    return found
+    return found or None  # who writes it has others in mind, in files that are not seen
 
 
 def _bodies(machine: AnyMachine, func: Func) -> Iterator[tuple[Module, list[nodes.NodeNG]]]:
@@ -88,8 +88,6 @@ def _annotated(node: nodes.FunctionDef) -> list[nodes.NodeNG]:
     return parts
 
 
-def _order(machine: AnyMachine, cls: Value) -> int:
-    """What is derived from others comes before these."""
-    if isinstance(cls, ClassV):
-        return -len(machine.mro(cls))
-    return isinstance(cls, Ext) and cls.qname in _GENERAL and 1 + _GENERAL.index(cls.qname) or 0
+def _order(machine: AnyMachine, asked: Formula, cls: Value) -> tuple[bool, int]:
+    """What is derived from others comes before these: among those of other packages what not all such values are."""
+    return (False, -len(machine.mro(cls))) if isinstance(cls, ClassV) else (asked is True, 0)

@@ -30,7 +30,7 @@ from ...domain.values import (
 )
 from ..call import Call
 from ..machine import L
-from . import domains
+from . import domains, lists
 from .numbers import number_made_of, some_number
 from .texts import Texts
 
@@ -216,6 +216,9 @@ class Expressions(Texts[L]):
             self.extend(made, left)
             self.extend(made, right)
             return made
+        if op == "*" and isinstance(left, (ListV, TupleV)) and isinstance(right, Const):
+            if (held := lists.repeated(self.listing(left), right)) is not None:
+                return self.listed(held)
         if op in ("&", "|") and domains.is_flag(self, left) and domains.is_flag(self, right):
             parts = [self.truth(left), self.truth(right)]
             return self.cond(both(parts) if op == "&" else either(parts))

@@ -11,6 +11,7 @@ from astroid import nodes
 from ...domain.guards import TOP, Guard
 from ...domain.values import NONE, Choice, ClassV, Const, DictV, Ext, Func, ListV, ModRef, Value, unknown
 from ...frontend.module import Module
+from ...frontend.torch_api import history_of_export, may_export
 from ...frontend.torch_names import canonical, is_torch
 from ..calls import class_tables
 from ..frames import Diverges, Frame
@@ -177,11 +178,19 @@ class Names(Loops[L]):
                         found
                     ):
                         return found
-            elif target is None and star.modname and is_torch(star.modname) and not hasattr(builtins, name):
-                return Ext(canonical(f"{star.modname}.{name}"))
+        if not hasattr(builtins, name) and (brought := self.brought_by_torch(module, name)) is not None:
+            return brought
         if hasattr(builtins, name):
             return {"True": Const(True), "False": Const(False), "None": NONE}.get(name, Ext(f"builtins.{name}"))
         return unknown(name, kind="opaque")
+
+    def brought_by_torch(self, module: Module, name: str) -> Ext | None:
+        """What a star brings from torch: by the last that is known to have the name, else by the last that may."""
+        stars = [star.modname for star in module.stars if star.modname and is_torch(star.modname)]
+        from_torch = [star for star in stars if self.project.resolve(module.path, star) is None]
+        from_torch = [star for star in from_torch if may_export(star, name)] or from_torch
+        known = [star for star in from_torch if history_of_export(star, name) is not None]
+        return Ext(canonical(f"{(known or from_torch)[-1]}.{name}")) if from_torch else None
 
     def import_module(self, importer: Module, name: str, aliased: bool) -> Value:
         """``import a.b.c``: binds ``a``, or ``a.b.c`` itself with ``as``."""

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from astroid import nodes
 
 from ...budget import BUDGET
-from ...domain.values import Atom, ClassV, DictV, Ext, Func, ListV, Obj, TupleV, Value, unknown
+from ...domain.values import Atom, ClassV, Const, DictV, Ext, Func, ListV, Obj, TupleV, Value, unknown
 from ...frontend.origins import full_name
 from ...interpreter.call import Call
-from ...interpreter.syntax import class_body
+from ...interpreter.syntax import class_body, is_field
 from ..interface import Machine
 from ..tables import external
 
@@ -98,6 +98,32 @@ def changed(machine: Machine, call: Call) -> Value:
         return made or machine.libraries.call_other("dataclasses.replace", call)
 
     return machine.over(call.args[0], one) if call.args else unknown("replace()")
+
+
+@external("dataclasses.asdict", "attrs.asdict", "attr.asdict")
+def as_dict(machine: Machine, call: Call) -> Value:
+    """What is in the fields of a record, by their names; records in it are dicts as well."""
+
+    def one(leaf: Value, depth: int = 0) -> Value:
+        names = _field_names(machine, leaf) if isinstance(leaf, Obj) and depth < BUDGET.held_depth else None
+        if names is None:
+            return leaf if depth else machine.libraries.call_other(call.name, call)
+        made = machine.new_dict()
+        for name in names:
+            value = machine.over(machine.get_attr(leaf, name, call.node), lambda part: one(part, depth + 1))
+            machine.set_item(made, Const(name), value, call.node)
+        return made
+
+    return machine.over(call.args[0], one) if call.args else unknown("asdict()")
+
+
+def _field_names(machine: Machine, record: Obj) -> list[str] | None:
+    """The fields of a record that the program built, those of its bases first; None for anything else."""
+    cls = record.atom.cls
+    if not isinstance(cls, ClassV) or record.parent is not None or machine.is_module_class(cls) is not False:
+        return None
+    bases = [base for base in reversed(machine.mro(cls)) if isinstance(base, ClassV)]
+    return list(dict.fromkeys(name for base in bases for name, node in class_body(base.node).items() if is_field(node)))
 
 
 def copied_record(machine: Machine, obj: Obj) -> Obj | None:
