@@ -24,6 +24,7 @@ from .frontend.definitions import (
     importers_of,
     importers_of_one,
     mentions_seed,
+    objects_in,
     reaching,
 )
 from .frontend.facts import SEED, Class, Mark
@@ -218,8 +219,8 @@ def find_entries(project: Project, explicit: frozenset[str]) -> Plan:
         named_so = each.name == SEED  # a model that shards itself, perhaps through a helper
         if each.owner and (named_so or id(each) in sharding and each.name not in others):
             project.sharding_methods.setdefault(each.name, []).append((each.path, each.owner))
-    classes = classes_in(project, [*plan.seeds, *importers])
-    plan.reaching = reaching(definitions, plan.sharding, classes, project.imported_by)
+    classes, objects = classes_in(project, [*plan.seeds, *importers]), objects_in(project, plan.seeds)
+    plan.reaching = reaching(definitions, plan.sharding, classes, objects, project.imported_by)
     for each in plan.reaching:
         project.reaching.setdefault(each.path, set()).add((each.name, each.code.row))
         if each.owner:

@@ -96,8 +96,20 @@ def classes_in(project: Project, paths: list[str]) -> list[Class]:
     return [each for path in paths if (facts := project.facts(path)) is not None for each in facts.classes]
 
 
+def objects_in(project: Project, paths: list[str]) -> frozenset[str]:
+    """Objects of the project's own classes, such as a registry, that some files make or import, by their names."""
+    imported = [path for path, importers in project.imported_by.items() if not set(importers).isdisjoint(paths)]
+    known = [facts for path in {*paths, *imported} if (facts := project.facts(path)) is not None]
+    own = {each.name for facts in known for each in facts.classes}
+    return frozenset(name for facts in known for name, made_by in facts.objects.items() if made_by in own)
+
+
 def reaching(
-    definitions: list[Definition], sharding: list[Definition], classes: list[Class], importers: dict[str, list[str]]
+    definitions: list[Definition],
+    sharding: list[Definition],
+    classes: list[Class],
+    objects: frozenset[str],
+    importers: dict[str, list[str]],
 ) -> list[Definition]:
     """All definitions from which a sharding call may be reached, by name."""
     mentioned_by: dict[str, list[Definition]] = {}
@@ -124,6 +136,7 @@ def reaching(
             names |= stored_as.get(name, set())
         for decorator in callee.code.decorators:
             names |= tables.get(decorator, set())
+        names |= callee.code.decorators & objects
         if "register" in callee.code.decorators:  # ``@shard.register``: who calls ``shard`` calls this
             names |= callee.code.decorators - {"register"}
         callers = [caller for name in sorted(names) for caller in mentioned_by.get(name, ())]

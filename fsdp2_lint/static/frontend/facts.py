@@ -44,13 +44,14 @@ class Class:
 @dataclass(frozen=True, slots=True)
 class Facts:
     """``speaks``: its code names ``fully_shard``. ``script``: to run the file does something. ``outer``: functions of
-    the top level."""
+    the top level. ``objects``: names of the top level that a call makes, and what is called."""
 
     speaks: bool
     script: bool
     functions: list[Function]
     classes: list[Class]
     outer: list[Mark]
+    objects: dict[str, str]
 
 
 def facts_of(tree: ast.Module) -> Facts:
@@ -58,9 +59,21 @@ def facts_of(tree: ast.Module) -> Facts:
     whole = [part for _, inside in parts for part in inside]
     classes = [_class(node) for node in tree.body if isinstance(node, ast.ClassDef)]
     outer = [mark(node) for node in tree.body if isinstance(node, FUNCTIONS)]
-    return Facts(
-        any(map(_speaks, whole)), any(map(_acts, tree.body)), [*_functions(parts, _aliases(whole))], classes, outer
-    )
+    functions = [*_functions(parts, _aliases(whole))]
+    return Facts(any(map(_speaks, whole)), any(map(_acts, tree.body)), functions, classes, outer, _objects(tree))
+
+
+def _objects(tree: ast.Module) -> dict[str, str]:
+    """``MODELS = Registry("models")``: the name, and that of the class."""
+    pairs = [(target, node.value) for node in tree.body if isinstance(node, ast.Assign) for target in node.targets]
+    pairs += [each for target, value in pairs for each in zip(_parts(target), _parts(value))]
+    return {
+        _last(target): _last(value.func) for target, value in pairs if isinstance(value, ast.Call) and _last(target)
+    }
+
+
+def _parts(node: ast.expr) -> list[ast.expr]:
+    return node.elts if isinstance(node, (ast.Tuple, ast.List)) else []
 
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)

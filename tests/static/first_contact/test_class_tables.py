@@ -125,6 +125,17 @@ def test_in_a_file_of_its_own(base: str) -> None:
         assert analyse(files).codes == found
 
 
+@pytest.mark.parametrize("base", BASES[:3])
+def test_a_table_that_nothing_else_fills_has_no_other_entries(base: str) -> None:
+    seen = analyse(HEAD + NET + base + heirs(base, GATHERED) + MAIN)
+    assert seen.verdicts("FSDP302") == {"upheld"}
+    more = "\n    @classmethod\n    def add(cls, name, made):\n        cls.known[name] = made\n"
+    added = base + (more if base is not OF_THE_FILE else "\ndef add(name, made):\n    KNOWN[name] = made\n")
+    called = MAIN.replace("    strategy =", "    ADD(os.environ['NAME'], eval(os.environ['CLASS']))\n    strategy =")
+    called = called.replace("ADD", "Strategy.add" if base is not OF_THE_FILE else "add")
+    assert analyse(HEAD + NET + added + heirs(base, GATHERED) + called).verdicts("FSDP302") != {"upheld"}
+
+
 def test_a_subclass_that_no_table_has_is_not_chosen() -> None:
     without = heirs(OWN_TABLE, "model.state_dict()").replace(', name="sharded"', "")
     assert analyse(HEAD + NET + OWN_TABLE + without + MAIN).codes == []

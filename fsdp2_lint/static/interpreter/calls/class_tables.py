@@ -1,4 +1,4 @@
-"""Lists and dicts of a class that its subclasses, and what is decorated by it, fill while files are imported."""
+"""What subclasses, and what is decorated, enter into the tables of a class or of an object while files are imported."""
 
 from __future__ import annotations
 
@@ -16,14 +16,20 @@ HOOK = "__init_subclass__"
 
 def fill(machine: AnyMachine, cls: ClassV) -> None:
     """Run what the file of a class, and those that import it, enter into its tables."""
-    tells = machine.class_member(cls, HOOK) is not None
-    for module in machine.importing(cls.module):
+    run_decorators(machine, cls.module, cls.name)
+    for module in machine.importing(cls.module) if machine.class_member(cls, HOOK) is not None else ():
         for node in module.tree.body:
-            decorators = getattr(node, "decorators", None)
-            if decorators is not None and mentions(decorators, {cls.name}):
-                machine.in_module(module, partial(machine.register, module, node))
-            if tells and isinstance(node, nodes.ClassDef):
+            if isinstance(node, nodes.ClassDef):
                 _tell_in(machine, module, ClassV(module, node))
+
+
+def run_decorators(machine: AnyMachine, module: Module, name: str) -> None:
+    """``@NAME.register(...)`` in the file that binds the name, and in those that import it."""
+    for each in machine.importing(module) if machine.project.mentions(f"@{name}") else ():
+        for node in each.tree.body:
+            decorators = getattr(node, "decorators", None)
+            if decorators is not None and mentions(decorators, {name}):
+                machine.in_module(each, partial(machine.register, each, node))
 
 
 def _tell_in(machine: AnyMachine, module: Module, cls: ClassV) -> None:

@@ -167,7 +167,8 @@ class Classes(Bases[L]):
                 self.class_values[key] = found
                 if isinstance(found, (DictV, ListV)) and not only_read(self.project, owner.module, node):
                     class_tables.fill(self, owner)
-                    self.leave_open(found, "other code may fill it")
+                    if not only_read(self.project, owner.module, node, class_tables.HOOK):
+                        self.leave_open(found, "other code may fill it")
             finally:
                 self.store.lasting -= 1
         return self.class_values[key]

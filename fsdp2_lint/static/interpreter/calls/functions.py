@@ -18,6 +18,7 @@ from ...domain.values import (
     NONE,
     Atom,
     Bound,
+    ClassV,
     Const,
     DictV,
     Func,
@@ -137,6 +138,8 @@ class Functions(Bounds[L]):
 
     def matters(self, leaf: Value, depth: int) -> bool:
         """May a call with this value have a part in what the clauses are about?"""
+        if isinstance(leaf, ClassV):
+            return leaf.module.mentions_torch
         if not isinstance(leaf, Obj):
             return isinstance(leaf, (Params, ParamV, StateDict, StateTensor, Loaded, Func, Bound, Partial))
         atom = leaf.atom

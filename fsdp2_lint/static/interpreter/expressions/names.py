@@ -9,7 +9,7 @@ from functools import partial
 from astroid import nodes
 
 from ...domain.guards import TOP, Guard
-from ...domain.values import NONE, Choice, ClassV, Const, DictV, Ext, Func, ListV, ModRef, Value, unknown
+from ...domain.values import NONE, Choice, ClassV, Const, DictV, Ext, Func, ListV, ModRef, Obj, Value, unknown
 from ...frontend.module import Module
 from ...frontend.torch_api import history_of_export, may_export
 from ...frontend.torch_names import canonical, is_torch
@@ -67,6 +67,9 @@ class Names(Loops[L]):
                 if isinstance(value, (DictV, ListV)):
                     self.module_globals[module, name] = value
                     self.fill_registry(module, name)
+                elif isinstance(value, Obj) and isinstance(value.atom.cls, ClassV):
+                    self.module_globals[module, name] = value
+                    class_tables.run_decorators(self, module, name)
         finally:
             self.store.lasting -= 1
             self.resolving.discard((module, name))

@@ -15,8 +15,11 @@ _MEASURES = frozenset(
 ) | {"set", "sorted", "str", "sum", "tuple", "zip"}
 
 
-def only_read(project: Project, module: Module, value: nodes.NodeNG) -> bool:
-    """Is what a class body binds to this value only looked at, wherever the project writes its name?"""
+def only_read(project: Project, module: Module, value: nodes.NodeNG, besides: str = "") -> bool:
+    """Is what a class body binds to this value only looked at, wherever the project writes its name?
+
+    ``besides``: the name of methods that may do more.
+    """
     bound = value.parent
     target = bound.targets[0] if isinstance(bound, nodes.Assign) else getattr(bound, "target", None)
     if not isinstance(target, nodes.AssignName):
@@ -24,7 +27,7 @@ def only_read(project: Project, module: Module, value: nodes.NodeNG) -> bool:
     name, seen = target.name, 0
     for node in module.tree.nodes_of_class((nodes.Attribute, nodes.AssignAttr, nodes.DelAttr)):
         if node.attrname == name:
-            if not _is_look(node):
+            if not _is_look(node) and not (besides and node.scope().name == besides):
                 return False
             seen += 1
     return project.mentions(name) == seen + 1  # and where it is defined
