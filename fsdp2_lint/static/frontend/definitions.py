@@ -143,12 +143,19 @@ def reaching(
         if callee.name in GENERIC:
             users = {callee.path, *importers.get(callee.path, ())}
             callers += [caller for caller in mentioned_by.get(callee.name, ()) if caller.path in users]
-        callers += [each for spelled, those in computed.items() if callee.may_be(spelled) for each in those]
+        if callee.name not in GENERIC:
+            asking = [each for spelled, those in computed.items() if callee.may_be(spelled) for each in those]
+            callers += [each for each in asking if _near(each.path, callee.path, importers)]
         for caller in callers:
             if id(caller) not in reached:
                 reached[id(caller)] = caller
                 queue.append(caller)
     return list(reached.values())
+
+
+def _near(one: str, other: str, importers: dict[str, list[str]]) -> bool:
+    """Are they one file, or does one import the other?"""
+    return one == other or one in importers.get(other, ()) or other in importers.get(one, ())
 
 
 def _tables(definitions: list[Definition]) -> dict[str, set[str]]:

@@ -132,20 +132,31 @@ _TELLING = 3  # letters; with fewer, a name that is known in part may be any
 
 
 def _computed(code: list[ast.AST]) -> frozenset[str]:
-    """Texts with unknown parts, and plain ones, in code that asks for something by its name."""
+    """Texts that may be names, as far as they are written, in code that asks for something by its name."""
     if not any(isinstance(node, ast.Name) and node.id in _ASKING for node in code):
         return frozenset()
-    found = {_spelled(node) for node in code if isinstance(node, (ast.JoinedStr, ast.BinOp, ast.Constant))}
-    return frozenset(each for each in found if len(each) - each.count("*") >= _TELLING)
+    texts = [node for node in code if isinstance(node, (ast.JoinedStr, ast.BinOp))]
+    found = {_spelled(node) for node in [*texts, *_names_given(code)]}
+    return frozenset(each for each in found if len(name := each.replace("*", "")) >= _TELLING and name.isidentifier())
+
+
+def _names_given(code: Iterable[ast.AST]) -> Iterator[ast.AST]:
+    """``getattr(module, "name")``, ``globals()["name"]``: what is written between the quotes."""
+    for node in code:
+        if isinstance(node, ast.Call) and _last(node.func) == "getattr":
+            yield from (each for each in node.args[1:2] if isinstance(each, ast.Constant))
+        elif isinstance(node, ast.Subscript) and isinstance(node.value, ast.Call):
+            yield from [node.slice] if isinstance(node.slice, ast.Constant) else []
 
 
 def _spelled(node: ast.AST) -> str:
     """A text as far as it is written, with a star for the rest."""
     if isinstance(node, ast.Constant):
-        return node.value if isinstance(node.value, str) and node.value.isidentifier() else "*"
+        return node.value if isinstance(node.value, str) else "*"
     if isinstance(node, ast.JoinedStr):
         return "".join(map(_spelled, node.values))
-    return _spelled(node.left) + _spelled(node.right) if isinstance(node, ast.BinOp) else "*"
+    added = isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add)
+    return _spelled(node.left) + _spelled(node.right) if isinstance(node, ast.BinOp) and added else "*"
 
 
 def _placed(node: ast.FunctionDef | ast.AsyncFunctionDef, owner: str = "") -> tuple[str, str, int]:

@@ -160,3 +160,31 @@ def test_a_table_of_names_that_the_file_fills_itself() -> None:
     again = RUN.format(before="", shard='globals()[f"shard_{args.kind}"]', after=OPTIMIZER, gathers="False")
     assert "FSDP701" in analyse(main(again, SHARDERS)).codes
     assert "FSDP501" not in analyse(main(again, SHARDERS + filled)).codes
+
+
+BASE = """
+class Wraps:
+    def __init__(self, kind):
+        self.kind = kind
+
+    def ready(self, m):
+        return getattr(self, f"_wrap_{self.kind}")(m)
+"""
+HEIR = """
+from torch.distributed.fsdp import fully_shard
+from base import Wraps
+
+class Wrapper(Wraps):
+    def _wrap_blocks(self, m):
+        for layer in m.layers:
+            fully_shard(layer)
+        return fully_shard(m)
+"""
+
+
+def test_the_base_class_asks_for_what_another_file_defines() -> None:
+    late = RUN.format(before=OPTIMIZER, shard="Wrapper('blocks').ready", after="", gathers="True")
+    early = RUN.format(before="", shard="Wrapper('blocks').ready", after=OPTIMIZER, gathers="True")
+    for body, found in ((late, ["FSDP601"]), (early, [])):
+        train = main(body, "from heir import Wrapper\n").replace("from torch.distributed.fsdp import fully_shard\n", "")
+        assert analyse({"train.py": train, "base.py": BASE, "heir.py": HEIR}).codes == found
