@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from fsdp2_lint.files.discovery import Discovered, look_at, walk_project
 from fsdp2_lint.files.source import display_path
@@ -18,9 +18,10 @@ from fsdp2_lint.files.test_names import is_test
 from fsdp2_lint.static.frontend.lookup import Lookup, Surroundings, imports_of
 
 if TYPE_CHECKING:
-    from fsdp2_lint.static.result import ModelVerdicts
+    from fsdp2_lint.static.result import ModelVerdicts, ProgramVerdicts
     from fsdp2_lint.vocab.finding import Finding, Site
 
+Judged = TypeVar("Judged", "ModelVerdicts", "ProgramVerdicts")
 MANY = 16  # names to look for in each file: with more, the imports are read at once
 
 
@@ -177,14 +178,14 @@ def parted(findings: Iterable[Finding], files: Collection[str]) -> tuple[list[Fi
     return parted
 
 
-def concerns(model: ModelVerdicts, files: Collection[str]) -> bool:
-    """Is a model of these files, or what is said of it?"""
+def concerns(model: ModelVerdicts | ProgramVerdicts, files: Collection[str]) -> bool:
+    """Is a model or a program of these files, or what is said of it?"""
     places = (model.site, *(label.site for clause in model.clauses for label in clause.evidence))
     return any(site.path in files for site in places)
 
 
-def placed(model: ModelVerdicts, told: Callable[[Site], Site]) -> ModelVerdicts:
-    """The same model with its places as people read them."""
+def placed(model: Judged, told: Callable[[Site], Site]) -> Judged:
+    """The same model or program with its places as people read them."""
     clauses = tuple(
         replace(clause, evidence=tuple(replace(label, site=told(label.site)) for label in clause.evidence))
         for clause in model.clauses

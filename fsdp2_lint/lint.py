@@ -228,6 +228,8 @@ def _run_engine(
     with CostsOnly("the verdicts of the models", report.broke):
         mine = [model for model in result.models if concerns(model, asked_for)]
         report.models = [placed(model, report.sources.told) for model in mine]
+        programs = [program for program in result.followed if concerns(program, asked_for)]
+        report.followed = [placed(program, report.sources.told) for program in programs]
     report.seen = result.seen
     report.traces = list(result.traces)
     report.programs, report.cut = result.programs, result.cut

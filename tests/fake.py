@@ -98,6 +98,23 @@ def clause(
     return ClauseVerdict(code, word, evidence, reasons, settled_by)
 
 
+@dataclass(frozen=True)
+class ProgramVerdicts:
+    kind: str
+    name: str
+    site: Site
+    clauses: tuple[ClauseVerdict, ...]
+    unfollowed: tuple[str, ...]
+    ended: bool
+
+
+def program(
+    path: object, *clauses: ClauseVerdict, unfollowed: tuple[str, ...] = (), ended: bool = True
+) -> ProgramVerdicts:
+    name = str(path).rpartition("/")[2]
+    return ProgramVerdicts("script", name, site(path, 1), clauses, unfollowed, ended)
+
+
 def model(label: str, at: Site, *clauses: ClauseVerdict) -> ModelVerdicts:
     return ModelVerdicts(label, at, clauses)
 
@@ -107,7 +124,16 @@ class Engine:
 
     def __init__(self) -> None:
         self.result = SimpleNamespace(
-            findings=[], problems=[], models=[], seen=[], files=0, out_of_budget=[], notes=[], broken=[], traces=[]
+            findings=[],
+            problems=[],
+            models=[],
+            followed=[],
+            seen=[],
+            files=0,
+            out_of_budget=[],
+            notes=[],
+            broken=[],
+            traces=[],
         )
         self.result.programs = self.result.cut = 0
         self.result.texts = {}

@@ -18,9 +18,10 @@ from fsdp2_lint.cli.streams import ABNORMAL, Failure, deliver
 def contract(output_format: str, confirm: str | None, **given: Any) -> int:
     """Say of each model which clauses hold: violated, upheld or unknown, and why.
 
-    A clause is listed under a model if something was seen that it judges. Violations that belong
-    to no single model, such as a save or an import, stand under "Elsewhere in the program". Exit
-    codes: 0 nothing violated, 1 a clause is violated, 2 abnormal, also where no model was judged.
+    It begins with the five points of the contract. A clause is listed under a model if something
+    was seen that it judges; what belongs to no single model, such as a save or an import, under
+    its program. The last lines say how far each program was followed. Exit codes: 0 nothing
+    violated, 1 a clause is violated, 2 abnormal, also where no model was judged.
     Comments that silence findings do not change verdicts.
     """
     from fsdp2_lint.catalogue import registry
@@ -36,16 +37,16 @@ def contract(output_format: str, confirm: str | None, **given: Any) -> int:
 
         report.models = settle(report.models, job_report(confirm, options))
     found = [each for each in (*report.findings, *report.silenced) if each.code not in OWN_CODES]
-    others = verdicts.elsewhere(found, report.models)
+    told = verdicts.contract(found, report.models, report.followed)
+    judged = bool(report.models) or told.violated
     if output_format == "json":
-        text = verdicts.render_json(report.models, others, registry.rules(), report.target, report.unseen)
+        text = verdicts.render_json(told, registry.rules(), report.target, report.unseen)
     else:
         names = {rule.code: rule.name for rule in registry.rules()}
-        text = verdicts.render_text(report.models, others, names, color=options.colored)
+        text = verdicts.render_text(told, names, color=options.colored) if judged else ""
     deliver(text, options.output_file)
-    violated = any(clause.word == "violated" for model in report.models for clause in model.clauses)
-    code = options.exit_code(report, found=violated or bool(others))
-    if not report.models and not others and code != ABNORMAL:
+    code = options.exit_code(report, found=told.violated)
+    if not judged and code != ABNORMAL:
         # Success would read as "the contract holds", and nothing was judged.
         raise Failure(f"the selected clauses judge no model that is sharded in {plural(len(report.files), 'file')}")
     return code

@@ -13,7 +13,7 @@ from fsdp2_lint.vocab.target import NEWEST, Version
 
 if TYPE_CHECKING:
     from fsdp2_lint.findings.baseline import Entry
-    from fsdp2_lint.static.result import ModelVerdicts
+    from fsdp2_lint.static.result import ModelVerdicts, ProgramVerdicts
     from fsdp2_lint.vocab.finding import Finding, Seen
 
 
@@ -50,6 +50,7 @@ class Report(Triaged):
 
     gone: list[Entry] = field(default_factory=list)
     models: list[ModelVerdicts] = field(default_factory=list)
+    followed: list[ProgramVerdicts] = field(default_factory=list)
     seen: list[Seen] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""Verdicts per model: each clause as violated, upheld or unknown, and what that rests on."""
+"""Verdicts per model and program: each clause as violated, upheld or unknown, and what that rests on."""
 
 from __future__ import annotations
 
@@ -7,21 +7,24 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from fsdp2_lint.files.source import display_text, line_of, place
+from fsdp2_lint.files.source import display_path, display_text, line_of, place
 from fsdp2_lint.findings.unseen import ALL_SEEN, Unseen
 from fsdp2_lint.output.catalogue import clause_as_json
+from fsdp2_lint.output.five_points import NOT_JUDGED, POINTS, points
 from fsdp2_lint.output.terminal import Paint, clean, defused, defused_json
 from fsdp2_lint.report.codec import label_as_json, site_as_json
 from fsdp2_lint.vocab.target import in_digits
 from fsdp2_lint.vocab.words import listed
 
 if TYPE_CHECKING:
-    from fsdp2_lint.static.result import ClauseVerdict, ModelVerdicts
+    from fsdp2_lint.static.result import ClauseVerdict, ModelVerdicts, ProgramVerdicts
     from fsdp2_lint.vocab.finding import Finding, Label
     from fsdp2_lint.vocab.rule import Rule
     from fsdp2_lint.vocab.target import Version
 
 FORMATS = ("text", "json")
+_KINDS = {"script": "the script", "part": "what no script was seen to call in", "file": "the text of"}
+MOST_CALLS = 5  # that are named of what was not followed: one line for a program
 _STYLES = {"violated": "error", "upheld": "bold", "unknown": "warning"}
 
 
@@ -36,9 +39,33 @@ class Elsewhere:
     settled_by: str = ""
 
 
-def elsewhere(findings: Iterable[Finding], models: Iterable[ModelVerdicts]) -> list[Elsewhere]:
-    """What the verdicts of the models leave out: a contract with such a violation does not hold."""
-    told = {(clause.code, label.site) for model in models for clause in model.clauses for label in clause.evidence}
+@dataclass(frozen=True, slots=True)
+class Contract:
+    """What is said of the models, of the programs where it belongs to no model, and violations that are in neither."""
+
+    models: Sequence[ModelVerdicts]
+    programs: Sequence[ProgramVerdicts]
+    elsewhere: Sequence[Elsewhere]
+
+    @property
+    def clauses(self) -> list[ClauseVerdict | Elsewhere]:
+        of_models = [clause for model in self.models for clause in model.clauses]
+        return [*of_models, *(clause for program in self.programs for clause in program.clauses), *self.elsewhere]
+
+    @property
+    def violated(self) -> bool:
+        return any(clause.word == "violated" for clause in self.clauses)
+
+
+def contract(
+    findings: Iterable[Finding], models: Sequence[ModelVerdicts], programs: Sequence[ProgramVerdicts]
+) -> Contract:
+    return Contract(models, programs, elsewhere(findings, [*models, *programs]))
+
+
+def elsewhere(findings: Iterable[Finding], judged: Iterable[ModelVerdicts | ProgramVerdicts]) -> list[Elsewhere]:
+    """What the verdicts leave out: a contract with such a violation does not hold."""
+    told = {(clause.code, label.site) for each in judged for clause in each.clauses for label in clause.evidence}
     return [
         Elsewhere(finding.code, (finding.primary, *finding.related))
         for finding in findings
@@ -46,16 +73,42 @@ def elsewhere(findings: Iterable[Finding], models: Iterable[ModelVerdicts]) -> l
     ]
 
 
-def render_text(
-    models: Sequence[ModelVerdicts], others: Sequence[Elsewhere], names: Mapping[str, str], *, color: bool = False
-) -> str:
+def render_text(told: Contract, names: Mapping[str, str], *, color: bool = False) -> str:
+    """Five lines for all, what each model and each program keeps, and how far each program was followed."""
     paint = Paint(color)
-    parts: list[tuple[str, Sequence[ClauseVerdict | Elsewhere]]] = [
-        (f"{paint(clean(model.label), 'bold')} ({clean(place(model.site))})", model.clauses) for model in models
-    ]
-    if others:
-        parts.append((paint("Elsewhere in the program", "bold"), others))
-    return defused("".join("\n".join([head, *_clauses(clauses, names, paint)]) + "\n\n" for head, clauses in parts))
+    parts = [[paint("In five points", "bold"), *_in_short(told, paint)]]
+    for model in told.models:
+        head = f"{paint(clean(model.label), 'bold')} ({clean(place(model.site))})"
+        parts.append([head, *_clauses(model.clauses, names, paint)])
+    for program in told.programs:
+        if program.clauses:
+            where = f"{_KINDS[program.kind]} {clean(display_path(program.site.path))}"
+            head = f"{paint(clean(program.name), 'bold')} ({where})"
+            parts.append([head, *_clauses(program.clauses, names, paint)])
+    if told.elsewhere:
+        parts.append([paint("Elsewhere in the program", "bold"), *_clauses(told.elsewhere, names, paint)])
+    if extents := [*_extents(told.programs)]:
+        parts.append([paint("What was followed", "bold"), *extents])
+    return defused("".join("\n".join(lines) + "\n\n" for lines in parts))
+
+
+def _in_short(told: Contract, paint: Paint) -> Iterator[str]:
+    width = max(map(len, POINTS))
+    for name, word, why in points(told.clauses):
+        shown = paint(f"{word:<{len(NOT_JUDGED)}}", _STYLES.get(word, "bold"))
+        yield f"  {name:<{width}}  {shown}  {why}".rstrip()
+
+
+def _extents(programs: Sequence[ProgramVerdicts]) -> Iterator[str]:
+    """How far each program was followed, and by which calls it was left."""
+    for program in programs:
+        if program.kind == "file":
+            continue
+        end = "to its end" if program.ended else "not to its end"
+        calls = [clean(call) for call in program.unfollowed]
+        more = f", and {len(calls) - MOST_CALLS} more" if len(calls) > MOST_CALLS else ""
+        left = f"; not into {', '.join(calls[:MOST_CALLS])}{more}" if calls else ""
+        yield f"  {clean(program.name)} {end}{left}"
 
 
 def _clauses(clauses: Sequence[ClauseVerdict | Elsewhere], names: Mapping[str, str], paint: Paint) -> Iterator[str]:
@@ -80,27 +133,34 @@ def _because(clause: ClauseVerdict | Elsewhere) -> Iterator[str]:
         yield f"settled by: {clean(clause.settled_by)}"
 
 
-def render_json(
-    models: Sequence[ModelVerdicts],
-    others: Sequence[Elsewhere],
-    rules: Sequence[Rule],
-    target: Version,
-    unseen: Unseen = ALL_SEEN,
-) -> str:
-    """The clauses themselves, what holds of each model, and what is violated elsewhere in the program."""
+def render_json(contract: Contract, rules: Sequence[Rule], target: Version, unseen: Unseen = ALL_SEEN) -> str:
+    """The clauses themselves, what holds of each model and each program, and what is violated elsewhere."""
     names = {rule.code: rule.name for rule in rules}
     told = {
         "target_torch": in_digits(target),
+        "points": [{"point": name, "verdict": word, "why": why} for name, word, why in points(contract.clauses)],
         "clauses": [clause_as_json(rule) for rule in rules],
         "models": [
             {"model": model.label, **site_as_json(model.site), "clauses": _as_json(model.clauses, names)}
-            for model in models
+            for model in contract.models
         ],
-        "elsewhere": _as_json(others, names),
+        "programs": [_program_as_json(program, names) for program in contract.programs],
+        "elsewhere": _as_json(contract.elsewhere, names),
         "errors": [*unseen.failures],
         "warnings": [*unseen.notes],
     }
     return defused_json(json.dumps(told, indent=2) + "\n")
+
+
+def _program_as_json(program: ProgramVerdicts, names: Mapping[str, str]) -> dict[str, Any]:
+    return {
+        "program": program.name,
+        "kind": program.kind,
+        "filename": program.site.path,
+        "clauses": _as_json(program.clauses, names),
+        "followed_to_its_end": program.ended,
+        "not_followed": list(program.unfollowed),
+    }
 
 
 def _as_json(clauses: Sequence[ClauseVerdict | Elsewhere], names: Mapping[str, str]) -> list[dict[str, Any]]:

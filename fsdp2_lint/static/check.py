@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from ..errors import CostsOnly
 from ..files.problems import Problem
 from ..vocab.causes import one_for_each_cause
-from ..vocab.finding import Finding, Label
+from ..vocab.finding import Finding
 from ..vocab.overlaps import without_consequences
-from ..vocab.rule import Dispatcher, ModelKey, Rule, Verdict
+from ..vocab.rule import Dispatcher, Rule
 from . import garbage
 from .cache.facts import remembered_facts
 from .cache.programs import Programs
@@ -21,12 +21,12 @@ from .cache.store import Store
 from .driver import Driver
 from .frontend.project import Project
 from .request import Request
-from .result import ClauseVerdict, ModelVerdicts, Rests, Result
+from .result import Rests, Result
 from .seen import Sight
+from .verdicts import of_models, of_programs
 
 _STACK = 512 * 1024 * 1024  # the interpreter follows calls by recursion; a thread can have room for it
 _RECURSION = 40_000
-_SETTLED_BY = {"R": "runtime", "P": "preflight"}
 
 
 def check(
@@ -91,7 +91,9 @@ def _check(result: Result, project: Project, driver: Driver, rules: Sequence[Rul
     with CostsOnly("what one edit would mend", project.note):
         result.findings = [replace(each, cause=None) for each in one_for_each_cause(result.findings)]
     with CostsOnly("the verdicts of the models", project.note):
-        result.models = _models(dispatcher, {rule.code: rule.witnesses for rule in rules})
+        witnesses = {rule.code: rule.witnesses for rule in rules}
+        result.models = of_models(dispatcher, witnesses)
+        result.followed = of_programs(dispatcher, driver.extents, driver.cut_off, witnesses)
     result.problems = [
         Problem(path, each.row, each.column, each.reason, each.needs)
         for path, each in sorted(project.unreadable.items())
@@ -122,30 +124,3 @@ def _findings(dispatcher: Dispatcher) -> dict[tuple[str, str, int], Finding]:
 
 def _weight(finding: Finding) -> tuple[bool, int]:
     return finding.severity.value == "error", len(finding.related)
-
-
-def _models(dispatcher: Dispatcher, witnesses: Mapping[str, str]) -> list[ModelVerdicts]:
-    by_model: dict[ModelKey, list[Verdict]] = {}
-    for verdict in dispatcher.verdicts.values():
-        if isinstance(verdict.subject, ModelKey):
-            by_model.setdefault(verdict.subject, []).append(verdict)
-    models = []
-    for subject, verdicts in by_model.items():
-        clauses = [
-            _clause(verdict, witnesses[verdict.code])
-            for verdict in verdicts
-            if verdict.findings or verdict.unknown or verdict.judged
-        ]
-        models.append(ModelVerdicts(subject.label, subject.site, tuple(sorted(clauses, key=lambda each: each.code))))
-    return sorted(models, key=lambda model: (model.site, model.label))
-
-
-def _clause(verdict: Verdict, witnesses: str) -> ClauseVerdict:
-    evidence: tuple[Label, ...] = ()
-    if verdict.word == "violated":
-        evidence = tuple(label for finding in verdict.findings for label in (finding.primary, *finding.related))
-    elif verdict.word == "upheld":
-        evidence = tuple(Label(site, because) for site, because in verdict.judged.items())
-    reasons = tuple(verdict.unknown) if verdict.word == "unknown" else ()
-    settled = ", ".join(word for letter, word in _SETTLED_BY.items() if letter in witnesses)
-    return ClauseVerdict(verdict.code, verdict.word, evidence, reasons, settled if verdict.word == "unknown" else "")

@@ -47,6 +47,7 @@ class Driver:
         self.traces: list[str] = []
         self.found_in: dict[tuple[str, str, int], set[str]] = {}  # each finding's programs
         self.extents: dict[ProgramKey, Extent] = {}  # how far each program was followed
+        self.cut_off: set[ProgramKey] = set()  # those that were not followed to their end
 
     def run(self) -> None:
         plan = find_entries(self.project, frozenset(self.request.explicit))
@@ -84,6 +85,8 @@ class Driver:
         for key in add(self.dispatcher, followed.verdicts):
             self.found_in.setdefault(key, set()).add(entry.name)
         self.extents[entry.key] = followed.extent
+        if followed.out_of_budget or followed.broken:
+            self.cut_off.add(entry.key)
         self.programs += 1
         self.cut += bool(followed.out_of_budget)
         self.out_of_budget += followed.out_of_budget

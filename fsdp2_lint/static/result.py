@@ -25,6 +25,21 @@ class ModelVerdicts:
     clauses: tuple[ClauseVerdict, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class ProgramVerdicts:
+    """What belongs to no single model, of a script, of code that no script was seen to call, or of a file's text.
+
+    ``unfollowed`` are the calls that were not followed; ``ended`` is false where the budget, or a defect, cut it off.
+    """
+
+    kind: Literal["script", "part", "file"]
+    name: str
+    site: Site
+    clauses: tuple[ClauseVerdict, ...]
+    unfollowed: tuple[str, ...]
+    ended: bool
+
+
 @dataclass(slots=True)
 class Rests:
     """What a result rests on beyond the request and the files of the project.
@@ -43,6 +58,7 @@ class Result:
     findings: list[Finding] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
     models: list[ModelVerdicts] = field(default_factory=list)
+    followed: list[ProgramVerdicts] = field(default_factory=list)
     seen: list[Seen] = field(default_factory=list)  # of models, programs and files, whether or not anything was found
     files: int = 0
     programs: int = 0

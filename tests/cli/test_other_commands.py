@@ -94,6 +94,13 @@ def test_contract_text(cli: Cli, engine: fake.Engine, tree: Path) -> None:
     ran = cli("contract", ".")
     assert ran.code == 1
     assert ran.out.splitlines() == [
+        "In five points",
+        "  launch, device and ranks  not judged",
+        "  sharding, bottom-up       unknown     1 unknown",
+        "  model(x)                  not judged",
+        "  optimizer and steps       violated    FSDP601; 1 upheld",
+        "  checkpoints               not judged",
+        "",
         "Net (train.py:2:5)",
         "  violated FSDP601 optimizer-before-sharding  train.py:4: sharded here",
         "                                              train.py:3: built here",
@@ -141,6 +148,45 @@ def test_what_is_violated_elsewhere_is_part_of_the_contract(cli: Cli, engine: fa
     ]
     told = json.loads(cli("contract", ".", "--output-format", "json").out)
     assert [(each["code"], each["verdict"]) for each in told["elsewhere"]] == [("FSDP602", "violated")]
+
+
+def test_contract_of_programs(cli: Cli, engine: fake.Engine, tree: Path) -> None:
+    """What belongs to no model stands under its program; the last lines say how far each was followed."""
+    at = fake.site(tree / "train.py", 4)
+    engine.result.models = [fake.model("Net", at, fake.clause("FSDP602", "upheld", Label(at, "sharded here")))]
+    unknown = fake.clause("FSDP601", "unknown", reasons=("the data was not seen",))
+    calls = tuple(f"part{number}()" for number in range(7))
+    engine.result.followed = [
+        fake.program(tree / "train.py", unknown, unfollowed=calls, ended=False),
+        fake.program(tree / "plain.py"),
+    ]
+    ran = cli("contract", ".")
+    assert ran.code == 0
+    assert ran.out.splitlines()[-7:] == [
+        "train.py (the script train.py)",
+        "  unknown  FSDP601 optimizer-before-sharding  the data was not seen",
+        "",
+        "What was followed",
+        "  train.py not to its end; not into part0(), part1(), part2(), part3(), part4(), and 2 more",
+        "  plain.py to its end",
+        "",
+    ]
+    told = json.loads(cli("contract", ".", "--output-format", "json").out)
+    assert told["points"][3] == {"point": "optimizer and steps", "verdict": "unknown", "why": "1 unknown, 1 upheld"}
+    whole = told["programs"][0]
+    assert (whole["kind"], whole["followed_to_its_end"], len(whole["not_followed"])) == ("script", False, 7)
+    assert [(each["code"], each["verdict"]) for each in whole["clauses"]] == [("FSDP601", "unknown")]
+
+
+def test_a_violation_that_a_program_tells_stands_there_once(cli: Cli, engine: fake.Engine, tree: Path) -> None:
+    at = fake.site(tree / "train.py", 1)
+    engine.result.findings = [fake.finding(at)]
+    engine.result.followed = [
+        fake.program(tree / "train.py", fake.clause("FSDP601", "violated", Label(at, "built here")))
+    ]
+    ran = cli("contract", ".")
+    assert ran.code == 1 and "Elsewhere" not in ran.out
+    assert ran.out.count("violated FSDP601") == 1
 
 
 def test_explain_without_the_examples(cli: Cli) -> None:

@@ -111,7 +111,8 @@ def test_a_defect_costs_one_program(stage: str, said: Callable[..., Said], monke
 WHOLE = {
     "seeing": (check, "Sight"),
     "what causes what": (check, "without_consequences"),
-    "verdicts": (check, "_models"),
+    "verdicts": (check, "of_models"),
+    "verdicts of programs": (check, "of_programs"),
     "fingerprints": ("fsdp2_lint.lint", "with_fingerprints"),
     "comments": (suppress, "suppressions"),
     "surroundings": ("fsdp2_lint.lint", "around"),

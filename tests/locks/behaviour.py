@@ -97,8 +97,8 @@ def parts(report: Report) -> Iterator[tuple[str, str]]:
 
 def verdicts(report: Report) -> str:
     """Those of ``contract``, without the clauses themselves, which are the same for all programs."""
-    others = contract.elsewhere(report.findings, report.models)
-    said = json.loads(contract.render_json(report.models, others, registry.rules(), report.target, report.unseen))
+    told = contract.contract(report.findings, report.models, report.followed)
+    said = json.loads(contract.render_json(told, registry.rules(), report.target, report.unseen))
     return json.dumps({name: what for name, what in said.items() if name != "clauses"}, indent=1)
 
 

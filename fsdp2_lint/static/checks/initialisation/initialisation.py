@@ -48,22 +48,40 @@ class StaticFresh(Handle):
         if self.without(self.writes) is not None:
             names = [f"the parameters of {self.label}"]
         elif not (names := self._left_out()):
-            return self.written_for_sure()
+            perhaps = self._perhaps_loaded()
+            return unknown(perhaps) if perhaps else self.written_for_sure()
         why = self.not_followed()
         return unknown(why) if why else yes((self.begin.when, names))
 
     def _left_out(self) -> list[str]:
         """Layers that none of the writes has to do with, in a run that loads nothing: a load brings all of them."""
-        machine, program = self.program.machine, self.program
-        loads = [step for step in self.writes if isinstance(step.what, events.Loaded)]
-        path = self.without(loads) if not any(step.subject is None for step in self.writes) else None
-        if path is None:
+        path = self.without(self._loads())
+        return self._unwritten([step for step in self.writes if step.guard.compatible(path)]) if path else []
+
+    def _perhaps_loaded(self) -> str:
+        """Why layers that no initialiser has to do with may not be loaded in some run either."""
+        path = self.begin.guard.join(self.call.guard)
+        loads = self._loads()
+        if not loads or path is None or any(path.implies(load.guard) for load in loads):
+            return ""
+        names = self._unwritten(self.writes)
+        return (
+            f"whether each run comes to {loads[0].when.at}, which alone fills {names[0]}, is not known" if names else ""
+        )
+
+    def _loads(self) -> list[AnyStep]:
+        return [step for step in self.writes if isinstance(step.what, events.Loaded)]
+
+    def _unwritten(self, steps: list[AnyStep]) -> list[str]:
+        """Layers that none of the initialisers among these has to do with; none where one is of nobody knows what."""
+        program = self.program
+        if any(step.subject is None for step in self.writes):
             return []
-        written = [step.subject for step in self.writes if step not in loads and step.guard.compatible(path)]
+        written = [step.subject for step in steps if isinstance(step.what, events.Written)]
         written += [part for step in program.trace.of(events.Tied) for part in (step.subject, step.what.other)]
         return [
             f"{self.label}.{name.replace('.[*]', '[*]')}"
-            for name, layer in leaves(machine, self.obj)
+            for name, layer in leaves(program.machine, self.obj)
             if _has_weights(layer) and program.was_part(layer, self.obj, self.begin)
             if not any(program.touches(layer, part) for part in written)
         ]
