@@ -122,10 +122,10 @@ def test_a_layer_that_is_made_later_has_its_values() -> None:
 
 
 def test_a_load_that_may_not_come_is_no_proof() -> None:
-    """Whether the number of arguments is a choice of the run, or follows from another, nobody knows."""
+    """Whether the name of a machine decides it in all runs alike, nobody knows."""
     net = NET.replace("{whole}", HEAD).replace("{layer}", LAYER).replace("{tied}", "pass")
-    more = 'if len(os.listdir("x")) > 1:\n    model.load_state_dict(torch.load("x"))'
+    more = 'if len(os.uname().nodename) > 3:\n    model.load_state_dict(torch.load("x"))'
     run = RUN.replace("{init}", "model.reset_parameters()")
     assert analyse(main(run.replace("{more}", more), net)).verdicts("FSDP201") == {"unknown"}
-    always = more.replace('if len(os.listdir("x")) > 1:\n    ', "")
+    always = more.replace('if len(os.uname().nodename) > 3:\n    ', "")
     assert analyse(main(run.replace("{more}", always), net)).verdicts("FSDP201") == {"upheld"}
