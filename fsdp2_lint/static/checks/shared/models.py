@@ -132,9 +132,14 @@ class StaticModel(Handle):
         if not self._optimizer():
             for step in self.program.trace.of(events.Frozen, events.Evaluated):
                 relation = self.program.relation(self.obj, step.subject)
-                if relation in (Relation.SAME, Relation.INSIDE):
+                if relation in (Relation.SAME, Relation.INSIDE) and self._is_sharded_where(step):
                     return yes(step.when)
         return self.program.among(events.Frozen)
+
+    def _is_sharded_where(self, step: AnyStep) -> bool:
+        """Is it sharded on a path on which this happens too?"""
+        units = self.program.units(self.obj, *RELATED, Relation.MAY)
+        return any(step.together(sharding) for sharding, _ in units)
 
     def _optimizer(self) -> AnyStep | None:
         """One that holds parameters of it."""
