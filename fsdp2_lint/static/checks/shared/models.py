@@ -180,7 +180,11 @@ class StaticModel(Handle):
             return self.program.excluded(f"all parameters of {self.label} are in a group")
         if why := self._changed_hands():
             return unknown(why)
-        frozen = [step.subject for step in self.program.trace.of(events.Frozen) if step.subject is not None]
+        frozen = [
+            step.subject
+            for step in self.program.trace.of(events.Frozen)
+            if step.subject is not None and self._is_sharded_where(step)
+        ]
         reached = (Relation.SAME, Relation.CONTAINS, Relation.MAY)
         live = [
             (name, leaf) for name, leaf in left if not any(self.program.relation(at, leaf) in reached for at in frozen)
