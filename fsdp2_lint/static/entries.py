@@ -225,6 +225,7 @@ def find_entries(project: Project, explicit: frozenset[str]) -> Plan:
         project.reaching.setdefault(each.path, set()).add((each.name, each.code.row))
         if each.owner:
             project.reaching_classes.setdefault(each.path, set()).add(each.owner)
+            project.called_in_turn |= {each.name} & each.code.mentions
     base = str(project.root)  # from which the names of tests count
     if project.programs is None:
         base = os.path.commonpath([os.path.dirname(path) for path in project.files])

@@ -56,6 +56,7 @@ class Project(Lookup):
             "oldest": lambda path: oldest_torch(path, self.root),
             "relevant": lambda path: path in self.relevant,
             "sharding_methods": lambda name: self.sharding_methods.get(name, []),
+            "in_turn": lambda name: name in self.called_in_turn,
             "reaching": self._reaching_in,
             "importers": lambda path: list(self.imported_by.get(path, ())),
         }
@@ -65,6 +66,9 @@ class Project(Lookup):
         self.reaching: dict[str, set[tuple[str, int]]] = {}  # what mentions sharding code, by file: name and row
         self.reaching_classes: dict[str, set[str]] = {}  # likewise
         self.sharding_methods: dict[str, list[tuple[str, str]]] = {}  # names of which each method shards: file, class
+        self.called_in_turn: set[str] = (
+            set()
+        )  # names of methods from which sharding is reached, and that call their own
 
     def take(self, files: Sequence[str], within: Surroundings | None) -> None:
         """What is to be analysed, and what else there is."""
@@ -151,6 +155,11 @@ class Project(Lookup):
     def sharding_methods_of(self, name: str) -> list[tuple[str, str]]:
         """Of classes whose methods of this name shard all: the file and the class."""
         found: list[tuple[str, str]] = self._ask("sharding_methods", name)
+        return found
+
+    def is_called_in_turn(self, name: str) -> bool:
+        """Do methods of this name call that of other objects, as a model's ``apply_fsdp`` does for each block?"""
+        found: bool = self._ask("in_turn", name)
         return found
 
     def _ask(self, kind: str, about: str) -> Any:

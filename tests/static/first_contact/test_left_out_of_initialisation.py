@@ -127,5 +127,5 @@ def test_a_load_that_may_not_come_is_no_proof() -> None:
     more = 'if len(os.uname().nodename) > 3:\n    model.load_state_dict(torch.load("x"))'
     run = RUN.replace("{init}", "model.reset_parameters()")
     assert analyse(main(run.replace("{more}", more), net)).verdicts("FSDP201") == {"unknown"}
-    always = more.replace('if len(os.uname().nodename) > 3:\n    ', "")
+    always = more.replace("if len(os.uname().nodename) > 3:\n    ", "")
     assert analyse(main(run.replace("{more}", always), net)).verdicts("FSDP201") == {"upheld"}

@@ -19,6 +19,7 @@ from .structure import (
     has_parameters,
     leaves,
     opaque_parts,
+    perhaps_a_block,
     size,
     sized_by,
     stack_of_blocks,
@@ -107,6 +108,8 @@ class StaticModel(Handle):
 
     def one_group(self) -> Answer[Moment]:
         """The sharding of the whole model in one group, if nothing shards its parts."""
+        if self.program.partial and perhaps_a_block(self.program.machine, self.obj):
+            return unknown(f"whether {self.label} is a model of its own or a block of another is not known")
         listed = [step for step, _ in self.program.units(self.obj, Relation.CONTAINS) if step.what.listed]
         if any(step.what.looped for step in listed):
             return unknown("which modules each round of a loop puts into one group is not known")

@@ -9,6 +9,7 @@ from ...domain.says import Says
 from ...domain.values import SOME, ClassV, Ext, Obj, Value, is_each
 from ...frontend.packages import builds_models
 from ...interpreter.expressions.numbers import said_by
+from ...interpreter.syntax import class_body
 from ...libraries.interface import Machine
 from ...libraries.torch.sharding.module_tree import CONTAINERS, FREE, PARAMETRIC, contents, layer_base
 from ...libraries.torch.sharding.sizes import Size
@@ -151,6 +152,13 @@ def stands_alone(obj: Obj) -> bool:
     if atom.kind in ("instance", "parameter", "configuration") or atom.module:
         return True
     return atom.kind == "unknown" and builds_models(atom.origin)
+
+
+def perhaps_a_block(machine: Machine, obj: Obj) -> bool:
+    """Has its class a method that shards, and that others of the same name call for what they are made of?"""
+    cls = machine.class_of(obj)
+    bases = [base for base in machine.mro(cls) if isinstance(base, ClassV)] if cls is not None else []
+    return any(machine.project.is_called_in_turn(name) for base in bases for name in class_body(base.node))
 
 
 def perhaps_experts(path: tuple[Any, ...]) -> bool:
