@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from astroid import nodes
 
@@ -15,12 +15,21 @@ from ..interpreter.call import Call
 from ..interpreter.libraries import Libraries
 
 
+class MadeOn(NamedTuple):
+    """Where modules are made that name no device: "meta", "cuda" or "other", on which path, in which activation."""
+
+    path: Guard
+    frame: int
+    kind: str
+
+
 @dataclass(slots=True)
 class Blank:
     """Which models have no values yet, and where such are made: see ``blank.py``."""
 
     atoms: set[Atom] = field(default_factory=set)
-    meta: list[tuple[Guard, int]] = field(default_factory=list)  # open contexts: the path and the activation of each
+    devices: list[MadeOn] = field(default_factory=list)  # open contexts of a device
+    default: MadeOn | None = None  # ``torch.set_default_device``
     seeded_by_rank: bool = False  # by the last seed that was set
 
 

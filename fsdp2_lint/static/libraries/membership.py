@@ -193,7 +193,8 @@ class Membership(Asked):
         slices.data_set(self.machine, leaf, name, node)
         blank.written(self.machine, node, [leaf], buffers=False)
         if name == "data":
-            dtypes.parameter_converted(self.machine, leaf, node)
+            for model in self.machine.objects(leaf.model):
+                dtypes.mapped(self.machine, model, node)
 
     def known_in_handler(self, handler: nodes.ExceptHandler, asked: list[Value]) -> Formula:
         return attempts.in_handler(handler, asked)

@@ -13,7 +13,7 @@ from ...domain.relations import Relation
 from ...domain.says import Says
 from ...domain.values import Const, Ext, Obj
 from ..shared.program import OfStep, Program
-from ..shared.structure import size, sized_by, stands_alone
+from ..shared.structure import leaves, size, sized_by, stands_alone
 
 POLICY = "torch.distributed.fsdp.CPUOffloadPolicy"
 GIB = 2**30
@@ -91,7 +91,36 @@ class StaticResident(OfStep[events.Sharded]):
                 if any(self.program.touches(self.obj, hollow) for hollow in self._on_meta()):
                     return unknown(f"whether {self.label} has memory at all is not known")
                 return yes(Place(moved.when, "all of it is moved to the GPU here"))
+        return self._filled_on_gpu() or self._moved_in_parts()
+
+    def _filled_on_gpu(self) -> Answer[Place]:
+        """Does it get its memory on the GPU? Unknown where tensors that a load brings take the place of its own."""
+        for emptied in self.program.trace.of(events.Emptied, before=self.step):
+            if emptied.what.to == "cuda" and self.program.relation(emptied.subject, self.obj) is Relation.SAME:
+                return yes(Place(emptied.when, "all of it gets memory on the GPU here"))
+        for load in self.program.trace.of(events.Loaded, before=self.step):
+            if load.what.assign and self.program.touches(load.subject, self.obj):
+                return unknown(
+                    f"on which device the tensors are that {load.when.at} puts into {self.label} is not known"
+                )
         return self.program.nothing(self.obj, events.Moved, before=self.step)
+
+    def _moved_in_parts(self) -> Answer[Place]:
+        """Are all its layers moved, one by one? Each of them before any is sharded: what is moved, then sharded is not."""
+        moves = [step for step in self.program.trace.of(events.Moved, before=self.step) if step.what.to == "cuda"]
+        moves = [step for step in moves if self.program.touches(step.subject, self.obj)]
+        layers = [layer for _, layer in leaves(self.program.machine, self.obj)]
+        if not moves or not layers:
+            return self.program.nothing(self.obj, events.Moved, before=self.step)
+        left = [layer for layer in layers if not any(self._in_part(step.subject, layer) for step in moves)]
+        if not left:
+            return yes(Place(moves[-1].when, "the last part of it is moved to the GPU here"))
+        if not all(any(self.program.touches(step.subject, layer) for step in moves) for layer in left):
+            return self.program.nothing(self.obj, events.Moved, before=self.step)
+        return unknown(f"whether {moves[-1].when.at} moves the last part of {self.label} is not known")
+
+    def _in_part(self, part: Obj | None, layer: Obj) -> bool:
+        return self.program.relation(part, layer) in (Relation.SAME, Relation.CONTAINS)
 
     def _on_meta(self) -> list[Obj]:
         steps = self.program.trace.of(events.Meta, events.Emptied)

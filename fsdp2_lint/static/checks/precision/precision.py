@@ -5,15 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ....vocab.answers import Answer, unknown, yes
-from ....vocab.finding import Place
+from ....vocab.finding import Moment, Place
 from ...domain import events
 from ...domain.choices import options
 from ...domain.relations import Relation
 from ...domain.values import Ext
 from ...libraries.outputs import is_output
-from ...libraries.torch.precision.dtypes import SOME_DTYPE, LoadedIn, literal_dtype
+from ...libraries.torch.precision.dtypes import DEFAULT, SOME_DTYPE, LayerDtype, LoadedIn, literal_dtype
 from ...libraries.torch.precision.precision import LOW
 from ..shared.program import RELATED, OfStep
+from ..shared.structure import leaves
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,17 +58,37 @@ class StaticMasters(OfStep[events.Event]):
             and (step.index < self.step.index or step.what.dtype != SOME_DTYPE)
         ]
         if not casts:
-            return self._made()
+            return self._loaded() or self._made_low() or self._made()
         last = casts[-1]
         if last.what.dtype not in LOW:
             some = any(step.what.dtype in LOW for step in casts)
             if some:
                 return unknown(f"whether {last.when.at} converts all that is trained is not known")
+            if last.what.dtype == SOME_DTYPE:
+                return unknown(f"to which dtype {last.when.at} converts is not known")
             return self.program.nothing(self.held.model, events.Cast, before=self.step)
         assert last.subject is not None
         if self.program.relation(self.held.model, last.subject) is Relation.MAY:
             return unknown(f"what {last.when.at} converts is not known")
         return yes(Place(last.when, last.what.dtype))
+
+    def _loaded(self) -> Answer[Place]:
+        """Unknown where the tensors of a file take the place of its own, in the dtype in which they were saved."""
+        for load in self.program.trace.of(events.Loaded, before=self.step):
+            if load.what.assign and self.program.touches(self.held.model, load.subject):
+                return unknown(f"the dtype of the tensors that {load.when.at} assigns is not known")
+        return self.program.nothing(self.held.model, events.Cast, before=self.step)
+
+    def _made_low(self) -> Answer[Place]:
+        """Are its layers made with ``dtype=torch.bfloat16``? Unknown where some are, or it is not known of some."""
+        layers = [layer for _, layer in leaves(self.program.machine, self.held.model)]
+        said = [known.name if (known := layer.atom.state(LayerDtype)) is not None else DEFAULT for layer in layers]
+        low = next((name for name in said if name in LOW), None)
+        if low is not None and layers[0].atom.site is not None:
+            some = all(name in LOW for name in said)
+            where = layers[0].atom.site
+            return yes(Place(Moment(where), low)) if some else unknown(f"some layers of {self.label} are made in {low}")
+        return self.program.nothing(self.held.model, events.Cast, before=self.step)
 
     def _made(self) -> Answer[Place]:
         loaded = self.program.address(self.held.model)[0].state(LoadedIn)

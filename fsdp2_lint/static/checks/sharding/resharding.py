@@ -53,12 +53,19 @@ class StaticResharding(Handle):
             if not all(kept) and any(isinstance(value, (Obj, Cond)) for value in said):
                 may = f"which reshard_after_forward {step.when.at} is given is not known"
             elif not all(kept):
-                return self.program.excluded(f"{step.when.at} lets its group be resharded")
+                return self._resharded(step)
         whole = next((step for step in self.steps if self._is_whole(step)), None)
         # once the model itself is sharded, nothing can shard its parts any more
         if why := may or self.program.escaped(self.obj, before=whole) or self._freed():
             return unknown(why)
         return yes(Place(inner[0].when))
+
+    def _resharded(self, sharded: Step[events.Sharded]) -> Answer[Place]:
+        """The call lets its group be resharded. Unknown where a later one may switch that off for this group."""
+        for step in self.program.trace.of(events.ReshardingSwitched):
+            if step.what.keeps and any(self.program.touches(step.subject, part) for part in sharded.what.group):
+                return unknown(f"{step.when.at} may keep it gathered after a forward")
+        return self.program.excluded(f"{sharded.when.at} lets its group be resharded")
 
     def _is_whole(self, step: Step[events.Sharded]) -> bool:
         return any(self.program.relation(self.obj, part) is Relation.SAME for part in step.what.group)

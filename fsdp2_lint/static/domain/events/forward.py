@@ -70,6 +70,8 @@ class Reshard(Counted):
 class ReshardingSwitched(Event):
     """When a module's parameters are sharded again is set anew, perhaps."""
 
+    keeps: bool  # they may stay gathered after a forward
+
 
 class Evaluated(Event):
     """``eval()`` is called on a module."""

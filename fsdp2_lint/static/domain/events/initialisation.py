@@ -16,6 +16,7 @@ class Emptied(Counted):
     """``to_empty``: a module gets memory with no values in it."""
 
     words: ClassVar[str] = "to_empty call"
+    to: str  # the kind of device, as in ``Moved``; empty where it is not known
 
 
 class Written(Counted):

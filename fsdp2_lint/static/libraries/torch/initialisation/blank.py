@@ -29,10 +29,10 @@ from ....domain.values import (
 )
 from ....frontend.packages import ALONE, builds_models, effect_of
 from ....interpreter.call import Call
-from ...interface import Machine
+from ...interface import MadeOn, Machine
 from ...outputs import is_output
 from ...tables import EXTERNALS, IN_PLACE, TENSOR_METHODS, external, method, method_observer, observer
-from ..launch.device import Device, device_of, touch
+from ..launch.device import Device, device_kind, device_of, touch
 
 # Functions of torch that look at what they are given. Those whose names end with an underscore write.
 _READERS = ("torch.", "builtins.", "logging.", "numpy.", "inspect.", "typing.", "copy.", "itertools.", "functools.")
@@ -73,31 +73,48 @@ def empty_weights(machine: Machine, call: Call) -> Value:
     return atom.root
 
 
-def on_meta(machine: Machine, value: Value) -> Guard | None:
-    """The path on which ``value`` is the meta device."""
-    for guard, leaf in machine.alternatives(value):
-        if device_of(leaf) == Const("meta"):
-            return guard
+def made_on(machine: Machine, value: Value | None) -> MadeOn | None:
+    """The first path on which ``value`` is a device that is known."""
+    for guard, leaf in machine.alternatives(value) if value is not None else ():
+        if kind := "meta" if device_of(leaf) == Const("meta") else device_kind(machine, leaf):
+            return MadeOn(guard, machine.frame.id, kind)
     return None
 
 
+def _of_context(machine: Machine, value: Value) -> MadeOn | None:
+    """Only an object of ``torch.device`` is a context of its own."""
+    is_device = any(isinstance(leaf, Obj) and leaf.atom.state(Device) for _, leaf in machine.alternatives(value))
+    return made_on(machine, value) if is_device else None
+
+
 def enter(machine: Machine, value: Value) -> None:
-    if (guard := on_meta(machine, value)) is not None:
-        machine.libraries.blank.meta.append((guard, machine.frame.id))
+    if (place := _of_context(machine, value)) is not None:
+        machine.libraries.blank.devices.append(place)
 
 
 def leave(machine: Machine, value: Value) -> None:
-    if machine.libraries.blank.meta and on_meta(machine, value) is not None:
-        machine.libraries.blank.meta.pop()
+    if machine.libraries.blank.devices and _of_context(machine, value) is not None:
+        machine.libraries.blank.devices.pop()
+
+
+@external("torch.set_default_device")
+def set_default_device(machine: Machine, call: Call) -> Value:
+    touch(machine, call.node, call.arg(0, "device"))
+    machine.libraries.blank.default = made_on(machine, call.arg(0, "device"))
+    return NONE
 
 
 def made(machine: Machine, obj: Obj, node: nodes.NodeNG) -> None:
-    """A module was built: one without memory, inside a context of the meta device."""
-    if machine.libraries.blank.meta:
-        active = {frame.id for frame in (*machine.frames, *machine.suspended)}
-        for guard, frame in machine.libraries.blank.meta[-1:]:
-            if frame in active:  # else that call was cut off inside its context
-                _begin(machine, obj, node, guard)
+    """A module was built: one without memory, inside a context of the meta device; or on a GPU, inside one of that."""
+    blank = machine.libraries.blank
+    active = {frame.id for frame in (*machine.frames, *machine.suspended)} if blank.devices else ()
+    inner = blank.devices[-1] if blank.devices and blank.devices[-1].frame in active else None
+    place = inner or blank.default  # a call that was cut off inside its context left it open
+    if place is not None and place.kind == "meta":
+        _begin(machine, obj, node, place.path)
+    elif place is not None and (path := machine.guard.join(place.path)) is not None:
+        with machine.on_path(path):
+            machine.emit(events.Moved(to=place.kind), node, obj)
 
 
 def made_by_library(machine: Machine, obj: Obj, qname: str, node: nodes.NodeNG) -> None:
@@ -119,8 +136,14 @@ def to_empty(machine: Machine, obj: Obj, call: Call) -> Value:
     touch(machine, call.node, device)
     if device != Const("meta"):
         machine.libraries.blank.atoms.add(machine.libraries.address(obj)[0])
-        machine.emit(events.Emptied(), call.node, obj)
+        machine.emit(events.Emptied(to=_kind(machine, device)), call.node, obj)
     return obj
+
+
+def _kind(machine: Machine, device: Value | None) -> str:
+    """Of which kind a device is on all paths; empty where that is not known."""
+    kinds = {device_kind(machine, leaf) for _, leaf in (machine.alternatives(device) if device is not None else ())}
+    return kinds.pop() if len(kinds) == 1 else ""
 
 
 @method("register_buffer")

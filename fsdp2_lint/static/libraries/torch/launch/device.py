@@ -71,12 +71,6 @@ def _thrown_away(node: nodes.NodeNG) -> bool:
     return all(name.name != target.name for name in node.scope().nodes_of_class(nodes.Name))
 
 
-@external("torch.set_default_device")
-def use_current(machine: Machine, call: Call) -> Value:
-    touch(machine, call.node, call.arg(0, "device"))
-    return NONE
-
-
 def device_kind(machine: Machine, value: Value | None) -> str:
     """ "cuda", "other" or "" (cannot tell), of a string, a ``torch.device`` or a setting."""
     if isinstance(value, Const):
@@ -138,6 +132,22 @@ def touch(machine: Machine, node: nodes.NodeNG, device: Value | None) -> None:
                 machine.emit(events.DeviceTouch(how='"cuda" without an index'), node)
             elif not isinstance(leaf, Obj):
                 note_index(machine, node, index)
+
+
+def placed(machine: Machine, obj: Obj, device: Value | None, node: nodes.NodeNG) -> None:
+    """A module, or what may be one, is moved as a whole."""
+    if device is None or _is_returned(obj):
+        return
+    for guard, leaf in machine.alternatives(device):
+        path, kind = machine.guard.join(guard), device_kind(machine, leaf)
+        if kind and path is not None:
+            with machine.on_path(path):
+                machine.emit(events.Moved(to=kind), node, obj)
+
+
+def _is_returned(obj: Obj) -> bool:
+    """What a call returned, most often a tensor."""
+    return any(isinstance(item, tuple) for item in obj.path)
 
 
 def note_index(machine: Machine, node: nodes.NodeNG, index: Value | None) -> None:

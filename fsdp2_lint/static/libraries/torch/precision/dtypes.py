@@ -102,6 +102,12 @@ def parameter_converted(machine: Machine, leaf: ParamV, node: nodes.NodeNG) -> N
         machine.emit(events.Cast(dtype=SOME_DTYPE), node, model)
 
 
+def mapped(machine: Machine, model: Obj, node: nodes.NodeNG) -> None:
+    """Its tensors are exchanged for what a function made of them: of any dtype, on any device."""
+    machine.emit(events.Cast(dtype=SOME_DTYPE), node, model)
+    machine.emit(events.Moved(to=events.SOMEWHERE), node, model)
+
+
 def loaded_in(machine: Machine, atom: Atom, call: Call) -> None:
     """``from_pretrained(..., torch_dtype=torch.bfloat16)``: the dtype in which a library makes a model."""
     if (dtype := call.kwargs.get("torch_dtype") or call.kwargs.get("dtype")) is not None:

@@ -11,7 +11,7 @@ from ....domain.values import EACH, SOME, Atom, ClassV, Const, DictV, Ext, ListV
 from ....frontend.packages import is_class
 from ....interpreter.call import Call
 from ...interface import Machine
-from ..launch.device import touch
+from ..launch.device import placed, touch
 from ..precision.dtypes import LayerDtype, of_layer
 from .sizes import Size, layer_size, note_layer
 
@@ -121,6 +121,7 @@ def make_external_module(machine: Machine, qname: str, call: Call) -> Value:
         fill_dict(machine, obj, call)
     if "device" in call.kwargs:
         touch(machine, call.node, call.kwargs["device"])
+        placed(machine, obj, call.kwargs["device"], call.node)
     if "dtype" in call.kwargs or call.open_why:
         atom.know(LayerDtype(of_layer(call)))
     if qname in ("torch.nn.TransformerEncoder", "torch.nn.TransformerDecoder"):

@@ -35,7 +35,7 @@ from ...interface import Machine
 from ...tables import external, method
 from ..checkpoints.key_prefixes import note_compiled
 from ..initialisation import blank
-from ..launch.device import device_kind, touch
+from ..launch.device import device_kind, placed, touch
 from ..precision import dtypes
 from .module_tree import children, contents, descendants, was_loaded_by_library
 from .sizes import Size
@@ -132,17 +132,6 @@ def moved(machine: Machine, obj: Obj, call: Call) -> Value:
     return obj
 
 
-def placed(machine: Machine, obj: Obj, device: Value | None, node: nodes.NodeNG) -> None:
-    """A module, or what may be one, is moved as a whole."""
-    if device is None or _is_returned(obj):
-        return
-    for guard, leaf in machine.alternatives(device):
-        path, kind = machine.guard.join(guard), device_kind(machine, leaf)
-        if kind and path is not None:
-            with machine.on_path(path):
-                machine.emit(events.Moved(to=kind), node, obj)
-
-
 def mapped(machine: Machine, model: Obj, call: Call) -> None:
     """``from_pretrained(..., device_map=...)``: a library puts the model that it loads on a device, or on several."""
     device = call.kwargs.get("device_map")
@@ -167,11 +156,6 @@ def _for_all(machine: Machine, devices: Value) -> Value | None:
     held = machine.entries(devices)
     one = [value for key, _, value in held.entries if key == Const("")]
     return one[0] if one and len(held.entries) == 1 and not held.open_why else None
-
-
-def _is_returned(obj: Obj) -> bool:
-    """What a call returned, most often a tensor."""
-    return any(isinstance(item, tuple) for item in obj.path)
 
 
 def freeze(machine: Machine, obj: Obj, switch: Value, node: nodes.NodeNG) -> None:
@@ -202,7 +186,9 @@ def switched(machine: Machine, obj: Obj, call: Call) -> Value:
     """Switches of FSDP2 and of Hugging Face's models: no parameter is sharded, moved or exchanged."""
     as_ever = call.name == "set_reshard_after_backward" and call.arg(0, "reshard_after_backward")
     if call.name in ("set_reshard_after_forward", "set_reshard_after_backward") and as_ever != Const(True):
-        machine.emit(events.ReshardingSwitched(), call.node, obj)
+        after_forward = call.name == "set_reshard_after_forward"
+        keeps = after_forward and call.arg(0, "reshard_after_forward") != Const(True)
+        machine.emit(events.ReshardingSwitched(keeps=keeps), call.node, obj)
     return NONE
 
 
@@ -212,6 +198,14 @@ def apply(machine: Machine, obj: Obj, call: Call) -> Value:
     blank.written(machine, call.node, [obj], in_place=True, buffers=not isinstance(function, (Func, Bound, Partial)))
     if function is not None:
         machine.call(function, Call(call.node, [obj.child(BELOW)]))
+    return obj
+
+
+@method("_apply")
+def apply_to_tensors(machine: Machine, obj: Obj, call: Call) -> Value:
+    """What ``to()`` is made of: each parameter and buffer is exchanged for what a function returns for it."""
+    blank.written(machine, call.node, [obj])
+    dtypes.mapped(machine, obj, call.node)
     return obj
 
 

@@ -1,0 +1,111 @@
+"""The whole model comes onto a GPU, or into a low precision, in ways other than ``model.to(...)``."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.static.first_contact.programs import main
+from tests.static.program import analyse
+
+NET = """
+class Part(nn.Module):
+    def __init__(self, d, made):
+        super().__init__()
+        self.up = nn.Linear(d, d, **made)
+
+    def forward(self, x):
+        return x + self.up(x)
+
+
+class Large(nn.Module):
+    def __init__(self, d=8192, n=16, **made):
+        super().__init__()
+        self.blocks = nn.ModuleList([Part(d, made) for _ in range(n)])
+        self.head = nn.Linear(d, d, **made)
+
+    def forward(self, x):
+        for block in self.blocks:
+            x = block(x)
+        return self.head(x)
+"""
+REST = """
+for block in model.blocks:
+    BEFORE
+    fully_shard(block)
+fully_shard(model)
+model.to("cuda")
+optimizer = torch.optim.AdamW(model.parameters())
+model(torch.ones(1, 8192, device="cuda")).sum().backward()
+optimizer.step()
+"""
+ON_GPU = {
+    "default": 'torch.set_default_device("cuda")\nmodel = Large()',
+    "context": 'with torch.device("cuda", local_rank):\n    model = Large()',
+    "keyword": 'model = Large(device="cuda")',
+    "empty": 'with torch.device("meta"):\n    model = Large()\nmodel.to_empty(device="cuda")\n'
+    'model.load_state_dict(torch.load("weights.pt"))',
+    "in parts": 'model = Large()\nfor block in model.blocks:\n    block.to("cuda")\nmodel.head.cuda()',
+}
+NOT_KNOWN = {
+    "tensors": "model = Large()\nmodel._apply(lambda tensor: tensor.to(torch.device('cuda', local_rank)).half())",
+    "data": "model = Large()\nfor one in model.parameters():\n    one.data = one.data.to('cuda').half()",
+    "assigned": 'with torch.device("meta"):\n    model = Large()\n'
+    'model.load_state_dict(torch.load("weights.pt", map_location="cuda"), assign=True)',
+}
+NOT_MOVED = {
+    "plain": "model = Large()",
+    "context": 'with torch.device("cpu"):\n    model = Large()',
+    "another object": 'with torch.device("cuda"):\n    table = torch.zeros(8)\nmodel = Large()',
+    "back": 'torch.set_default_device("cuda")\ntorch.set_default_device("cpu")\nmodel = Large()',
+    "keyword": 'model = Large(device="cpu")',
+    "a part": "model = Large()\nmodel.head.cuda()",
+    "copied": 'model = Large()\nmodel.load_state_dict(torch.load("weights.pt"))',
+}
+
+
+def verdict(code: str, made: str, before: str = "pass") -> str:
+    body = 'local_rank = int(os.environ["LOCAL_RANK"])\n' + made + REST.replace("BEFORE", before)
+    (word,) = analyse(main(body, NET)).verdicts(code)
+    return word
+
+
+@pytest.mark.parametrize("made", ON_GPU.values(), ids=ON_GPU)
+def test_it_is_made_or_moved_as_a_whole(made: str) -> None:
+    assert verdict("FSDP206", made) == "violated"
+
+
+@pytest.mark.parametrize("made", NOT_KNOWN.values(), ids=NOT_KNOWN)
+def test_of_tensors_that_are_exchanged_neither_device_nor_dtype_is_known(made: str) -> None:
+    assert verdict("FSDP206", made) == "unknown"
+    assert verdict("FSDP501", made) == "unknown"
+
+
+@pytest.mark.parametrize("made", NOT_MOVED.values(), ids=NOT_MOVED)
+def test_it_stays_where_it_is(made: str) -> None:
+    assert verdict("FSDP206", made) == "upheld"
+    assert verdict("FSDP501", made) == "upheld"
+
+
+def test_blocks_that_are_moved_and_then_sharded_are_not_the_whole() -> None:
+    assert verdict("FSDP206", "model = Large()", 'block.to("cuda")') == "upheld"
+
+
+def test_layers_say_their_dtype() -> None:
+    assert verdict("FSDP501", "model = Large(dtype=torch.bfloat16)") == "violated"
+    assert verdict("FSDP501", "model = Large(dtype=torch.float32)") == "upheld"
+
+
+SWITCHED = "model = Large()" + REST.replace("BEFORE", "pass").replace("optimizer =", "SWITCH\noptimizer =")
+
+
+@pytest.mark.parametrize(
+    ("switch", "word"),
+    [
+        ("model.set_reshard_after_forward(False)", "unknown"),
+        ("for block in model.blocks:\n    block.set_reshard_after_forward(False)", "unknown"),
+        ("model.set_reshard_after_forward(True)", "upheld"),
+        ("model.set_reshard_after_backward(False)", "upheld"),
+    ],
+)
+def test_resharding_that_is_switched_off_later(switch: str, word: str) -> None:
+    assert analyse(main(SWITCHED.replace("SWITCH", switch), NET)).verdicts("FSDP312") == {word}
