@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -95,7 +95,29 @@ class StaticFresh(Handle):
             why := self.program.parts_unseen(self.obj)
         ):
             return unknown(f"{why}, and so whether all of it is written")
+        if why := self._perhaps_left_out():
+            return unknown(why)
         return self.program.nothing(self.obj, *WRITES, after=self.begin, before=self.call)
+
+    def _perhaps_left_out(self) -> str:
+        """Why a layer may stay without values: what writes asks first what the layer is, and more is not known."""
+        layers = [(name, layer) for name, layer in leaves(self.program.machine, self.obj) if self._is_old(layer)]
+        for name, layer in layers or [("", self.obj)]:
+            sure = [step for step in self.writes if self._writes_part(step, layer)]
+            if not sure or self._past(sure, self._all_asked) is not None:
+                where = f"{self.label}.{name}" if name else self.label
+                return f"whether {self.writes[-1].when.at} writes {where.replace('.[*]', '[*]')} too is not known"
+        return ""
+
+    def _is_old(self, layer: Obj) -> bool:
+        return self.program.was_part(layer, self.obj, self.begin)
+
+    def _writes_part(self, step: AnyStep, layer: Obj) -> bool:
+        """Does it write the layer, or a parameter of it, and not perhaps another?"""
+        return self.program.related(step.subject, layer)
+
+    def _all_asked(self, step: AnyStep) -> Formula:
+        return both([formula if truth else negate(formula) for formula, truth in step.guard.literals])
 
     def _owns_parameters(self) -> bool:
         """A module that was followed to all its parts, and has none, needs no values."""
@@ -155,9 +177,13 @@ class StaticFresh(Handle):
 
     def without(self, writes: list[AnyStep]) -> Guard | None:
         """The path of a run that comes to the training by none of these; None where no such run is known."""
+        return self._past(writes, self._condition)
+
+    def _past(self, writes: list[AnyStep], condition: Callable[[AnyStep], Formula]) -> Guard | None:
+        """The same, where ``condition`` tells what brings a run to each of them."""
         path = self.begin.guard.join(self.call.guard)
         path = path.join(self.end.guard) if path is not None else None
-        conditions = [[*_parts(formula)] for formula in dict.fromkeys(map(self._condition, writes))]
+        conditions = [[*_parts(formula)] for formula in dict.fromkeys(map(condition, writes))]
         asked: dict[Any, set[Any]] = {}
         for part in (part for parts in conditions for part in parts if part[0] == "is"):
             asked.setdefault(part[1], set()).add(part[2])

@@ -29,7 +29,7 @@ from ....domain.values import (
 )
 from ....frontend.packages import ALONE, builds_models, effect_of
 from ....interpreter.call import Call
-from ...interface import MadeOn, Machine
+from ...interface import Machine, MadeOn
 from ...outputs import is_output
 from ...tables import EXTERNALS, IN_PLACE, TENSOR_METHODS, external, method, method_observer, observer
 from ..launch.device import Device, device_kind, device_of, touch
