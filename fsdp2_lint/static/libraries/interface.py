@@ -53,6 +53,8 @@ class Torch(Libraries, Protocol):
     def relation(self, mine: Obj, other: Obj) -> Relation:
         """How two objects lie to each other."""
 
+    def came_late(self, owner: Obj, name: str, value: Value, node: nodes.NodeNG) -> None: ...
+
     def adopt(self, holder: Obj, name: str, value: Value) -> None:
         """A module holds another one from here on."""
 

@@ -110,6 +110,10 @@ class Membership(Asked):
             optim.regrouped(self.machine, owner, node)
         if name == "weight":
             tying.tied(self.machine, owner, value, node)
+        self.came_late(owner, name, value, node)
+
+    def came_late(self, owner: Obj, name: str, value: Value, node: nodes.NodeNG) -> None:
+        """Something becomes a part of a module: is that one sharded already?"""
         if self.any_sharded and self.in_sharded(owner):
             for _, leaf in self.machine.alternatives(value):
                 if isinstance(leaf, Obj) and self.adopted_at.get(leaf, self.machine.now) < self.machine.now:

@@ -106,7 +106,7 @@ class StaticResident(OfStep[events.Sharded]):
         return self.program.nothing(self.obj, events.Moved, before=self.step)
 
     def _moved_in_parts(self) -> Answer[Place]:
-        """Are all its layers moved, one by one? Each of them before any is sharded: what is moved, then sharded is not."""
+        """Are all its layers moved, one by one, before any of them is sharded?"""
         moves = [step for step in self.program.trace.of(events.Moved, before=self.step) if step.what.to == "cuda"]
         moves = [step for step in moves if self.program.touches(step.subject, self.obj)]
         layers = [layer for _, layer in leaves(self.program.machine, self.obj)]

@@ -16,6 +16,7 @@ from ...domain.formulas import Formula, atoms, both, negate
 from ...domain.guards import Guard
 from ...domain.relations import Relation
 from ...domain.values import Const, Ext, Obj, Rank
+from ...libraries.torch.checkpoints.state_helpers import lenient
 from ...libraries.torch.initialisation.blank import buffers, of_buffers
 from ..shared.program import Handle, Program
 from ..shared.structure import has_parameters, leaves, parts_unseen
@@ -113,8 +114,19 @@ class StaticFresh(Handle):
         return self.program.was_part(layer, self.obj, self.begin)
 
     def _writes_part(self, step: AnyStep, layer: Obj) -> bool:
-        """Does it write the layer, or a parameter of it, and not perhaps another?"""
-        return self.program.related(step.subject, layer)
+        """Does it write the layer, or a parameter of it, and not perhaps another? A load that is not strict may not."""
+        return not self._lenient(step) and self.program.related(step.subject, layer)
+
+    def _lenient(self, step: AnyStep) -> bool:
+        if isinstance(step.what, events.Loaded):
+            return not step.what.strict
+        given = [
+            leaf
+            for helper in self.program.trace.of(events.StateHelper)
+            if helper.when == step.when
+            for _, leaf in helper.what.options
+        ]
+        return any(map(lenient, given))
 
     def _all_asked(self, step: AnyStep) -> Formula:
         return both([formula if truth else negate(formula) for formula, truth in step.guard.literals])

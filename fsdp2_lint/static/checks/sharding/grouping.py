@@ -148,7 +148,8 @@ class StaticGrouping(OfStep[events.Sharded]):
         sure = [leaf for path, leaf in self._ignored() if self.step.guard.implies(path)]
         owners = [owner for leaf in sure if (owner := _owner(leaf)) is not None]
         if not owners:
-            return self._all_ignored()
+            why = self._filtered_by_name()
+            return unknown(why) if why else self._all_ignored()
         for step in self.program.trace.of(events.Collective):
             if step.what.name in _REDUCING:
                 return unknown(f"whether {step.when.at} reduces these gradients is not known")
@@ -159,6 +160,13 @@ class StaticGrouping(OfStep[events.Sharded]):
             if trained is not None:
                 return yes(Place(trained.when, self._name(owner).removesuffix(".weight")))
         return self.program.nothing(self.obj, events.Optimizer)
+
+    def _filtered_by_name(self) -> str:
+        """Why trained parameters may be ignored: a filter that does not ask what is trained lets some through."""
+        for path, leaf in self._ignored():
+            if _owner(leaf) is not None and not any(_asks_what_is_trained(formula) for formula, _ in path.literals):
+                return "whether the parameters that a filter puts into ignored_params are trained is not known"
+        return ""
 
     def _trainer(self, owner: Obj) -> AnyStep | None:
         """The optimizer that trains it, where nothing else takes care of its gradients."""
@@ -183,6 +191,14 @@ class StaticGrouping(OfStep[events.Sharded]):
         if isinstance(step.what, events.Sharded):
             return relation in (Relation.SAME, Relation.MAY) or relation is Relation.INSIDE
         return relation is not Relation.NONE
+
+
+def _asks_what_is_trained(formula: object) -> bool:
+    if isinstance(formula, Obj):
+        return "requires_grad" in (formula.item, formula.atom.origin)
+    if isinstance(formula, tuple):
+        return any(map(_asks_what_is_trained, formula))
+    return formula == "requires_grad"
 
 
 def _owner(leaf: Value) -> Obj | None:

@@ -41,6 +41,8 @@ class StaticOptions(OfStep[events.Sharded]):
                 if told:
                     return self.program.excluded("it was told at the first call")
                 return yes(Place(self.made(value), _said(mesh.names)))
+        if said := next((mesh.names for _, mesh in self._meshes() if not _says_what_for(mesh)), None):
+            return unknown(f"whether {said[0]!r} replicates and {said[1]!r} shards is not known")
         return self._checked("the names of the mesh's dimensions are not known")
 
     def _checked(self, why: str) -> Answer[Place]:
@@ -83,6 +85,11 @@ def _wrong_dimensions(mesh: Mesh) -> str:
     if len(mesh.sizes) == 2 and mesh.names == ():
         return "the mesh has two dimensions and no mesh_dim_names"
     return ""
+
+
+def _says_what_for(mesh: Mesh) -> bool:
+    """Do the names of two dimensions say which of them replicates, or shards? One dimension only shards."""
+    return mesh.names is None or len(mesh.names) != 2 or says_replicas(mesh.names[0]) or says_shards(mesh.names[1])
 
 
 def _said(names: tuple[str, ...]) -> str:

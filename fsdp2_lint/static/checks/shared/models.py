@@ -283,7 +283,21 @@ class StaticModel(Handle):
                 found.append((attached.when, str(attached.what.name), before[0].when))
         if found and (by_hand := self._hooked()):
             return many((), unknown(by_hand))
+        if not found and (why := self._wrapped_late()):
+            return many((), unknown(why))
         return many(found, self.program.nothing(self.obj, events.Attached, parts=True))
+
+    def _wrapped_late(self) -> str:
+        """Why what is put around sharded parts may bring parameters of its own."""
+        for attached in self.program.trace.of(events.Attached):
+            owner, part = attached.subject, attached.what.value
+            if owner is None or self.program.top(owner) is not self.obj or self._new(part):
+                continue
+            own = any(leaf.atom.parameter is not None for _, leaf in leaves(self.program.machine, part))
+            sharded = [step for step, _ in self.program.units(self.obj, *RELATED)]
+            if own and sharded and all(step.precedes(attached) for step in sharded):
+                return f"whether {self.program.label(part)} ({attached.when.at}) brings new parameters is not known"
+        return ""
 
     def _touches(self, step: Step[events.Sharded], owner: Obj, part: Obj) -> bool:
         return any(self.program.touches(at, other) for at in step.what.group for other in (owner, part))

@@ -37,6 +37,7 @@ class Loaded(Counted, AsksRanks):
     words: ClassVar[str] = "load of weights"
     payload: Value
     assign: bool  # the loaded tensors take the place of the parameters, perhaps
+    strict: bool = True  # else what the state dict lacks stays as it was
 
 
 class OptimizerLoaded(Event):

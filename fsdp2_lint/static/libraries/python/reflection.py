@@ -108,6 +108,16 @@ _OF_PRETRAINED = frozenset({"config", "save_pretrained", "from_pretrained", "gen
 _OF_ALL_PRETRAINED = frozenset({"save_pretrained", "from_pretrained"})  # also of tokenizers, pipelines, configurations
 
 
+# What fully_shard gives to a module.
+OF_SHARDED = frozenset(
+    """unshard reshard set_is_last_backward set_requires_gradient_sync set_requires_all_reduce
+    set_reshard_after_forward set_reshard_after_backward set_modules_to_forward_prefetch
+    set_modules_to_backward_prefetch set_all_reduce_hook set_post_optim_event set_gradient_divide_factor
+    set_reduce_scatter_divide_factor set_force_sum_reduction_for_comms set_unshard_in_backward
+    set_custom_all_gather set_custom_reduce_scatter set_allocate_memory_from_process_group_for_comm""".split()
+)
+
+
 @external("builtins.hasattr")
 def has_attribute(machine: Machine, call: Call) -> Value:
     """Decided where its class and its fields are known, else a question about this object."""
@@ -127,7 +137,7 @@ def has_attribute(machine: Machine, call: Call) -> Value:
                 return True
             if name in _OF_ALL_PRETRAINED and was_loaded_by_library(leaf):
                 return True
-            if name in ("unshard", "reshard", "set_requires_gradient_sync"):
+            if name in OF_SHARDED:
                 return machine.libraries.is_sharded_formula(leaf)
             return False if machine.libraries.surely_lacks(leaf, name) else ("truth", ("hasattr", leaf, name))
         if leaf == NONE:

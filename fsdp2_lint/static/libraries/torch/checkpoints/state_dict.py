@@ -166,7 +166,12 @@ def load_state_dict(machine: Machine, obj: Obj, call: Call) -> Value:
         machine.libraries.blank.atoms.add(
             machine.libraries.address(obj)[0]
         )  # what the other ranks get is of interest from here on
-    machine.emit(kind(payload=payload, assign=assign not in (None, Const(False))), call.node, obj)
+    assigns = assign not in (None, Const(False))
+    if kind is events.Loaded:
+        strict = call.arg(1, "strict") != Const(False)
+        machine.emit(events.Loaded(payload=payload, assign=assigns, strict=strict), call.node, obj)
+    else:
+        machine.emit(events.OptimizerLoaded(payload=payload, assign=assigns), call.node, obj)
     return unknown("incompatible keys")
 
 

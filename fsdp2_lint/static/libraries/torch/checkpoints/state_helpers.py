@@ -69,6 +69,12 @@ def option(leaf: Value, name: str) -> bool | None:
     return known.says(name) if known is not None else None
 
 
+def lenient(leaf: Value) -> bool:
+    """Do these options let a state dict lack what the model has?"""
+    known = leaf.atom.state(Options) if isinstance(leaf, Obj) and leaf.parent is None else None
+    return known is not None and known.given.get("strict") == Const(False)
+
+
 def note_helper(machine: Machine, name: str, call: Call, model: Obj | None) -> None:
     """A call of a state-dict helper, with its options and with what it was called for."""
     states = [call.arg(*each) for each in _STATES.get(name, ())]

@@ -194,8 +194,19 @@ def owners(machine: Machine, values: Iterable[Value]) -> Iterator[Obj]:
                     yield leaf
             elif isinstance(leaf, (Params, ParamV, StateDict, StateTensor)):
                 state = leaf.of if isinstance(leaf, StateTensor) else leaf
+                if isinstance(state, StateDict) and _thrown_away(machine, state):
+                    continue
                 model = state.owner if isinstance(state, StateDict) else state.model
                 yield from machine.objects(model)
+
+
+def _thrown_away(machine: Machine, state: StateDict) -> bool:
+    """Was it read while the model lay on meta? ``to_empty`` made other tensors since, and these have no memory."""
+    owners = list(machine.objects(state.owner))
+    hollow = {step.subject for step in machine.trace.of(events.Meta) if machine.guard.implies(step.guard)}
+    emptied = [step for step in machine.trace.of(events.Emptied) if step.index >= state.read]
+    since = {step.subject for step in emptied if machine.guard.implies(step.guard)}
+    return bool(owners) and all(owner in hollow and owner in since for owner in owners)
 
 
 def written(
@@ -267,9 +278,10 @@ def method_called(machine: Machine, obj: Obj, name: str, call: Call) -> None:
         return
     layer = _is_layer(machine, obj)
     in_place = name in IN_PLACE or layer and name == "reset_parameters"
-    given = [*call.all, *([] if name in _READING_METHODS else [obj])]
+    reads = name in _READING_METHODS or of_buffers(obj) and not name.endswith("_")  # as torch names what writes tensors
+    given = [*call.all, *([] if reads else [obj])]
     written(machine, call.node, given, in_place=in_place, buffers=not layer)
-    if name not in _READING_METHODS:
+    if not reads:
         filled_somewhere(machine, [obj], call.node)
 
 

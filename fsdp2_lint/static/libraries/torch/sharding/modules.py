@@ -195,9 +195,12 @@ def switched(machine: Machine, obj: Obj, call: Call) -> Value:
 @method("apply")
 def apply(machine: Machine, obj: Obj, call: Call) -> Value:
     function = call.arg(0, "fn")
-    blank.written(machine, call.node, [obj], in_place=True, buffers=not isinstance(function, (Func, Bound, Partial)))
+    if not isinstance(function, (Func, Bound, Partial)):
+        blank.written(machine, call.node, [obj], in_place=True)
+    known = descendants(machine, obj) or [("", obj.child(BELOW))]
     if function is not None:
-        machine.call(function, Call(call.node, [obj.child(BELOW)]))
+        for _, module in reversed(known):
+            machine.call(function, Call(call.node, [module]))
     return obj
 
 
@@ -223,6 +226,8 @@ def append(machine: Machine, obj: Obj, call: Call) -> Value:
             machine.store.put(held.id, Items((*known.items, (TOP, value)), False, known.open_why))
         for _, item in machine.items(held).items:
             machine.libraries.adopt(obj, EACH, item)
+        for added in machine.inside(value):
+            machine.libraries.came_late(obj, f"{call.name}()", added, call.node)
         return NONE
     return unknown(call.name)
 
