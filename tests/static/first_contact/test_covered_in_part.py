@@ -168,3 +168,29 @@ def test_a_sharded_module_has_its_switches() -> None:
     later = "for one in model.modules():\n    if hasattr(one, 'set_reshard_after_forward'):\n"
     assert sharded("FSDP312", later=later + "        one.set_reshard_after_forward(False)") == {"unknown"}
     assert sharded("FSDP312", later=later + "        one.set_reshard_after_forward(True)") == {"upheld"}
+
+
+FILTERED = """
+model = Small(1024)
+for name, part in model.named_modules():
+    if KEPT:
+        fully_shard(part)
+fully_shard(model)
+optimizer = torch.optim.AdamW(model.parameters())
+model(torch.ones(1, 8, dtype=torch.long)).sum().backward()
+optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("kept", "word"),
+    [
+        ("name in os.environ['PARTS'].split(',')", "unknown"),
+        ("part is not model and sum(one.numel() for one in part.parameters()) > 1e9", "unknown"),
+        ("isinstance(part, Piece)", "upheld"),
+        ("isinstance(part, Around)", "violated"),
+    ],
+)
+def test_a_filter_that_may_let_nothing_through_shards_no_block(kept: str, word: str) -> None:
+    net = NET.replace("range(4)", "range(16)")
+    assert analyse(main(FILTERED.replace("KEPT", kept), net)).verdicts("FSDP301") == {word}

@@ -63,11 +63,11 @@ class StaticModel(Handle):
         return list(dict.fromkeys(step.when for step in calls))
 
     def inner_units(self) -> Many[Moment]:
-        found = [
-            step.when
-            for step, _ in self.program.units(self.obj, Relation.CONTAINS, Relation.MAY)
-            if not self._one_list(step)
-        ]
+        inner = self.program.units(self.obj, Relation.CONTAINS, Relation.MAY)
+        steps = [step for step, _ in inner if not self._one_list(step)]
+        if steps and all(step.what.filtered and _asks_a_setting(step) for step in steps):
+            return many([], unknown(f"whether any part passes the filter of {steps[0].when.at} is not known"))
+        found = [step.when for step in steps]
         whole = next((step for step, _ in self.program.units(self.obj, Relation.SAME)), None)
         # who gets the model once it is sharded as a whole comes too late to shard its parts first
         why = self.program.escaped(self.obj, before=whole) or self._parts_unknown(before=whole)
@@ -349,3 +349,14 @@ def _asks_for_fsdp1(formula: Formula) -> bool:
         isinstance(atom[1], tuple) and atom[1][0] == "isinst" and "FullyShardedDataParallel" in str(atom[1][2])
         for atom in atoms(formula)
     )
+
+
+def _asks_a_setting(step: AnyStep) -> bool:
+    """Does the path ask about a setting, or how a number that was not calculated compares?"""
+    return any(_of_a_setting(formula) for formula, _ in step.guard.literals)
+
+
+def _of_a_setting(formula: object) -> bool:
+    if isinstance(formula, Obj):
+        return formula.atom.kind == "configuration"
+    return isinstance(formula, tuple) and (formula[:1] == ("compared",) or any(map(_of_a_setting, formula)))
