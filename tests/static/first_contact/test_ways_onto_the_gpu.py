@@ -90,6 +90,32 @@ def test_blocks_that_are_moved_and_then_sharded_are_not_the_whole() -> None:
     assert verdict("FSDP206", "model = Large()", 'block.to("cuda")') == "upheld"
 
 
+HOLDERS = """
+class Holder(nn.Module):
+    def __init__(self, inner):
+        super().__init__()
+        self.inner = inner
+
+    def forward(self, x):
+        return self.inner(x)
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "word"),
+    [
+        ("holder = Holder(Large())\nholder.to('cuda')\nmodel = holder.inner", "violated"),
+        ("holder = Holder(Large())\nmodel = holder.inner", "upheld"),
+        ("model = Large()\nholder = Holder(nn.Linear(8, 8))\nholder.to('cuda')\nholder.inner = model", "upheld"),
+        ("holder = diffusers.DiffusionPipeline.from_pretrained('a')\nmodel = holder.unet", "upheld"),
+        ("holder = diffusers.DiffusionPipeline.from_pretrained('a').to('cuda')\nmodel = holder.unet", "unknown"),
+    ],
+)
+def test_what_holds_it_is_moved(made: str, word: str) -> None:
+    body = made + REST.replace("BEFORE", "pass")
+    assert analyse(main(body, "import diffusers\n" + NET + HOLDERS)).verdicts("FSDP206") == {word}
+
+
 def test_layers_say_their_dtype() -> None:
     assert verdict("FSDP501", "model = Large(dtype=torch.bfloat16)") == "violated"
     assert verdict("FSDP501", "model = Large(dtype=torch.float32)") == "upheld"

@@ -84,14 +84,26 @@ class StaticResident(OfStep[events.Sharded]):
         if self.step.what.looped and not stands_alone(self.obj):
             return unknown(f"whether {self.label} is a model or one of its blocks is not known")
         for moved in self.program.trace.of(events.Moved, before=self.step):
-            same = self.program.relation(moved.subject, self.obj) is Relation.SAME
+            same = self._moves(moved, self.obj)
             if same and moved.what.to == events.SOMEWHERE:
                 return unknown(f"on which devices {moved.when.at} puts {self.label} is not known")
             if same and moved.what.to == "cuda" and not self._moved_back(moved):
+                if moved.subject is None or not self._is_module(moved.subject):
+                    return unknown(f"whether {moved.when.at} moves {self.label} too is not known")
                 if any(self.program.touches(self.obj, hollow) for hollow in self._on_meta()):
                     return unknown(f"whether {self.label} has memory at all is not known")
                 return yes(Place(moved.when, "all of it is moved to the GPU here"))
         return self._filled_on_gpu() or self._moved_in_parts()
+
+    def _moves(self, moved: Step[events.Moved], part: Obj) -> bool:
+        """Is it moved, or what holds it by then: a larger model, or a pipeline of a library?"""
+        relation = self.program.relation(moved.subject, part)
+        if relation is Relation.CONTAINS and moved.subject is not None:
+            return self.program.was_part(part, moved.subject, moved)
+        return relation is Relation.SAME
+
+    def _is_module(self, subject: Obj) -> bool:
+        return self.program.relation(subject, self.obj) is Relation.SAME or bool(subject.atom.module)
 
     def _filled_on_gpu(self) -> Answer[Place]:
         """Does it get its memory on the GPU? Unknown where tensors that a load brings take the place of its own."""
@@ -108,19 +120,17 @@ class StaticResident(OfStep[events.Sharded]):
     def _moved_in_parts(self) -> Answer[Place]:
         """Are all its layers moved, one by one, before any of them is sharded?"""
         moves = [step for step in self.program.trace.of(events.Moved, before=self.step) if step.what.to == "cuda"]
-        moves = [step for step in moves if self.program.touches(step.subject, self.obj)]
+        parts = (Relation.INSIDE, Relation.MAY)
+        moves = [step for step in moves if self.program.relation(step.subject, self.obj) in parts]
         layers = [layer for _, layer in leaves(self.program.machine, self.obj)]
         if not moves or not layers:
             return self.program.nothing(self.obj, events.Moved, before=self.step)
-        left = [layer for layer in layers if not any(self._in_part(step.subject, layer) for step in moves)]
+        left = [layer for layer in layers if not any(self._moves(step, layer) for step in moves)]
         if not left:
             return yes(Place(moves[-1].when, "the last part of it is moved to the GPU here"))
         if not all(any(self.program.touches(step.subject, layer) for step in moves) for layer in left):
             return self.program.nothing(self.obj, events.Moved, before=self.step)
         return unknown(f"whether {moves[-1].when.at} moves the last part of {self.label} is not known")
-
-    def _in_part(self, part: Obj | None, layer: Obj) -> bool:
-        return self.program.relation(part, layer) in (Relation.SAME, Relation.CONTAINS)
 
     def _on_meta(self) -> list[Obj]:
         steps = self.program.trace.of(events.Meta, events.Emptied)
