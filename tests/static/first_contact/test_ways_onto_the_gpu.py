@@ -135,3 +135,15 @@ SWITCHED = "model = Large()" + REST.replace("BEFORE", "pass").replace("optimizer
 )
 def test_resharding_that_is_switched_off_later(switch: str, word: str) -> None:
     assert analyse(main(SWITCHED.replace("SWITCH", switch), NET)).verdicts("FSDP312") == {word}
+
+
+@pytest.mark.parametrize(
+    ("made", "word"),
+    [
+        ("model.apply(lambda part: part.to(torch.bfloat16) if isinstance(part, nn.Linear) else part)", "unknown"),
+        ("model.head.half()", "unknown"),
+        ("model.head.half().requires_grad_(False)", "upheld"),
+    ],
+)
+def test_parts_of_a_low_precision(made: str, word: str) -> None:
+    assert verdict("FSDP501", f"model = Large()\n{made}") == word

@@ -58,7 +58,8 @@ class StaticMasters(OfStep[events.Event]):
             and (step.index < self.step.index or step.what.dtype != SOME_DTYPE)
         ]
         if not casts:
-            return self._loaded() or self._made_low() or self._made()
+            why = self._parts_converted()
+            return unknown(why) if why else self._loaded() or self._made_low() or self._made()
         last = casts[-1]
         if last.what.dtype not in LOW:
             some = any(step.what.dtype in LOW for step in casts)
@@ -71,6 +72,16 @@ class StaticMasters(OfStep[events.Event]):
         if self.program.relation(self.held.model, last.subject) is Relation.MAY:
             return unknown(f"what {last.when.at} converts is not known")
         return yes(Place(last.when, last.what.dtype))
+
+    def _parts_converted(self) -> str:
+        """Why some of what is trained may be of a low precision: parts of the model are converted."""
+        frozen = [step.subject for step in self.program.trace.of(events.Frozen)]
+        for step in self.program.trace.of(events.Cast, before=self.step):
+            part = step.subject
+            inside = part is not None and self.program.relation(part, self.held.model) is Relation.INSIDE
+            if inside and step.what.dtype in LOW and not any(self.program.related(part, each) for each in frozen):
+                return f"whether what {step.when.at} converts is trained is not known"
+        return ""
 
     def _loaded(self) -> Answer[Place]:
         """Unknown where the tensors of a file take the place of its own, in the dtype in which they were saved."""
