@@ -8,7 +8,7 @@ from ....vocab.answers import Answer, Truth, unknown, yes
 from ....vocab.finding import Place
 from ...domain import events
 from ...domain.events import AnyStep
-from ...domain.formulas import Formula, atoms, is_fork
+from ...domain.formulas import Formula, atoms
 from ...domain.guards import Guard
 from ...domain.relations import Relation, covers
 from ...domain.sides import merged
@@ -17,6 +17,7 @@ from ...domain.values import BELOW, ClassV, Ext, Obj
 from ...frontend.packages import builds_models
 from ..sharding.units import speaks_of
 from ..shared.program import OfStep
+from ..shared.strategies import checked_on, choosing, other_wrappers
 
 
 class StaticConverted(OfStep[E]):
@@ -58,27 +59,22 @@ class StaticConverted(OfStep[E]):
         """Why no run may have both, although nothing that was seen excludes it. ``calls``: that take the path."""
         if self.step.guard.blurred - path.blurred:
             return "a condition was too large to be followed"
-        own, shared = self._extra(self.step.guard, path), self._extra(path, self.step.guard)
+        machine = self.program.machine
+        own = choosing(machine, self.step.guard, path, checked_on(machine, self.step.guard))
         if any(speaks_of(formula, self.obj) and not self._holds_at(calls, formula) for formula in own):
             return f"the program asks what {self.label} is before"
-        if own and shared:
+        if own and choosing(machine, path, self.step.guard) and self._means_others():
             return f"whether the same runs shard {self.label} depends on settings"
         return ""
+
+    def _means_others(self) -> bool:
+        """May this be written for something else, that other settings bring?"""
+        return True
 
     def _holds_at(self, calls: list[AnyStep], formula: Formula) -> bool:
         """Was it asked before all of these as well, with the same answer?"""
         answer = self.step.guard.decide(formula)
         return all(call.guard.decide(formula) is answer for call in calls)
-
-    def _extra(self, path: Guard, other: Guard) -> list[Formula]:
-        """Conditions of one that the other does not have; ranks and earlier ways out do not choose a strategy."""
-        return [
-            formula
-            for formula, truth in path.undriven.literals
-            if not is_fork(formula)
-            and not self.program.machine.about_rank(formula)
-            and other.decide(formula) is not truth
-        ]
 
     def _below(self) -> Obj | None:
         """The model, where this stands for each module of it."""
@@ -99,6 +95,9 @@ class ModuleOfFsdp2(StaticConverted[events.ModuleRead]):
         if self._parts_are_its_own():
             return answer
         return unknown(f"whether {self.label} has an attribute of that name is not known")
+
+    def _means_others(self) -> bool:
+        return other_wrappers(self.program)  # no other module has the attribute
 
     def _parts_are_its_own(self) -> bool:
         """Is a part of it sharded by another name? Then it is the model, and no wrapper around one."""

@@ -5,17 +5,22 @@ from __future__ import annotations
 from ....vocab.answers import Answer, unknown, yes
 from ....vocab.finding import Place
 from ...domain import events
+from ...domain.events import AnyStep
 from ...domain.formulas import Formula, negate
 from ...domain.relations import Relation
 from ...domain.values import Ext, Obj
 from ...frontend.packages import builds_models
 from ...libraries.torch.sharding.module_tree import is_model_base
 from ..shared.program import OfStep
+from ..shared.strategies import checked_on, choosing, other_wrappers
 
 
 class StaticAsked(OfStep[events.Fsdp1Method]):
     def lacks_it(self) -> Answer[Place]:
-        """Only where each run that comes here has sharded it: another branch may hold a DDP or FSDP1 model."""
+        """Only where each run that comes here has sharded it, or each that shards it comes here.
+
+        Between runs that settings tell apart another branch may hold a DDP or FSDP1 model.
+        """
         left = self.step.guard.undriven  # the runs in which nothing has sharded it yet
         may = ""
         for sharding, part in self.program.units(self.obj, Relation.SAME, Relation.MAY):
@@ -25,7 +30,7 @@ class StaticAsked(OfStep[events.Fsdp1Method]):
                 may = f"whether {self.label} is the module that {sharding.when.at} shards is not known"
                 continue
             rest = left if sharding.guard.blurred else left.add(negate(left.beyond(sharding.guard.undriven)))
-            if rest is not None:
+            if rest is not None and self._chosen_here(sharding):
                 left, may = rest, f"{self.label} is sharded on some paths only ({sharding.when.at})"
                 continue
             asked = (each for each in self.step.guard.literals if sharding.guard.decide(each[0]) is not each[1])
@@ -34,6 +39,11 @@ class StaticAsked(OfStep[events.Fsdp1Method]):
             why = self.program.managed(self.obj) or self._may_define()
             return unknown(why) if why else yes(Place(sharding.when, f"{self.label} is sharded by FSDP2 here"))
         return unknown(may) if may else self.program.nothing(self.obj, events.Sharded, before=self.step)
+
+    def _chosen_here(self, sharding: AnyStep) -> bool:
+        """May a condition that the sharding does not have lead other runs here?"""
+        machine, path = self.program.machine, self.step.guard
+        return bool(choosing(machine, path, sharding.guard, checked_on(machine, path))) and other_wrappers(self.program)
 
     def _may_define(self) -> str:
         """Why the class of the model may have the method all the same; empty if it cannot."""

@@ -193,11 +193,11 @@ class Statements(Targets[L]):
                         self.guard = self.guard.add(formula, truth) or self.guard
             for flow, joined, end, path in ends:
                 if flow & FALL:
-                    self.learn(path, self.relative(end, joined))
+                    self.learn(path, self.relative(end, joined), end)
         return ways
 
-    def learn(self, path: Guard, learned: Guard) -> None:
-        """What an arm checked by ``assert`` holds behind the branch wherever the arm was taken."""
+    def learn(self, path: Guard, learned: Guard, end: Guard) -> None:
+        """What an arm checked by ``assert`` holds behind the branch wherever the arm was taken. ``end``: of the arm."""
         facts = [part if truth else negate(part) for part, truth in learned.literals if not is_fork(part)]
         if not facts or len(learned.literals) > BUDGET.learned:
             return
@@ -207,7 +207,13 @@ class Statements(Targets[L]):
         taken = both(asked)
         fact = either([negate(taken), both(facts)])
         if len(list(atoms(fact))) <= BUDGET.learned:
-            self.guard = self.assumed(self.guard, self.guard.add(fact))
+            goes_on = self.checked_path if self._only_checked(learned, end) else self.assumed
+            self.guard = goes_on(self.guard, self.guard.add(fact))
+
+    def _only_checked(self, learned: Guard, end: Guard) -> bool:
+        """Does the program go on in no other way than with what was learned on the path to the end of an arm?"""
+        path = end.literals
+        return all(path[: at + 1] in self.refused for at, part in enumerate(path) if part in learned.literal_set)
 
     def exec_Try(self, node: nodes.Try) -> int:
         handlers = [] if self.libraries.only_for_older(node) else node.handlers
