@@ -5,11 +5,14 @@ from __future__ import annotations
 from ...domain.formulas import Formula, is_fork
 from ...domain.guards import Guard, Literals
 from ...domain.values import Obj
-from ...interpreter.machine import Machine
+from ...libraries.interface import Machine
 from .asked import objects_in
 from .program import Program
 
-_WRAPPERS = r"DataParallel\b|\bAveragedModel\b|\b(?:import|from)\s+(?:accelerate|deepspeed|horovod|lightning|megatron|pytorch_)"
+_WRAPPERS = (
+    r"DataParallel\b|\bAveragedModel\b"
+    r"|\b(?:import|from)\s+(?:accelerate|deepspeed|horovod|lightning|megatron|pytorch_lightning)"
+)
 
 
 def other_wrappers(program: Program) -> bool:
