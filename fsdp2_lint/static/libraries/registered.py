@@ -18,7 +18,15 @@ from .python import (
     signatures,
     value_methods,
 )
-from .torch.checkpoints import async_saves, gathering, key_prefixes, load_targets, state_dict, state_helpers
+from .torch.checkpoints import (
+    async_saves,
+    gathering,
+    key_prefixes,
+    load_targets,
+    state_dict,
+    state_helpers,
+    state_hooks,
+)
 from .torch.forward import uses
 from .torch.initialisation import blank, slices
 from .torch.launch import device, meshes

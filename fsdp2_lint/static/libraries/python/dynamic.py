@@ -14,6 +14,8 @@ from ..tables import external
 def run_text(machine: Machine, call: Call) -> Value:
     """Text that is run: it has whatever it names in its hands; one that is not known names all there is."""
     text = call.args[0] if call.args else NONE
+    if call.name == "builtins.eval" and _is_setting(machine, text):
+        return unknown("eval()", kind="configuration")
     names = _names(text.value) if isinstance(text, Const) and isinstance(text.value, str) else None
     held = {name: value for name, value in visible(machine).items() if names is None or name in names}
     who = f"{call.name.rsplit('.', 1)[-1]}()"
@@ -22,6 +24,12 @@ def run_text(machine: Machine, call: Call) -> Value:
         for name in [name for name, value in held.items() if isinstance(value, Const)]:
             machine.bind_local(name, unknown(name, kind="configuration"))
     return made
+
+
+def _is_setting(machine: Machine, text: Value) -> bool:
+    """Is it what somebody writes to a program, such as ``1/3``: an expression for a value, which changes nothing?"""
+    leaves = [leaf for _, leaf in machine.alternatives(text)]
+    return bool(leaves) and all(isinstance(leaf, Obj) and leaf.atom.kind == "configuration" for leaf in leaves)
 
 
 def _names(text: str) -> frozenset[str] | None:

@@ -253,5 +253,16 @@ def import_by_name(machine: Machine, call: Call) -> Value:
     name = call.args[0] if call.args else NONE
     if isinstance(name, Const) and isinstance(name.value, str) and not name.value.startswith("."):
         return machine.import_module(machine.frame.module, name.value, call.name.endswith("import_module"))
-    machine.libraries.opened("a module imported by a computed name", call)
+    who = "a module imported by a computed name"
+    if _if_one_is_named(machine, name):
+        machine.libraries.unfollowed[who, call.node] = None
+    else:
+        machine.libraries.opened(who, call)
     return unknown(IMPORTED, kind="opaque")
+
+
+def _if_one_is_named(machine: Machine, name: Value) -> bool:
+    """Does this run only where somebody names a module: was the name asked for before, and may it be missing?"""
+    asked, path = machine.truth(name), machine.guard.literals
+    at = next((at for at, part in enumerate(path) if part == (asked, True)), None)
+    return isinstance(name, Obj) and at is not None and path[: at + 1] not in machine.refused

@@ -7,7 +7,7 @@ from astroid import nodes
 from ....domain import events
 from ....domain.formulas import Formula, atoms, intern
 from ....domain.guards import TOP, Guard
-from ....domain.values import NONE, Const, DictV, Obj, ParamV, Value
+from ....domain.values import NONE, Const, DictV, Obj, ParamV, Value, unknown
 from ....frontend.torch_names import canonical
 from ....interpreter.call import Call
 from ...escapes import describe
@@ -31,6 +31,19 @@ def _emit(machine: Machine, what: events.Event, call: Call, target: Value | None
 def parallelize(machine: Machine, call: Call) -> Value:
     plan = call.arg(2, "parallelize_plan") or NONE
     _emit(machine, events.Parallelised(splits=_splits_parameters(machine, plan)), call, call.arg(0, "module"))
+    return wrapped(machine, call)
+
+
+@external("torch.distributed.tensor.distribute_module")
+def distribute(machine: Machine, call: Call) -> Value:
+    """A function of its own makes DTensors of the parameters of each module; without one, all are replicated."""
+    module, partition = call.arg(0, "module"), call.arg(2, "partition_fn")
+    _emit(machine, events.Parallelised(splits=False if partition in (None, NONE) else None), call, module)
+    if partition is not None and module is not None:
+        mesh = call.arg(1, "device_mesh") or NONE
+        machine.call(partition, Call(call.node, [unknown("a module's name"), module, mesh]))
+    around = [hook for at, name in ((3, "input_fn"), (4, "output_fn")) if (hook := call.arg(at, name)) is not None]
+    machine.libraries.callbacks(Call(call.node, around))
     return wrapped(machine, call)
 
 

@@ -287,6 +287,26 @@ def wrapped(machine: Machine, call: Call) -> Value:
     return value if value is not None else unknown(call.name)
 
 
+@external(
+    "torch.nn.utils.parametrizations.orthogonal",
+    "torch.nn.utils.parametrizations.spectral_norm",
+    "torch.nn.utils.parametrizations.weight_norm",
+    "torch.nn.utils.parametrize.register_parametrization",
+    "torch.nn.utils.parametrize.remove_parametrizations",
+    "torch.nn.utils.remove_spectral_norm",
+    "torch.nn.utils.remove_weight_norm",
+    "torch.nn.utils.spectral_norm",
+    "torch.nn.utils.weight_norm",
+)
+def reparametrised(machine: Machine, call: Call) -> Value:
+    """The module that was given, with other parameters in place of one of its own: once it is sharded, that matters."""
+    libraries = machine.libraries
+    module = call.arg(0, "module")
+    if any(libraries.in_sharded(leaf) for leaf in machine.objects(module)):
+        libraries.opened(call.name, call)
+    return wrapped(machine, call)
+
+
 @external("torch.nn.Parameter", "torch.nn.parameter.Parameter")
 def parameter(machine: Machine, call: Call) -> Value:
     atom = Atom("external", cls=Ext("torch.nn.Parameter"), origin="torch.nn.Parameter", site=machine.site(call.node))
