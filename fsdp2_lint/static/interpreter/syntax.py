@@ -210,3 +210,10 @@ def loops_around(places: list[nodes.NodeNG]) -> tuple[nodes.NodeNG, ...]:
             at = at.parent
         found += reversed(own)
     return tuple(found)
+
+
+def is_dataclass(cls: nodes.NodeNG) -> bool:
+    """Its ``__init__`` sets all fields; of other classes a None may be there for others to fill."""
+    made_by = cls.decorators.nodes if isinstance(cls, nodes.ClassDef) and cls.decorators is not None else []
+    called = [each.func if isinstance(each, nodes.Call) else each for each in made_by]
+    return any(full_name(each) == "dataclasses.dataclass" for each in called)

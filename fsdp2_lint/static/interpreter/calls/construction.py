@@ -10,7 +10,7 @@ from ...frontend.origins import full_name
 from ..call import UNREAD_KEYWORDS, Call
 from ..frames import Frame
 from ..machine import L
-from ..syntax import class_body, decorator_names, is_field
+from ..syntax import class_body, decorator_names, is_dataclass, is_field
 from .decorators import Decorators
 
 
@@ -90,7 +90,7 @@ class Construction(Decorators[L]):
 
     def field_default(self, cls: ClassV, field: nodes.AnnAssign) -> Value | None:
         """``field(default_factory=...)``: the factory is called for each object. A None by default is one here."""
-        if isinstance(field.value, nodes.Const) and field.value.value is None and _is_dataclass(field.parent):
+        if isinstance(field.value, nodes.Const) and field.value.value is None and is_dataclass(field.parent):
             return NONE
         if field.value is None or not self.is_dataclass_field(field.value):
             return None
@@ -139,10 +139,3 @@ class Construction(Decorators[L]):
         behind = bases[bases.index(at) + 1 :] if at in bases else []
         outside = next((base for base in behind if not isinstance(base, ClassV)), None)
         return outside if isinstance(outside, Ext) else None
-
-
-def _is_dataclass(cls: nodes.NodeNG) -> bool:
-    """Its ``__init__`` sets all fields; of other classes a None may be there for others to fill."""
-    made_by = cls.decorators.nodes if isinstance(cls, nodes.ClassDef) and cls.decorators is not None else []
-    called = [each.func if isinstance(each, nodes.Call) else each for each in made_by]
-    return any(full_name(each) == "dataclasses.dataclass" for each in called)

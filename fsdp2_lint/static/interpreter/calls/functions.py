@@ -41,7 +41,7 @@ from ..call import UNREAD_KEYWORDS, Call
 from ..expressions import domains
 from ..frames import FALL, RAISE, RETURN, Diverges, Frame
 from ..machine import L
-from ..syntax import checks
+from ..syntax import checks, is_dataclass
 from .bounds import Bounds
 
 if TYPE_CHECKING:
@@ -274,21 +274,35 @@ class Functions(Bounds[L]):
         unread = why == UNREAD_KEYWORDS
         key = (func.node, name, unread)
         if key not in self.parameters:
-            kind = "configuration" if self.plain_parameter(func.node.args, name) else "parameter"
+            kind = "configuration" if self.plain_parameter(func, name) else "parameter"
             made = unknown(name, kind=kind)
             made.atom.said_by = Says.UNREAD if unread else None
             self.parameters[key] = made
         return self.parameters[key]
 
-    def plain_parameter(self, spec: nodes.Arguments, name: str) -> bool:
-        """Is it annotated as numbers, strings, tensors, or dicts and lists of them?"""
+    def plain_parameter(self, func: Func, name: str) -> bool:
+        """Is it annotated as numbers, strings, tensors, records of such, or dicts and lists of them?"""
+        spec = func.node.args
         pairs = [
             *zip(spec.args or [], spec.annotations or []),
             *zip(spec.kwonlyargs or [], spec.kwonlyargs_annotations or []),
         ]
         found = next((annotation for node, annotation in pairs if node.name == name), None)
-        names = names_in(found) if found is not None else frozenset()
-        return bool(names & _DATA) and names <= _DATA | _AROUND_DATA
+        return found is not None and self._says_data(func.module, found)
+
+    def _says_data(self, module: Module, annotation: nodes.NodeNG, within: tuple[ClassV, ...] = ()) -> bool:
+        names = names_in(annotation) - _AROUND_DATA
+        return bool(names) and all(name in _DATA or self._is_record(module, name, within) for name in names)
+
+    def _is_record(self, module: Module, name: str, within: tuple[ClassV, ...]) -> bool:
+        """Is it a dataclass of the project that has fields of data alone?"""
+        cls = self.global_name(module, name) if name in module.bindings else None
+        if not isinstance(cls, ClassV) or not is_dataclass(cls.node):
+            return False
+        fields = [each.annotation for each in cls.node.body if isinstance(each, nodes.AnnAssign)]
+        return (
+            cls in within or bool(fields) and all(self._says_data(cls.module, each, (*within, cls)) for each in fields)
+        )
 
     def bind_types(self, func: Func, spec: nodes.Arguments, bound: dict[str, Value]) -> None:
         annotated = [
