@@ -124,7 +124,9 @@ def test_a_file_outside_of_what_was_given(project: Path, runs: list[Request]) ->
     assert len(runs) == 2
 
 
-@pytest.mark.parametrize("spoil", [lambda data: data[:100], lambda data: data[:-1] + bytes([data[-1] ^ 1]), lambda data: b""])
+@pytest.mark.parametrize(
+    "spoil", [lambda data: data[:100], lambda data: data[:-1] + bytes([data[-1] ^ 1]), lambda data: b""]
+)
 def test_spoilt_entries(spoil: Callable[[bytes], bytes], project: Path, runs: list[Request]) -> None:
     first = run(project)
     for entry in (project / FOLDER).glob("*.entry"):
