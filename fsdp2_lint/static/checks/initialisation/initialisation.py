@@ -19,6 +19,7 @@ from ...domain.values import Const, Ext, Obj, Rank
 from ...libraries.torch.checkpoints.state_helpers import lenient
 from ...libraries.torch.initialisation.blank import buffers, of_buffers
 from ..shared.program import Handle, Program
+from ..shared.strategies import checked_on
 from ..shared.structure import has_parameters, leaves, parts_unseen
 
 WRITES = (events.Written, events.Loaded)
@@ -205,11 +206,17 @@ class StaticFresh(Handle):
         return _avoiding(path, sorted(conditions, key=len))
 
     def _condition(self, step: AnyStep) -> Formula:
-        """What a run chooses when it comes to ``step``; what it asks about the model itself is no choice."""
+        """What a run chooses when it comes to ``step``; what it asks about the model itself is no choice.
+
+        Nor is what is checked on the way: a run that answers otherwise ends there.
+        """
+        checked = checked_on(self.program.machine, step.guard)
         kept = [
             formula if truth else negate(formula)
             for formula, truth in step.guard.literals
-            if formula not in step.guard.blurred and all(self._is_choice(leaf[1]) for leaf in atoms(formula))
+            if (formula, truth) not in checked
+            and formula not in step.guard.blurred
+            and all(self._is_choice(leaf[1]) for leaf in atoms(formula))
         ]
         return both(kept)
 
