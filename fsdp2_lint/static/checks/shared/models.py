@@ -13,10 +13,11 @@ from ...domain.guards import TOP, Guard
 from ...domain.relations import Relation
 from ...domain.says import Says
 from ...domain.values import BELOW, SLICE, Obj, is_each
+from .asked import objects_in
+from .late_parts import LateParts
 from .program import RELATED, Handle, Program
 from .structure import (
     from_a_library,
-    has_parameters,
     leaves,
     opaque_parts,
     perhaps_a_block,
@@ -260,59 +261,11 @@ class StaticModel(Handle):
 
     def added_late(self) -> Many[tuple[Moment, str, Moment]]:
         """Which parts came after the sharding; unknown where they were there before, or are reduced by hand."""
-        found = []
-        for attached in self.program.trace.of(events.Attached):
-            owner, part = attached.subject, attached.what.value
-            if owner is None or self.program.top(owner) is not self.obj:
-                continue
-            before = [
-                step for step, _ in self.program.units(owner, Relation.SAME, Relation.INSIDE) if step.precedes(attached)
-            ]
-            after = [
-                step
-                for step in self.program.trace.of(events.Sharded)
-                if step.index > attached.index and self._touches(step, owner, part)
-            ]
-            if (
-                before
-                and not after
-                and not self.program.escaped(part, after=attached)
-                and self._new(part)
-                and self._trains(part, attached)
-            ):
-                found.append((attached.when, str(attached.what.name), before[0].when))
-        if found and (by_hand := self._hooked()):
-            return many((), unknown(by_hand))
-        if not found and (why := self._wrapped_late()):
+        late = LateParts(self.program, self.obj)
+        found = late.found()
+        if why := self._hooked() if found else late.perhaps():
             return many((), unknown(why))
         return many(found, self.program.nothing(self.obj, events.Attached, parts=True))
-
-    def _wrapped_late(self) -> str:
-        """Why what is put around sharded parts may bring parameters of its own."""
-        for attached in self.program.trace.of(events.Attached):
-            owner, part = attached.subject, attached.what.value
-            if owner is None or self.program.top(owner) is not self.obj or self._new(part):
-                continue
-            own = any(leaf.atom.parameter is not None for _, leaf in leaves(self.program.machine, part))
-            sharded = [step for step, _ in self.program.units(self.obj, *RELATED)]
-            if own and sharded and all(step.precedes(attached) for step in sharded):
-                return f"whether {self.program.label(part)} ({attached.when.at}) brings new parameters is not known"
-        return ""
-
-    def _touches(self, step: Step[events.Sharded], owner: Obj, part: Obj) -> bool:
-        return any(self.program.touches(at, other) for at in step.what.group for other in (owner, part))
-
-    def _new(self, part: Obj) -> bool:
-        """Has it parameters of its own, none of them sharded?"""
-        if not has_parameters(self.program.machine, part):
-            return False
-        return not self.program.has_units(part, Relation.SAME, Relation.CONTAINS, Relation.MAY)
-
-    def _trains(self, part: Obj, attached: AnyStep) -> bool:
-        return not any(
-            step.index > attached.index and self.program.related(step.subject, part)
-            for step in self.program.trace.of(events.Frozen)
-        )
 
     def hooks_bypassed(self, method: str) -> Answer[object]:
         """Does a call of this method run none of its hooks? Unknown where it may be registered or gathered by hand."""
@@ -353,10 +306,9 @@ def _asks_for_fsdp1(formula: Formula) -> bool:
 
 def _asks_a_setting(step: AnyStep) -> bool:
     """Does the path ask about a setting, or how a number that was not calculated compares?"""
-    return any(_of_a_setting(formula) for formula, _ in step.guard.literals)
+    leaves = (leaf for formula, _ in step.guard.literals for leaf in atoms(formula))
+    return any(leaf[0] == "compared" or any(map(_is_setting, objects_in(leaf))) for leaf in leaves)
 
 
-def _of_a_setting(formula: object) -> bool:
-    if isinstance(formula, Obj):
-        return formula.atom.kind == "configuration"
-    return isinstance(formula, tuple) and (formula[:1] == ("compared",) or any(map(_of_a_setting, formula)))
+def _is_setting(obj: Obj) -> bool:
+    return obj.atom.kind == "configuration"
