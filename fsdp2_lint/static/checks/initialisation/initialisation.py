@@ -47,45 +47,34 @@ class StaticFresh(Handle):
     def uninitialised(self) -> Answer[tuple[Moment, list[str]]]:
         if not self._owns_parameters():
             return self.program.excluded(f"{self.label} has no parameters")
-        if self.without(self.writes) is not None:
+        if self._past_all is not None:
             names = [f"the parameters of {self.label}"]
         elif not (names := self._left_out()):
-            perhaps = self._perhaps_loaded()
-            return unknown(perhaps) if perhaps else self.written_for_sure()
+            return self.written_for_sure()
         why = self.not_followed()
         return unknown(why) if why else yes((self.begin.when, names))
 
     def _left_out(self) -> list[str]:
         """Layers that none of the writes has to do with, in a run that loads nothing: a load brings all of them."""
-        path = self.without(self._loads())
-        return self._unwritten([step for step in self.writes if step.guard.compatible(path)]) if path else []
-
-    def _perhaps_loaded(self) -> str:
-        """Why layers that no initialiser has to do with may not be loaded in some run either."""
-        path = self.begin.guard.join(self.call.guard)
-        loads = self._loads()
-        if not loads or path is None or any(path.implies(load.guard) for load in loads):
-            return ""
-        names = self._unwritten(self.writes)
-        return (
-            f"whether each run comes to {loads[0].when.at}, which alone fills {names[0]}, is not known" if names else ""
-        )
-
-    def _loads(self) -> list[AnyStep]:
-        return [step for step in self.writes if isinstance(step.what, events.Loaded)]
-
-    def _unwritten(self, steps: list[AnyStep]) -> list[str]:
-        """Layers that none of the initialisers among these has to do with; none where one is of nobody knows what."""
         program = self.program
-        if any(step.subject is None for step in self.writes):
+        path = self.without([step for step in self.writes if isinstance(step.what, events.Loaded)])
+        if path is None or any(step.subject is None for step in self.writes):
             return []
-        written = [step.subject for step in steps if isinstance(step.what, events.Written)]
+        steps = [step for step in self.writes if isinstance(step.what, events.Written)]
+        written = [step.subject for step in steps if step.guard.compatible(path)]
         written += [part for step in program.trace.of(events.Tied) for part in (step.subject, step.what.other)]
         return [
-            f"{self.label}.{name.replace('.[*]', '[*]')}"
-            for name, layer in leaves(program.machine, self.obj)
-            if _has_weights(layer) and program.was_part(layer, self.obj, self.begin)
-            if not any(program.touches(layer, part) for part in written)
+            name
+            for name, layer in self._old_layers()
+            if _has_weights(layer) and not any(program.touches(layer, part) for part in written)
+        ]
+
+    def _old_layers(self) -> list[tuple[str, Obj]]:
+        """The layers that were there when it lost its values, by name."""
+        return [
+            (f"{self.label}.{name.replace('.[*]', '[*]')}", layer)
+            for name, layer in leaves(self.program.machine, self.obj)
+            if self.program.was_part(layer, self.obj, self.begin)
         ]
 
     def written_for_sure(self) -> No | Unknown:
@@ -103,16 +92,11 @@ class StaticFresh(Handle):
 
     def _perhaps_left_out(self) -> str:
         """Why a layer may stay without values: what writes asks first what the layer is, and more is not known."""
-        layers = [(name, layer) for name, layer in leaves(self.program.machine, self.obj) if self._is_old(layer)]
-        for name, layer in layers or [("", self.obj)]:
+        for name, layer in self._old_layers() or [(self.label, self.obj)]:
             sure = [step for step in self.writes if self._writes_part(step, layer)]
             if not sure or self._past(sure, self._all_asked) is not None:
-                where = f"{self.label}.{name}" if name else self.label
-                return f"whether {self.writes[-1].when.at} writes {where.replace('.[*]', '[*]')} too is not known"
+                return f"whether {self.writes[-1].when.at} writes {name} too is not known"
         return ""
-
-    def _is_old(self, layer: Obj) -> bool:
-        return self.program.was_part(layer, self.obj, self.begin)
 
     def _writes_part(self, step: AnyStep, layer: Obj) -> bool:
         """Does it write the layer, or a parameter of it, and not perhaps another? A load that is not strict may not."""
@@ -141,7 +125,7 @@ class StaticFresh(Handle):
 
     def written_in_other_runs(self) -> Many[Place]:
         words = "this writes them, but not every run and every rank comes here"
-        in_part = self.without(self.writes) is None
+        in_part = self._past_all is None
         places = (
             Place(step.when, "this writes others" if in_part and isinstance(step.what, events.Written) else words)
             for step in self.writes
@@ -187,6 +171,10 @@ class StaticFresh(Handle):
         if step.subject is None:
             return True
         return not of_buffers(step.subject) and self.program.touches(self.obj, step.subject)
+
+    @cached_property
+    def _past_all(self) -> Guard | None:
+        return self.without(self.writes)
 
     def without(self, writes: list[AnyStep]) -> Guard | None:
         """The path of a run that comes to the training by none of these; None where no such run is known."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from ...domain.formulas import Formula, both, either, is_fork, negate
 from ...domain.guards import TOP, Guard
 from ...domain.values import Rank
@@ -60,11 +62,17 @@ def split_by_rank(guard: Guard) -> tuple[Guard | None, Guard]:
 
 def by_one_rank(guard: Guard) -> bool:
     """Does one rank of the whole job take this path, and no other?"""
-    found = (rank_literal(reduced(part if truth else negate(part))) for part, truth in guard.literals)
-    return any(each is not None and each[1] and each[0][1].kind == "global" for each in found)
+    return any(leaf[1].kind == "global" for leaf in _ranks_asked_for(guard))
 
 
 def by_rank_zero(guard: Guard) -> bool:
     """Does only the first rank of all, or of each node, take this path? Its device is the one that is current."""
-    found = (rank_literal(reduced(part if truth else negate(part))) for part, truth in guard.literals)
-    return any(each is not None and each[1] and each[0][2] == 0 for each in found)
+    return any(leaf[2] == 0 for leaf in _ranks_asked_for(guard))
+
+
+def _ranks_asked_for(guard: Guard) -> Iterator[Formula]:
+    """The comparisons of a rank with a number that hold on this path."""
+    for formula, truth in guard.literals:
+        found = rank_literal(reduced(formula if truth else negate(formula)))
+        if found is not None and found[1]:
+            yield found[0]
