@@ -98,7 +98,8 @@ def classes_in(project: Project, paths: list[str]) -> list[Class]:
 
 def objects_in(project: Project, paths: list[str]) -> frozenset[str]:
     """Objects of the project's own classes, such as a registry, that some files make or import, by their names."""
-    imported = [path for path, importers in project.imported_by.items() if not set(importers).isdisjoint(paths)]
+    wanted = frozenset(paths)
+    imported = [path for path, importers in project.imported_by.items() if not wanted.isdisjoint(importers)]
     known = [facts for path in {*paths, *imported} if (facts := project.facts(path)) is not None]
     own = {each.name for facts in known for each in facts.classes}
     return frozenset(name for facts in known for name, made_by in facts.objects.items() if made_by in own)

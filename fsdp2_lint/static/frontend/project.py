@@ -66,9 +66,7 @@ class Project(Lookup):
         self.reaching: dict[str, set[tuple[str, int]]] = {}  # what mentions sharding code, by file: name and row
         self.reaching_classes: dict[str, set[str]] = {}  # likewise
         self.sharding_methods: dict[str, list[tuple[str, str]]] = {}  # names of which each method shards: file, class
-        self.called_in_turn: set[str] = (
-            set()
-        )  # names of methods from which sharding is reached, and that call their own
+        self.called_in_turn: set[str] = set()  # names of methods that lead to sharding, and that call their own name
 
     def take(self, files: Sequence[str], within: Surroundings | None) -> None:
         """What is to be analysed, and what else there is."""

@@ -86,7 +86,8 @@ class Machine(Semantics, Generic[L]):
         self.quiet_exits = 0  # how often a process ended as if all were well
         self.finished: set[nodes.NodeNG] = set()  # functions that ran to their end
         self.whole = False  # is it a script, followed from its first line on?
-        self.texts: dict[Any, int] = {}  # what texts are made from, by number
+        self.texts: dict[Any, int] = {}  # the number of what texts are made from
+        self.text_parts: list[tuple[str, tuple[Value, ...]]] = []  # the same by number, which begins with 1
         self.module_globals: dict[tuple[Module, str], Value] = {}
         self.resolving: set[tuple[Module, str]] = set()
         self.class_values: dict[Any, Value] = {}

@@ -48,8 +48,6 @@ _CONFIGURATIONS = (
     "transformers.HfArgumentParser", "simple_parsing.", "jsonargparse.", "configparser.", "ml_collections.",
     "draccus.", "dacite.", "hydra.compose",
 )  # fmt: skip
-
-
 # Which of them read a file that does not change from one run to the next.
 _FILES = ("json.load", "yaml.", "omegaconf.OmegaConf.load", "tomli.", "tomllib.", "toml.", "configparser.")
 

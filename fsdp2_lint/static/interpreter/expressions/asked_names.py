@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from itertools import islice
 
 from ...budget import BUDGET
 from ...domain.choices import choose
@@ -48,7 +47,7 @@ def global_of(machine: AnyMachine, holder: ModRef, name: Value) -> Value:
 
 def _parts(machine: AnyMachine, value: Value) -> Iterator[Value]:
     """What a text is put together from; itself where that is not known."""
-    how, parts = next(islice(machine.texts, value.of - 1, None)) if isinstance(value, Text) and value.of else ("", ())
+    how, parts = machine.text_parts[value.of - 1] if isinstance(value, Text) and value.of else ("", ())
     if how != "text":
         yield value
     for part in parts if how == "text" else ():

@@ -34,7 +34,10 @@ class Texts(Containers[L]):
 
     def made_of(self, how: str, *parts: Value) -> int:
         """A number for what a text is made from, however deep that is: texts of texts are compared by it."""
-        return self.texts.setdefault((how, parts), len(self.texts) + 1)
+        number = self.texts.setdefault((how, parts), len(self.texts) + 1)
+        if number > len(self.text_parts):
+            self.text_parts.append((how, parts))
+        return number
 
     def per_rank(self, value: Value) -> bool | None:
         """Does a text or number differ by rank? None: cannot tell."""
