@@ -137,8 +137,9 @@ class Watch:
 
     def __init__(self, folder: Path) -> None:
         # As `run --check` opens it: with a report, and with the clauses that are on by default.
-        self.session = Session(RankFile(folder, dist.get_rank()), Options(steps=0))
-        self.path = folder / f"rank{dist.get_rank()}.jsonl"
+        file = RankFile(folder, dist.get_rank())
+        self.session = Session(file, Options(steps=0))
+        self.path = file.path
 
     def on(self) -> None:
         """Everything as for a new stretch; the classes of a model that is sharded already are watched again."""

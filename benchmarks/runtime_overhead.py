@@ -25,7 +25,7 @@ sys.path.insert(0, str(ROOT))
 
 from jobs import Load, Plan, after, measure  # noqa: E402
 
-from fsdp2_lint.runtime.ranks import run_ranks  # noqa: E402
+from fsdp2_lint.runtime.launch.ranks import run_ranks  # noqa: E402
 
 TARGET = 1.25
 

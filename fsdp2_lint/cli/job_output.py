@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from fsdp2_lint.cli.options import Options, refused, selected, split
-from fsdp2_lint.cli.streams import CLEAN, FOUND, Failure, complain, deliver, note, use_color
-from fsdp2_lint.output import EMPTY_IS_TEXT, FORMATS, NOTHING_SELECTED, count, render
+from fsdp2_lint.cli.streams import ABNORMAL, CLEAN, FOUND, Failure, complain, deliver, note, use_color
+from fsdp2_lint.output import EMPTY_IS_TEXT, FORMATS, NOTHING_SELECTED, count, plural, render
 
 if TYPE_CHECKING:
-    from fsdp2_lint.report.job import JobReport
+    from fsdp2_lint.report.outcome import JobReport
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -25,7 +25,7 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
     click.option("--ignore", multiple=True, metavar="CODES", help="Leave out these codes or prefixes."),
     click.option("--output-format", type=click.Choice(FORMATS), default="full", show_default=True),
     click.option("-o", "--output-file", type=click.Path(dir_okay=False), help="Write the findings there."),
-    click.option("--exit-zero", is_flag=True, help="Exit with 0 although there are findings."),
+    click.option("--exit-zero", is_flag=True, help="Exit with 0 also with findings, or an incomplete report."),
     click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto"),
 )
 
@@ -59,21 +59,42 @@ class JobOptions:
         return cls(selection.select, selection.ignore, selection.severities, **rest)
 
 
-def read_report(folder: Path, *, since: float = 0.0) -> JobReport:
-    """What the ranks of a job reported, after ``since``. A folder without reports is a failure."""
+def read_report(folder: Path) -> JobReport:
+    """What the ranks of a job reported. A folder without reports is a failure."""
     from fsdp2_lint.catalogue import registry
     from fsdp2_lint.report.job import read_job
 
     try:
-        return read_job(folder, registry.rules(), since=since)
+        return read_job(folder, registry.rules())
     except OSError as error:
         raise Failure(str(error)) from None
+
+
+def read_chosen(folder: Path) -> JobReport:
+    """The report of the job in a folder, or of the newest below it; it is said which, and that there are others."""
+    from fsdp2_lint.report.folders import choose
+
+    try:
+        chosen = choose(folder)
+    except OSError as error:
+        raise Failure(str(error)) from None
+    report = read_report(chosen.folder)
+    if others := len(chosen.others):
+        words = f"{plural(others, 'other job')} in {folder}: name one to see it, such as {folder / chosen.others[0]}"
+        note(f"This is the newest job, {chosen.folder.name}. There {'is' if others == 1 else 'are'} {words}")
+    if report.earlier:
+        note(f"{plural(report.earlier, 'file')} of earlier runs of the same name left out")
+    return report
 
 
 def job_report(folder: str, options: Options) -> JobReport:
     """The report of a job for a comparison with the source, with the same selection."""
     _, selection = options.asked.selection(options.settings)
-    report = read_report(Path(folder))
+    report = read_chosen(Path(folder))
+    if report.origin.words:
+        note(f"The report is of {report.origin.words}.")
+    for text in report.notes:
+        complain(text, "warning")
     report.findings = [finding for finding in report.findings if selection.shows(finding)]
     return report
 
@@ -94,4 +115,4 @@ def present(report: JobReport, options: JobOptions) -> int:
         note(shown.crash(crash))
     note(shown.summary(count(shown.findings)) if rules else NOTHING_SELECTED)
     report.findings = shown.findings
-    return CLEAN if options.exit_zero and report.exit_code == FOUND else report.exit_code
+    return CLEAN if options.exit_zero and report.exit_code in (FOUND, ABNORMAL) else report.exit_code

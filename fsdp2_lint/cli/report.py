@@ -7,15 +7,16 @@ from typing import Any
 
 import click
 
-from fsdp2_lint.cli.job_output import JobOptions, job_options, present, read_report
+from fsdp2_lint.cli.job_output import JobOptions, job_options, present, read_chosen
 
 
 @click.command()
 @click.argument("folder", type=click.Path(file_okay=False))
 @job_options
 def report(folder: str, **given: Any) -> int:
-    """Merge the reports that the ranks of a job left in FOLDER, also of one that was killed.
+    """Merge the reports that the ranks of a job left, also of one that was killed.
 
-    Exit codes: 0 nothing found, 1 findings, 2 abnormal, 3 nothing was checked.
+    FOLDER is that of a job, or the one with the folders of several: then it is the newest. Exit
+    codes: 0 nothing found, 1 findings, 2 abnormal or not complete, 3 nothing was checked.
     """
-    return present(read_report(Path(folder)), JobOptions.of(given))
+    return present(read_chosen(Path(folder)), JobOptions.of(given))

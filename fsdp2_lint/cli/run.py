@@ -14,10 +14,11 @@ import click
 from fsdp2_lint.cli.job_output import JobOptions, job_options, present, read_report
 from fsdp2_lint.cli.streams import CLEAN, Failure, note, refused
 from fsdp2_lint.environment import refuse_odd_jobs
+from fsdp2_lint.report.folders import JOB, job_id
+from fsdp2_lint.report.waiting import Waiting
 
 DEFAULT_FOLDER = "fsdp2-lint-report"
 LAUNCHED = "FSDP2_LINT_LAUNCHED"  # set in ranks whose parent merges the reports
-PATIENCE = 10.0  # seconds that rank 0 waits for the last words of the others
 
 
 @click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
@@ -33,62 +34,70 @@ PATIENCE = 10.0  # seconds that rank 0 waits for the last words of the others
     show_default=True,
     help="Seconds that the others may wait for a rank until it is reported; 0: never.",
 )
+@click.option(
+    "--watch/--no-watch", default=True, show_default=True, help="Compare what the ranks issue to the end of the job."
+)
 @click.option("--on-finding", type=click.Choice(["report", "raise"]), default="report", show_default=True)
 @click.option("--report-dir", type=click.Path(file_okay=False), default=DEFAULT_FOLDER, show_default=True)
 @job_options
-@click.argument("script", type=click.Path())
+@click.option("-m", "kind", flag_value="-m", help="SCRIPT is a module, as for python -m.")
+@click.option("-c", "kind", flag_value="-c", help="SCRIPT is Python code, as for python -c.")
+@click.argument("script")
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
-def run(check: bool, nproc_per_node: str | None, script: str, arguments: tuple[str, ...], **given: Any) -> int:
+def run(check: bool, nproc_per_node: str | None, **given: Any) -> int:
     """Run a training script under hooks that confirm FSDP2's contract.
 
-    Under torchrun: torchrun --nproc-per-node N -m fsdp2_lint run --check train.py ARGS. The script
-    is not changed, and neither are its numbers. Exit codes: 0 nothing found, 1 findings, 2
-    abnormal, 3 nothing was checked since no fully_shard was seen. A script that fails keeps its
-    own code.
+    Under torchrun: torchrun --nproc-per-node N -m fsdp2_lint run --check train.py ARGS, or run
+    --check -m package.train ARGS. The script is not changed, and neither are its numbers. Exit codes:
+    0 nothing found, 1 findings, 2 abnormal or not complete, 3 nothing was checked since no fully_shard
+    was seen. A script that fails keeps its own code.
     """
     options = JobOptions.of(given)
     with refused():
         refuse_odd_jobs(os.environ)
-    if not os.path.isfile(script):
-        raise Failure(f"{script}: no such file")
+    _refuse_absent(given["kind"], given["script"])
     if nproc_per_node is not None:
-        return _launch(nproc_per_node, script, arguments, options, given)
-    return _run_here(script, arguments, options, given)
+        return _launch(nproc_per_node, options, given)
+    return _run_here(options, given)
 
 
-def _run_here(script: str, arguments: tuple[str, ...], options: JobOptions, given: dict[str, Any]) -> int:
+def _refuse_absent(kind: str | None, name: str) -> None:
+    if kind is None and not os.path.isfile(name):
+        raise Failure(f"{name}: no such file")
+    if kind == "-m" and not all(part.isidentifier() for part in name.split(".")):
+        raise Failure(f"-m {name}: that is no name of a module")
+
+
+def _run_here(options: JobOptions, given: dict[str, Any]) -> int:
     try:
-        from fsdp2_lint.runtime.script import run_script
+        from fsdp2_lint.runtime.adapter import own
+        from fsdp2_lint.runtime.launch.program import NoSuchModule, Program
+        from fsdp2_lint.runtime.launch.script import NoReport, run_script
         from fsdp2_lint.runtime.session import Options
     except ImportError as error:
         raise Failure(f"`run` needs PyTorch with FSDP2 in the environment of the job: {error}") from None
-    watched = Options(given["steps"], given["on_finding"], options.select, options.ignore, given["stall_after"])
-    folder = Path(given["report_dir"]).absolute()  # the script may change the working directory
+    asked = (given[name] for name in ("stall_after", "watch"))
+    watched = Options(given["steps"], given["on_finding"], options.select, options.ignore, *asked)
+    folder = Path(given["report_dir"]).absolute() / job_id()  # the script may change the working directory
+    began = time.time()
+    program = Program(given["script"], given["arguments"], given["kind"] or "")
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise Failure(f"{folder}: no reports can be written there: {error.strerror or error}") from None
-    code = run_script(script, arguments, watched, folder, live=not os.environ.get(LAUNCHED))
-    if os.environ.get(LAUNCHED) or os.environ.get("RANK", "0") != "0":
+        code = run_script(program, watched, folder, live=not os.environ.get(LAUNCHED))
+    except NoReport as error:
+        raise Failure(str(error)) from None
+    except NoSuchModule as error:
+        raise Failure(f"{error}") from None
+    if os.environ.get(LAUNCHED) or own().rank != 0:
         return code
-    _wait_for_others(folder, failed=code != CLEAN)
+    _, ranks, token = own()
+    Waiting(folder, token, range(1, ranks), began).wait(failed=code != CLEAN, say=note)
     verdict = present(read_report(folder), options)
     return code or verdict
 
 
-def _wait_for_others(folder: Path, *, failed: bool) -> None:
-    """Give the other ranks the time to write their last record. A rank that died never will."""
-    from fsdp2_lint.report.rank_file import ended
-
-    others = range(1, int(os.environ.get("WORLD_SIZE", "1")))
-    deadline = time.monotonic() + (PATIENCE / 5 if failed else PATIENCE)
-    while not ended(folder, others) and time.monotonic() < deadline:
-        time.sleep(0.05)
-
-
-def _launch(ranks: str, script: str, arguments: tuple[str, ...], options: JobOptions, given: dict[str, Any]) -> int:
+def _launch(ranks: str, options: JobOptions, given: dict[str, Any]) -> int:
     """Start torchrun, and merge what the ranks reported, however the job ended."""
-    folder = Path(given["report_dir"])
+    folder, job_name = Path(given["report_dir"]), f"{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}"
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", ranks]
     command += ["-m", "fsdp2_lint", "run", "--check", "--steps", str(given["steps"])]
     command += [
@@ -99,12 +108,13 @@ def _launch(ranks: str, script: str, arguments: tuple[str, ...], options: JobOpt
         "--report-dir",
         str(folder),
     ]
+    command += [] if given["watch"] else ["--no-watch"]
     for name, codes in (("--select", options.select), ("--ignore", options.ignore)):
         command += [name, ",".join(codes)]  # also no code: that selects nothing
-    started = time.time()
-    job = subprocess.run([*command, script, *arguments], env={**os.environ, LAUNCHED: "1"})
+    command += [*filter(None, [given["kind"]]), given["script"], *given["arguments"]]
+    job = subprocess.run(command, env={**os.environ, LAUNCHED: "1", JOB: job_name})
     try:
-        report = read_report(folder, since=started)
+        report = read_report(folder / job_name)
     except Failure as failure:
         raise Failure(f"the job left no report (torchrun ended with {job.returncode}): {failure.message}") from None
     verdict = present(report, options)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -9,10 +11,10 @@ from typing import Any
 from ..vocab.facts import Fact, ranges
 from ..vocab.finding import Finding, Fix, Label, Moment, Observed, Seen, Severity, Site
 from ..vocab.target import in_digits, parse
+from . import spans
 
 _WORD = re.compile(r"[\w.-]+", re.ASCII)
 _HIGHEST = 2**31
-MOST_RANKS = 1_000_000
 
 
 def finding_as_json(finding: Finding) -> dict[str, Any]:
@@ -49,7 +51,7 @@ def finding_from_json(values: Mapping[str, Any]) -> Finding:
     """LookupError, TypeError, ValueError or AttributeError if it is none: users name files of all kinds."""
     observed = None
     if "ranks" in values:
-        observed = Observed(_ranks(values["ranks"]), _step(values.get("step")), text(values.get("fqn") or ""))
+        observed = Observed(spans.from_text(values["ranks"]), _step(values.get("step")), text(values.get("fqn") or ""))
     return Finding(
         code=_word(values["code"]),
         name=_word(values["name"]),
@@ -168,7 +170,7 @@ def fact_as_json(fact: Fact) -> dict[str, Any]:
         "kind": fact.kind,
         "key": fact.key,
         **moment_as_json(fact.when),
-        "ranks": ranges(fact.ranks),
+        "ranks": ranks_as_text(fact.ranks),
         "values": dict(fact.values),
         "places": {name: site_as_json(site) for name, site in fact.places.items()},
         "traits": dict(fact.traits),
@@ -176,25 +178,45 @@ def fact_as_json(fact: Fact) -> dict[str, Any]:
     }
 
 
+def fact_in_short(fact: Fact) -> dict[str, Any]:
+    """A fact that says what another rank says: the digest stands for what is in that one's report."""
+    values = fact_as_json(fact)
+    del values["values"], values["places"]
+    return {**values, "digest": digest_of(fact)}
+
+
+def digest_of(fact: Fact) -> str:
+    """What ranks have to have in common, in a few letters."""
+    text = json.dumps(sorted(fact.values.items()))
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+
 def fact_from_json(values: Mapping[str, Any]) -> Fact:
+    """Without values and places where only a digest stands for them."""
     return Fact(
         kind=text(values["kind"]),
         key=text(values["key"]),
         when=moment_from_json(values),
-        ranks=_ranks(values["ranks"]),
-        values=_table(values["values"]),
-        places={name: site_from_json(each) for name, each in values["places"].items()},
+        ranks=spans.from_text(values["ranks"]),
+        values={} if is_short(values) else _table(values["values"]),
+        places={} if is_short(values) else {name: site_from_json(each) for name, each in values["places"].items()},
         traits=_table(values["traits"]),
         step=_step(values["step"]),
     )
 
 
-def _ranks(named: str) -> tuple[int, ...]:
-    found: list[int] = []
-    for part in filter(None, text(named).split(", ")):
-        first, _, last = part.partition("-")
-        more = range(int(first), int(last or first) + 1)
-        if len(found) + len(more) > MOST_RANKS:
-            raise ValueError("these are more ranks than there are")
-        found.extend(more)
-    return tuple(found)
+def is_short(values: Mapping[str, Any]) -> bool:
+    return "values" not in values and bool(text(values["digest"]))
+
+
+_texts: dict[int, tuple[tuple[int, ...], str]] = {}
+
+
+def ranks_as_text(ranks: tuple[int, ...]) -> str:
+    """``0-6, 8``, and ``0-504/8`` for every eighth: the ranks of a mesh may be thousands."""
+    known = _texts.get(id(ranks))  # even to hash them takes longer, and each statement of a mesh has the same object
+    if known is None or known[0] is not ranks:
+        if len(_texts) > 256:
+            _texts.clear()
+        known = _texts[id(ranks)] = (ranks, spans.as_text(ranks))
+    return known[1]

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ..vocab.facts import in_words
-from ..vocab.finding import Finding, Label
-from .job import JobReport, JobVerdict
+from ..vocab.finding import Finding, Label, Site
+from .outcome import JobReport, JobVerdict
 
 if TYPE_CHECKING:
     from ..static.result import ClauseVerdict, ModelVerdicts
+
+Place = tuple[str, int]  # path and row
 
 CONFIRMED = "confirmed at run time"
 NOT_REPRODUCED = "not reproduced at run time"
@@ -21,18 +24,18 @@ ONLY_THERE = "seen only at run time"
 def confirm(findings: Sequence[Finding], job: JobReport) -> list[Finding]:
     """The findings from the source with their standing, and those that only the job has.
 
-    *Not reproduced* needs a job that judged the clause and found it upheld: a clause that the job
-    never came to leaves the finding as it is.
+    *Not reproduced* needs a job that loaded the file, judged the clause and found it upheld: what the
+    job never came to leaves the finding as it is.
     """
     seen = {finding.key: finding for finding in job.findings}
-    upheld = {verdict.code for verdict in job.verdicts if verdict.word == "upheld"}
+    upheld = {verdict.code for verdict in job.verdicts if verdict.word == "upheld" and job.all_judged}
     violated = {finding.code for finding in job.findings}
     told = []
     for finding in findings:
         met = [seen.pop((finding.code, at.path, at.row), None) for at in (finding.primary.site, *finding.also)]
         if (same := next(filter(None, met), None)) is not None:
             told.append(replace(finding, observed=same.observed, standing=CONFIRMED))
-        elif finding.code in upheld - violated:
+        elif finding.code in upheld - violated and finding.primary.site.path in job.files:
             told.append(replace(finding, standing=f"{NOT_REPRODUCED} ({_extent(job)})"))
         else:
             told.append(finding)
@@ -41,26 +44,43 @@ def confirm(findings: Sequence[Finding], job: JobReport) -> list[Finding]:
 
 
 def settle(models: Sequence[ModelVerdicts], job: JobReport) -> list[ModelVerdicts]:
-    """The verdicts from the source, where *unknown* gives way to what the job saw."""
+    """The verdicts from the source, where *unknown* gives way to what the job saw.
+
+    A model of the job is one of the source that is sharded at the same place. Names do not count:
+    other programs have models of the same name.
+    """
+    shared = Counter(place for model in models for place in model.judged)
     return [
-        replace(model, clauses=tuple(_settled(model.label, clause, job) for clause in model.clauses))
+        replace(model, clauses=tuple(_settled(model, clause, job, shared) for clause in model.clauses))
         for model in models
     ]
 
 
-def _settled(label: str, clause: ClauseVerdict, job: JobReport) -> ClauseVerdict:
+def _settled(model: ModelVerdicts, clause: ClauseVerdict, job: JobReport, shared: Counter[Place]) -> ClauseVerdict:
     if clause.word != "unknown":
         return clause
-    verdicts = [verdict for verdict in job.verdicts if verdict.code == clause.code]
-    own = [verdict for verdict in verdicts if verdict.model == label] or verdicts
+    own = [each for each in job.verdicts if each.code == clause.code and _place(each.at) in model.judged]
     words = {verdict.word for verdict in own}
-    found = [finding for finding in job.findings if finding.code == clause.code]
-    if found and "violated" in words:
-        evidence = tuple(label for finding in found for label in (finding.primary, *finding.related))
-        return replace(clause, word="violated", evidence=evidence, reasons=(), settled_by=_source(job))
-    if words == {"upheld"}:
+    if words == {"upheld"} and job.all_judged:
         return replace(clause, word="upheld", evidence=_judged(own), reasons=(), settled_by=_source(job))
+    if words == {"violated"} and all(shared[_place(each.at)] == 1 for each in own):  # else it may be the other's
+        if evidence := tuple(label for finding in _about(model, clause.code, job) for label in _story(finding)):
+            return replace(clause, word="violated", evidence=evidence, reasons=(), settled_by=_source(job))
     return clause
+
+
+def _about(model: ModelVerdicts, code: str, job: JobReport) -> list[Finding]:
+    """The findings of the job in whose story the model is. They carry no model."""
+    own = (finding for finding in job.findings if finding.code == code)
+    return [finding for finding in own if any(_place(label.site) in model.judged for label in _story(finding))]
+
+
+def _story(finding: Finding) -> tuple[Label, ...]:
+    return (finding.primary, *finding.related)
+
+
+def _place(site: Site | None) -> Place:
+    return ("", 0) if site is None else (site.path, site.row)
 
 
 def _judged(verdicts: Sequence[JobVerdict]) -> tuple[Label, ...]:

@@ -7,10 +7,10 @@ from collections.abc import Sequence as Several
 from dataclasses import dataclass
 
 from ..vocab.facts import Fact
-from ..vocab.finding import Site
+from ..vocab.finding import Moment, Site
 from . import branches
+from .hangs.stalls import Stall
 from .sequences import Issued, Sequence
-from .stalls import Stall
 
 NOTHING = "nothing"
 _Site = tuple[str, int]
@@ -26,8 +26,16 @@ class _Turn:
 
     rank: int
     issued: Issued | None
-    last: Issued
+    of: Sequence | None = None
     met: bool = False
+
+    @property
+    def when(self) -> Moment:
+        """Where it is: at what it issues now, or last issued."""
+        if self.issued is None and self.of is not None:
+            return self.of.issued[max(self.of.issued)].when
+        assert self.issued is not None, "only what has ended issues nothing"
+        return self.issued.when
 
     @property
     def text(self) -> str:
@@ -66,17 +74,29 @@ def standstill(waiting: Several[Stall], said: Iterable[Sequence]) -> list[tuple[
     found = []
     for stall in waiting:
         issued = Issued(stall.by.removesuffix("()"), "", (), stall.when, stall.by, order=1)  # where the rank stands
-        found.append(_Turn(stall.rank, issued, issued))
+        found.append(_Turn(stall.rank, issued))
     ranks = tuple(sorted(before))
     return list(_facts("the end", ranks, found, {rank: set() for rank in ranks} | _came(said), before))
 
 
 def _came(said: Iterable[Sequence]) -> _Sites:
-    """Where each rank has been."""
-    came: _Sites = {}
+    """Where each rank has been. Ranks that issued the same have one and the same set."""
+    own: dict[int, list[frozenset[_Site]]] = {}
     for each in said:
-        came.setdefault(each.rank, set()).update(_key(issued.when.at) for issued in each.issued.values())
-    return came
+        own.setdefault(each.rank, []).append(each.came)
+    known: dict[tuple[int, ...], set[_Site]] = {}
+    for several in own.values():
+        if (key := tuple(map(id, several))) not in known:
+            known[key] = set().union(*several)
+    return {rank: known[tuple(map(id, several))] for rank, several in own.items()}
+
+
+def _different(group: Several[Sequence]) -> list[Sequence]:
+    """One for all ranks that issued the same: thousands of them differ in a few ways."""
+    found: dict[tuple[int, bool], Sequence] = {}
+    for each in group:
+        found.setdefault((id(each.issued), each.ended), each)
+    return list(found.values())
 
 
 def _key(site: Site) -> _Site:
@@ -85,18 +105,18 @@ def _key(site: Site) -> _Site:
 
 def _parting(group: Several[Sequence], came: _Sites) -> Iterator[tuple[int, Fact]]:
     """The first position of a group at which its ranks differ."""
-    first = max(min(each.issued) for each in group)  # what came before was overwritten
-    for number in range(first, 1 + max(max(each.issued) for each in group)):
-        if not _differ(_at(group, number)):
+    few = _different(group)
+    first = max(min(each.issued) for each in few)  # what came before was overwritten
+    for number in range(first, 1 + max(max(each.issued) for each in few)) if len(few) > 1 else ():
+        if not _differ(_at(few, number)):
             continue
         start = number
-        while start > first and len({_from(turn) for turn in _at(group, start - 1)}) > 1:
+        while start > first and len({_from(turn) for turn in _at(few, start - 1)}) > 1:
             start -= 1  # they have met by chance since they parted: the same collective, from different lines
-        known = came if first == 0 else {}
         for position in dict.fromkeys((start, number)):
             key = f"group {group[0].group}, collective {position + 1}"
             turns_here = _at(group, position, met=position < number)
-            found = list(_facts(key, group[0].ranks, turns_here, known, _before(group, position)))
+            found = list(_facts(key, group[0].ranks, turns_here, came, _before(group, position)))
             if position == number or any(fact.places for _, fact in found):
                 yield from found
                 return
@@ -104,9 +124,7 @@ def _parting(group: Several[Sequence], came: _Sites) -> Iterator[tuple[int, Fact
 
 def _at(group: Several[Sequence], number: int, *, met: bool = False) -> list[_Turn]:
     return [
-        _Turn(each.rank, each.issued.get(number), each.issued[max(each.issued)], met)
-        for each in group
-        if number in each.issued or each.ended
+        _Turn(each.rank, each.issued.get(number), each, met) for each in group if number in each.issued or each.ended
     ]
 
 
@@ -115,7 +133,8 @@ def _from(turn: _Turn) -> tuple[_Site, str] | None:
 
 
 def _before(group: Several[Sequence], number: int) -> dict[int, list[Issued]]:
-    return {each.rank: [issued for at, issued in each.issued.items() if at < number] for each in group}
+    few = {id(each.issued): [issued for at, issued in each.issued.items() if at < number] for each in _different(group)}
+    return {each.rank: few[id(each.issued)] for each in group}
 
 
 _Groups = dict[tuple[str, tuple[int, ...]], list[Sequence]]
@@ -124,12 +143,13 @@ _Groups = dict[tuple[str, tuple[int, ...]], list[Sequence]]
 def _crossing(by_group: _Groups, said: Several[Sequence], came: _Sites) -> Iterator[tuple[int, Fact]]:
     """Two ranks of which each has issued what the other has not, in different groups: each waits for the other."""
     for group in by_group.values():
-        most, least = (pick(group, key=lambda each: max(each.issued)) for pick in (max, min))
+        few = _different(group)
+        most, least = (pick(few, key=lambda each: max(each.issued)) for pick in (max, min))
         mine, theirs = (_unmatched(said, here.rank, there.rank) for here, there in ((most, least), (least, most)))
         if mine is None or theirs is None:
             continue
         ranks = (most.rank, least.rank)
-        found = [_Turn(rank, issued, issued, met=True) for rank, issued in zip(ranks, (mine, theirs))]
+        found = [_Turn(rank, issued, met=True) for rank, issued in zip(ranks, (mine, theirs))]
         before = {
             each: [issued for one in said if one.rank == each for issued in one.issued.values()] for each in ranks
         }
@@ -151,8 +171,10 @@ def _unmatched(said: Several[Sequence], rank: int, other: int) -> Issued | None:
 
 
 def _differ(found: Several[_Turn]) -> bool:
-    """A rank that does not know what a collective is for agrees with the others in it."""
+    """A rank that does not know what a collective is for, or does not tell, agrees with the others in it."""
     issued = [turn.issued for turn in found if turn.issued is not None]
+    if not all(each.kind for each in issued):
+        return False
     kinds, names = {(each.kind, each.size) for each in issued}, {each.names for each in issued if each.names}
     return 0 < len(issued) < len(found) or len(kinds) > 1 or len(names) > 1
 
@@ -160,27 +182,39 @@ def _differ(found: Several[_Turn]) -> bool:
 def _facts(
     key: str, ranks: tuple[int, ...], found: list[_Turn], came: _Sites, before: dict[int, list[Issued]]
 ) -> Iterator[tuple[int, Fact]]:
-    if len({turn.text for turn in found}) < 2:
+    texts = [turn.text for turn in found]
+    firsts: dict[str, _Turn] = {}
+    for turn, text in zip(found, texts):
+        firsts.setdefault(text, turn)
+    if len(firsts) < 2:
         return
     kind, astray, line = "", NOTHING, None
     # The place of a thread in the background is where the main thread happened to be: it gives no reason.
     reasoned = all(turn.issued is None or turn.issued.order for turn in found)
-    for mine in found if reasoned else ():
-        other = next(turn for turn in found if turn.text != mine.text)
+    asked = _ways(found, texts, came) if reasoned else []
+    for mine, text in asked:
+        other = next(turn for each, turn in firsts.items() if each != text)
         if line is None and (line := _another_batch(mine, other, came, before)) is not None:
-            kind, astray = "batch", mine.text
-    for mine in found if reasoned and line is None else ():
-        other = next(turn for turn in found if turn.text != mine.text)
+            kind, astray = "batch", text
+    for mine, text in asked if line is None else ():
+        other = next(turn for each, turn in firsts.items() if each != text)
         if line is None and (line := _guarded(mine, other, came)) is not None:
-            kind, astray = "guard", mine.text
-    for turn in found:
-        when = turn.issued.when if turn.issued is not None else turn.last.when
-        values = {"issued": turn.text}
+            kind, astray = "guard", text
+    for turn, text in zip(found, texts):
+        values = {"issued": text}
         traits = {"words": "", "by": "", "size": "", "parted": kind}
         if turn.issued is not None:
             traits |= {"words": turn.issued.words, "by": turn.issued.by, "size": turn.issued.size}
-        places = {"issued": line} if line is not None and turn.text == astray else {}
-        yield turn.rank, Fact("turn", key, when, ranks, values, places, traits)
+        places = {"issued": line} if line is not None and text == astray else {}
+        yield turn.rank, Fact("turn", key, turn.when, ranks, values, places, traits)
+
+
+def _ways(found: Several[_Turn], texts: Several[str], came: _Sites) -> list[tuple[_Turn, str]]:
+    """One turn for all ranks that came to the same by the same way, with its text."""
+    few: dict[tuple[int, int, str], tuple[_Turn, str]] = {}
+    for turn, text in zip(found, texts):
+        few.setdefault((id(turn.issued), id(came.get(turn.rank)), text), (turn, text))
+    return list(few.values())
 
 
 def _another_batch(mine: _Turn, other: _Turn, came: _Sites, before: dict[int, list[Issued]]) -> Site | None:

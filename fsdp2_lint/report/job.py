@@ -9,63 +9,20 @@ from typing import Any
 
 from ..files.reading import reason_of
 from ..vocab.facts import Fact, in_words
-from ..vocab.finding import Finding, Observed, Severity, Site
-from ..vocab.overlaps import without_consequences
-from ..vocab.rule import Rule, agree
-from .codec import fact_from_json, finding_from_json, site_from_json
+from ..vocab.finding import Finding, Site
+from ..vocab.rule import Rule
+from .codec import fact_from_json, site_from_json
 from .execution_order import standstill, turns
-from .rank_file import VERSION, rank_files, records
+from .findings import compare, merge
+from .hangs.farewells import Farewell, farewell, in_notes, seen
+from .hangs.stalls import Stall, all_wait, meetings, pauses, stalls, stands
+from .lines import Line, Lines, in_full, written_by
+from .outcome import Crash, JobReport, JobVerdict, Origin
+from .processes import Generation, Process, Run, newest_run
+from .rank_file import rank_files
 from .sequences import Sequence as Issues
-from .sequences import sequences
-from .sound import is_sound
-from .stalls import Stall, all_wait, stalls, stands
-
-CLEAN, FOUND, NOTHING_CHECKED = 0, 1, 3
-_MILD_FIRST = (Severity.INFO, Severity.WARNING, Severity.ERROR)
-
-
-@dataclass(frozen=True, slots=True)
-class Crash:
-    """What ended the script on some ranks. ``code`` names the clause behind one of torch's own errors."""
-
-    error: str
-    ranks: tuple[int, ...]
-    code: str = ""
-    why: str = ""
-    fix: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class JobVerdict:
-    """What one clause came to on one model, over all ranks."""
-
-    code: str
-    model: str
-    word: str
-    reasons: tuple[str, ...] = ()
-    judged: Site | None = None
-
-
-@dataclass(slots=True)
-class JobReport:
-    """``ended`` has the exit code of each rank that came to its end, ``failed`` that of the first to fail, or 0."""
-
-    findings: list[Finding] = field(default_factory=list)
-    verdicts: list[JobVerdict] = field(default_factory=list)
-    crashes: list[Crash] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-    ranks: tuple[int, ...] = ()
-    world_size: int = 0
-    steps: int = 0
-    ended: dict[int, int] = field(default_factory=dict)
-    failed: int = 0
-    sharded: bool = False
-
-    @property
-    def exit_code(self) -> int:
-        if self.findings:
-            return FOUND
-        return CLEAN if self.sharded else NOTHING_CHECKED
+from .sequences import Shared
+from .statements import Voice, voices_of
 
 
 @dataclass(slots=True)
@@ -73,100 +30,158 @@ class _Said:
     """All records of all ranks, sorted by what they are about."""
 
     findings: list[tuple[int, Finding]] = field(default_factory=list)
-    facts: list[tuple[int, Fact]] = field(default_factory=list)
+    facts: list[tuple[tuple[int, ...], Line]] = field(default_factory=list)
+    seen: list[tuple[int, Fact]] = field(default_factory=list)  # by a watcher
     issued: dict[int, list[Issues]] = field(default_factory=dict)
     stalls: dict[int, list[Stall]] = field(default_factory=dict)
+    gone: dict[int, Farewell | None] = field(default_factory=dict)
     crashes: list[tuple[int, Mapping[str, Any]]] = field(default_factory=list)
     failed: dict[int, tuple[float, int]] = field(default_factory=dict)
     verdicts: dict[tuple[str, str, Site], dict[int, Mapping[str, Any]]] = field(default_factory=dict)
+    closed: set[int] = field(default_factory=set)
+    missing: dict[str, str] = field(default_factory=dict)  # what a clause needs, and this torch does not have
 
 
-def read_job(folder: Path, rules: Sequence[Rule], *, since: float = 0.0) -> JobReport:
-    """Merge the files of all ranks in ``folder``, or those written after ``since``, in seconds of the epoch.
+def read_job(folder: Path, rules: Sequence[Rule]) -> JobReport:
+    """Merge the files of all processes in a job's folder; of several runs of one name, those of the newest.
 
     Raises OSError where there are none or where they cannot be read.
     """
-    report, said = JobReport(), _Said()
-    read = _read(report, folder, since)
-    if not read:
+    report, said, lines = JobReport(), _Said(), Lines()
+    if not rank_files(folder):
         raise FileNotFoundError(f"{folder}: no reports of ranks in here")
-    newest = max(read, key=lambda each: (_start(each[3]) is not None, each[0]))
-    current = _start(newest[3]) or {}
-    report.world_size = current.get("world_size", 0)
-    spoke: set[int] = set()
-    for _, rank, path, own in read:
-        start = _start(own)
-        if start is None or start.get("run") != current.get("run") or start.get("version") != VERSION:
-            continue  # of another job, or of another version of this tool
-        if rank >= report.world_size:
-            continue
-        spoke.add(rank)
-        report.ended.pop(rank, None)  # of an earlier attempt
-        said.failed.pop(rank, None)
-        said.issued[rank], said.stalls[rank] = sequences(rank, path, own), stands(rank, own)
-        for record in own:
-            _sort(report, said, rank, record)
-    report.ranks = tuple(sorted(spoke))
+    if found := _read(report, lines, folder):
+        run = newest_run(found)
+        report.world_size, report.earlier = run.newest.world_size, run.earlier
+        report.origin = _origin(run.newest)
+        for part in run.parts:
+            _take(report, said, lines, part)
+        _say_rivals(report, run)
+    else:
+        report.complete = False
     _complete(report, {rank for rank, _ in said.crashes})
+    report.all_judged = len(said.closed) == report.world_size
     issued = [each for rank in said.issued for each in said.issued[rank]]
     stood = [each for rank in said.stalls for each in said.stalls[rank]]
-    facts = [*said.facts, *turns(issued), *stalls(stood)]
-    if not any(fact.kind == "turn" for _, fact in facts):  # later than the watched steps
-        facts += standstill(all_wait(stood, report.world_size), issued)
-    report.findings = merge([*said.findings, *_disagreements(facts, rules, report)])
-    report.verdicts = [_verdict(key, by_rank) for key, by_rank in sorted(said.verdicts.items())]
+    met = meetings(stood)
+    _tell(report, said, pauses(met))
+    derived = [*said.seen, *turns(issued), *stalls(met)]
+    if not any(fact.kind == "turn" for _, fact in derived):  # later than the watched steps
+        derived += standstill(all_wait(stood, report.world_size), issued)
+    stated, lost = in_full(said.facts)
+    for ranks, fact in lost:
+        _note(report, f"not compared: the {fact.kind} of {in_words(ranks)}, which no report has in full")
+    # What all ranks together differ in comes first: while they ran, a rank knew of one other rank.
+    report.findings = merge([*_disagreements([*stated, *voices_of(derived)], rules, report), *said.findings])
+    report.verdicts = [_verdict(key, by_rank, said.missing) for key, by_rank in sorted(said.verdicts.items())]
     report.crashes = _crashes(said.crashes)
     report.failed = min(said.failed.values())[1] if said.failed else 0
     return report
 
 
-def _read(report: JobReport, folder: Path, since: float) -> list[tuple[float, int, Path, list[dict[str, Any]]]]:
-    """When each rank's file was written, whose it is, and what it holds that can be used."""
+def _read(report: JobReport, lines: Lines, folder: Path) -> list[Process]:
+    """The files of all processes that said who they are, without what cannot be used of them."""
     found = []
-    for rank, _, path in rank_files(folder):
+    for path in rank_files(folder):
         try:
-            written = path.stat().st_mtime
-            own = list(records(path)) if written >= since - 1 else []
+            written, whole = path.stat().st_mtime, lines.add(path)
         except OSError as error:
-            _note(report, f"the report of rank {rank} {reason_of(error)}")
+            _note(report, f"{path.name} {reason_of(error)}")
+            report.complete = False
             continue
-        if written >= since - 1:
-            found.append((written, rank, path, [record for record in own if is_sound(record)]))
-            if len(found[-1][3]) < len(own):
-                _note(report, f"a damaged record of rank {rank} is left out")
-    return found
+        if not whole:
+            _note(report, f"a damaged record in {path.name} is left out")
+            report.complete = False  # it may have been a finding
+        if (start := lines.start(path)) is not None:
+            found.append(Process(path, lines.rare(path), start, written))
+    return [each for each in found if each.is_of_this_version]
 
 
-def _start(own: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
-    """The first record of a rank's file, if that is what it ought to be."""
-    return own[0] if own and own[0]["record"] == "start" and "world_size" in own[0] else None
+def _take(report: JobReport, said: _Said, lines: Lines, part: Generation) -> None:
+    """What the ranks of one part of the run say. How it ended is up to the last part in which a rank was."""
+    held = {rank: each for rank, each in sorted(part.ranks().items()) if rank < report.world_size}
+    report.ranks = tuple(sorted({*report.ranks, *held}))
+    said.closed -= held.keys()  # of an earlier part
+    for number, ranks in written_by((rank, lines.of[each.path]) for rank, each in held.items()).items():
+        _sort(report, said, ranks, lines[number])
+    shared = Shared(lines)
+    for rank, process in held.items():
+        report.ended.pop(rank, None)
+        said.failed.pop(rank, None)
+        watched = seen(process.path, process.records)
+        said.issued[rank] = shared.sequences(rank, process.path)
+        said.stalls[rank] = stands(rank, process.records, watched)
+        said.gone[rank] = farewell(rank, process.path, process.records, watched)
+        said.seen += [(rank, fact_from_json(record)) for record in watched if record["record"] == "fact"]
+        for record in process.records:
+            if record["record"] == "closed":
+                said.closed.add(rank)
+            if record["record"] == "end":
+                report.ended[rank] = record["code"]
+                if record["code"]:
+                    said.failed[rank] = (record.get("time", 0.0), record["code"])
 
 
-def _sort(report: JobReport, said: _Said, rank: int, record: Mapping[str, Any]) -> None:
-    kind = record["record"]
-    if kind == "finding":
-        said.findings.append((rank, finding_from_json(record)))
-    elif kind == "fact":
-        said.facts.append((rank, fact_from_json(record)))
+def _origin(part: Generation) -> Origin:
+    start = min(part.members, key=lambda each: each.rank).start
+    words = (str(start.get(name, "")) for name in ("script", "folder", "commit"))
+    script, folder, commit = words
+    return Origin(script, tuple(start.get("arguments", ())), folder, commit)
+
+
+def _say_rivals(report: JobReport, run: Run) -> None:
+    held = run.newest.ranks()
+    for rank in sorted({rank for rank, _ in run.rivals}):
+        left = sorted(each.path.name for other, each in run.rivals if other == rank)
+        holder = held[rank].path.name
+        _note(
+            report,
+            f"{len(left) + 1} processes say that they are rank {rank}: this is {holder} without {', '.join(left)}",
+        )
+    report.complete = report.complete and not run.rivals
+
+
+def _sort(report: JobReport, said: _Said, ranks: tuple[int, ...], line: Line) -> None:
+    """What a line says, once for all ranks that wrote it."""
+    record, kind = line.record, line.kind
+    if isinstance(line.holds, Finding):
+        _sort_finding(said, ranks, line.holds)
+    elif isinstance(line.holds, Fact):
+        said.facts.append(((record["of"],) if "of" in record else ranks, line))
     elif kind == "verdict" and "model" in record:
         key = (record["code"], record["model"], site_from_json(record["at"]))
-        said.verdicts.setdefault(key, {})[rank] = record
+        said.verdicts.setdefault(key, {}).update(dict.fromkeys(ranks, record))
     elif kind == "crash":
-        said.crashes.append((rank, record))
+        said.crashes.extend((rank, record) for rank in ranks)
     elif kind == "sharded":
         report.sharded = True
     elif kind in ("step", "closed"):
         report.steps = max(report.steps, record["steps"])
-    elif kind == "end":
-        report.ended[rank] = record["code"]
-        if record["code"]:
-            said.failed[rank] = (record.get("time", 0.0), record["code"])
+    elif kind == "files":
+        report.files.update(record["paths"])
+    elif kind == "cut":
+        report.complete = False
+        _note(
+            report, f"what {in_words(ranks)} issued could not be written down to its end: collectives are not compared"
+        )
     elif kind == "missing":
         _note(report, f"not checked, since this torch has no {record['what']}: {', '.join(record['codes'])}")
+        said.missing.update(dict.fromkeys(record["codes"], record["what"]))
+    elif kind == "unwatched":
+        _note(report, f"the ranks of a node were not watched from outside: {record['why']}")
+    elif kind == "said":
+        report.said.add((record["key"][0], record["key"][1], record["key"][2]))
     elif kind == "not_compared":
         _note(report, f"not compared before the first forward, since some ranks said nothing: {record['kind']}")
     elif kind == "defect":
         _note(report, f"a check broke down in {record['where']}: {record['error']} (please report it)")
+
+
+def _sort_finding(said: _Said, ranks: tuple[int, ...], finding: Finding) -> None:
+    seen = finding.observed
+    if seen is not None and not seen.ranks:  # each of these ranks named itself
+        finding = replace(finding, observed=replace(seen, ranks=ranks))
+    said.findings.append((ranks[0], finding))
 
 
 def _note(report: JobReport, text: str) -> None:
@@ -174,93 +189,45 @@ def _note(report: JobReport, text: str) -> None:
         report.notes.append(text)
 
 
+def _tell(report: JobReport, said: _Said, paused: list[str]) -> None:
+    """What is no finding, and explains what became of the job."""
+    gone = in_notes(filter(None, said.gone.values()), (ended for ended, _ in said.failed.values()))
+    report.pauses = paused
+    for text in (*gone, *paused):
+        _note(report, text)
+
+
 def _complete(report: JobReport, crashed: Container[int]) -> None:
-    silent = tuple(rank for rank in range(report.world_size) if rank not in report.ranks)
+    silent = tuple(sorted(set(range(report.world_size)) - set(report.ranks)))
     if silent:
+        report.complete = False
         _note(report, f"no report of {in_words(silent)}")
     cut = tuple(rank for rank in report.ranks if rank not in report.ended)
     if cut:
+        report.complete = False
         _note(report, f"the report of {in_words(cut)} has no end")
     for code in sorted(set(report.ended.values()) - {0}):
         if left := tuple(rank for rank, own in report.ended.items() if own == code and rank not in crashed):
             _note(report, f"{in_words(left)} ended with exit code {code}")
 
 
-def merge(findings: Iterable[tuple[int, Finding]]) -> list[Finding]:
-    """One finding for one code on one line, with all ranks that saw it.
-
-    Where ranks weigh it differently the milder one counts: it rests on more knowledge, as with a
-    file whose name only the higher ranks can tell to be their own.
-    """
-    merged: dict[tuple[str, str, int], Finding] = {}
-    for rank, finding in findings:
-        seen = finding.observed or Observed((rank,))
-        known = merged.get(finding.key)
-        if known is None or known.observed is None:
-            merged[finding.key] = replace(finding, observed=seen)
-            continue
-        milder = min(known, finding, key=lambda each: _MILD_FIRST.index(each.severity))
-        steps = [step for step in (known.observed.step, seen.step) if step is not None]
-        ranks = tuple(sorted({*known.observed.ranks, *seen.ranks}))
-        together = Observed(ranks, min(steps, default=None), known.observed.fqn or seen.fqn)
-        merged[finding.key] = replace(milder, observed=together)
-    found = without_consequences(list(merged.values()), {key: {"job"} for key in merged})
-    return sorted(found, key=lambda each: (each.primary.site, each.code))
-
-
-def _disagreements(
-    facts: Iterable[tuple[int, Fact]], rules: Sequence[Rule], report: JobReport
-) -> list[tuple[int, Finding]]:
-    found, broken = disagreements(facts, rules)
+def _disagreements(voices: Iterable[Voice], rules: Sequence[Rule], report: JobReport) -> list[tuple[int, Finding]]:
+    found, broken = compare(voices, rules)
     for code, error in broken:
         _note(report, f"a check broke down in {code}: {error} (please report it)")
     return found
 
 
-def disagreements(
-    facts: Iterable[tuple[int, Fact]], rules: Sequence[Rule]
-) -> tuple[list[tuple[int, Finding]], list[tuple[str, Exception]]]:
-    """Compare what the ranks said. What a rank said of one thing in several facts is put together first."""
-    by_key: dict[tuple[str, str], list[dict[int, Fact]]] = {}
-    for rank, fact in facts:
-        _side_by_side(by_key.setdefault((fact.kind, fact.key), []), rank, fact)
-    found: list[tuple[int, Finding]] = []
-    broken: list[tuple[str, Exception]] = []
-    for said in (group for groups in by_key.values() for group in groups):
-        findings, broke = agree(rules, said)
-        ranks = tuple(sorted(said))
-        step = min((fact.step for fact in said.values() if fact.step is not None), default=None)
-        found.extend((ranks[0], replace(each, observed=Observed(ranks, step))) for each in findings)
-        broken.extend(broke)
-    return found, broken
-
-
-def _side_by_side(groups: list[dict[int, Fact]], rank: int, fact: Fact) -> None:
-    """Put a fact to those of ranks that ought to agree with its own, by what either of them says.
-
-    Stages of a pipeline and shards of tensors have meshes of their own, and nothing in common. Of
-    one thing a rank may have said several parts.
-    """
-    concerned = [
-        said for said in groups if any(other in fact.ranks or rank in one.ranks for other, one in said.items())
-    ]  # fmt: skip
-    together: dict[int, Fact] = {}
-    for said in concerned:
-        groups.remove(said)
-        together |= said
-    if (known := together.get(rank)) is not None:
-        values = {**known.values, **fact.values}
-        fact = replace(known, values=values, places={**known.places, **fact.places})
-    together[rank] = fact
-    groups.append(together)
-
-
-def _verdict(key: tuple[str, str, Site], by_rank: Mapping[int, Mapping[str, Any]]) -> JobVerdict:
-    words = [record["word"] for record in by_rank.values()]
-    word = next(each for each in ("violated", "unknown", "upheld") if each in words)
-    reasons = tuple(dict.fromkeys(reason for record in by_rank.values() for reason in record["reasons"]))
-    judged = next((site_from_json(site) for record in by_rank.values() for site in record["judged"]), None)
-    return JobVerdict(key[0], key[1], word, reasons, judged)
+def _verdict(
+    key: tuple[str, str, Site], by_rank: Mapping[int, Mapping[str, Any]], missing: Mapping[str, str]
+) -> JobVerdict:
+    said = list({id(record): record for record in by_rank.values()}.values())
+    word = next(each for each in ("violated", "unknown", "upheld") if any(each == one["word"] for one in said))
+    reasons = tuple(dict.fromkeys(reason for record in said for reason in record["reasons"]))
+    judged = next((site_from_json(site) for record in said for site in record["judged"]), None)
+    if word == "upheld" and key[0] in missing:  # by what could be seen
+        word, reasons = "unknown", (f"this torch has no {missing[key[0]]}",)
+    return JobVerdict(key[0], key[1], word, reasons, judged, key[2])
 
 
 def _crashes(said: Iterable[tuple[int, Mapping[str, Any]]]) -> list[Crash]:

@@ -10,29 +10,35 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
 from ..files.reading import REPORT_BYTES, read
 
-VERSION = 1
-_NAME = re.compile(r"rank(\d+)(?:\.attempt(\d+))?\.jsonl")
+VERSION = 2
+_NAME = re.compile(r"rank(\d+)(?:\.attempt(\d+))?(?:\.[\w.-]+)?\.jsonl")
+_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND
+_HEAD, _TAIL = 1 << 16, 1 << 10  # bytes; the first record has all arguments of a script
 
 
 class RankFile:
-    """The writer. ``attempt`` counts the restarts of an elastic job."""
+    """The writer. ``rank`` and ``attempt``, the how manieth restart of an elastic job, are what the process claims.
 
-    def __init__(self, folder: Path, rank: int, attempt: int = 0) -> None:
+    No two processes share a file: who comes second takes another name. What the records say counts, not the name.
+    ``lost`` is told why nothing more can be written, once.
+    """
+
+    def __init__(
+        self, folder: Path, rank: int, attempt: int = 0, lost: Callable[[OSError], None] = lambda error: None
+    ) -> None:
         folder.mkdir(parents=True, exist_ok=True)
-        if not attempt:  # what an earlier job left
-            for other, number, path in rank_files(folder):
-                if other == rank and number:
-                    path.unlink(missing_ok=True)
-        suffix = f".attempt{attempt}" if attempt else ""
-        self.path = folder / f"rank{rank}{suffix}.jsonl"
-        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_TRUNC  # a new job, not the rest of an old one
-        self._descriptor: int | None = os.open(self.path, flags, 0o644)
+        self.lost = lost
+        self.path, descriptor = _opened(folder, f"rank{rank}" + (f".attempt{attempt}" if attempt else ""))
+        self._descriptor: int | None = descriptor
         self._owner = os.getpid()
 
     def write(self, record: str, **values: Any) -> None:
@@ -44,13 +50,24 @@ class RankFile:
         try:
             while data:
                 data = data[os.write(self._descriptor, data) :]
-        except OSError:
+        except OSError as error:
             self._descriptor = None  # a full disk must not end the job that is being watched
+            self.lost(error)
 
     def close(self) -> None:
         if self._descriptor is not None and os.getpid() == self._owner:
             os.close(self._descriptor)
         self._descriptor = None
+
+
+def _opened(folder: Path, name: str) -> tuple[Path, int]:
+    """A file that nobody else has, also not an earlier job of the same name."""
+    own = f"{name}.{socket.gethostname()}-{os.getpid()}"
+    for stem in chain((name, own), (f"{own}.{number}" for number in count(2))):
+        with suppress(FileExistsError):
+            path = folder / f"{stem}.jsonl"
+            return path, os.open(path, _FLAGS, 0o644)
+    raise AssertionError("there is always a next number")
 
 
 class Unwritten:
@@ -63,19 +80,33 @@ class Unwritten:
         pass
 
 
-def rank_files(folder: Path) -> list[tuple[int, int, Path]]:
-    """(rank, attempt, path) for every rank's file, in that order."""
+def rank_files(folder: Path) -> list[Path]:
+    """The files of all processes, in the order of the ranks and attempts that they claim."""
     found = []
     for path in folder.iterdir():
         if match := _NAME.fullmatch(path.name):
-            found.append((int(match[1]), int(match[2] or 0), path))
-    return sorted(found)
+            found.append((int(match[1]), int(match[2] or 0), path.name, path))
+    return [path for *_, path in sorted(found)]
 
 
-def ended(folder: Path, ranks: Iterable[int]) -> bool:
-    """Have all these ranks written their last record?"""
-    last = {rank: path for rank, _, path in rank_files(folder)}  # the last attempt counts
-    return all(rank in last and any(record["record"] == "end" for record in records(last[rank])) for rank in ranks)
+def first_record(path: Path) -> dict[str, Any]:
+    """The first record of a file, without reading the others; empty where that is cut off or cannot be read."""
+    return _only(path, _HEAD, end=False)
+
+
+def last_record(path: Path) -> dict[str, Any]:
+    """The same of the last one."""
+    return _only(path, _TAIL, end=True)
+
+
+def _only(path: Path, most: int, *, end: bool) -> dict[str, Any]:
+    try:
+        with path.open("rb") as file:
+            file.seek(max(0, file.seek(0, os.SEEK_END) - most) if end else 0)
+            record = json.loads(file.read(most).splitlines()[-1 if end else 0])
+    except (OSError, ValueError, IndexError, RecursionError):
+        return {}
+    return record if isinstance(record, dict) else {}
 
 
 def records(path: Path) -> Iterator[dict[str, Any]]:

@@ -5,16 +5,20 @@ from __future__ import annotations
 import os
 import struct
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from ..files.reading import REPORT_BYTES, read
 from ..vocab.finding import Moment
 from .codec import moment_from_json
+from .lines import Lines
 
-RECORD = struct.Struct("<QIIII")  # how manieth of the job (from 1), group, how manieth of the group, what, where
-SLOTS = 16384
+# Group, how manieth of the group, what, where, what the group has issued so far in one number, how manieth of the job.
+RECORD = struct.Struct("<IIIIQQ")
+_LAST = RECORD.size // 8 - 1  # where the last number stands, in numbers of eight bytes
+SLOTS = 4096
+UNTOLD = 2**32 - 1  # what was issued is not told: after too many sizes
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,13 +55,43 @@ class Issued:
 
 @dataclass(slots=True)
 class Sequence:
-    """What one rank issued in one group, by position. ``ended``: it will never issue any more."""
+    """What one rank issued in one group, by position, as far back as is known. ``ended``: it will never issue any more.
+
+    ``came`` are all places from which the rank issued any in the whole job.
+    """
 
     rank: int
     group: str
     ranks: tuple[int, ...]
     ended: bool
+    came: frozenset[tuple[str, int]]
     issued: dict[int, Issued] = field(default_factory=dict)
+
+
+_OWN = ("start", "end")  # records that no two ranks have in common
+_NOT_TOLD: Mapping[str, Any] = {"kind": "", "size": "", "names": ()}
+
+
+class Shared:
+    """The sequences of many ranks. Those that wrote the same hold one and the same :attr:`Sequence.issued`."""
+
+    def __init__(self, lines: Lines) -> None:
+        self._lines = lines
+        self._known: dict[object, list[Sequence]] = {}
+
+    def sequences(self, rank: int, path: Path) -> list[Sequence]:
+        """As :func:`sequences`, of a file that was read."""
+        records = {number: self._lines[number].record for number in self._lines.of_collectives(path)}
+        ends = [(each.get("watch"), each.get("code")) for each in records.values() if each["record"] in _OWN]
+        try:
+            data = read(ring_of(path), REPORT_BYTES)
+        except OSError:
+            return []
+        common = tuple([number for number, each in records.items() if each["record"] not in _OWN])
+        key = (data, common, tuple(ends))
+        if key not in self._known:
+            self._known[key] = sequences(rank, path, records.values())
+        return [replace(each, rank=rank) for each in self._known[key]]
 
 
 def ring_of(path: Path) -> Path:
@@ -65,36 +99,50 @@ def ring_of(path: Path) -> Path:
     return path.with_suffix(".ring")
 
 
-def sequences(rank: int, path: Path, own: Iterable[Mapping[str, Any]]) -> list[Sequence]:
-    """What a rank issued, group by group; empty where its files do not say so."""
+def sequences(rank: int, path: Path, own: Iterable[Mapping[str, Any]], newest: int = SLOTS) -> list[Sequence]:
+    """What a rank issued, group by group, its ``newest`` collectives; empty where its files do not say so."""
     try:
-        data = read(ring_of(path), REPORT_BYTES)
+        data = _newest(read(ring_of(path), REPORT_BYTES), newest)
     except OSError:
         return []
     told: dict[str, dict[int, Mapping[str, Any]]] = {"group": {}, "collective": {}, "place": {}}
     watched_on, code = False, None
     for record in own:
-        if record["record"] in told:
+        if record["record"] == "start":
+            watched_on = record.get("watch", False)
+        elif record["record"] in told:
             told[record["record"]][record["id"]] = record
         elif record["record"] == "closed":
-            watched_on = record["why"] == "end"
+            watched_on |= record["why"] == "end"
         elif record["record"] == "end":
             code = record["code"]
         elif record["record"] == "cut":
             code = None
             break
     places = {key: (moment_from_json(each), str(each["by"])) for key, each in told["place"].items()}
+    came = frozenset((when.at.path, when.at.row) for when, _ in places.values())
     aside = {key for key, each in told["place"].items() if each["aside"]}
     found: dict[int, Sequence] = {}
-    whole = len(data) // RECORD.size * RECORD.size
-    for index, group, number, kind, place in RECORD.iter_unpack(data[:whole]):
-        if not index or group not in told["group"] or kind not in told["collective"] or place not in places:
+    for group, number, kind, place, _, index in RECORD.iter_unpack(data):
+        if not index or group not in told["group"] or place not in places:
+            continue
+        if kind != UNTOLD and kind not in told["collective"]:
             continue
         if group not in found:
             named = told["group"][group]
-            found[group] = Sequence(rank, named["name"], tuple(named["ranks"]), watched_on and code == 0)
-        what = told["collective"][kind]
+            found[group] = Sequence(rank, named["name"], tuple(named["ranks"]), watched_on and code == 0, came)
+        what = told["collective"].get(kind, _NOT_TOLD)
         found[group].issued[number] = Issued(
             what["kind"], what["size"], tuple(what["names"]), *places[place], 0 if place in aside else index
         )
     return list(found.values())
+
+
+def _newest(data: bytes, count: int) -> bytes:
+    """The last records of a ring, whole ones only. The writer stands behind the one with the highest number."""
+    data = data[: len(data) // RECORD.size * RECORD.size]
+    indices = memoryview(data).cast("Q")[_LAST :: RECORD.size // 8].tolist()
+    if count >= len(indices):
+        return data
+    end = (indices.index(max(indices)) + 1 + len(indices)) * RECORD.size
+    return (data * 2)[end - count * RECORD.size : end]

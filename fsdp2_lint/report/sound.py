@@ -1,13 +1,20 @@
-"""Whether a record of a rank holds what its readers ask it for: the file may be damaged, or another tool's."""
+"""Whether a record of a rank holds what its readers ask it for: the file may be damaged, or another tool's.
+
+Of findings and facts, their readers say so themselves.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from .codec import MOST_RANKS, fact_from_json, finding_from_json, number, site_from_json, text
+from . import spans
+from .codec import number, site_from_json, text
+from .hangs.layers import layers_from_json
 
 Check = Callable[[Any], object]
+UNSOUND = (LookupError, TypeError, ValueError, AttributeError, OverflowError)
+"""What reading a record raises that does not hold what it should."""
 
 
 def is_sound(record: Mapping[str, Any]) -> bool:
@@ -21,7 +28,7 @@ def is_sound(record: Mapping[str, Any]) -> bool:
                     read(record[name])
             else:
                 read(record[name])
-    except (LookupError, TypeError, ValueError, AttributeError, OverflowError):
+    except UNSOUND:
         return False
     return True
 
@@ -48,7 +55,7 @@ def _each(read: Check) -> Check:
 
 
 def _ranks(value: Any) -> None:
-    if not 0 < number(value) <= MOST_RANKS:
+    if not 0 < number(value) <= spans.MOST_RANKS:
         raise ValueError("is no number of ranks")
 
 
@@ -58,8 +65,14 @@ def _word(value: Any) -> None:
 
 
 def _issued(value: Any) -> None:
-    name, ranks, count = value
-    text(name), _each(number)(ranks), number(count)
+    name, ranks, count, paired = value
+    text(name), spans.from_text(ranks), number(count)
+    _yes(paired)
+
+
+def _said(value: Any) -> None:
+    code, path, row = value
+    text(code), text(path), number(row)
 
 
 def _of_model(record: Any) -> None:
@@ -67,10 +80,25 @@ def _of_model(record: Any) -> None:
         text(record["model"]), site_from_json(record["at"])
 
 
-_WHOLE: Mapping[Any, Check] = {"finding": finding_from_json, "fact": fact_from_json, "verdict": _of_model}
+_WHOLE: Mapping[Any, Check] = {"verdict": _of_model}
 _TOLD = {"at": site_from_json, "stack": _each(site_from_json), "by": text}
+_STANDS = {**_TOLD, "since": _seconds, "waits": _yes, "issued": _each(_issued)}
 _PARTS: Mapping[Any, Mapping[str, Check]] = {
-    "start": {"world_size": _ranks, "run": text, "version": number},
+    "fact": {"of?": number},
+    "start": {
+        "world_size": _ranks,
+        "rank": number,
+        "run": text,
+        "version": number,
+        "attempt?": number,
+        "time?": _seconds,
+        "launch?": text,
+        "watch?": _yes,
+        **dict.fromkeys(("host?", "agent?", "script?", "folder?", "commit?"), text),
+        "arguments?": _each(text),
+    },
+    "files": {"paths": _each(text)},
+    "joined": {"rank": number, "world_size": _ranks, "token": text},
     "verdict": {"code": text, "word": _word, "reasons": _each(text), "judged": _each(site_from_json)},
     "crash": {"error": text, "code?": text, "why?": text, "fix?": text},
     "step": {"steps": number},
@@ -82,6 +110,12 @@ _PARTS: Mapping[Any, Mapping[str, Check]] = {
     "group": {"id": number, "name": text, "ranks": _each(number)},
     "collective": {"id": number, "kind": text, "size": text, "names": _each(text)},
     "place": {"id": number, **_TOLD, "aside": _yes},
-    "stall": {**_TOLD, "since": _seconds, "after": _seconds, "waits": _yes, "issued": _each(_issued)},
+    "stall": {**_STANDS, "after": _seconds, "how?": text},
     "moved_on": {"time": _seconds},
+    "gone": {**_TOLD, "time": _seconds},
+    "layers": {"layers": layers_from_json},
+    "trains": {"thread": int},
+    "unwatched": {"why": text},
+    "said": {"key": _said},
+    "beat": {**_STANDS, "rank": number, "pid": number, "born": text, "thread": int, "time": _seconds, "state": text},
 }

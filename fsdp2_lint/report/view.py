@@ -9,7 +9,7 @@ from ..files.source import Sources
 from ..findings.suppress import partition
 from ..vocab.facts import in_words
 from ..vocab.finding import Finding
-from .job import Crash, JobReport
+from .outcome import Crash, JobReport
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +34,8 @@ class View:
         silenced = f" {len(self.silenced)} silenced by comments." if self.silenced else ""
         if self.findings:
             return f"Found {counted} on {job} in {steps}.{silenced}"
+        if not report.complete:
+            return f"The report is not complete: nothing was found on {job} in {steps} so far.{silenced}"
         if not report.sharded:
             return f"Nothing was checked: no fully_shard was seen on {job}."
         return f"No findings on {job} in {steps}.{silenced}"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import json
 import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -11,16 +13,21 @@ from torch import nn
 from torch.optim import Optimizer
 
 from ..catalogue.codes import PREFIX
-from ..report.job import disagreements, merge
+from ..report.codec import finding_as_json, finding_from_json
+from ..report.findings import disagreements, merge
+from ..report.folders import attempt, job_id
 from ..report.rank_file import RankFile
 from ..vocab.events.forward import ForwardBegun, OldWeightsMet
 from ..vocab.events.plans import PlanSettled
 from ..vocab.events.precision import PoliciesTaken, WeightsTrained
 from ..vocab.events.steps import GradientsUsed
 from ..vocab.events.training import OptimizerSettled, TrainingSeen
+from ..vocab.facts import Fact
 from ..vocab.finding import Finding, Moment
 from . import adapter, facts
-from .exchange import exchange_all
+from .agreement.exchange import compare_all
+from .crashes import crash
+from .hangs.stall import StallWatch
 from .ledger import Built, label_of
 from .monitors import install
 from .monitors.forward import closing
@@ -28,8 +35,8 @@ from .monitors.shared.models import RuntimeModel
 from .monitors.shared.units import RuntimeUnit
 from .monitors.training.optimizers import RuntimeOptimizer
 from .session import ContractViolation, OnFinding, Options, Session
+from .shared_folder import agree_on_folder, compared, leave
 from .sites import here
-from .stall import StallWatch
 
 
 class Check:
@@ -68,12 +75,14 @@ def check(
     ``model`` and ``optimizer`` are named where they were made before the block. ``steps`` is the
     number of optimizer steps to watch; 0 watches the whole block. With ``on_finding="raise"`` the
     first error raises :class:`ContractViolation` at the place where it is seen. With
-    ``report_dir`` each rank writes its report there, for ``fsdp2-lint report``, also what it does when
-    the others have waited for it for ``stall_after`` seconds. All ranks have to leave the block: they
-    then compare notes through the job's store.
+    ``report_dir`` each rank writes its report into the job's folder there, for ``fsdp2-lint report``, also
+    what it does when the others have waited for it for ``stall_after`` seconds; else it is a temporary folder
+    of the ranks of this machine, where there is a process group by then. All ranks have to enter and to leave
+    the block: they compare notes through the job's store.
     """
     rank = adapter.own_rank()
-    file = RankFile(Path(report_dir), rank) if report_dir is not None else None
+    folder = Path(report_dir) / job_id() if report_dir is not None else agree_on_folder()
+    file = RankFile(folder, rank, attempt()) if folder is not None else None
     session = Session(file, Options(steps, on_finding, tuple(select), tuple(ignore), stall_after))
     watched = Check(session)
     if model is not None:
@@ -85,10 +94,16 @@ def check(
     try:
         yield watched
         code = 0
+    except Exception as error:
+        if not isinstance(error, ContractViolation):
+            crash.explain(session, error)
+        raise
     finally:
-        stalls.stop()
+        stalls.stop(went_on=code == 0)
         closing.finish(session, code)
-        watched._findings = _together(session, rank) if code == 0 else list(session.findings.values())
+        watched._findings = _together(session, rank, folder, ended_well=code == 0)
+        if folder is not None and report_dir is None and code == 0:
+            leave(folder)
     if on_finding == "raise":
         watched.raise_on_error()
 
@@ -132,6 +147,7 @@ def assert_contract(
 def _adopt(session: Session, model: nn.Module, optimizer: Optimizer | None, when: Moment) -> Built | None:
     """Take note of what was sharded and built before anybody looked."""
     ledger = session.ledger
+    session.lacks(*adapter.lacking(model))
     ledger.adopt(model, when)
     if not ledger.shardings:
         raise ValueError(f"{label_of(model)} is not sharded with fully_shard, and neither is any part of it")
@@ -145,9 +161,24 @@ def _adopt(session: Session, model: nn.Module, optimizer: Optimizer | None, when
     return built
 
 
-def _together(session: Session, rank: int) -> list[Finding]:
-    """The findings of this rank, and those of the comparison with the others."""
-    said = exchange_all(session.facts, rank)
+def _together(session: Session, rank: int, folder: Path | None = None, *, ended_well: bool = True) -> list[Finding]:
+    """The findings of this rank, and those of the comparison with the others, as far as they still answer."""
+    # What all ranks together differ in comes first: before the first forward a rank knew of one other rank.
+    found = _exchanged(session, rank) if ended_well else []
+    if folder is not None:
+        shown = compared(session, folder)
+        found += [(other, finding) for other, finding in shown if session.selection.shows(finding)]
+    return merge([*found, *((rank, finding) for finding in session.findings.values())])
+
+
+def _exchanged(session: Session, rank: int) -> list[tuple[int, Finding]]:
+    different = {rule.compares for rule in session.rules if rule.each_its_own}
+    text = compare_all(session.facts, rank, different, functools.partial(_compared, session))
+    told = map(finding_from_json, json.loads(text))
+    return [(each.observed.ranks[0] if each.observed else rank, each) for each in told]
+
+
+def _compared(session: Session, said: Sequence[tuple[int, Fact]]) -> str:
+    """The findings that the facts of the ranks come to, as every rank will read them."""
     found, _ = disagreements(said, session.rules)
-    shown = [(other, finding) for other, finding in found if session.selection.shows(finding)]
-    return merge([*((rank, finding) for finding in session.findings.values()), *shown])
+    return json.dumps([finding_as_json(finding) for _, finding in found if session.selection.shows(finding)])

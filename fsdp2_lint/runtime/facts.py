@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import hashlib
 import platform
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,10 +13,10 @@ from typing import Any
 import torch
 from torch import nn
 
-from ..vocab.facts import Fact
+from ..vocab.facts import Fact, in_words
 from ..vocab.finding import Moment, Site
 from . import adapter
-from .digests import digest
+from .agreement.digests import digest, sample
 from .ledger import Built, Sharding, dotted, label_of
 from .session import Session
 from .sites import here
@@ -63,9 +64,7 @@ def plan(session: Session, root: nn.Module, *, now: bool = True) -> None:
             places[name] = sharding.when.at
     for ranks, (values, places) in plans.items():
         fact = Fact("plan", label_of(root), here(), ranks, values, places)
-        session.state(fact)
-        if now:
-            session.agree_now(fact)
+        (session.agree_now if now else session.state)(fact)
 
 
 def starting_weights(session: Session, root: nn.Module, shardings: Sequence[Sharding]) -> None:
@@ -78,25 +77,30 @@ def starting_weights(session: Session, root: nn.Module, shardings: Sequence[Shar
     if not session.compares("starting-weights"):
         return
     paths = {id(module): path for path, module in root.named_modules()}
+    widest = _ranks(session, root)
     for sharding in shardings:
         for group in sharding.groups():
-            names = {id(param.raw): dotted(paths.get(id(param.module), ""), param.name) for param in group.params}
+            ranks = adapter.ranks_of(group.mesh)
+            # Experts have meshes of their own: only ranks of one mesh put a parameter together.
+            suffix = "" if ranks == widest else f" over {in_words(ranks)}"
+            names = {
+                id(param.raw): dotted(paths.get(id(param.module), ""), param.name) + suffix for param in group.params
+            }
             if group.replicated:
-                values = {names[id(param.raw)]: digest(param.sharded) for param in group.params}
+                values = {names[id(param.raw)]: sample(param.sharded) for param in group.params}
             else:
                 values = {
                     names[id(param.raw)]: start
                     for param in group.params
                     if (start := sharding.starting.get((id(param.module), param.name)))
                     and param.current is param.sharded
-                    and sharding.written.get(id(param.raw)) == (adapter.version(param.sharded), digest(param.sharded))
+                    and sharding.written.get(id(param.raw)) == (adapter.version(param.sharded), sample(param.sharded))
                 }
             if values:
                 # What groups say under one key is put together: one model gives one disagreement.
                 key = label_of(root) + (f", shard {group.shard_rank}" if group.replicated else "")
                 places = dict.fromkeys(values, sharding.when.at)
                 traits = {"mesh": "replicas" if group.replicated else "shards", "loaded": _loaded(session, sharding)}
-                ranks = adapter.ranks_of(group.mesh)
                 session.state(Fact("starting-weights", key, sharding.when, ranks, values, places, traits))
 
 
@@ -108,8 +112,11 @@ def _loaded(session: Session, sharding: Sharding) -> str:
 
 
 def outside_gradients(session: Session, top: nn.Module, built: Built) -> None:
-    """Weights and gradients of parameters that a model leaves out on purpose, at an optimizer's step."""
-    if not session.compares("outside-gradients"):
+    """Weights and gradients of parameters that a model leaves out on purpose, at an optimizer's step.
+
+    Where ranks send each other tokens, what is left out may be experts of which each rank has its own.
+    """
+    if not session.compares("outside-gradients") or session.ledger.sends_tokens:
         return
     for sharding in session.ledger.inside(top):
         if not sharding.ignored:
@@ -117,10 +124,7 @@ def outside_gradients(session: Session, top: nn.Module, built: Built) -> None:
         values = {
             name: f"{digest(parameter)} {digest(parameter.grad)}"
             for name, parameter in top.named_parameters()
-            if id(parameter) in sharding.ignored
-            and parameter.requires_grad
-            and parameter.grad is not None
-            and "expert" not in name.lower()  # each rank trains others, on purpose
+            if id(parameter) in sharding.ignored and parameter.requires_grad and parameter.grad is not None
         }
         if values:
             ranks = _ranks(session, top)
@@ -199,9 +203,14 @@ def device(session: Session, chosen: torch.device, when: Moment) -> None:
     index = chosen.index if chosen.index is not None else torch.cuda.current_device()
     properties: Any = torch.cuda.get_device_properties(index)
     name = str(getattr(properties, "uuid", "") or f"cuda:{index}")
-    world = tuple(range(adapter.all_ranks()))
+    world = _everyone(adapter.all_ranks())
     values: Mapping[str, str] = {"device": f"{platform.node()} {name}"}
     session.state(Fact("device", "devices", when, world, values, traits={"index": f"cuda:{index}"}))
+
+
+@functools.cache
+def _everyone(world_size: int) -> tuple[int, ...]:
+    return tuple(range(world_size))
 
 
 def _short(text: str) -> str:

@@ -52,10 +52,13 @@ class Sharding:
     # Of the parameters that came in whole: bytes on a GPU, bytes elsewhere, and what the GPU held in all just before.
     arrived: tuple[int, int, int] = (0, 0, 0)
     hooks: tuple[str, ...] = ()  # kinds of gradient hooks that its parameters had before
-    attributes: set[str] = field(default_factory=set)  # names that had been set on them
+    # What had been set on each parameter, by the identity of its module and its name in it; only plain values are kept.
+    attributes: dict[tuple[int, str], dict[str, Any]] = field(default_factory=dict)
     gathered_at: Moment | None = None
     unsharded_by_user: bool = False
     switched: bool = False  # did the user change when it is resharded?
+    kept_at: Moment | None = None  # where the user said that it stays gathered after forward
+    given_back: bool = False  # did the user ever say that it does not?
     sync_off_at: Moment | None = None
     sync_switched: bool = False  # did the user ever say whether it reduces its gradients?
     reduced: bool | None = None  # did the last backward reduce its gradients?
@@ -99,6 +102,8 @@ class Built:
     temporary: list[tuple[int, Sharding, Moment]] = field(default_factory=list)
     added: dict[int, Moment] = field(default_factory=dict)
     steps: int = 0
+    followed: bool = False  # through a step, for what it does with shards
+    mixes: tuple[Sharding, str, str] | None = None  # into which parameter, and by which operation
     stepped: Moment | None = None  # since the last backward
 
     def took(self, parameter: torch.Tensor) -> Moment:
@@ -173,6 +178,7 @@ class Ledger:
     loaded: weakref.WeakSet[nn.Module] = field(default_factory=weakref.WeakSet)
     backward_at: Moment | None = None  # the last one
     mesh_uses: set[str] = field(default_factory=set)  # dimensions of meshes whose groups the program asked for
+    sends_tokens: bool = False  # have ranks given each other parts of tensors, as experts need it?
     changes: int = 0  # of what is sharded, and of what is part of what
     _inside: weakref.WeakKeyDictionary[nn.Module, tuple[int, list[Sharding]]] = field(
         default_factory=weakref.WeakKeyDictionary
@@ -244,13 +250,12 @@ class Ledger:
             self.tops[part] = model
 
     def managed(self, shardings: Iterable[Sharding]) -> dict[int, tuple[Sharding, adapter.Param]]:
-        """Parameters of these shardings, by the identity of the shards and of the gathered copies."""
+        """Parameters of these shardings, by the identity of the shards and of the copies made of them."""
         found = {}
         for sharding in shardings:
             for param in sharding.params():
                 found[id(param.sharded)] = (sharding, param)
-                if param.gathered is not None:
-                    found[id(param.gathered)] = (sharding, param)
+                found.update((id(copy), (sharding, param)) for copy in param.copies)
         return found
 
     def forget(self) -> None:

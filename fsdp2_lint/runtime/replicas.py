@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
+
 from torch import nn
 
 from ..vocab.facts import Fact
 from . import adapter
-from .digests import digest
+from .agreement.digests import digest
 from .ledger import Trained, dotted
 from .session import Session
 from .sites import here
@@ -40,11 +42,12 @@ def _buffers(session: Session, model: Trained, top: nn.Module) -> None:
     ledger = session.ledger
     last = ledger.inside(top)[-1]
     ranks = next((adapter.ranks_of(group.mesh) for group in last.groups()), ())
+    ignored = {each for sharding in ledger.inside(top) for each in sharding.ignored}
     values = {}
     for path, module in top.named_modules():
         sharding = ledger.by_module.get(module) or ledger.below.get(module)
         elsewhere = sharding is not None and any(adapter.ranks_of(group.mesh) != ranks for group in sharding.groups())
-        if sharding is None or elsewhere or "expert" in path.lower():
+        if sharding is None or elsewhere or _is_left_out(module, ignored):
             continue  # experts and parts of tensors are different on other ranks, on purpose
         for name, buffer in adapter.own_buffers(module).items():
             kept = buffer is not None and name not in adapter.non_persistent(module)
@@ -53,3 +56,9 @@ def _buffers(session: Session, model: Trained, top: nn.Module) -> None:
     if values:
         fact = Fact("replicas", f"buffers of {model.label}", last.when, ranks, values, traits={"what": "buffers"})
         session.state(fact)
+
+
+def _is_left_out(module: nn.Module, ignored: Container[int]) -> bool:
+    """Does FSDP2 ignore all of its parameters? Then nothing says that other ranks have the same module."""
+    parameters = list(module.parameters())
+    return bool(parameters) and all(id(each) in ignored for each in parameters)

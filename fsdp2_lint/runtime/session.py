@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import functools
 import os
+import socket
 import sys
 import threading
-from collections.abc import Callable, Iterable
+import time
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeVar
 
@@ -18,7 +20,8 @@ from ..catalogue.codes import PREFIX
 from ..errors import debugging
 from ..files.source import Sources
 from ..findings.suppress import partition
-from ..report.codec import fact_as_json, finding_as_json, site_as_json
+from ..report.codec import digest_of, fact_as_json, fact_in_short, finding_as_json, site_as_json
+from ..report.folders import agent_id, attempt, job_id, launch_id
 from ..report.rank_file import VERSION, RankFile, Unwritten
 from ..vocab.events.base import Event
 from ..vocab.facts import Fact
@@ -26,14 +29,16 @@ from ..vocab.finding import Finding, Moment, Observed
 from ..vocab.rule import Dispatcher, ModelKey, Verdict, agree
 from ..vocab.target import parse
 from . import adapter
-from .exchange import exchange
+from .agreement.exchange import Meeting, meet
+from .agreement.sequence import Sequence
+from .launch.origin import users_files
 from .ledger import CudaUse, Ledger
 from .patches import Patches, Place
-from .sequence import Sequence
 
 FACT_STEPS = 100
 OnFinding = Literal["report", "raise"]
 Hook = TypeVar("Hook", bound=Callable[..., Any])
+Announce = Callable[[Finding], None]
 
 
 class ContractViolation(RuntimeError):
@@ -46,27 +51,33 @@ class ContractViolation(RuntimeError):
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """``steps``: optimizer steps to watch, 0 for all. ``stall_after``: seconds that ranks may wait; 0: for ever."""
+    """``steps``: optimizer steps to watch, 0 for all. ``stall_after``: seconds that ranks may wait; 0: for ever.
+
+    ``watch``: follow the collectives of the ranks to the end of the job.
+    """
 
     steps: int = 3
     on_finding: OnFinding = "report"
     select: tuple[str, ...] = (PREFIX,)
     ignore: tuple[str, ...] = ()
     stall_after: float = 10.0
+    watch: bool = True
 
 
 class Session:
     """Hooks call :meth:`dispatch` and :meth:`state`. ``hot`` patches go after the watched steps, ``rare`` ones last."""
 
-    def __init__(self, file: RankFile | None, options: Options, script: str = "") -> None:
+    def __init__(self, file: RankFile | None, options: Options, about: Mapping[str, object] = {}) -> None:
         rules, self.selection = registry.select(registry.rules(), options.select, options.ignore)
         running = parse(torch.__version__)
         self.rules = registry.for_target((rule for rule in rules if "R" in rule.witnesses), running)
         self.options = options
         self.file = file or Unwritten()
         self.facts: list[Fact] = []
-        self.announce: Callable[[Finding], None] = lambda finding: None
+        self.announce: Announce = _say_nothing
+        self.announce_for_all: Announce = _say_nothing  # what ranks differ in, which one of them says
         self.closed: Callable[[], None] = lambda: None
+        self.disagree: Callable[[list[tuple[int, Fact]]], None] = lambda said: None  # ranks of two machines do
         self.at_end: list[Callable[[], None]] = []  # what can only be judged when the job is over
         self.dispatcher = Dispatcher(self.rules)
         self.ledger = Ledger()
@@ -78,27 +89,52 @@ class Session:
         self.findings: dict[tuple[str, str, int], Finding] = {}
         self._verdicts: dict[int, str] = {}
         self._kinds = {rule.compares for rule in self.rules if rule.compares}
+        self._lacks: set[str] = set()
         self._backwards = 0
         self._broken = 0
         self._busy = threading.local()  # a saver in the background must not hide what the training does meanwhile
         self._owner = os.getpid()
+        self._files: set[str] = set()
+        self._start(about)
+        self.joined()
+        self.sequence = Sequence(self.file)
+        self.lacks(*adapter.missing())
+
+    def _start(self, about: Mapping[str, object]) -> None:
+        """What the environment says: a process group may know better, and says so in a record of its own."""
+        rank, world_size = adapter.claimed()
         self.file.write(
             "start",
             version=VERSION,
             tool=__version__,
             torch=torch.__version__,
-            run=run_id(),
-            rank=adapter.own_rank(),
-            world_size=adapter.all_ranks(),
+            run=job_id(),
+            launch=launch_id(),
+            time=time.time(),
+            host=socket.gethostname(),
             pid=os.getpid(),
-            script=script,
-            steps=options.steps,
-            select=list(options.select),
-            ignore=list(options.ignore),
+            agent=agent_id(),
+            rank=rank,
+            world_size=world_size,
+            attempt=attempt(),
+            steps=self.options.steps,
+            select=list(self.options.select),
+            ignore=list(self.options.ignore),
+            watch=self.options.watch,
+            **about,
         )
-        self.sequence = Sequence(self.file)
-        for what, codes in adapter.missing():
-            self.file.write("missing", what=what, codes=list(codes))
+
+    def joined(self) -> None:
+        """The default process group has been made, if there is one: from now on it says which rank this is."""
+        if (told := adapter.membership()) is not None:
+            self.file.write("joined", rank=told.rank, world_size=told.world_size, token=told.token, time=time.time())
+
+    def lacks(self, *places: tuple[str, tuple[str, ...]]) -> None:
+        """Places that this torch does not have: the clauses that need them are not upheld by anything."""
+        for what, codes in places:
+            if what not in self._lacks:
+                self._lacks.add(what)
+                self.file.write("missing", what=what, codes=list(codes))
 
     # What hooks call.
 
@@ -114,6 +150,9 @@ class Session:
                 return hook(*args, **kwargs)
             except ContractViolation:
                 raise
+            except adapter.Missing as lack:
+                self.lacks((str(lack.place), lack.place.clauses))
+                return None
             except Exception as error:
                 self.defect(hook.__qualname__, error)
                 return None
@@ -140,31 +179,49 @@ class Session:
             self._found(finding, fqn)
         self._stream(verdicts)
 
+    def tell(self, finding: Finding) -> None:
+        """A finding that no event shows, such as what an error of torch's means."""
+        self._found(finding, "")
+
     def state(self, fact: Fact) -> None:
         """Say something that the ranks compare, in the first steps: a job that is watched to its end says no more."""
+        self._state(fact, fact_as_json)
+
+    def _state(self, fact: Fact, as_json: Callable[[Fact], dict[str, Any]]) -> None:
         if self.step >= FACT_STEPS:
             return
         fact = replace(fact, step=self.step + 1)
         self.facts.append(fact)
-        self.file.write("fact", **fact_as_json(fact))
+        self.file.write("fact", **as_json(fact))
 
     def compares(self, kind: str) -> bool:
         """Does a selected clause compare facts of this kind?"""
         return kind in self._kinds
 
     def agree_now(self, fact: Fact) -> None:
-        """Compare a fact at once, while no rank waits for another yet."""
+        """State a fact, and compare it at once, while no rank waits for another yet.
+
+        Who says what the first rank said writes no more than that: thousands of ranks have one plan.
+        """
         if len(fact.ranks) < 2:
+            self.state(fact)
             return
-        facts = exchange(fact, adapter.own_rank())
-        if facts is None:
+        met = meet(fact, adapter.own_rank())
+        same = met is not None and not met.facts and met.first != adapter.own_rank()
+        self._state(fact, fact_in_short if same else _in_full)
+        if met is None:
             self.file.write("not_compared", kind=fact.kind, key=fact.key)
-            return
-        findings, broken = agree(self.rules, facts)
+        elif met.facts:
+            self._disagreed(met)
+
+    def _disagreed(self, met: Meeting) -> None:
+        findings, broken = agree(self.rules, met.facts)
         for code, error in broken:
             self.defect(code, error)
         for finding in findings:
-            self._found(finding, "")
+            if met.speaks:
+                self.file.write("said", key=list(finding.key))
+            self._found(finding, "", self.announce_for_all if met.speaks else _say_nothing)
 
     def count_step(self, steps: int) -> None:
         """An optimizer has made so many steps. It is written down: the job may not come to its end."""
@@ -177,16 +234,23 @@ class Session:
         self._backwards += 1
         return self._backwards
 
+    def tell_files(self) -> None:
+        """Which files of the user were loaded by now, as far as that was not told yet. One rank speaks for all."""
+        if adapter.own_rank() == 0 and (new := users_files() - self._files):
+            self._files |= new
+            self.file.write("files", paths=sorted(new))
+
     def finished(self, *, why: str) -> None:
         """No more steps are watched: what depends on them is judged, and their hooks go."""
         self.hot.remove()
+        self.tell_files()
         self.file.write("closed", why=why, steps=self.step)
         self.ledger.forget()
         self.closed()
 
     # What becomes of it.
 
-    def _found(self, finding: Finding, fqn: str) -> None:
+    def _found(self, finding: Finding, fqn: str, announce: Announce | None = None) -> None:
         if not self.selection.shows(finding) or finding.key in self.findings:
             return
         observed = Observed((adapter.own_rank(),), self.step + 1, fqn)
@@ -195,7 +259,7 @@ class Session:
         self.file.write("finding", **finding_as_json(finding))
         if partition([finding], Sources())[1]:
             return  # a comment silences it: the report counts it, and nobody is disturbed
-        self.announce(finding)
+        (announce or self.announce)(finding)
         if self.options.on_finding == "raise" and finding.severity.value == "error":
             raise ContractViolation(finding)
 
@@ -229,7 +293,10 @@ class Session:
             self.file.write("defect", where=where, error=f"{type(error).__name__}: {error}")
 
 
-def run_id() -> str:
-    """What the ranks of one job share, and two jobs do not."""
-    names = ("TORCHELASTIC_RUN_ID", "MASTER_ADDR")
-    return "/".join(os.environ.get(name, "") for name in names)
+def _say_nothing(finding: Finding) -> None:
+    pass
+
+
+def _in_full(fact: Fact) -> dict[str, Any]:
+    """With the digest by which other ranks say that theirs is the same."""
+    return {**fact_as_json(fact), "digest": digest_of(fact)}

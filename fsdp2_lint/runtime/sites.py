@@ -12,34 +12,29 @@ from types import CodeType, FrameType, TracebackType
 
 import torch
 
+from ..report.hangs.layers import Layers
 from ..vocab.finding import Moment, Site
 from .adapter.frames import frames_from
 
 _OWN = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _TORCH = os.path.dirname(os.path.abspath(torch.__file__))
-_STDLIB = {os.path.realpath(path) for name in ("stdlib", "platstdlib") if (path := sysconfig.get_path(name))}
-_LIBRARIES = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
+LAYERS = Layers(
+    _TORCH,
+    (_OWN, os.path.join(os.path.dirname(_OWN), "rules")),
+    tuple({os.path.realpath(path) for name in ("stdlib", "platstdlib") if (path := sysconfig.get_path(name))}),
+)
 MAX_STACK = 12
-
-
-@cache
-def _layer(file: str) -> str:
-    """Whose code a file is: ``user``, ``library``, or ``machinery`` that never is the place of a finding."""
-    if file.startswith("<"):
-        return "machinery"
-    path = os.path.abspath(file)
-    rules = os.path.join(os.path.dirname(_OWN), "rules")
-    if any(path.startswith(folder + os.sep) for folder in (_OWN, _TORCH, rules)):
-        return "machinery"
-    if any(part in path for part in _LIBRARIES):
-        return "library"
-    real = os.path.realpath(path)
-    return "machinery" if any(real.startswith(folder + os.sep) for folder in _STDLIB) else "user"
+_layer = cache(LAYERS.of)
 
 
 def is_users(file: str) -> bool:
     """Is it neither torch's nor Python's nor this tool's?"""
     return _layer(file) != "machinery"
+
+
+def is_of_the_user(file: str) -> bool:
+    """Is it the user's own, and of no library?"""
+    return _layer(file) == "user"
 
 
 @cache
@@ -71,14 +66,22 @@ def here() -> Moment:
     """Where the user's code stands now.
 
     Autograd runs parts of backward in threads of its own, in which there is no code of the user:
-    then the main thread waits for them, and its place counts.
+    then the thread that trains waits for them, and its place counts.
     """
     found = _places(sys._getframe(1))
-    if threading.current_thread() is not threading.main_thread() and not any(
-        _layer(code.co_filename) == "user" for code, _, _ in found
-    ):
-        found = _places(main_frame())
+    if not _trains() and not any(_layer(code.co_filename) == "user" for code, _, _ in found):
+        found = _places(training_frame())
     return moment_of(found)
+
+
+def construction_of(value: object) -> Moment:
+    """Where the user's code makes an object whose ``__init__`` runs: not in there, where it calls that of its base."""
+    making = [each for each in frames_from(sys._getframe(1)) if _makes(each, value)]
+    return moment_of(_places(making[-1].f_back)) if making else here()
+
+
+def _makes(frame: FrameType, value: object) -> bool:
+    return frame.f_code.co_name == "__init__" and frame.f_locals.get("self") is value
 
 
 Trail = tuple[tuple[CodeType, int, int], ...]
@@ -91,36 +94,77 @@ def trail(frame: FrameType | None) -> Trail:
     found = []
     while frame is not None:  # asked for each collective, through dozens of frames of torch
         code = frame.f_code
-        known = _KINDS.get(id(code))
-        if known is None:
-            kind = "user" if _layer(code.co_filename) == "user" else "start" if _is_start(code) else ""
-            known = _KINDS[id(code)] = (code, kind)
-        if known[1] == "user":
+        kind = (_KINDS.get(id(code)) or _kind(code))[1]
+        if kind == "user":
             found.append((code, frame.f_lasti, frame.f_lineno))
-        elif known[1]:
+        elif kind:
             break
         frame = frame.f_back
-    if not found and threading.current_thread() is not threading.main_thread():
-        return trail_of_main()
+    if not found and not _trains():
+        return trail_of_training()
     return tuple(found)
 
 
-def trail_of_main() -> Trail:
-    """The same of the main thread, where it stands now."""
-    return tuple(each for each in _places(main_frame()) if _layer(each[0].co_filename) == "user")
+def _kind(code: CodeType) -> tuple[CodeType, str]:
+    kind = "user" if _layer(code.co_filename) == "user" else "start" if _is_start(code) else ""
+    known = _KINDS[id(code)] = (code, kind)
+    return known
+
+
+def users_next(frame: FrameType | None) -> tuple[FrameType | None, int]:
+    """The innermost frame of the user's own code from here on, and how far it is; None in a thread that has none."""
+    depth = 0
+    while frame is not None:
+        kind = (_KINDS.get(id(frame.f_code)) or _kind(frame.f_code))[1]
+        if kind:
+            return (frame if kind == "user" else None), depth
+        frame, depth = frame.f_back, depth + 1
+    return None, depth
+
+
+def trail_of_training() -> Trail:
+    """The same of the thread that trains, where it stands now."""
+    return tuple(each for each in _places(training_frame()) if _layer(each[0].co_filename) == "user")
 
 
 def in_background() -> bool:
-    """Is this a thread that Python code started? Those of autograd work while the main thread waits for them."""
-    thread = threading.current_thread()
-    return thread is not threading.main_thread() and not thread.name.startswith("Dummy-")
+    """Is this a thread that Python code started beside the one that trains? That one waits for those of autograd."""
+    return not _trains() and not _is_foreign(threading.current_thread())
 
 
-def main_frame() -> FrameType | None:
-    return sys._current_frames().get(threading.main_thread().ident or 0)
+class _Training:
+    """The thread that trains: the main one, until a model is sharded, run or stepped in another one."""
+
+    thread = threading.main_thread().ident or 0
 
 
-_DISTRIBUTED = os.path.join(_TORCH, "distributed") + os.sep
+def trains_here() -> None:
+    """A hook of the training itself runs in this thread. Autograd has threads of its own for what it calls."""
+    if not _trains() and not _is_foreign(threading.current_thread()):
+        _Training.thread = threading.get_ident()
+
+
+def training_thread() -> int:
+    """Its number, as the interpreter has it."""
+    return _Training.thread
+
+
+def training_frame() -> FrameType | None:
+    """What it executes now. A thread that has ended trains no more: then the main one waits, or goes on."""
+    frames = sys._current_frames()
+    return frames.get(_Training.thread) or frames.get(threading.main_thread().ident or 0)
+
+
+def _trains() -> bool:
+    return threading.get_ident() == _Training.thread
+
+
+def _is_foreign(thread: threading.Thread) -> bool:
+    """Has it been started by something else than Python code?"""
+    return thread.name.startswith("Dummy-")
+
+
+_communicates = cache(LAYERS.communicates)
 
 
 def waits_in_torch(frame: FrameType | None) -> bool:
@@ -128,7 +172,7 @@ def waits_in_torch(frame: FrameType | None) -> bool:
     for each in frames_from(frame):
         if _layer(each.f_code.co_filename) == "user":
             return False
-        if os.path.abspath(each.f_code.co_filename).startswith(_DISTRIBUTED):
+        if _communicates(each.f_code.co_filename):
             return True
     return False
 
@@ -161,7 +205,7 @@ def _places(frame: FrameType | None) -> list[tuple[CodeType, int, int]]:
 
 
 def _is_start(code: CodeType) -> bool:
-    return code.co_name == "run_script" and code.co_filename.startswith(_OWN)
+    return code.co_name in ("run_script", "run_work") and code.co_filename.startswith(_OWN)
 
 
 def of_traceback(traceback: TracebackType | None) -> Moment:
@@ -179,6 +223,13 @@ def users_own(frame: FrameType | None) -> FrameType | None:
     outside = (each for each in frames_from(frame) if not each.f_code.co_filename.startswith(_OWN + os.sep))
     found = next(outside, None)
     return found if found is not None and _layer(found.f_code.co_filename) == "user" else None
+
+
+def asking(frame: FrameType | None) -> FrameType | None:
+    """The next frame outside this tool, unless it is one of torch or of Python."""
+    outside = (each for each in frames_from(frame) if not each.f_code.co_filename.startswith(_OWN + os.sep))
+    found = next(outside, None)
+    return found if found is not None and is_users(found.f_code.co_filename) else None
 
 
 def reads_attribute(frame: FrameType) -> bool:

@@ -20,19 +20,29 @@ class Leftover:
 
 
 @dataclass(frozen=True, slots=True)
+class Stray:
+    """A parameter that is not the DTensor that was planned at ``made``. ``put``: where it was set, if known."""
+
+    made: Moment
+    name: str
+    what: str
+    put: Moment | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Memory:
     """What one rank holds of a model, in bytes: parameters, gradients and optimizer states.
 
-    ``whole`` counts each value once, ``held`` is what this rank holds, of ``shards`` ranks that
-    share the model. ``largest`` is the group that takes most when it is gathered,
-    ``largest_bytes``, and ``gathered_bytes`` the sum over all groups. ``groups`` has one line of
-    words for each group.
+    ``whole`` counts each value once, ``held`` is what this rank holds, and ``share`` what it would hold if each group
+    were cut over its own ranks and the rest over those of the widest. ``largest`` is the group that takes most when it
+    is gathered, ``largest_bytes`` in the dtype of the computation, and ``gathered_bytes`` the sum over all groups.
+    ``groups`` has one line of words for each group.
     """
 
     at: Moment
     whole: int
     held: int
-    shards: int
+    share: float
     largest: str
     largest_bytes: int
     gathered_bytes: int
@@ -48,8 +58,8 @@ class LiveUnit(Unit, Protocol):
 
 
 class LiveModel(Model, Protocol):
-    def strays(self) -> Many[tuple[Moment, str, str]]:
-        """Parameters that are not the DTensors that were planned: (the call that sharded, name, what they are)."""
+    def strays(self) -> Many[Stray]:
+        """Parameters that are not the DTensors that were planned."""
 
     def without_optimizer(self) -> Answer[tuple[Moment, list[str]]]:
         """Are there trainable parameters that no optimizer holds? yes: (Moment of an optimizer, names)."""

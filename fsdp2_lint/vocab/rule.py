@@ -40,7 +40,8 @@ class Rule:
     ``self.target`` is the version of torch that the program runs on, for clauses whose truth depends on it.
 
     A clause about the agreement of ranks names the kind of :class:`~fsdp2_lint.vocab.facts.Fact`
-    that it ``compares`` and judges the facts of several ranks in :meth:`compare`.
+    that it ``compares`` and judges the facts of several ranks in :meth:`compare`. Ranks that all say the same are
+    at one, and nobody is asked, unless facts of that kind ought to be ``each_its_own``.
     """
 
     code: ClassVar[str]
@@ -50,6 +51,7 @@ class Rule:
     witnesses: ClassVar[str]
     help: ClassVar[str]
     compares: ClassVar[str] = ""
+    each_its_own: ClassVar[bool] = False
     words: ClassVar[tuple[str, ...]] = ()  # files with these are looked at even if nothing in them speaks of FSDP2
     handlers: ClassVar[dict[type[Event], Callable[..., Iterator[Outcome]]]] = {}
 
@@ -274,9 +276,11 @@ def agree(rules: Iterable[Rule], facts: Facts) -> tuple[list[Finding], list[tupl
     """Put the facts of several ranks, of one kind and key, before the rules: findings, and rules that broke."""
     found: list[Finding] = []
     broken: list[tuple[str, Exception]] = []
-    kinds = {fact.kind for fact in facts.values()}
+    distinct = list({id(fact): fact for fact in facts.values()}.values())
+    kinds = {fact.kind for fact in distinct}
+    at_one = all(fact.values == distinct[0].values for fact in distinct)
     for rule in rules:
-        if len(facts) < 2 or rule.compares not in kinds:
+        if len(facts) < 2 or rule.compares not in kinds or at_one and not rule.each_its_own:
             continue
         try:
             found.extend(outcome for outcome in rule.compare(facts) if isinstance(outcome, Finding))

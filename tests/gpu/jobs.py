@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from fsdp2_lint.catalogue import registry
-from fsdp2_lint.report.job import JobReport, read_job
+from fsdp2_lint.report.folders import choose
+from fsdp2_lint.report.job import read_job
+from fsdp2_lint.report.outcome import JobReport
 from fsdp2_lint.report.rank_file import rank_files, records
 
 ROOT = Path(__file__).parents[2]
@@ -118,11 +120,14 @@ class Ran:
 
     @property
     def report(self) -> JobReport:
-        return read_job(self.folder, registry.rules())
+        return read_job(choose(self.folder).folder, registry.rules())
 
     def records(self, kind: str) -> list[dict[str, Any]]:
         return [
-            record for _, _, path in rank_files(self.folder) for record in records(path) if record["record"] == kind
+            record
+            for path in rank_files(choose(self.folder).folder)
+            for record in records(path)
+            if record["record"] == kind
         ]
 
     def codes(self) -> set[str]:

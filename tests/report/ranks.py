@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -66,7 +67,8 @@ def write(
 ) -> Path:
     """One rank's file. ``end=None``: it was killed. ``age``: seconds since it was written."""
     file = RankFile(folder, rank, attempt)
-    file.write("start", version=version, run=run, rank=rank, world_size=world_size)
+    began = time.time() - age
+    file.write("start", version=version, run=run, rank=rank, world_size=world_size, attempt=attempt, time=began)
     if sharded:
         file.write("sharded")
     for each in said:

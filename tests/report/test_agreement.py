@@ -110,7 +110,7 @@ CASES = {
         ({"state": "away"}, {"state": "waits"}),
         9,
         "rank 0 did not arrive while rank 1 waited for more than 10 seconds in barrier()",
-        {"by": "barrier()", "after": "10", "over": "no"},
+        {"by": "barrier()", "after": "10", "how": "", "inside": "yes"},
     ),
     "FSDP804": Case(
         "turn",
@@ -278,6 +278,14 @@ def test_weights_of_which_one_rank_does_not_tell() -> None:
     """It has written into them since; the next parameter still tells."""
     (found,) = judge("FSDP203", {"a": "x", "b": "x"}, {"b": "y"}, {"a": "z", "b": "x"})
     assert found.message.startswith("ranks 0, 2 and rank 1 start from different values of b")
+
+
+def test_weights_on_meshes_of_their_own() -> None:
+    """Ranks of one mesh are compared; those of another have other experts, and say nothing against it."""
+    own, others = "e over ranks 0, 2", "e over ranks 1, 3"
+    assert judge("FSDP203", {"a": "x", own: "p"}, {"a": "x", others: "q"}, {"a": "x", own: "p"}) == []
+    (found,) = judge("FSDP203", {"a": "x", own: "p"}, {"a": "x", others: "q"}, {"a": "x", own: "r"})
+    assert found.message.startswith("rank 0 and rank 2 start from different values of e over ranks 0, 2")
 
 
 # Gradients of parameters that are ignored

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fsdp2_lint.report.confirm import confirm, settle
-from fsdp2_lint.report.job import JobReport, JobVerdict
+from fsdp2_lint.report.outcome import JobReport, JobVerdict
 from fsdp2_lint.static.result import ClauseVerdict, ModelVerdicts
 from fsdp2_lint.vocab.finding import Finding, Label, Observed
 from tests.report.ranks import finding, site
@@ -11,13 +11,21 @@ from tests.report.ranks import finding, site
 EXTENT = "3 steps, ranks 0-3"
 
 
+FILES = {"/job/train.py"}
+
+
 def job(*findings: Finding, verdicts: tuple[JobVerdict, ...] = ()) -> JobReport:
     ranks = tuple(range(4))
-    return JobReport(list(findings), list(verdicts), ranks=ranks, world_size=4, steps=3, sharded=True)
+    return JobReport(list(findings), list(verdicts), ranks=ranks, world_size=4, steps=3, sharded=True, files=FILES)
 
 
-def upheld(code: str = "FSDP601", model: str = "Net", row: int = 9) -> JobVerdict:
-    return JobVerdict(code, model, "upheld", (), site(row))
+def verdict(word: str, code: str = "FSDP601", model: str = "Net", row: int = 9, at: int = 1) -> JobVerdict:
+    """Of a model that is sharded first in row ``at``, judged in ``row``."""
+    return JobVerdict(code, model, word, (), site(row), site(at))
+
+
+def upheld(code: str = "FSDP601", model: str = "Net", row: int = 9, at: int = 1) -> JobVerdict:
+    return verdict("upheld", code, model, row, at)
 
 
 def test_confirmed() -> None:
@@ -34,9 +42,9 @@ def test_not_reproduced() -> None:
 
 
 def test_extent_in_words() -> None:
-    report = JobReport(verdicts=[upheld()], ranks=(0,), steps=1)
+    report = JobReport(verdicts=[upheld()], ranks=(0,), steps=1, files=FILES)
     assert confirm([finding()], report)[0].standing == "not reproduced at run time (1 step, rank 0)"
-    report = JobReport(verdicts=[upheld()], steps=0)
+    report = JobReport(verdicts=[upheld()], steps=0, files=FILES)
     assert confirm([finding()], report)[0].standing == "not reproduced at run time (0 steps, no rank)"
 
 
@@ -45,6 +53,19 @@ def test_left_alone() -> None:
     unknown = JobVerdict("FSDP601", "Net", "unknown", ("the model is not seen",))
     for verdicts in ((), (unknown,), (upheld("FSDP301"),)):
         assert confirm([finding()], job(verdicts=verdicts)) == [finding()]
+
+
+def test_a_file_that_the_job_never_loaded() -> None:
+    """The report is of another program, in which the clause holds: that says nothing of this one."""
+    elsewhere = finding(path="/other/train.py")
+    assert confirm([elsewhere], job(verdicts=(upheld(),))) == [elsewhere]
+
+
+def test_a_report_that_is_cut_does_not_deny_anything() -> None:
+    report = job(verdicts=(upheld(),))
+    report.all_judged = False
+    assert confirm([finding()], report) == [finding()]
+    assert settled(report) == UNKNOWN
 
 
 def test_left_alone_where_the_clause_is_violated_elsewhere() -> None:
@@ -72,9 +93,14 @@ def test_nothing_to_say() -> None:
 UNKNOWN = ClauseVerdict("FSDP601", "unknown", (), ("the model comes from a library",), "runtime")
 
 
-def settled(report: JobReport, clause: ClauseVerdict = UNKNOWN, model: str = "Net") -> ClauseVerdict:
-    ((after,),) = [each.clauses for each in settle([ModelVerdicts(model, site(1), (clause,))], report)]
-    return after
+def model(label: str = "Net", row: int = 1, *clauses: ClauseVerdict) -> ModelVerdicts:
+    """A model that is built in row 100, and sharded in ``row``."""
+    return ModelVerdicts(label, site(100), clauses or (UNKNOWN,), frozenset({("/job/train.py", row)}))
+
+
+def settled(report: JobReport, clause: ClauseVerdict = UNKNOWN, *others: ModelVerdicts) -> ClauseVerdict:
+    after, *_ = settle([model("Net", 1, clause), *others], report)
+    return after.clauses[0]
 
 
 def test_settled_to_upheld() -> None:
@@ -83,57 +109,56 @@ def test_settled_to_upheld() -> None:
     )
 
 
+SEEN = finding(row=1, ranks=(0,))
+
+
 def test_settled_to_violated() -> None:
-    found = finding(ranks=(0,))
-    verdicts = (JobVerdict("FSDP601", "Net", "violated"), upheld(model="Head"))
-    assert settled(job(found, verdicts=verdicts)) == ClauseVerdict(
-        "FSDP601", "violated", (Label(site(3), "here"),), (), f"the job ({EXTENT})"
+    verdicts = (verdict("violated"), upheld(model="Head", at=5))
+    assert settled(job(SEEN, verdicts=verdicts)) == ClauseVerdict(
+        "FSDP601", "violated", (Label(site(1), "here"),), (), f"the job ({EXTENT})"
     )
 
 
 def test_only_unknown_verdicts_are_settled() -> None:
     for word in ("upheld", "violated"):
         known = ClauseVerdict("FSDP601", word, (Label(site(2), "judged here"),), (), "")  # type: ignore[arg-type]
-        report = job(finding(ranks=(0,)), verdicts=(upheld(), JobVerdict("FSDP601", "Net", "violated")))
-        assert settled(report, known) == known
+        assert settled(job(SEEN, verdicts=(upheld(), verdict("violated"))), known) == known
 
 
-def test_ambiguous_stays_unknown() -> None:
-    """Other models of the job disagree, and none of them has the label of this one."""
-    still = JobVerdict("FSDP601", "Net", "unknown", ("not seen",))
+def test_what_does_not_settle() -> None:
+    still = verdict("unknown")
     for report in (
         job(),
         job(verdicts=(upheld("FSDP301"),)),
         job(verdicts=(still,)),
-        job(verdicts=(still, upheld(model="Net"))),
-        job(verdicts=(JobVerdict("FSDP601", "A", "violated"), upheld(model="B"))),  # its finding is a consequence
+        job(verdicts=(still, upheld(model="Other"))),
+        job(SEEN, verdicts=(verdict("violated"), upheld(model="Other"))),  # sharded by one helper
+        job(verdicts=(verdict("violated"),)),  # its finding is a consequence
+        job(finding(row=30, ranks=(0,)), verdicts=(verdict("violated"),)),  # that is about something else
     ):
         assert settled(report) == UNKNOWN
 
 
-def test_own_label_goes_before_others() -> None:
-    verdicts = (upheld(model="Net"), JobVerdict("FSDP601", "Other", "violated"))
-    assert settled(job(finding(ranks=(0,)), verdicts=verdicts)).word == "upheld"
+def test_a_name_joins_nothing() -> None:
+    """Neither of another program, nor of another model of this one; and no name keeps apart what one place joins."""
+    assert settled(job(verdicts=(upheld(model="Net", at=7),))) == UNKNOWN
+    elsewhere = JobVerdict("FSDP601", "Net", "upheld", (), site(9), site(1, "/other/train.py"))
+    assert settled(job(verdicts=(elsewhere,))) == UNKNOWN
+    assert settled(job(verdicts=(upheld(model="functools.partial"),))).word == "upheld"
 
 
-def test_another_label_counts_where_there_is_no_other() -> None:
-    """The source calls it by another name: a function that builds it, for example."""
-    assert settled(job(verdicts=(upheld(model="LanguageModel"),))).word == "upheld"
+def test_models_that_one_helper_shards() -> None:
+    """All are upheld if all are; which of them is violated is not known."""
+    twin = model("Net", 1)
+    assert settled(job(verdicts=(upheld(),)), UNKNOWN, twin).word == "upheld"
+    assert settled(job(SEEN, verdicts=(verdict("violated"),)), UNKNOWN, twin) == UNKNOWN
 
 
 def test_models_keep_their_order_and_other_clauses() -> None:
     other = ClauseVerdict("FSDP301", "upheld", (), (), "")
-    models = [ModelVerdicts("B", site(5), (other, UNKNOWN)), ModelVerdicts("A", site(1), ())]
+    models = [model("B", 1, other, UNKNOWN), ModelVerdicts("A", site(1), ())]
     after = settle(models, job(verdicts=(upheld(),)))
     assert [(each.label, [clause.word for clause in each.clauses]) for each in after] == [
         ("B", ["upheld", "upheld"]),
         ("A", []),
     ]
-
-
-def test_evidence_is_that_of_the_model() -> None:
-    """Findings carry no model; with two models of one job those of the other are shown too."""
-    mine, others = finding(row=3, ranks=(0,)), finding(row=30, ranks=(0,))
-    verdicts = (JobVerdict("FSDP601", "Net", "violated"), upheld(model="Other"))
-    assert settled(job(mine, verdicts=verdicts)).evidence == (mine.primary,)
-    assert settled(job(mine, others, verdicts=verdicts)).word == "violated"

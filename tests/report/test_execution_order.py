@@ -9,8 +9,8 @@ import pytest
 
 from fsdp2_lint.report.branches import guard, loop
 from fsdp2_lint.report.execution_order import standstill, turns
+from fsdp2_lint.report.hangs.stalls import Group, Stall
 from fsdp2_lint.report.sequences import Issued, Sequence
-from fsdp2_lint.report.stalls import Stall
 from fsdp2_lint.vocab.finding import Moment, Site
 
 SOURCE = """\
@@ -57,7 +57,8 @@ def issued(
 def sequence(
     rank: int, *said: Issued, ended: bool = False, group: str = "0", ranks: tuple[int, ...] = (0, 1)
 ) -> Sequence:
-    return Sequence(rank, group, ranks, ended, dict(enumerate(said)))
+    came = frozenset((each.when.at.path, each.when.at.row) for each in said)
+    return Sequence(rank, group, ranks, ended, came, dict(enumerate(said)))
 
 
 def parted(*said: Sequence) -> list[tuple[str, dict[int, int]]]:
@@ -153,18 +154,25 @@ def test_groups_are_compared_alone(path: str) -> None:
 
 
 def test_what_was_overwritten(path: str) -> None:
-    """Of a rank whose first records are gone nobody knows where it has been."""
+    """The first records of a rank may be gone: where it has been is told for the whole job."""
     gather, barrier = issued(path, GUARDED, by="gather()"), issued(path, BARRIER, size="", names=())
-    first, second = sequence(0), sequence(1)
+    first, second = sequence(0, gather), sequence(1, barrier)
     first.issued, second.issued = {7: gather}, {7: barrier}
-    assert parted(first, second) == [("", {})]
+    assert parted(first, second) == [("guard", {0: GUARDED})]
+    second.came |= first.came
+    assert parted(first, second) == [("", {})], "it has been there before"
+
+
+def test_what_is_not_told_is_no_difference(path: str) -> None:
+    one, other = issued(path, LOOP), replace(issued(path, LOOP), kind="", size="", names=())
+    assert parted(sequence(0, one), sequence(1, other)) == []
 
 
 def test_ranks_that_stand_still(path: str) -> None:
     """Where each waits is where its main thread is: that may tell why."""
     places = ((0, GUARDED, "gather()"), (1, BARRIER, "barrier()"))
     waiting = [
-        Stall(rank, 0.0, 5.0, 1.0, issued(path, row, by=by).when, by, True, {"0": ((0, 1), 1)})
+        Stall(rank, 0.0, 5.0, 1.0, issued(path, row, by=by).when, by, True, {"0": Group((0, 1), 1)})
         for rank, row, by in places
     ]
     step = issued(path, LOOP)

@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 
 from fsdp2_lint.catalogue import registry
 from fsdp2_lint.report.codec import fact_as_json, fact_from_json, finding_as_json, finding_from_json
-from fsdp2_lint.report.job import Crash, JobReport, JobVerdict, disagreements, merge, read_job
+from fsdp2_lint.report.findings import disagreements, merge
+from fsdp2_lint.report.job import read_job
+from fsdp2_lint.report.outcome import Crash, JobReport, JobVerdict
 from fsdp2_lint.report.rank_file import VERSION
 from fsdp2_lint.report.view import view
 from fsdp2_lint.vocab.facts import Fact, ranges
@@ -99,13 +101,6 @@ def test_files_of_a_larger_run_of_the_same_name(tmp_path: Path) -> None:
     write(tmp_path, 1)
     report = job(tmp_path)
     assert (report.findings, report.ranks, report.world_size, report.notes) == ([], (0, 1), 2, [])
-
-
-def test_files_that_are_too_old(tmp_path: Path) -> None:
-    write(tmp_path, 0, finding(ranks=(0,)), age=60)
-    with pytest.raises(FileNotFoundError):
-        read_job(tmp_path, RULES, since=time.time())
-    assert job(tmp_path).findings
 
 
 def test_files_of_another_version(tmp_path: Path) -> None:
@@ -265,8 +260,8 @@ def test_verdicts(tmp_path: Path) -> None:
     write(tmp_path, 0, verdict("unknown", 0, "not seen yet"), verdict("upheld", 4), verdict("upheld", 5, model="Head"))
     write(tmp_path, 1, verdict("violated", 6), verdict("unknown", 0, "no parameters", model="Head"))
     assert job(tmp_path).verdicts == [
-        JobVerdict("FSDP301", "Head", "unknown", ("no parameters",), site(5)),
-        JobVerdict("FSDP301", "Net", "violated", (), site(4)),
+        JobVerdict("FSDP301", "Head", "unknown", ("no parameters",), site(5), site(1)),
+        JobVerdict("FSDP301", "Net", "violated", (), site(4), site(1)),
     ]
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from fsdp2_lint.report import rank_file
-from fsdp2_lint.report.rank_file import RankFile, Unwritten, ended, rank_files, records
+from fsdp2_lint.report.rank_file import RankFile, Unwritten, first_record, last_record, rank_files, records
 
 
 def lines(path: Path) -> list[dict[str, Any]]:
@@ -71,25 +71,26 @@ def test_a_line_that_is_nested_too_deeply(tmp_path: Path) -> None:
     assert [each["record"] for each in records(path)] == ["end"]
 
 
-def test_a_new_job_replaces_the_files_of_the_rank(tmp_path: Path) -> None:
-    for rank in (0, 1):
-        for attempt in (0, 1, 2):
-            RankFile(tmp_path, rank, attempt).write("old")
-    RankFile(tmp_path, 1).write("new")
-    assert [(rank, attempt) for rank, attempt, _ in rank_files(tmp_path)] == [(0, 0), (0, 1), (0, 2), (1, 0)]
-    assert lines(tmp_path / "rank1.jsonl") == [{"record": "new"}]
+def test_nobody_shares_a_file(tmp_path: Path) -> None:
+    """Whatever a process believes to be: neither a second one nor a later job takes what another has written."""
+    files = [RankFile(tmp_path, 0) for _ in range(3)]
+    for number, file in enumerate(files):
+        file.write("start", number=number)
+    assert files[0].path == tmp_path / "rank0.jsonl"
+    assert sorted(lines(path)[0]["number"] for path in rank_files(tmp_path)) == [0, 1, 2]
+    assert len({path.with_suffix(".ring") for path in rank_files(tmp_path)}) == 3
 
 
 def test_a_restart_keeps_the_earlier_attempts(tmp_path: Path) -> None:
     for attempt in (0, 1, 2, 10):
         RankFile(tmp_path, 0, attempt).write("start", attempt=attempt)
-    assert [path.name for _, _, path in rank_files(tmp_path)] == [
+    assert [path.name for path in rank_files(tmp_path)] == [
         "rank0.jsonl",
         "rank0.attempt1.jsonl",
         "rank0.attempt2.jsonl",
         "rank0.attempt10.jsonl",
     ]
-    assert [lines(path) for _, _, path in rank_files(tmp_path)] == [
+    assert [lines(path) for path in rank_files(tmp_path)] == [
         [{"record": "start", "attempt": attempt}] for attempt in (0, 1, 2, 10)
     ]
 
@@ -97,9 +98,9 @@ def test_a_restart_keeps_the_earlier_attempts(tmp_path: Path) -> None:
 def test_files_in_the_order_of_ranks(tmp_path: Path) -> None:
     for rank in (10, 9, 0):
         RankFile(tmp_path, rank)
-    for name in ("rank1.txt", "rank-1.jsonl", "xrank1.jsonl", "rank1.attempt.jsonl"):
+    for name in ("rank1.txt", "rank-1.jsonl", "xrank1.jsonl", "rank1.ring"):
         (tmp_path / name).touch()
-    assert [(rank, attempt) for rank, attempt, _ in rank_files(tmp_path)] == [(0, 0), (9, 0), (10, 0)]
+    assert [path.name for path in rank_files(tmp_path)] == ["rank0.jsonl", "rank9.jsonl", "rank10.jsonl"]
 
 
 def test_a_forked_child_does_not_write(tmp_path: Path) -> None:
@@ -117,20 +118,23 @@ def test_a_forked_child_does_not_write(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EIO, errno.EDQUOT])
 def test_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int) -> None:
-    """The job goes on; what was written before is kept."""
+    """The job goes on; what was written before is kept, and it is said once that no more can be."""
+    lost: list[OSError] = []
 
     def fail(descriptor: int, data: bytes) -> int:
         raise OSError(code, os.strerror(code))
 
-    file = RankFile(tmp_path, 0)
+    file = RankFile(tmp_path, 0, lost=lost.append)
     file.write("start")
     with monkeypatch.context() as patched:
         patched.setattr(rank_file.os, "write", fail)
         file.write("lost")
+        file.write("lost too")
     file.write("after")  # there may be room again, but what comes now would seem to follow what came before
     file.close()
     file.close()
     assert [each["record"] for each in lines(file.path)] == ["start"]
+    assert [error.errno for error in lost] == [code]
 
 
 def test_a_line_that_is_written_in_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -160,13 +164,12 @@ def test_after_closing(tmp_path: Path) -> None:
     Unwritten().close()
 
 
-def test_ended(tmp_path: Path) -> None:
-    first = RankFile(tmp_path, 0)
-    first.write("start")
-    assert ended(tmp_path, []) and not ended(tmp_path, [0])
-    first.write("end", code=1)
-    assert ended(tmp_path, [0]) and not ended(tmp_path, [0, 1])
-    second = RankFile(tmp_path, 0, attempt=1)
-    assert not ended(tmp_path, [0])
-    second.write("end", code=0)
-    assert ended(tmp_path, [0])
+def test_the_first_and_the_last_record(tmp_path: Path) -> None:
+    file = RankFile(tmp_path, 0)
+    assert first_record(file.path) == last_record(file.path) == {}
+    file.write("start", arguments=["x" * 20_000])
+    file.write("fact", text="y" * 20_000)
+    assert first_record(file.path)["record"] == "start" and last_record(file.path) == {}
+    file.write("end", code=1)
+    assert last_record(file.path) == {"record": "end", "code": 1}
+    assert last_record(tmp_path / "none.jsonl") == {}

@@ -7,7 +7,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from fsdp2_lint.runtime.ranks import run_ranks
+from fsdp2_lint.runtime.launch.ranks import run_ranks
 
 HEAD = """\
 import os
@@ -71,6 +71,15 @@ def row(program: str, text: str) -> int:
     """The row, from 1, of the only line that begins with ``text``."""
     (found,) = [number for number, line in enumerate(program.splitlines(), start=1) if line.startswith(text)]
     return found
+
+
+REPORT = "fsdp2-lint-report"
+
+
+def job_folder(folder: Path) -> Path:
+    """Where the only job that was run in ``folder`` has its report."""
+    (job,) = (folder / REPORT).iterdir()
+    return job
 
 
 @dataclass(frozen=True)

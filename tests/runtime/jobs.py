@@ -10,8 +10,9 @@ from pathlib import Path
 
 import fsdp2_lint
 from fsdp2_lint.catalogue import registry
-from fsdp2_lint.report.job import JobReport, read_job
-from fsdp2_lint.runtime.ranks import Outcome, run_ranks
+from fsdp2_lint.report.job import read_job
+from fsdp2_lint.report.outcome import JobReport
+from fsdp2_lint.runtime.launch.ranks import Outcome, run_ranks
 from fsdp2_lint.vocab.finding import Finding
 from tests.pages.harness import Mark
 
@@ -63,14 +64,15 @@ def run_program(
 
 
 def _watched(script: str, arguments: list[str], folder: str, steps: int, stall_after: float) -> None:
-    from fsdp2_lint.runtime.script import run_script
+    from fsdp2_lint.runtime.launch.program import Program
+    from fsdp2_lint.runtime.launch.script import run_script
     from fsdp2_lint.runtime.session import Options
 
     _redirect(Path(folder) / f"rank{os.environ['RANK']}.txt")
     os.chdir(folder)
     sys.path.insert(0, "")  # what a script's folder replaces
     options = Options(steps, select=("ALL",), stall_after=stall_after)
-    raise SystemExit(run_script(script, arguments, options, Path(folder), live=False))
+    raise SystemExit(run_script(Program(script, tuple(arguments)), options, Path(folder), live=False))
 
 
 def run_bare(script: Path, folder: Path, *arguments: object, ranks: int = 2, timeout: float = 60.0) -> list[str]:

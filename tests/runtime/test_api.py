@@ -24,12 +24,12 @@ from torch.distributed.tensor import DTensor
 from torch.optim import SGD, Optimizer
 
 from fsdp2_lint.catalogue import registry
+from fsdp2_lint.report.folders import choose
 from fsdp2_lint.report.job import read_job
-from fsdp2_lint.runtime import ContractViolation, assert_contract, check, exchange
+from fsdp2_lint.runtime import ContractViolation, assert_contract, check
+from fsdp2_lint.runtime.agreement import exchange
 from fsdp2_lint.runtime.checked import CheckedRun, run_checked
-from fsdp2_lint.runtime.ranks import Outcome, run_ranks
-from fsdp2_lint.vocab.facts import Fact
-from fsdp2_lint.vocab.finding import Moment, Site
+from fsdp2_lint.runtime.launch.ranks import Outcome, run_ranks
 
 pytestmark = pytest.mark.torchrun
 
@@ -240,7 +240,7 @@ def test_selection() -> None:
 
 def test_reports(tmp_path: Path) -> None:
     on_ranks(train_in_block, str(tmp_path))
-    report = read_job(tmp_path, registry.rules())
+    report = read_job(choose(tmp_path).folder, registry.rules())
     assert (report.ranks, report.steps, report.ended, report.sharded) == ((0, 1), 3, {0: 0, 1: 0}, True)
     assert report.notes == [] and report.findings == []
 
@@ -267,7 +267,7 @@ def free_port() -> int:
 def test_reports_without_a_launcher(tmp_path: Path) -> None:
     outcomes = run_ranks(without_a_launcher, 2, free_port(), str(tmp_path), timeout=60)
     assert [(each.code, each.result) for each in outcomes] == [(0, []), (0, [])]
-    report = read_job(tmp_path, registry.rules())
+    report = read_job(choose(tmp_path).folder, registry.rules())
     assert (report.ranks, report.world_size) == ((0, 1), 2)
     assert not [note for note in report.notes if note.startswith("not compared")]
 
@@ -469,28 +469,6 @@ def test_assert_contract_installs_nothing() -> None:
 # What happens where the others are gone.
 
 
-class LostStore:
-    """A store whose server ended once it had all that it waited for, as rank 0 does at the end of a script."""
-
-    def set(self, key: str, value: str) -> None:
-        pass
-
-    def wait(self, keys: list[str], timeout: timedelta) -> None:
-        pass
-
-    def get(self, key: str) -> bytes:
-        raise dist.DistNetworkError("Connection reset by peer")
-
-
-def test_exchange_without_a_store(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rank 0 leaves first, and the others read what it said: the end of a job must not be a traceback of ours."""
-    monkeypatch.setattr(exchange.adapter, "store", LostStore)
-    monkeypatch.setattr(dist, "get_world_size", lambda: 2)
-    fact = Fact("plan", "Net", Moment(Site("train.py", 1)), (0, 1), {"a": "b"})
-    assert exchange.exchange_all([fact], 0) == [(0, fact)]
-    assert exchange.exchange(fact, 0) is None
-
-
 # The function behind the fixture.
 
 
@@ -552,3 +530,14 @@ def test_run_checked_keeps_the_findings_of_ranks_that_fail() -> None:
     run = run_checked(fail_everywhere)
     assert sorted(run.errors) == [0, 1]
     assert [each.code for each in run.findings] == ["FSDP303"]
+
+
+def load_plain_weights() -> None:
+    model = shard(net())
+    model.load_state_dict(net().state_dict())
+
+
+def test_a_failure_that_is_explained_is_a_finding() -> None:
+    run = run_checked(load_plain_weights)
+    assert [(each.code, each.observed and each.observed.ranks) for each in run.findings] == [("FSDP705", (0, 1))]
+    assert "got mixed torch.Tensor and DTensor" in run.errors[0]

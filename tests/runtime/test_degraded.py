@@ -12,8 +12,9 @@ import pytest
 pytest.importorskip("torch")
 
 from fsdp2_lint.catalogue import registry
-from fsdp2_lint.report.job import JobReport, read_job
-from fsdp2_lint.runtime.ranks import run_ranks
+from fsdp2_lint.report.job import read_job
+from fsdp2_lint.report.outcome import JobReport
+from fsdp2_lint.runtime.launch.ranks import run_ranks
 from tests.runtime.commands import GOOD, HEAD, STALE
 
 pytestmark = pytest.mark.torchrun
@@ -32,7 +33,8 @@ def watched(tmp_path: Path, program: str, breakage: str, *names: str) -> tuple[J
 
 
 def _watched(folder: str, breakage: str, names: tuple[str, ...]) -> None:
-    from fsdp2_lint.runtime.script import run_script
+    from fsdp2_lint.runtime.launch.program import Program
+    from fsdp2_lint.runtime.launch.script import run_script
     from fsdp2_lint.runtime.session import Options
 
     os.chdir(folder)
@@ -41,7 +43,7 @@ def _watched(folder: str, breakage: str, names: tuple[str, ...]) -> None:
     os.dup2(descriptor, 2)
     sys.path.insert(0, "")
     BREAKAGES[breakage](names)
-    raise SystemExit(run_script("train.py", [], Options(3), Path(folder), live=False))
+    raise SystemExit(run_script(Program("train.py"), Options(3), Path(folder), live=False))
 
 
 def _without(names: tuple[str, ...]) -> None:
@@ -86,7 +88,25 @@ def _break_hook(names: tuple[str, ...]) -> None:
         module.here = here
 
 
-BREAKAGES = {"without": _without, "rule": _break_rule, "compare": _break_compare, "hook": _break_hook}
+def _lack(names: tuple[str, ...]) -> None:
+    """Objects of this torch have no such attributes."""
+    from fsdp2_lint.runtime.adapter.places import Missing, Place
+
+    is_in, read = Place.is_in, Place.read
+
+    def lacks(place: Place) -> bool:
+        return not set(names).isdisjoint(place.names)
+
+    def read_or_miss(self: Place, owner: Any) -> Any:
+        if lacks(self):
+            raise Missing(self)
+        return read(self, owner)
+
+    Place.is_in = lambda self, owner: not lacks(self) and is_in(self, owner)  # type: ignore[method-assign]
+    Place.read = read_or_miss  # type: ignore[method-assign]
+
+
+BREAKAGES = {"lack": _lack, "without": _without, "rule": _break_rule, "compare": _break_compare, "hook": _break_hook}
 
 
 # Places that are missing
@@ -127,6 +147,39 @@ def test_public_checks_still_run(tmp_path: Path, names: tuple[str, ...]) -> None
 def test_other_checks_still_run(tmp_path: Path, names: tuple[str, ...]) -> None:
     report, _ = watched(tmp_path, STALE, "without", *names)
     assert "FSDP601" in {each.code for each in report.findings}, report.notes
+
+
+# Private attributes that are missing
+
+PLACES = ("_training_state", "_is_root", "_sharded_state", "mp_policy", "mesh_info", "_unsharded_param")
+RARE_PLACES = (
+    *("_fsdp_param_groups", "_modules", "_state_ctx", "iter_forward_root", "fsdp_params", "_reshard_after_forward"),
+    *("reshard_after_backward", "reduce_grads", "_all_gather_result", "offload_policy", "mesh", "shard_mesh_dim"),
+    *("replicate_mesh_dim", "_module_info", "sharded_param", "_orig_size", "unsharded_accumulated_grad"),
+    *("all_gather_outputs", "fsdp_placement", "_sharding_spec"),
+)
+
+
+@pytest.mark.parametrize("name", [*PLACES, *(pytest.param(name, marks=pytest.mark.slow) for name in RARE_PLACES)])
+def test_a_private_attribute_is_missing(tmp_path: Path, name: str) -> None:
+    """It is said once, nothing is found in a good program, and no clause that needs it is upheld."""
+    report, output = watched(tmp_path, GOOD, "lack", name)
+    assert report.findings == [] and output == "done\n"
+    assert [note for note in report.notes if "broke down" in note] == []
+    (said,) = [note for note in report.notes if note.split(":")[0].endswith(f".{_oldest(name)}")]
+    codes = said.split(": ")[1].split(", ")
+    assert [each.code for each in report.verdicts if each.code in codes and each.word == "upheld"] == []
+
+
+def _oldest(name: str) -> str:
+    """The report says what a place was first called."""
+    return {"_fsdp_param_groups": "_fsdp_param_group"}.get(name, name)
+
+
+def test_nothing_is_missing(tmp_path: Path) -> None:
+    """Of the torch that the tests run with."""
+    report, _ = watched(tmp_path, GOOD, "lack")
+    assert report.notes == []
 
 
 # Checks that break
@@ -173,9 +226,9 @@ def test_debugging_shows_the_defect(tmp_path: Path) -> None:
 
 
 def test_a_comparison_breaks(tmp_path: Path) -> None:
-    """Before the first forward, on two ranks."""
-    (tmp_path / "train.py").write_text(GOOD)
+    """Before the first forward, on two ranks with other plans: the job goes on to where torch fails."""
+    (tmp_path / "train.py").write_text(GOOD.replace("shard(Net())", "shard(Net()) if rank else fully_shard(Net())"))
     outcomes = run_ranks(_watched, 2, str(tmp_path), "compare", ("FSDP316",), timeout=60)
-    assert [each.code for each in outcomes] == [0, 0]
+    assert len(outcomes) == 2
     defects = [text for rank in range(2) for text in (tmp_path / f"rank{rank}.jsonl").read_text().splitlines()]
     assert [text for text in defects if '"record":"defect"' in text]

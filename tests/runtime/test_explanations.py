@@ -8,11 +8,14 @@ import pytest
 
 pytest.importorskip("torch")
 
+from fsdp2_lint.catalogue import registry
 from fsdp2_lint.runtime.crashes.messages import (
     BYPASS,
+    CLASH,
     DIRECT,
     EXPLANATIONS,
     FSDP1,
+    GATHERED,
     LOADING,
     OUTSIDE,
     USED_OUTSIDE,
@@ -23,6 +26,7 @@ from tests.runtime.jobs import Job, run_program
 
 pytestmark = pytest.mark.torchrun
 
+RULES = {rule.code: rule for rule in registry.rules()}
 SHARDED = "model = shard(Net())\n"
 FORWARD = "loss = model(batch(0)).sum()\n"
 TRAINED = SHARDED + "train(model, torch.optim.SGD(model.parameters(), lr=0.1), 1)\n"
@@ -160,6 +164,45 @@ ERRORS: dict[str, tuple[str, str, str]] = {
         "        return nn.functional.linear(self.layers[0](self.embed(tokens)), self.embed.weight)\n\n\n"
         "model = Tied()\nfully_shard(model.embed)\nfully_shard(model)\n" + FORWARD,
     ),
+    "a weight of a model that a trainer holds": (
+        "FSDP404",
+        "got mixed torch.Tensor and DTensor",
+        "class Trainer:\n    def __init__(self):\n        self.models = {'main': shard(Net())}\n\n"
+        "    def logits(self, h):\n        return torch.einsum('td,vd->tv', h, self.models['main'].head.weight)\n\n\n"
+        "Trainer().logits(torch.ones(8, 16))\n",
+    ),
+    "a weight that was turned before": (
+        "FSDP404",
+        "got mixed torch.Tensor and DTensor",
+        SHARDED + "turned = model.head.weight.t()\ntorch.ones(2, 16) @ turned\n",
+    ),
+    "an average of weights after a forward": (
+        "FSDP407",
+        "got mixed torch.Tensor and DTensor",
+        SHARDED + "average = [each.detach().clone() for each in model.parameters()]\n"
+        "with torch.no_grad():\n    model(batch(0))\n    for one, other in zip(average, model.parameters()):\n"
+        "        one.lerp_(other, 0.1)\n",
+    ),
+    "an average of weights after a forward, at once": (
+        "FSDP407",
+        "got mixed torch.Tensor and DTensor",
+        "import copy\n" + SHARDED + "average = shard(Net())\nwith torch.no_grad():\n    model(batch(0))\n"
+        "    torch._foreach_copy_(list(average.parameters()), list(model.parameters()))\n",
+    ),
+    "another dtype than that of a norm": (
+        "FSDP308",
+        "mixed dtype (CPU)",
+        "model = Net()\nmodel.layers[0] = nn.LayerNorm(16)\nlow = MixedPrecisionPolicy(torch.bfloat16, "
+        "cast_forward_inputs=False)\nfully_shard(model.layers[0], mp_policy=low)\nfully_shard(model)\n" + FORWARD,
+    ),
+    "another dtype than that of a convolution": (
+        "FSDP308",
+        "Input type (float) and bias type",
+        "model = Net()\nmodel.layers[1] = nn.Sequential("
+        "nn.Unflatten(0, (1, -1)), nn.Conv1d(8, 8, 1), nn.Flatten(0, 1))\n"
+        "low = MixedPrecisionPolicy(torch.bfloat16, cast_forward_inputs=False)\n"
+        "fully_shard(model.layers[1], mp_policy=low)\nfully_shard(model)\n" + FORWARD,
+    ),
     "state_dict_type of FSDP1": (
         "FSDP903",
         "KeyError: None",
@@ -197,12 +240,18 @@ def test_error(tmp_path: Path, code: str, message: str, program: str) -> None:
     printed = [line for line in output.splitlines() if crash.error.splitlines()[0] in line]
     assert printed, output  # the traceback is there
     assert "check broke down" not in str(job.report.notes), job.report.notes
+    # What is explained is found, once, on the line of the job that is to be changed.
+    (found,) = [each for each in job.findings if each.code == code]
+    assert found.primary.site.path == str((tmp_path / "train.py").resolve()) and found.observed is not None
+    assert found.observed.ranks == crash.ranks and found.severity is RULES[code].severity
 
 
 def test_each_explanation_is_provoked() -> None:
     provoked = {code for code, _, _ in ERRORS.values()}
     needs_gpus = {"FSDP101", "FSDP105"}
-    every = {each.code for each in (*EXPLANATIONS, BYPASS, DIRECT, FSDP1, LOADING, OUTSIDE, USED_OUTSIDE)}
+    every = {
+        each.code for each in (*EXPLANATIONS, BYPASS, CLASH, DIRECT, FSDP1, GATHERED, LOADING, OUTSIDE, USED_OUTSIDE)
+    }
     assert every - needs_gpus == provoked
 
 

@@ -20,7 +20,7 @@ pytest.importorskip("torch")
 
 from fsdp2_lint import cli
 from fsdp2_lint.report.rank_file import VERSION, RankFile, records
-from tests.runtime.commands import GOOD, HEAD, STALE, Ran, command, row
+from tests.runtime.commands import GOOD, HEAD, REPORT, STALE, Ran, command, job_folder, row
 
 pytestmark = pytest.mark.torchrun
 
@@ -28,7 +28,6 @@ ROOT = Path(__file__).parents[2]
 BROKEN = ROOT / "examples" / "broken" / "optimizer_before_sharding"
 TORCHRUN = (sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2")
 TOOL = (sys.executable, "-m", "fsdp2_lint")
-REPORT = "fsdp2-lint-report"
 
 STALE_ROW = row(STALE, "optimizer = ")
 STALE_MESSAGE = "the optimizer is built before fully_shard replaces the parameters of Net: they never train"
@@ -132,6 +131,27 @@ def test_check_confirms_what_torchrun_left(broken_job: Done) -> None:
     assert found["location"]["row"] == 35 and ran.code == 1
 
 
+def test_a_report_of_another_program_confirms_nothing(broken_job: Done, tmp_path: Path) -> None:
+    """Neither denies it what is true of another program, nor settles it what is unknown there."""
+    for name in ("sharded_twice.py", "rank_guarded_collective"):
+        source = BROKEN.parent / name
+        target = tmp_path / name
+        shutil.copytree(source, target) if source.is_dir() else shutil.copy(source, target)
+    report = ("--confirm", broken_job.folder / REPORT)
+    plain, compared = (
+        json.loads(call(tmp_path, *TOOL, "check", *more, "--output-format", "json", ".").out) for more in ((), report)
+    )
+    assert plain == [each for each in compared if each.get("standing") != "seen only at run time"] and len(plain) >= 2
+    bare, settled = (call(tmp_path, *TOOL, "contract", *more, ".") for more in ((), report))
+    assert bare.out == settled.out and "unknown" in bare.out
+    assert settled.err.startswith(f"The report is of train.py in {broken_job.folder}")
+
+
+def test_contract_is_settled_by_its_own_report(broken_job: Done) -> None:
+    ran = call(broken_job.folder, *TOOL, "contract", "--confirm", job_folder(broken_job.folder), ".")
+    assert "settled by: the job (3 steps, ranks 0-1)" in ran.out
+
+
 def test_launched_by_the_tool(tmp_path: Path) -> None:
     write(tmp_path, STALE)
     ran = call(tmp_path, *TOOL, "run", "--nproc-per-node", "2", "--check", "train.py")
@@ -171,22 +191,30 @@ def killed_job(tmp_path_factory: pytest.TempPathFactory) -> Done:
 
 @pytest.mark.slow
 def test_a_rank_is_killed(killed_job: Done) -> None:
-    """Rank 0 may or may not come to its end: torchrun stops it, or its connection breaks first."""
+    """Rank 0 may or may not come to its end: torchrun stops it, or its connection breaks first.
+
+    Who went first is said as long as nobody is known to have failed before a watcher saw it go.
+    """
     assert (killed_job.ran.code, killed_job.ran.out) == (1, STALE_TEXT)
     ran = call(killed_job.folder, *TOOL, "report", REPORT)
     assert (ran.code, ran.out) == (1, STALE_TEXT)
     notes = [line for line in ran.err.splitlines() if line.startswith("warning")]
-    assert notes in (["warning: the report of rank 1 has no end"], ["warning: the report of ranks 0-1 has no end"])
+    ends, gone = notes[:1], notes[1:]
+    assert ends in (["warning: the report of rank 1 has no end"], ["warning: the report of ranks 0-1 has no end"])
+    place = re.escape(str(killed_job.folder / "train.py"))
+    assert re.fullmatch(
+        rf"(warning: rank 1 was gone (first, )?at [\d:]+, and last stood at {place}:\d+)?", "".join(gone)
+    )
     assert "Found 1 error on 2 ranks" in ran.err
 
 
 @pytest.mark.slow
 def test_steps_of_a_killed_job(killed_job: Done) -> None:
-    ended = [record["record"] for record in records(killed_job.folder / REPORT / "rank1.jsonl")]
+    ended = [record["record"] for record in records(job_folder(killed_job.folder) / "rank1.jsonl")]
     assert "closed" not in ended and "end" not in ended
     # Whatever rank 0 came to, rank 1 was seen to make three steps.
     (killed_job.folder / "alone").mkdir(exist_ok=True)
-    shutil.copy(killed_job.folder / REPORT / "rank1.jsonl", killed_job.folder / "alone")
+    shutil.copy(job_folder(killed_job.folder) / "rank1.jsonl", killed_job.folder / "alone")
     assert "in 3 training steps" in call(killed_job.folder, *TOOL, "report", "alone").err
 
 
@@ -317,7 +345,7 @@ def test_found_at_the_end(tmp_path: Path) -> None:
 def test_raise_at_the_end(tmp_path: Path) -> None:
     write(tmp_path, LATE)
     ran = command(tmp_path, "run", "--select", "FSDP303", "--on-finding", "raise", "train.py")
-    last = list(records(tmp_path / REPORT / "rank0.jsonl"))[-1]
+    last = list(records(job_folder(tmp_path) / "rank0.jsonl"))[-1]
     assert (last["record"], [each.code for each in ran]) == ("end", [1, 1])
     assert "internal error" not in ran[0].err
 
@@ -331,7 +359,7 @@ def test_raise_in_a_crash(tmp_path: Path) -> None:
     ran = command(tmp_path, "run", "--on-finding", "raise", "train.py")
     assert [each.code for each in ran] == [1, 1]
     assert "internal error" not in ran[0].err
-    assert "crash" in [record["record"] for record in records(tmp_path / REPORT / "rank0.jsonl")]
+    assert "crash" in [record["record"] for record in records(job_folder(tmp_path) / "rank0.jsonl")]
 
 
 def test_exit_code_of_each_rank(tmp_path: Path) -> None:
@@ -470,7 +498,7 @@ class Launcher:
     def run(self, command: Sequence[str], env: dict[str, str]) -> SimpleNamespace:
         self.command, self.environment = command, env
         for time, (rank, code) in enumerate(self.ranks, start=1):
-            file = RankFile(self.folder, rank)
+            file = RankFile(self.folder / env["FSDP2_LINT_JOB"], rank)
             file.write("start", version=VERSION, run="x", rank=rank, world_size=2)
             file.write("sharded")
             file.write("closed", why="end", steps=3)

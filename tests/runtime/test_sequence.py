@@ -14,14 +14,14 @@ pytest.importorskip("torch")
 from fsdp2_lint.report.rank_file import RankFile
 from fsdp2_lint.report.sequences import sequences
 from fsdp2_lint.runtime import adapter
-from fsdp2_lint.runtime.sequence import Sequence
+from fsdp2_lint.runtime.agreement.sequence import Sequence
 
 
 def test_a_place_belongs_to_the_thread_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A thread without code of the user stands where the main thread stands, and yet is in the background."""
     monkeypatch.setattr(adapter, "ranks_of_group", lambda name: (0, 1))
     file = RankFile(tmp_path, 0)
-    sequence, issue, waits = Sequence(file), adapter.Issue("0", "barrier", ""), threading.Event()
+    sequence, issue, waits = Sequence(file), ("0", "barrier", -1, None), threading.Event()
     with ThreadPoolExecutor(max_workers=1) as pool:
         pool.submit(waits.wait)  # until the main thread waits at the place where it issued its own
         threading.Timer(0.2, waits.set).start()

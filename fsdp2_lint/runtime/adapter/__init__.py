@@ -8,7 +8,17 @@ still can.
 
 from torch.distributed.tensor import DTensor
 
-from .collectives import Issue, collectives, is_traced, issued, ranks_of_group
+from .collectives import (
+    Issue,
+    calls_compiled,
+    collectives,
+    exchanges,
+    is_traced,
+    issued,
+    messages,
+    ranks_of_group,
+    size_of,
+)
 from .frames import call_of_fully_shard, inputs_of_forward, modules_that_are_called, only_makes_states
 from .groups import (
     Group,
@@ -26,10 +36,13 @@ from .groups import (
     states_below,
     whole_of,
 )
+from .membership import all_ranks, claimed, group_made, is_member, membership, own, own_rank
 from .modules import (
     FSDPModule,
+    children,
     is_fake,
     local,
+    memory_of,
     non_persistent,
     original_class,
     own_buffers,
@@ -37,4 +50,6 @@ from .modules import (
     unwrapped,
     version,
 )
-from .probe import all_ranks, first_cuda_use, is_captured, missing, own_rank, place, store
+from .operations import Marks, Operation, Operations
+from .places import Missing
+from .probe import first_cuda_use, is_captured, lacking, missing, place, store

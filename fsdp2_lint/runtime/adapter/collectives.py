@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -50,15 +49,9 @@ _FUNCTIONS = {
 _FUNCTIONAL: Any = sys.modules.get("torch.distributed._functional_collectives")
 
 
-@dataclass(frozen=True, slots=True)
-class Issue:
-    """One collective that this rank is about to join. ``size`` is empty where ranks may differ in it."""
-
-    group: str
-    kind: str
-    size: str
-
-
+# One collective that this rank is about to join: its group, its kind, and the number and dtype of the elements, or
+# (-1, None) where ranks may differ in them. A plain tuple, since one is made for each collective of a job.
+Issue = tuple[str, str, int, "torch.dtype | None"]
 Reader = Callable[[tuple[Any, ...], dict[str, Any]], "Issue | None"]
 
 
@@ -72,11 +65,30 @@ def collectives() -> Iterator[tuple[Any, str, Reader]]:
             yield _FUNCTIONAL, name, _function(kind)
 
 
+def messages() -> Iterator[tuple[Any, str]]:
+    """Every function that sends to one other rank, or receives from it, as gloo's monitored barrier does inside."""
+    for name in ("send", "recv", "recv_anysource", "monitored_barrier"):
+        if hasattr(dist.ProcessGroup, name):
+            yield dist.ProcessGroup, name
+
+
+def exchanges() -> Iterator[tuple[Any, str]]:
+    """Every function by which each rank gives each other rank a part of a tensor."""
+    for owner, names in (
+        (dist.ProcessGroup, ("alltoall", "alltoall_base", "all_to_all_single")),
+        (_FUNCTIONAL, ("all_to_all_single", "all_to_all_single_autograd")),
+    ):
+        yield from ((owner, name) for name in names if hasattr(owner, name))
+
+
 def _method(kind: str, position: int | None) -> Reader:
     def read(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Issue | None:
-        given = None if position is None or len(args) <= position + 1 else args[position + 1]
-        tensor = given[0] if isinstance(given, (list, tuple)) and given else given
-        return Issue(str(args[0].group_name), kind, _size(tensor))
+        tensor = None if position is None or len(args) <= position + 1 else args[position + 1]
+        if not isinstance(tensor, torch.Tensor):
+            tensor = tensor[0] if isinstance(tensor, (list, tuple)) and tensor else None
+            if not isinstance(tensor, torch.Tensor):
+                return args[0].group_name, kind, -1, None
+        return args[0].group_name, kind, tensor.numel(), tensor.dtype
 
     return read
 
@@ -92,7 +104,9 @@ def _function(kind: str) -> Reader:
             if isinstance(given, (dist.ProcessGroup, DeviceMesh)) or _mesh_and_dimension(given):
                 group = given
         name = _name_of(group)
-        return None if name is None else Issue(name, kind, "" if kind == "all_to_all" else _size(tensor))
+        if name is None or kind == "all_to_all":
+            return None if name is None else (name, kind, -1, None)
+        return name, kind, tensor.numel(), tensor.dtype
 
     return read
 
@@ -111,13 +125,24 @@ def _name_of(group: Any) -> str | None:
     return str(group.group_name) if isinstance(group, dist.ProcessGroup) else None
 
 
-def _size(tensor: Any) -> str:
-    return f"{tensor.numel()} numbers of {tensor.dtype}" if isinstance(tensor, torch.Tensor) else ""
+def size_of(issue: Issue) -> str:
+    """In words; empty where ranks may differ in it."""
+    _, _, numel, dtype = issue
+    return f"{numel} numbers of {dtype}" if dtype is not None else ""
 
 
-def is_traced() -> bool:
-    """Does the compiler look at what is called, and nothing is issued?"""
-    return torch.compiler.is_compiling()
+# Does the compiler look at what is called, and nothing is issued? Asked for each collective, so it is torch's own.
+is_traced = torch.compiler.is_compiling
+_DYNAMO: Any = getattr(getattr(torch._C, "_dynamo", None), "eval_frame", None)
+
+
+def calls_compiled() -> bool:
+    """Is this part of a call of compiled code? There one rank may go past Python where another one does not.
+
+    A torch that cannot tell is asked in vain: then nothing is left out.
+    """
+    asked = getattr(_DYNAMO, "get_eval_frame_callback", None)
+    return asked is not None and asked() is not None
 
 
 def ranks_of_group(name: str) -> tuple[int, ...]:
@@ -143,4 +168,15 @@ def _groups() -> Iterator[tuple[str, tuple[int, ...], Any]]:
     for group, ranks in list(world.pg_group_ranks.items()):
         if not isinstance(group, dist.ProcessGroup):
             continue  # the stand-in for groups that this rank is no member of
-        yield str(group.group_name), tuple(sorted(ranks)), group
+        yield str(group.group_name), _members(str(group.group_name), ranks), group
+
+
+_known: dict[str, tuple[Any, tuple[int, ...]]] = {}
+
+
+def _members(name: str, ranks: Any) -> tuple[int, ...]:
+    """The ranks of a group in their order. Asked once a second, and there may be thousands: they are sorted once."""
+    known = _known.get(name)
+    if known is None or known[0] is not ranks:  # a later group may have the name of one that is gone
+        known = _known[name] = (ranks, tuple(sorted(ranks)))
+    return known[1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import weakref
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -9,7 +10,9 @@ from typing import Any
 
 import torch
 from torch import nn
+from torch.distributed.device_mesh import DeviceMesh
 
+from . import places
 from .modules import FSDPModule, own_parameters
 
 
@@ -24,10 +27,8 @@ def state_of(module: nn.Module) -> Any | None:
 
 
 def groups(state: Any) -> list[Group]:
-    several = getattr(state, "_fsdp_param_groups", None)
-    if several is None:
-        one = getattr(state, "_fsdp_param_group", None)
-        several = [] if one is None else [one]
+    found = places.GROUPS.read(state)
+    several = found if isinstance(found, list) else [] if found is None else [found]
     return [Group(each) for each in several]
 
 
@@ -42,21 +43,27 @@ def states_below(root: nn.Module) -> Iterator[Any]:
 
 
 def modules_of(state: Any) -> tuple[nn.Module, ...]:
-    return tuple(getattr(state, "_modules", ()))
+    return tuple(places.MODULES.read(state))
 
 
 def is_root(state: Any) -> bool | None:
     """None until the first forward decides."""
-    return getattr(state, "_is_root", None)
+    answer: bool | None = places.IS_ROOT.read(state)
+    return answer
 
 
 def forward_is_running(state: Any) -> bool:
-    return getattr(getattr(state, "_state_ctx", None), "iter_forward_root", None) is not None
+    return places.FORWARD_ROOT.read(places.CONTEXT.read(state)) is not None
 
 
-def hooks_have_run(module: nn.Module) -> bool:
-    """Is FSDP2 in the middle of a forward or backward of this very module?"""
-    return getattr(getattr(state_of(module), "_training_state", None), "name", "") not in ("", "IDLE")
+def hooks_have_run(module: nn.Module) -> bool | None:
+    """Is FSDP2 in the middle of a forward or backward of this very module? None where this torch does not say."""
+    state = state_of(module)
+    if state is None:
+        return False
+    if not places.TRAINING.is_in(state):
+        return None
+    return bool(places.TRAINING.read(state).name != "IDLE")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,31 +74,41 @@ class Param:
 
     @property
     def fqn(self) -> str:
-        info = self.raw._module_info
-        return str(getattr(self.raw, "_param_fqn", None) or info.param_name)
+        return str(getattr(self.raw, "_param_fqn", None) or self.name)  # without it names are shorter
 
     @property
     def name(self) -> str:
-        return str(self.raw._module_info.param_name)
+        return str(places.OF_MODULE.read(self.raw).param_name)
 
     @property
     def module(self) -> nn.Module:
-        module: nn.Module = self.raw._module_info.module
+        module: nn.Module = places.OF_MODULE.read(self.raw).module
         return module
 
     @property
     def sharded(self) -> nn.Parameter:
-        parameter: nn.Parameter = self.raw.sharded_param
+        parameter: nn.Parameter = places.SHARD.read(self.raw)
         return parameter
 
     @property
     def gathered(self) -> nn.Parameter | None:
         """The temporary, full parameter; None before the first all-gather."""
-        return getattr(self.raw, "_unsharded_param", None)
+        parameter: nn.Parameter | None = places.WHOLE.read(self.raw)
+        return parameter
+
+    @property
+    def between(self) -> nn.Parameter | None:
+        """What is registered from a forward to its backward where ``reshard_after_forward`` is a number of ranks."""
+        return getattr(self.raw, "_sharded_post_forward_param", None)
+
+    @property
+    def copies(self) -> list[nn.Parameter]:
+        """What stands in the place of the shards for a while: no optimizer may hold it."""
+        return [each for each in (self.gathered, self.between) if each is not None]
 
     @property
     def shape(self) -> tuple[int, ...]:
-        return tuple(self.raw._orig_size)
+        return tuple(places.SIZE.read(self.raw))
 
     @property
     def numel(self) -> int:
@@ -101,15 +118,12 @@ class Param:
     def has_gradient(self) -> bool:
         """Of this backward, before it is reduced."""
         gathered = self.gathered
-        return (gathered is not None and gathered.grad is not None) or (
-            getattr(self.raw, "unsharded_accumulated_grad", None) is not None
-        )
+        return (gathered is not None and gathered.grad is not None) or (places.ACCUMULATED.read(self.raw) is not None)
 
     @property
     def gathered_storage(self) -> int:
         """Bytes that the gathered copy takes right now."""
-        outputs = getattr(self.raw, "all_gather_outputs", None) or ()
-        return sum(each.untyped_storage().size() for each in outputs)
+        return sum(each.untyped_storage().size() for each in places.OUTPUTS.read(self.raw))
 
     @property
     def current(self) -> torch.Tensor | None:
@@ -119,12 +133,12 @@ class Param:
     @property
     def dimension(self) -> int:
         """Along which it is cut."""
-        return int(getattr(getattr(self.raw, "fsdp_placement", None), "dim", 0))
+        return int(places.PLACEMENT.read(self.raw).dim)
 
     @property
     def planned(self) -> tuple[tuple[int, ...], tuple[str, ...]]:
         """The ranks of the mesh and the placements that sharding gave the parameter."""
-        spec = self.raw._sharding_spec
+        spec = places.SPEC.read(self.raw)
         return ranks_of(spec.mesh), tuple(str(each) for each in spec.placements)
 
 
@@ -146,67 +160,106 @@ class Group:
 
     @property
     def params(self) -> list[Param]:
-        return [Param(each) for each in self.raw.fsdp_params]
+        return [Param(each) for each in places.PARAMETERS.read(self.raw)]
 
     @property
     def is_gathered(self) -> bool:
         return self._state == "UNSHARDED"
 
     @property
+    def holds_a_copy(self) -> bool:
+        """Would the next forward use a copy of the shards that was made before: whole, or cut over fewer ranks?"""
+        return self._state in ("UNSHARDED", "SHARDED_POST_FORWARD")
+
+    @property
     def _state(self) -> str:
-        return str(getattr(self.raw._sharded_state, "name", self.raw._sharded_state))
+        return str(places.SHARDED_STATE.read(self.raw).name)
 
     @property
     def stays_gathered(self) -> bool:
         """Does it keep its parameters after forward?"""
-        return not self.raw._reshard_after_forward
+        return not places.STAYS.read(self.raw)
+
+    @property
+    def keeps_a_copy(self) -> bool:
+        """Does a forward leave one behind: the gathered parameters, or a cut over the ranks of a node?"""
+        return self.stays_gathered or bool(getattr(self.raw, "_use_post_forward_mesh", False))
 
     @property
     def reduces_gradients(self) -> bool:
-        return bool(self.raw.reduce_grads)
+        return bool(places.REDUCES.read(self.raw))
 
     @property
     def fills_in_gradients(self) -> bool:
-        """Are missing gradients reduced as zeros?"""
+        """Are missing gradients reduced as zeros? A torch that has no word for it does not."""
         return bool(getattr(self.raw, "reduce_scatter_unused_params", False))
 
     @property
     def reshards_after_backward(self) -> bool:
-        return bool(self.raw.reshard_after_backward)
+        return bool(places.RESHARDS.read(self.raw))
 
     @property
     def has_just_gathered(self) -> bool:
         """Inside ``wait_for_unshard``: is there something to wait for?"""
-        return getattr(self.raw, "_all_gather_result", None) is not None
+        return places.GATHERED.read(self.raw) is not None
 
     @property
     def mesh(self) -> Any:
-        return self.raw.mesh_info.mesh
+        return places.MESH.read(self._mesh_info)
+
+    @property
+    def _mesh_info(self) -> Any:
+        return places.MESH_INFO.read(self.raw)
 
     @property
     def shards(self) -> int:
         """Over how many ranks one parameter is spread."""
-        return int(getattr(self.raw.mesh_info, "shard_mesh_size", 1))
+        return self._size_along(places.SHARD_DIM)
 
     @property
     def shard_rank(self) -> int:
-        return int(getattr(self.raw.mesh_info, "shard_mesh_rank", 0))
+        dimension = places.SHARD_DIM.read(self._mesh_info)
+        return 0 if dimension is None else int(self.mesh.get_local_rank(dimension))
 
     @property
     def replicated(self) -> bool:
         """Is it an HSDP group, of several replicas?"""
-        return int(getattr(self.raw.mesh_info, "replicate_mesh_size", 1)) > 1
+        return self._size_along(places.REPLICA_DIM) > 1
+
+    def _size_along(self, place: places.Place) -> int:
+        dimension = place.read(self._mesh_info)
+        return 1 if dimension is None else int(self.mesh.size(dimension))
 
     @property
     def computes_in(self) -> torch.dtype | None:
         """The dtype of its gathered parameters, where they all have one."""
         own = {param.sharded.dtype for param in self.params}
-        asked = getattr(self.raw.mp_policy, "param_dtype", None)
-        return asked if asked is not None else own.pop() if len(own) == 1 else None
+        return self.asked_dtype or (own.pop() if len(own) == 1 else None)
 
     @property
-    def policies(self) -> dict[str, Any]:
-        return {"mp_policy": self.raw.mp_policy, "offload_policy": self.raw.offload_policy}
+    def asked_dtype(self) -> torch.dtype | None:
+        """What its policy asks the parameters to be gathered in; None where they keep their own, or differ in it."""
+        asked = {getattr(policy, "param_dtype", None) for policy in self.precisions}
+        only = asked.pop() if len(asked) == 1 else None
+        return only if isinstance(only, torch.dtype) else None
+
+    @property
+    def precisions(self) -> list[Any]:
+        """The policies of mixed precision: one for the group, or what its parameters have."""
+        if places.POLICY.is_in(self.raw):
+            return [places.POLICY.read(self.raw)]
+        return list({id(each): each for param in self.params for each in [_policy_of(param)]}.values())
+
+    @property
+    def offloading(self) -> Any:
+        return places.OFFLOAD.read(self.raw)
+
+
+def _policy_of(param: Param) -> Any:
+    try:
+        return places.PARAM_POLICY.read(param.raw)
+    except places.Missing:
+        raise places.Missing(places.POLICY) from None
 
 
 Mesh = Any  # of torch.distributed, whatever it is called there
@@ -227,5 +280,21 @@ def names_of(mesh: Any) -> tuple[str, ...]:
 
 def whole_of(mesh: Any) -> Any:
     """The mesh that this one was sliced from; itself where it was not."""
-    find = getattr(mesh, "_get_root_mesh", None)
-    return find() if find is not None else mesh
+    if hasattr(mesh, "_get_root_mesh"):
+        return mesh._get_root_mesh()
+    if (keeper := _keeper_of_meshes()) is None:
+        raise places.Missing(ROOT_MESH)
+    return keeper.get_root_mesh(mesh)
+
+
+ROOT_MESH = places.Place("DeviceMesh", ("_get_root_mesh",), ("FSDP308",))
+
+
+def _keeper_of_meshes() -> Any | None:
+    """What knew the root of each mesh before the meshes did."""
+    keeper = getattr(sys.modules.get("torch.distributed.device_mesh"), "_mesh_resources", None)
+    return keeper if hasattr(keeper, "get_root_mesh") else None
+
+
+def without_root_mesh() -> list[places.Place]:
+    return [] if hasattr(DeviceMesh, "_get_root_mesh") or _keeper_of_meshes() else [ROOT_MESH]

@@ -35,6 +35,10 @@ def own_buffers(module: nn.Module) -> dict[str, torch.Tensor | None]:
     return module._buffers
 
 
+def children(module: nn.Module) -> dict[str, nn.Module | None]:
+    return module._modules
+
+
 def non_persistent(module: nn.Module) -> set[str]:
     """The names of the module's own buffers that its state dict leaves out."""
     return module._non_persistent_buffers_set
@@ -43,6 +47,14 @@ def non_persistent(module: nn.Module) -> set[str]:
 def local(tensor: torch.Tensor) -> torch.Tensor:
     """This rank's part of a DTensor, without copying and without autograd."""
     return tensor._local_tensor if isinstance(tensor, DTensor) else tensor.detach()
+
+
+def memory_of(tensor: torch.Tensor) -> int | None:
+    """Where the memory begins that this rank's part lies in; None where it has none."""
+    try:
+        return local(tensor).untyped_storage().data_ptr() or None
+    except (RuntimeError, NotImplementedError):  # of fake and sparse tensors
+        return None
 
 
 def is_fake(tensor: torch.Tensor) -> bool:

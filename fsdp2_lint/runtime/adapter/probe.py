@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
-import os
+import inspect
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import torch
 import torch.distributed as dist
 import torch.distributed.checkpoint
+import torch.distributed.checkpoint.state_dict
 import torch.distributed.fsdp
+from torch import nn
+from torch.distributed.tensor import DTensor
+
+from ...report.folders import attempt
+from . import places
+from .groups import states_below, without_root_mesh
+from .modules import FSDPModule
 
 _STATE_MODULES = ("torch.distributed.fsdp._fully_shard._fsdp_state", "torch.distributed._composable.fsdp._fsdp_state")
-_API_MODULES = ("torch.distributed.fsdp._fully_shard._fully_shard",)
+_API_MODULES = (
+    "torch.distributed.fsdp._fully_shard._fully_shard",
+    "torch.distributed._composable.fsdp.fully_shard",
+)
 _GROUP_MODULES = (
     "torch.distributed.fsdp._fully_shard._fsdp_param_group",
     "torch.distributed._composable.fsdp._fsdp_param_group",
@@ -31,15 +42,14 @@ State: Any = _private(_STATE_MODULES, "FSDPState")
 ParamGroup: Any = _private(_GROUP_MODULES, "FSDPParamGroup")
 
 _GROUPS: Any = next((sys.modules[name] for name in _GROUP_MODULES if name in sys.modules), None)
-_API = next((sys.modules[name] for name in _API_MODULES if name in sys.modules), None)
-
 _SAVER = sys.modules.get("torch.distributed.checkpoint.state_dict_saver")
+_STATES = sys.modules.get("torch.distributed.checkpoint.state_dict")
 _LOADER = sys.modules.get("torch.distributed.checkpoint.state_dict_loader")
 
 # What is watched, and which clauses cannot be judged without it.
 HOOKS: tuple[tuple[str, Any, str, tuple[str, ...]], ...] = (
     ("sharding", State, "init", ("FSDP302", "FSDP301", "FSDP303", "FSDP304", "FSDP601", "FSDP203", "FSDP315")),
-    ("sharded", _API, "_init_param_group", ("FSDP203",)),
+    ("sharded", ParamGroup, "__init__", ("FSDP203",)),
     (
         "first_forward",
         State,
@@ -66,23 +76,58 @@ def place(hook: str) -> tuple[Any, str] | None:
     return None
 
 
+# Functions of torch whose frames are read: of which the arguments, and for which clauses.
+FRAMES: tuple[tuple[str, Any, tuple[str, ...], tuple[str, ...]], ...] = (
+    ("fully_shard", _private(_API_MODULES, "fully_shard"), ("module", "mesh"), ("FSDP311", "FSDP503")),
+    ("_root_pre_forward", getattr(State, "_root_pre_forward", None), ("args", "kwargs"), ("FSDP808",)),
+    ("_init_optim_state", getattr(_STATES, "_init_optim_state", None), (), ("FSDP601", "FSDP611")),
+    ("_call_impl", nn.Module._call_impl, ("self",), ("FSDP401", "FSDP402")),
+)
+
+
 def missing() -> list[tuple[str, tuple[str, ...]]]:
     """What this torch does not have: (the name, the codes of the clauses that are not judged)."""
-    return [
+    lacks = [
         (f"{getattr(owner, '__name__', 'FSDP2 state')}.{attribute}", codes)
         for name, owner, attribute, codes in HOOKS
         if place(name) is None
     ]
+    lacks += [(f"arguments of {name}", codes) for name, function, of, codes in FRAMES if not _has_frame(function, of)]
+    lacks += [(name, codes) for name, is_there, codes in _public() if not is_there]
+    return [*lacks, *((str(each), each.clauses) for each in without_root_mesh())]
+
+
+def _public() -> Iterator[tuple[str, bool, tuple[str, ...]]]:
+    """Private names of what is public: (the name, whether it is there, the codes of the clauses that need it)."""
+    c10d: Any = sys.modules.get("torch.distributed.distributed_c10d")
+    world = getattr(c10d, "_world", None)
+    yield "FSDPModule._get_fsdp_state", hasattr(FSDPModule, "_get_fsdp_state"), places.OF_PARAMS
+    yield "DTensor._local_tensor", "_local_tensor" in {*DTensor.__annotations__, *dir(DTensor)}, places.OF_PARAMS
+    yield "Module._non_persistent_buffers_set", hasattr(nn.Module(), "_non_persistent_buffers_set"), ("FSDP805",)
+    yield "distributed_c10d._get_default_store", hasattr(c10d, "_get_default_store"), ("FSDP316",)
+    yield "distributed_c10d._world.pg_group_ranks", hasattr(world, "pg_group_ranks"), ("FSDP802", "FSDP803")
+    count = hasattr(dist.ProcessGroup, "_get_sequence_number_for_group")
+    yield "ProcessGroup._get_sequence_number_for_group", count, ("FSDP803",)
+
+
+def _has_frame(function: Any, arguments: Sequence[str]) -> bool:
+    code = getattr(inspect.unwrap(function), "__code__", None) if function is not None else None
+    return code is not None and set(arguments) <= {*code.co_varnames, *code.co_cellvars}
+
+
+def lacking(model: nn.Module) -> list[tuple[str, tuple[str, ...]]]:
+    """The same of the objects that FSDP2 made for a model: what they should have to be judged by."""
+    return [(str(each), each.clauses) for each in places.lacking(states_below(model))]
 
 
 def store() -> Any | None:
-    """The key-value store of the default process group."""
+    """The key-value store of the default process group. A restarted job may get the one of its last attempt."""
     c10d = sys.modules.get("torch.distributed.distributed_c10d")
     get = getattr(c10d, "_get_default_store", None)
     if get is None or not dist.is_initialized():
         return None
     return dist.PrefixStore(  # type: ignore[attr-defined]
-        "fsdp2_lint", get()
+        f"fsdp2_lint/{attempt()}", get()
     )
 
 
@@ -94,13 +139,3 @@ def first_cuda_use() -> tuple[Any, str] | None:
 def is_captured() -> bool:
     """Is a CUDA graph being captured? To copy anything from the device would spoil it."""
     return torch.cuda.is_available() and torch.cuda.is_current_stream_capturing()
-
-
-def own_rank() -> int:
-    """This process's rank: as it was launched, or as the process group has it where nothing launched it."""
-    return int(os.environ.get("RANK") or (dist.get_rank() if dist.is_initialized() else 0))
-
-
-def all_ranks() -> int:
-    """How many ranks the job has."""
-    return int(os.environ.get("WORLD_SIZE") or (dist.get_world_size() if dist.is_initialized() else 1))

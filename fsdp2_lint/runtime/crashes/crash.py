@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import FrameType, TracebackType
 from typing import Any
 
@@ -10,18 +10,17 @@ from torch import nn
 
 from ...vocab.events.forward import Called, PartCalled
 from ...vocab.events.plans import Sharded
-from .. import adapter, uses
+from .. import adapter
 from ..monitors.shared.models import RuntimeModel
 from ..monitors.shared.parts import RuntimePart
 from ..monitors.shared.units import RuntimeUnit
 from ..session import ContractViolation, Session
 from ..sites import of_traceback
-from ..uses import Frames
+from . import uses
 from .messages import (
     ALREADY_ROOT,
     BYPASS,
     DIRECT,
-    DTYPES,
     EXPLANATIONS,
     FORWARD_MIXED,
     FSDP1,
@@ -31,36 +30,43 @@ from .messages import (
     OUTSIDE,
     USED_OUTSIDE,
     Explanation,
+    dtypes_clash,
 )
-from .refusals import judge_attribute, judge_dtypes, judge_exchange, judge_options
+from .refusals import judge_attribute, judge_dtypes, judge_exchange, judge_gathered, judge_options, tell
+from .uses import Frames
+
+Judge = Callable[[Session, BaseException, Frames], Explanation | None]
 
 
 def explain(session: Session, error: BaseException) -> Explanation | None:
-    """Judge the clauses that only a crash shows, and find the words for the error itself, or for its cause."""
-    return session.quietly(_explain)(session, error)
+    """Judge the clauses that only a crash shows, and find the words for the error itself, or for its cause.
+
+    What is explained is a finding of its clause: at the end, where nothing that is judged until then has found it.
+    """
+    meaning = session.quietly(_explain)(session, error)
+    if meaning is not None:
+        when = of_traceback(error.__traceback__)
+        session.at_end.append(lambda: tell(session, meaning, when))
+    return meaning
 
 
 def _explain(session: Session, error: BaseException) -> Explanation | None:
     for each in _chain(error):
         frames = list(_frames(each.__traceback__))
-        for judge in (
-            _refused_twice,
-            _ran_alone,
-            _bypassed,
-            judge_options,
-            judge_exchange,
-            judge_dtypes,
-            judge_attribute,
-        ):
-            try:
-                judge(session, each, frames)
-            except ContractViolation:
-                pass  # the script has failed already, with an error of torch's
-        if (meaning := _meaning(str(each), each, frames)) is not None:
+        meanings = [_judged(judge, session, each, frames) for judge in _JUDGES]
+        meaning = next(filter(None, meanings), None) or _meaning(str(each), each, frames)
+        if meaning is not None:
             return meaning
-        if DTYPES.search(str(each)) and _count_as_trained(session):
+        if dtypes_clash(str(each)) and _count_as_trained(session):
             return OTHER_DTYPE
     return None
+
+
+def _judged(judge: Judge, session: Session, error: BaseException, frames: Frames) -> Explanation | None:
+    try:
+        return judge(session, error, frames)
+    except ContractViolation:
+        return None  # the script has failed already, with an error of torch's
 
 
 def _count_as_trained(session: Session) -> bool:
@@ -128,9 +134,10 @@ def _bypassed(session: Session, error: BaseException, frames: Frames) -> None:
             called.add(id(owner))
             continue
         method = frame.f_code.co_name
-        if id(owner) in called or adapter.state_of(owner) is None or method == "forward" or index == 0:
+        if id(owner) in called or adapter.state_of(owner) is None or index == 0:
             continue
-        if getattr(type(owner), method, None) is None or hasattr(nn.Module, method):
+        known = method == "forward" or getattr(type(owner), method, None) is not None and not hasattr(nn.Module, method)
+        if not known or method == "forward" and adapter.hooks_have_run(owner):
             continue
         model = RuntimeModel(session.ledger, owner, bypassed=True)
         session.dispatch(Called(when=uses.until(frames, index), model=model, method=method))
@@ -161,7 +168,9 @@ def _method_without_hooks(frames: Frames) -> str:
     """The name of the first method of a sharded module that runs outside FSDP2's forward and backward."""
     for frame, _ in frames:
         owner = frame.f_locals.get("self")
-        if isinstance(owner, nn.Module) and adapter.state_of(owner) is not None and not adapter.hooks_have_run(owner):
+        if not isinstance(owner, nn.Module) or adapter.state_of(owner) is None:
+            continue
+        if adapter.hooks_have_run(owner) is False:
             return frame.f_code.co_name
     return ""
 
@@ -174,3 +183,16 @@ def _loads_into_shards(frames: Frames) -> bool:
         for frame, _ in frames
         if frame.f_code.co_name == "load_state_dict"
     )
+
+
+# Each may find what its clause says, and the words for the error too.
+_JUDGES: tuple[Judge, ...] = (
+    _refused_twice,
+    _ran_alone,
+    _bypassed,
+    judge_options,
+    judge_exchange,
+    judge_dtypes,
+    judge_gathered,
+    judge_attribute,
+)

@@ -24,12 +24,28 @@ MIXED = re.compile(r"got mixed torch.Tensor and DTensor")
 # Operations of a forward, in which a weight meets an input.
 FORWARD_MIXED = re.compile(
     r"aten\.(addmm|mm|bmm|baddbmm|linear|embedding|convolution|native_layer_norm|native_group_norm|_fused_rms_norm)\."
-    r"\w+ got mixed torch.Tensor and DTensor"
+    r"\w+:? got mixed torch.Tensor and DTensor"
 )
+# Of products, norms, convolutions and attention, on CPUs and on GPUs.
 DTYPES = re.compile(
-    r"(mat1 and mat2|expected m1 and m2|expected mat1 and mat2) .*same dtype|Input type \(.*\) and bias type|"
-    r"expected scalar type \w+ but found"
+    r"(mat1 and mat2|expected m1 and m2|expected mat1 and mat2) .*same dtype|"
+    r"expected scalar type \w+ but found|mixed dtype \(CPU\)|Type promoting not supported|RNN input dtype|"
+    r"(All tensors must|Expected query, key, and value to) have the same dtype|"
+    r"to have the same type as tensor for argument"
 )
+# The words of a convolution are the same for two devices.
+_TYPES = re.compile(r"Input type \((.*?)\) and (?:bias|weight) type \((.*?)\)")
+_DTYPE = re.compile(r"BFloat16|Half|Float|Double", re.IGNORECASE)
+
+
+def dtypes_clash(message: str) -> bool:
+    """Does an error say that tensors of two dtypes have met?"""
+    if (both := _TYPES.search(message)) is None:
+        return DTYPES.search(message) is not None
+    one, other = (_DTYPE.findall(words) for words in both.groups())
+    return [each.lower() for each in one] != [each.lower() for each in other]
+
+
 KEYWORDS_OF_FSDP1 = (
     "auto_wrap_policy|sharding_strategy|mixed_precision|cpu_offload|device_mesh|process_group|ignored_states|"
     "ignored_modules|device_id|sync_module_states|param_init_fn|use_orig_params|limit_all_gathers|forward_prefetch|"
@@ -60,6 +76,16 @@ BYPASS = Explanation(
     "FSDP402",
     "a method of a sharded module runs without the hooks that gather its parameters",
     "call the module itself, or register the method with register_fsdp_forward_method(module, name)",
+)
+CLASH = Explanation(
+    "FSDP308",
+    "groups of one model compute in different dtypes, and their tensors meet in a layer",
+    "pass one mp_policy to every call on the model, or cast where the groups meet (cast_forward_inputs, output_dtype)",
+)
+GATHERED = Explanation(
+    "FSDP407",
+    "a forward has left this group gathered: until it is resharded, plain tensors stand in the place of its shards",
+    "call model.reshard() after that forward, or shard the root with reshard_after_forward=True",
 )
 OTHER_DTYPE = Explanation(
     "FSDP303",
@@ -156,7 +182,8 @@ EXPLANATIONS = (
         "FSDP503",
         "mp_policy is no policy of FSDP2",
         "pass an instance of torch.distributed.fsdp.MixedPrecisionPolicy",
-        r"object has no attribute '(output_dtype|param_dtype|reduce_dtype|cast_forward_inputs)'",
+        r"object has no attribute '(output_dtype|param_dtype|reduce_dtype|cast_forward_inputs)'|"
+        r"unexpected keyword argument 'param_dtype_override_fn'",  # which fully_shard of torch 2.15 writes
     ),
     Explanation(
         "FSDP318",

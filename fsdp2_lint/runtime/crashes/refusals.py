@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from types import FrameType, TracebackType
 
+import torch
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
+from ...catalogue import registry
 from ...vocab.events.composition import ParametersExchanged
 from ...vocab.events.policies import OptionsGiven, PolicySettled
-from ...vocab.events.replacement import ParametersReplaced
+from ...vocab.finding import Moment
 from .. import adapter
+from ..expressions import operands
 from ..ledger import label_of
 from ..monitors.precision.policies import RuntimePolicy
 from ..monitors.sharding.composition import RuntimeComposition
 from ..monitors.sharding.options import RuntimeOptions
-from ..monitors.sharding.replacement import RuntimeReplacement
+from ..monitors.sharding.replacement import look_up_lost
 from ..session import Session
-from ..sites import of_traceback
-from .messages import DTYPES
+from ..sites import is_users, of_traceback
+from ..stand_ins import copy_behind
+from .messages import CLASH, GATHERED, MIXED, Explanation, dtypes_clash
 
 Frames = list[tuple[FrameType, TracebackType]]
 # Messages of torch 2.13, measured.
@@ -60,16 +65,16 @@ def judge_exchange(session: Session, error: BaseException, frames: Frames) -> No
             return
 
 
-def judge_dtypes(session: Session, error: BaseException, frames: Frames) -> None:
+def judge_dtypes(session: Session, error: BaseException, frames: Frames) -> Explanation | None:
     """A layer of one group that got tensors of the dtype in which another group computes."""
-    if not DTYPES.search(str(error)):
-        return
+    if not dtypes_clash(str(error)):
+        return None
     owners = [frame.f_locals.get("self") for frame, _ in reversed(frames)]
     layer = next((each for each in owners if isinstance(each, nn.Module) and adapter.own_parameters(each)), None)
     model = session.ledger.model_of(layer) if layer is not None else None
     top = model.module() if model is not None else None
     if layer is None or top is None:
-        return
+        return None
     computes = {
         sharding: dtype
         for sharding in session.ledger.inside(top)
@@ -78,10 +83,11 @@ def judge_dtypes(session: Session, error: BaseException, frames: Frames) -> None
     mine = next((each for each in computes if any(p.module is layer for g in each.groups() for p in g.params)), None)
     other = next((each for each, dtype in computes.items() if mine is not None and dtype != computes[mine]), None)
     if mine is None or other is None:
-        return
+        return None
     words = f"a layer gets {_short(computes[other])} tensors and has {_short(computes[mine])} weights"
     policy = RuntimePolicy(session.ledger, mine, top, (words, other.when))
     session.dispatch(PolicySettled(when=mine.when, policy=policy))
+    return CLASH
 
 
 def _short(dtype: object) -> str:
@@ -93,8 +99,36 @@ def judge_attribute(session: Session, error: BaseException, frames: Frames) -> N
     owner, name = getattr(error, "obj", None), getattr(error, "name", None)
     if not isinstance(error, AttributeError) or not isinstance(owner, adapter.DTensor) or not isinstance(name, str):
         return
-    sharding = next((each for each in session.ledger.shardings if name in each.attributes), None)
-    if sharding is not None:
-        asked = (name, of_traceback(error.__traceback__))
-        replacement = RuntimeReplacement(session.ledger, sharding, asked)
-        session.dispatch(ParametersReplaced(when=sharding.when, replacement=replacement))
+    look_up_lost(session, name, of_traceback(error.__traceback__))
+
+
+def judge_gathered(session: Session, error: BaseException, frames: Frames) -> Explanation | None:
+    """A shard and a plain tensor that is a gathered parameter, as an average of weights meets it after a forward."""
+    if not MIXED.search(str(error)):
+        return None
+    found = (copy_behind(session.ledger, each) for each in _involved(frames))
+    for sharding in filter(None, found):
+        runs = any(map(adapter.hooks_have_run, sharding.live_modules()))  # then it is gathered for what runs
+        if sharding.gathered_at is not None and not runs and not sharding.unsharded_by_user:
+            when = of_traceback(error.__traceback__)
+            tell(session, GATHERED, sharding.gathered_at, (when, "the gathered parameters meet shards here"))
+            return GATHERED
+    return None
+
+
+def _involved(frames: Frames) -> Iterator[torch.Tensor]:
+    """What the failing expressions of the job name, and what torch's own functions below them have at hand."""
+    for frame, entry in reversed(frames):
+        own = is_users(frame.f_code.co_filename)
+        for value in operands(frame, entry.tb_lasti) if own else list(frame.f_locals.values()):
+            found = value if isinstance(value, (list, tuple)) else [value]
+            yield from (each for each in found if isinstance(each, torch.Tensor))
+        if own:
+            return
+
+
+def tell(session: Session, meaning: Explanation, when: Moment, *because: tuple[Moment, str]) -> None:
+    """A finding of the clause behind an error, unless there is one."""
+    rule = next((rule for rule in registry.rules() if rule.code == meaning.code), None)
+    if rule is not None and all(known.code != rule.code for known in session.findings.values()):
+        session.tell(rule.found(when, meaning.why, "torch refuses what is done here", *because))

@@ -9,7 +9,7 @@ from .launch import process
 from .precision import policies
 from .ranks import collectives
 from .sharding import composition, options, replacement, sharding
-from .training import clipping, fsdp1_methods, losses, optimizers, value_reads
+from .training import clipping, fsdp1_methods, hand_written, local_decisions, losses, optimizers, value_reads
 
 # What is installed last is asked first: `replacement` finds what `sharding` has noted of a call.
 _PARTS = (
@@ -20,9 +20,11 @@ _PARTS = (
     composition,
     forward,
     order,
+    hand_written,  # before `forward` looks whether enough steps were made
     optimizers,
     calls,
     value_reads,
+    local_decisions,
     checkpoints,
     async_saves,
     round_trips,

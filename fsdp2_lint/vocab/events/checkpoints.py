@@ -27,6 +27,18 @@ class Saved(Event):  # torch.save, safetensors: just before writing; S R P
         return self.by.startswith("safetensors.")
 
 
+class SharedFile(Protocol):
+    """A file, as all ranks together write it."""
+
+    def emptied(self) -> Answer[Place]:
+        """Do all ranks write it, although only rank 0 has what belongs in it? yes: Place where that was gathered."""
+
+
+class FileWritten(Event):  # torch.save, safetensors: just before writing; S
+    file: SharedFile
+    by: str
+
+
 class Loaded(Event):  # model.load_state_dict; S R P
     about = "model"
     model: Model

@@ -19,6 +19,9 @@ class Grouping(Labelled, Protocol):
     def tied_elsewhere(self) -> Many[tuple[str, Moment]]:
         """Its parameters that another group has taken already: (name, that earlier call)."""
 
+    def tied_again(self) -> Answer[Place]:
+        """Are they made one parameter again after the sharding, before the first forward? yes: where."""
+
     def mixed_dtypes(self) -> Answer[str]:
         """Do its trainable parameters differ in dtype? yes: the dtypes, in words."""
 

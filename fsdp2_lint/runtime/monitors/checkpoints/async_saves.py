@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import concurrent.futures
 import sys
-import threading
 import weakref
 from concurrent.futures import Future
 from dataclasses import dataclass
@@ -19,7 +18,7 @@ from ....vocab.finding import Moment, Place
 from ... import adapter
 from ...closure import shown
 from ...session import Session
-from ...sites import here
+from ...sites import called_by_torch, here
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +85,11 @@ class _Watch:
             self.saves.append(_Save(weakref.ref(future), here(), kwargs.get("process_group")))
 
     def asked(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        """Called for every future of the process, from any thread: nothing but the list may be touched."""
-        if self.saves and threading.current_thread() is threading.main_thread():
+        """Called for every future of the process, from any thread: nothing but the list may be touched.
+
+        A thread of the job's own may wait as well, before it uploads what was saved; torch asks for itself.
+        """
+        if self.saves and not called_by_torch(sys._getframe()):
             self.saves = [save for save in self.saves if save.future() is not args[0]]
 
     def asked_for_all(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:

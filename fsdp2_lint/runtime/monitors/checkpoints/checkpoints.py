@@ -65,10 +65,11 @@ class _Watch:
     def save(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         value, file = argument(args, kwargs, 0, "obj"), argument(args, kwargs, 1, "f")
         path = os.fspath(file) if isinstance(file, (str, os.PathLike)) else str(getattr(file, "name", ""))
-        payload = RuntimePayload(value, path)
+        own = not called_by_torch(sys._getframe())  # DCP writes its own pieces with it
+        payload = RuntimePayload(value, path, ledger=self.session.ledger if own else None)
         when = here()
         self.session.dispatch(Saved(when=when, payload=payload, by="torch.save"))
-        if not called_by_torch(sys._getframe()):  # DCP writes its own pieces with it
+        if own:
             self.session.dispatch(KeysWritten(when=when, keys=RuntimeKeys(value, when), by="torch.save"))
 
     def save_checkpoint(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:

@@ -17,6 +17,8 @@ from ....vocab.answers import Answer, Many, many, unknown, yes
 from ....vocab.finding import Moment, Place, Site
 from ... import adapter
 from ...closure import looked
+from ...ledger import Ledger
+from .local_parts import LocalParts
 
 _DEPTH, _ITEMS = 8, 100_000
 WRAPPERS = ("_orig_mod", "_checkpoint_wrapped_module")  # in the names of parameters
@@ -26,6 +28,8 @@ def tensors_in(value: Any, depth: int = _DEPTH) -> Iterator[torch.Tensor]:
     """The tensors in nested containers."""
     if isinstance(value, torch.Tensor):
         yield value
+    elif _is_array(value):
+        yield torch.as_tensor(value)
     elif isinstance(value, nn.Module):
         yield from value.parameters()
     elif depth and isinstance(value, Mapping):
@@ -39,6 +43,17 @@ def tensors_in(value: Any, depth: int = _DEPTH) -> Iterator[torch.Tensor]:
             yield from tensors_in(getattr(value, name), depth - 1)
 
 
+def _is_array(value: Any) -> bool:
+    """An array of numpy, which need not be there, that can be read without a copy and without a warning."""
+    kind = type(value)
+    return (
+        kind.__module__ == "numpy"
+        and kind.__name__ == "ndarray"
+        and value.dtype.kind in "fiu"
+        and value.flags.writeable
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class RuntimePayload:
     value: Any
@@ -46,15 +61,18 @@ class RuntimePayload:
     read_at: Moment | None = None
     target: nn.Module | None = None  # the module that it is loaded into
     planned: bool = False  # by a planner of the job's own
+    ledger: Ledger | None = None  # where what is written may hold parts of parameters that are no DTensors any more
 
     def shards(self) -> Many[str]:
-        held = [
-            each
-            for each in tensors_in(self.value)
-            if isinstance(each, adapter.DTensor) and any(not placement.is_replicate() for placement in each.placements)
-        ]
+        parts = LocalParts(self.ledger) if self.ledger is not None else None
+        held = local = 0
+        for each in tensors_in(self.value):
+            if isinstance(each, adapter.DTensor):
+                held += any(not placement.is_replicate() for placement in each.placements)
+            elif parts is not None:
+                local += each in parts
         return many(
-            [f"{len(held)} sharded tensor{'s' if len(held) > 1 else ''}"] if held else [],
+            [*_counted(held, "sharded tensor"), *_counted(local, "tensor of this rank's shards alone")],
             looked("all tensors of what is saved were looked at"),
         )
 
@@ -94,6 +112,11 @@ class RuntimePayload:
             if _is_cold(value):
                 return yes(f"{name}, the state of an optimizer that has not made a step")
         return looked("there is something to load into")
+
+
+def _counted(count: int, what: str) -> list[str]:
+    kind, _, rest = what.partition(" of ")
+    return [f"{count} {kind}{'s' if count > 1 else ''}{' of ' + rest if rest else ''}"] if count else []
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,7 +51,7 @@ def watch_forward(session: Session, cls: type[nn.Module]) -> None:
 
 
 def _bypasses(module: nn.Module) -> bool:
-    return adapter.state_of(module) is not None and not adapter.hooks_have_run(module)
+    return adapter.state_of(module) is not None and adapter.hooks_have_run(module) is False
 
 
 def _called(session: Session, module: nn.Module) -> None:

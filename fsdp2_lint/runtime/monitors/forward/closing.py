@@ -7,7 +7,7 @@ import time
 from ....vocab.events.plans import PlanSettled
 from ....vocab.events.process import ProgramEnded
 from ....vocab.events.training import TrainingSeen
-from ... import replicas
+from ... import adapter, replicas
 from ...ledger import Trained
 from ...session import ContractViolation, Session
 from ..launch.process import RuntimeProcess
@@ -61,6 +61,7 @@ def look_at_training(session: Session, model: Trained) -> None:
         model.seen = True
         when = session.ledger.inside(top)[-1].when
         session.dispatch(TrainingSeen(when=when, model=RuntimeModel(session.ledger, top)))
+        policies.settle(session, model)  # what was switched, and might have been switched again
         replicas.after_training(session, model)
 
 
@@ -84,6 +85,13 @@ def end(session: Session) -> None:
         session.dispatch(ProgramEnded(when=shardings[0].when, process=RuntimeProcess(session.cuda)))
 
 
+def write_end(session: Session, code: int) -> None:
+    """The last words."""
+    session.tell_files()
+    rank, _, token = adapter.own()
+    session.file.write("end", code=code, time=time.time(), rank=rank, token=token)
+
+
 def finish(session: Session, code: int) -> None:
     """Look a last time, take everything off, and write the last record. Nothing is raised any more."""
     try:
@@ -93,6 +101,6 @@ def finish(session: Session, code: int) -> None:
     finally:
         session.hot.remove()
         session.rare.remove()
-        session.file.write("end", code=code, time=time.time())
+        write_end(session, code)
         session.file.close()
         session.sequence.close()

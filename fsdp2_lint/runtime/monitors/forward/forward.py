@@ -17,13 +17,15 @@ from ....vocab.finding import Moment
 from ... import adapter, facts
 from ...ledger import label_of
 from ...session import Session
-from ...sites import here
+from ...sites import here, trains_here
 from ..initialisation.device_placement import RuntimeOffload, RuntimeResident, is_offloaded
 from ..shared.models import RuntimeModel
 from ..shared.units import RuntimeUnit
 from . import closing
+from .order import MOST_FORWARDS
 
 MAX_BACKWARDS = 4  # of one step, for the comparison of gradients
+MOST_BATCHES = 64  # backwards of one step, for the comparison of batches
 
 
 def install(session: Session) -> None:
@@ -45,6 +47,7 @@ class _Watch:
         self.unreadable = False  # an input since the last backward that cannot be compared
         self.backward_at: Moment | None = None
         self.backwards: dict[tuple[int, int], int] = {}  # (group, step): how many
+        self.compared = (0, 0)  # the step, and how many backwards it had
         self.batches: list[facts.Batch] = []  # of forwards that no backward followed yet
 
     def begin(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
@@ -53,6 +56,7 @@ class _Watch:
         root = adapter.is_root(state)
         if root is False or (root and adapter.forward_is_running(state)):
             return False
+        trains_here()
         if root and closing.due(self.session):
             closing.close(self.session, why="steps")
             return False
@@ -63,7 +67,7 @@ class _Watch:
             if module in self.ledger.below and (alone := self.ledger.of_module(module)) is not None:
                 alone.ran_alone = when
         for sharding in self.ledger.inside(module):
-            if sharding.outlived and not any(group.is_gathered for group in sharding.groups()):
+            if sharding.outlived and not any(group.holds_a_copy for group in sharding.groups()):
                 sharding.outlived = None  # it was resharded in time
         model = RuntimeModel(self.ledger, module)
         self.session.dispatch(OldWeightsMet(when=when, model=model))
@@ -80,6 +84,7 @@ class _Watch:
         if not self.ledger.inside(module):  # sharded where this torch cannot be watched
             self.ledger.adopt(module, when)
             self.session.file.write("sharded")
+        self.session.lacks(*adapter.lacking(module))
         self.ledger.add_model(top, label_of(top))
         shardings = self.ledger.inside(module)
         for sharding in shardings:
@@ -106,14 +111,14 @@ class _Watch:
         if not self.session.compares("batch") or adapter.is_captured():
             return
         read = facts.batch(self.session, module, when, adapter.inputs_of_forward(sys._getframe()))
-        if read is None:
+        if read is None or len(self.batches) >= MOST_FORWARDS:
             self.unreadable = True
         elif read.digest:
             self.batches.append(read)
 
     def gather(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
         group = adapter.Group(args[0])
-        return group.has_just_gathered and group.stays_gathered
+        return group.has_just_gathered and group.keeps_a_copy
 
     def gathered(self, result: Any, gathers: bool, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         if gathers and (sharding := self.ledger.of_group(adapter.Group(args[0]))):
@@ -158,11 +163,12 @@ class _Watch:
         for sharding in self.ledger.inside(module):
             groups = sharding.groups()
             sharding.reduced = all(group.reduces_gradients for group in groups)
-            if not any(group.is_gathered for group in groups):
+            if not any(group.holds_a_copy for group in groups):
                 sharding.gathered_at = None
             unit = RuntimeUnit(self.ledger, sharding, after_backward=True)
             self.session.dispatch(BackwardEnded(when=when, unit=unit), fqn=unit.fqn)
-        if self.batches and not self.unreadable:
+        self.compared = (self.session.step, self.compared[1] + 1 if self.compared[0] == self.session.step else 1)
+        if self.batches and not self.unreadable and self.compared[1] <= MOST_BATCHES:
             facts.batches(self.session, self.batches)
         self.batches.clear()
         self.unreadable = False

@@ -17,6 +17,7 @@ from ...sites import here
 
 KIND = "forward-order"
 END = "the end of the forward"
+MOST_FORWARDS = 64  # of one step: rollouts and evaluations may take thousands, and do the same in all of them
 
 
 def install(session: Session) -> None:
@@ -78,6 +79,8 @@ class _Watch:
     def _begin(self, root: nn.Module) -> None:
         step, count = self.counted
         self.counted = (step, count + 1) if step == self.session.step else (self.session.step, 1)
+        if self.counted[1] > MOST_FORWARDS:
+            return
         label = label_of(root)
         names = {id(part): f"{label}.{path}" if path else label for path, part in root.named_modules()}
         key = f"step {self.session.step + 1}, forward {self.counted[1]}"

@@ -29,7 +29,7 @@ def arriving(modules: tuple[nn.Module, ...]) -> tuple[int, int, int]:
 
 
 def is_offloaded(sharding: Sharding) -> bool:
-    return any(isinstance(group.policies["offload_policy"], CPUOffloadPolicy) for group in sharding.groups())
+    return any(isinstance(group.offloading, CPUOffloadPolicy) for group in sharding.groups())
 
 
 @dataclass(frozen=True, slots=True)

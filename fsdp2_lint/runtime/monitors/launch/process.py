@@ -10,6 +10,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
+from ....report.folders import is_first
 from ....vocab.answers import Answer, unknown, yes
 from ....vocab.events.process import DeviceSelected, Launched
 from ....vocab.finding import Moment, Site
@@ -75,7 +76,7 @@ class RuntimeProcess:
 
     def launch_mismatch(self) -> Answer[str]:
         said = _number("RANK"), _number("WORLD_SIZE")
-        if None in said or not dist.is_initialized():
+        if None in said or not dist.is_initialized() or not is_first():  # a launcher knows the processes it started
             return looked("the environment was compared with the process group")
         real = dist.get_rank(), dist.get_world_size()
         if said == real:
@@ -90,6 +91,7 @@ def install(session: Session) -> None:
     c10d = sys.modules["torch.distributed.distributed_c10d"]
     places = [(dist, "init_process_group"), (c10d, "init_process_group")]
     session.watch(places, after=watch.launched)
+    session.watch(adapter.group_made(), rare=True, after=watch.joined)
     session.watch((torch.cuda, "set_device"), before=watch.select("torch.cuda.set_device"))
     accelerator = getattr(torch, "accelerator", None)
     for name in ("set_device_index", "set_device_idx"):
@@ -100,14 +102,22 @@ def install(session: Session) -> None:
     session.watch_fsdp2("sharding", before=watch.shard)
 
 
+def launched(session: Session) -> None:
+    """The default process group is being made or has just been made, here."""
+    session.launched = when = here()
+    session.dispatch(Launched(when=when, process=RuntimeProcess(session.cuda)))
+
+
 class _Watch:
     def __init__(self, session: Session) -> None:
         self.session = session
         self.cuda = session.cuda
 
     def launched(self, result: Any, token: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        self.session.launched = when = here()
-        self.session.dispatch(Launched(when=when, process=RuntimeProcess(self.cuda)))
+        launched(self.session)
+
+    def joined(self, result: Any, token: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        self.session.joined()
 
     def select(self, name: str) -> Any:
         def selected(args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:

@@ -11,7 +11,7 @@ from torch import nn
 from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.fsdp import CPUOffloadPolicy
 
-from ....vocab.answers import Answer, yes
+from ....vocab.answers import Answer, unknown, yes
 from ....vocab.events.policies import PolicySettled, ReshardingSettled
 from ....vocab.finding import Moment, Place
 from ....vocab.meshes import says_replicas
@@ -31,12 +31,15 @@ class RuntimeResharding(RuntimeModel):
     def never(self) -> Answer[Place]:
         shardings = self.ledger.inside(self.module)
         own = self.ledger.of_module(self.module)
-        if own is None or len(shardings) < 2 or any(each.switched for each in shardings):
-            return looked("the groups were asked whether they are resharded")
         groups = [group for each in shardings for group in each.groups()]
-        if all(group.stays_gathered and group.shards > 1 for group in groups):
-            return yes(Place(next(each for each in shardings if each is not own).when))
-        return looked("the groups were asked whether they are resharded")
+        stays = all(group.stays_gathered and group.shards > 1 for group in groups)
+        if own is None or len(shardings) < 2 or not stays or any(each.given_back for each in shardings):
+            return looked("the groups were asked whether they are resharded")
+        said = next((each.kept_at for each in shardings if each is not own and each.kept_at), None)
+        model = self.ledger.model_of(self.module)
+        if said is not None and not (model is not None and model.seen):
+            return unknown("whether they are resharded is switched, and may be switched again")
+        return yes(Place(said or next(each for each in shardings if each is not own).when))
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +105,7 @@ def _mesh(sharding: Sharding) -> adapter.Mesh | None:
 
 
 def _offloads(sharding: Sharding) -> bool | None:
-    said = {isinstance(group.policies["offload_policy"], CPUOffloadPolicy) for group in sharding.groups()}
+    said = {isinstance(group.offloading, CPUOffloadPolicy) for group in sharding.groups()}
     return said.pop() if len(said) == 1 else None
 
 

@@ -1,4 +1,4 @@
-"""Collectives, in the order in which this rank issues them.
+"""Collectives, in the order in which this rank issues them, to the end of the job.
 
 These hooks may run in any thread, also while another one of them looks at something, and none may
 be left out: one that is missing on a single rank would shift all that follow.
@@ -7,35 +7,41 @@ be left out: one that is missing on a single rank would shift all that follow.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+import weakref
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ... import adapter
+from ...agreement.sequence import Use
+from ...patches import Patches
 from ...session import Session
 
 
 def install(session: Session) -> None:
     if not session.sequence.is_kept or not session.compares("turn"):
         return
+    patches = session.rare if session.options.watch else session.hot
     for owner, name, read in adapter.collectives():
-        session.hot.replace(owner, name, _watched(session, getattr(owner, name), read))
+        patches.replace(owner, name, _watched(session, patches, getattr(owner, name), read))
     names = _Names(session)
     for method in ("full_tensor", "redistribute"):
         original = getattr(adapter.DTensor, method)
-        session.hot.replace(adapter.DTensor, method, _used(session, original, names.of))
+        patches.replace(adapter.DTensor, method, _used(session, patches, original, names.of))
     for hook in ("gather", "reduce"):
         if place := adapter.place(hook):
-            session.hot.replace(*place, _used(session, getattr(*place), adapter.fqns))
+            patches.replace(*place, _used(session, patches, getattr(*place), _SharedNames().of))
 
 
-def _watched(session: Session, original: Any, read: Any) -> Any:
-    sequence = session.sequence
+def _watched(session: Session, patches: Patches, original: Any, read: Any) -> Any:
+    sequence, is_traced, now = session.sequence, adapter.is_traced, session.sequence.now
 
     @functools.wraps(original)
     def issue(*args: Any, **kwargs: Any) -> Any:
-        if session.hot.live and sequence.is_kept and not adapter.is_traced():
+        if patches.live and not is_traced():
             try:
-                if (found := read(args, kwargs)) is not None:
+                # FSDP2 issues its own from Python, whatever is compiled around them.
+                own = now.use is not None and now.use.shared
+                if (own or not adapter.calls_compiled()) and (found := read(args, kwargs)) is not None:
                     sequence.add(found)
             except Exception as error:
                 sequence.stop()  # what follows could not be compared any more
@@ -45,22 +51,38 @@ def _watched(session: Session, original: Any, read: Any) -> Any:
     return issue
 
 
-def _used(session: Session, original: Any, names: Callable[[Any], tuple[str, ...]]) -> Any:
+def _used(session: Session, patches: Patches, original: Any, names: Callable[[Any], Use | None]) -> Any:
     """What is issued in here is for the parameters that the first argument stands for."""
-    sequence = session.sequence
-    asked = session.quietly(names)
+    now, is_traced = session.sequence.now, adapter.is_traced
 
     @functools.wraps(original)
     def use(*args: Any, **kwargs: Any) -> Any:
-        if not session.hot.live or not args or sequence.used_for or adapter.is_traced():
+        if not patches.live or not args or now.use is not None or is_traced():
             return original(*args, **kwargs)
-        sequence.used_for = asked(args[0]) or ()
+        try:
+            now.use = names(args[0])
+        except Exception as error:
+            session.defect("collectives", error)
         try:
             return original(*args, **kwargs)
         finally:
-            sequence.used_for = ()
+            now.use = None
 
     return use
+
+
+class _SharedNames:
+    """The names of parameters that FSDP2 gathers or reduces together: the same in each step."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[int, ...], tuple[weakref.ref[Any], Use]] = {}
+
+    def of(self, params: Sequence[Any]) -> Use:
+        key = tuple(map(id, params))
+        known = self._known.get(key)
+        if known is None or known[0]() is not params[0]:
+            known = self._known[key] = weakref.ref(params[0]), Use(adapter.fqns(params), True)
+        return known[1]
 
 
 class _Names:
@@ -69,19 +91,24 @@ class _Names:
     def __init__(self, session: Session) -> None:
         self.session = session
         self._known: tuple[int, int] | None = None
-        self._params: dict[int, adapter.Param] = {}
+        self._params: dict[int, weakref.ref[Any]] = {}
+        self._uses: dict[str, Use] = {}
 
-    def of(self, tensor: Any) -> tuple[str, ...]:
+    def of(self, tensor: Any) -> Use | None:
         ledger = self.session.ledger
         if self._known != (ledger.changes, self.session.step):
             self._known = (ledger.changes, self.session.step)
             self._params = {
-                adapter.local(param.sharded).data_ptr(): param
+                adapter.local(param.sharded).data_ptr(): weakref.ref(param.raw)
                 for sharding in ledger.shardings
                 for param in sharding.params()
             }
         place = adapter.local(tensor).data_ptr()
-        param = self._params.get(place) if place else None
-        if param is None or adapter.local(param.sharded).data_ptr() != place or tensor.shape != param.sharded.shape:
-            return ()
-        return (param.fqn,)
+        raw = self._params[place]() if place in self._params else None
+        if not place or raw is None:
+            return None
+        param = adapter.Param(raw)
+        if adapter.local(param.sharded).data_ptr() != place or tensor.shape != param.sharded.shape:
+            return None
+        name = param.fqn
+        return self._uses.get(name) or self._uses.setdefault(name, Use((name,)))

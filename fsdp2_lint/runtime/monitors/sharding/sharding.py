@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 import weakref
 from typing import Any
@@ -17,11 +18,11 @@ from torch.nn.modules.module import (
 from ....vocab.events.plans import Sharded
 from ....vocab.finding import Moment
 from ... import adapter
-from ...digests import digest
+from ...agreement.digests import sample
 from ...ledger import Attached, Emptied, Original, Sharding, dotted, label_of
 from ...patches import argument
 from ...session import Session
-from ...sites import here
+from ...sites import here, trains_here
 from ..initialisation.device_placement import arriving
 from ..shared.units import RuntimeUnit
 
@@ -34,13 +35,30 @@ def install(session: Session) -> None:
     session.watch((nn.Module, "to_empty"), after=watch.emptied)
     session.watch((FSDPModule, "unshard"), before=watch.unshard)
     session.watch((FSDPModule, "reshard"), before=watch.reshard)
-    for name in ("set_reshard_after_forward", "set_reshard_after_backward"):
+    for name, watched in (
+        ("set_reshard_after_forward", watch.forward_switched),
+        ("set_reshard_after_backward", watch.switched),
+    ):
         if hasattr(FSDPModule, name):
-            session.watch((FSDPModule, name), before=watch.switched)
+            session.watch((FSDPModule, name), before=watched)
     session.watch((FSDPModule, "set_requires_gradient_sync"), before=watch.sync)
+    for owner, name in adapter.exchanges():
+        session.hot.replace(owner, name, _sending(session, getattr(owner, name)))
     registered = session.quietly(watch.registered)
     session.hot.keep(register_module_parameter_registration_hook(registered))
     session.hot.keep(register_module_module_registration_hook(registered))
+
+
+def _sending(session: Session, original: Any) -> Any:
+    """Compilers trace it: there is no more in it than has to be."""
+
+    @functools.wraps(original)
+    def send(*args: Any, **kwargs: Any) -> Any:
+        if session.hot.live and not adapter.is_traced():
+            session.ledger.sends_tokens = True
+        return original(*args, **kwargs)
+
+    return send
 
 
 class _Watch:
@@ -50,6 +68,7 @@ class _Watch:
 
     def shard(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Before ``fully_shard`` replaces parameters."""
+        trains_here()
         self.ledger.drop_unheld()
         state = args[0]
         modules = argument(args, kwargs, 1, "modules")
@@ -100,15 +119,16 @@ class _Watch:
                         sharding.tied.append((dotted(path, name), earlier.sharding.when))
                     self.ledger.originals[id(parameter)] = Original(parameter, weakref.ref(part), name, sharding)
                     if compared and parameter.device.type != "meta" and not isinstance(parameter, adapter.DTensor):
-                        sharding.starting[id(part), name] = digest(parameter)
+                        sharding.starting[id(part), name] = sample(parameter)
 
     def sharded(self, result: Any, token: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        """The parameters are replaced: from here on the writes to the shards count."""
-        sharding = self.ledger.of_state(args[0]) if args else None
+        """The parameters of a group are replaced: from here on the writes to the shards count."""
+        group = adapter.Group(args[0])
+        sharding = self.ledger.of_group(group)
         if sharding is not None and self.session.compares("starting-weights"):
             sharding.written.update(
-                (id(param.raw), (adapter.version(param.sharded), digest(param.sharded)))
-                for param in sharding.params()
+                (id(param.raw), (adapter.version(param.sharded), sample(param.sharded)))
+                for param in group.params
                 if param.sharded.device.type != "meta"
             )
 
@@ -129,7 +149,7 @@ class _Watch:
                     fqn = dotted(path, name)
                     tensors.append(
                         Emptied(
-                            weakref.ref(part), name, fqn, is_buffer, id(tensor), adapter.version(tensor), digest(tensor)
+                            weakref.ref(part), name, fqn, is_buffer, id(tensor), adapter.version(tensor), sample(tensor)
                         )
                     )
         self.ledger.emptied.append((here(), tensors))
@@ -145,22 +165,31 @@ class _Watch:
 
     def switched(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """From here on the plan may change between a forward and its end."""
-        for part in args[0].modules():
-            if sharding := self.ledger.of_module(part):
-                sharding.switched = True
+        for sharding in self._concerned(args, kwargs):
+            sharding.switched = True
+
+    def forward_switched(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        self.switched(args, kwargs)
+        kept = None if argument(args, kwargs, 1, "reshard_after_forward") else here()
+        for sharding in self._concerned(args, kwargs):
+            sharding.kept_at, sharding.given_back = kept or sharding.kept_at, sharding.given_back or kept is None
+
+    def _concerned(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Sharding]:
+        """By a switch of a module: its own sharding, and those below unless it is told otherwise."""
+        alone = argument(args, kwargs, 2, "recurse") is False
+        parts = [args[0]] if alone else args[0].modules()
+        return [sharding for part in parts if (sharding := self.ledger.of_module(part))]
 
     def sync(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        module, wanted = args[0], argument(args, kwargs, 1, "requires_gradient_sync")
-        when = None if wanted else here()
-        for part in module.modules() if kwargs.get("recurse", True) else [module]:
-            if sharding := self.ledger.of_module(part):
-                sharding.sync_off_at = when or sharding.sync_off_at
-                sharding.sync_switched = True
+        when = None if argument(args, kwargs, 1, "requires_gradient_sync") else here()
+        for sharding in self._concerned(args, kwargs):
+            sharding.sync_off_at = when or sharding.sync_off_at
+            sharding.sync_switched = True
 
     def registered(self, owner: nn.Module, name: str, value: Any) -> None:
         """A module or parameter becomes part of another module."""
         self.ledger.changes += isinstance(value, nn.Module)
         above = self.ledger.by_module.get(owner) or self.ledger.below.get(owner)
-        if above is not None and value is not None and not isinstance(value, adapter.DTensor):
+        if above is not None and value is not None:
             held = weakref.ref(value) if isinstance(value, nn.Module) else value
             self.ledger.attached.append(Attached(weakref.ref(owner), name, held, here(), above))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 
 import torch
 from torch import nn
@@ -25,15 +25,21 @@ def memory_of(module: nn.Module, shardings: Sequence[Sharding], ledger: Ledger) 
         for each in module.parameters()
         if id(each) not in sharded and id(each) not in temporary and not (each.requires_grad and id(each) in ignored)
     }  # experts train outside every group: each rank holds others
-    parameters = [*sharded.values(), *plain.values()]
-    tensors = [*parameters, *_gradients(parameters), *_states(parameters, ledger)]
+    # Experts have meshes of their own: each value is cut over the ranks of its own group.
+    widest = max((group.shards for _, group in groups), default=1)
+    shards = {id(param.sharded): group.shards for _, group in groups for param in group.params}
+    parts = [
+        (each, shards.get(id(parameter), widest))
+        for parameter in (*sharded.values(), *plain.values())
+        for each in (parameter, *_gradient(parameter), *_states(parameter, ledger))
+    ]
     sizes = [(_gathered_bytes(group), sharding, group) for sharding, group in groups]
     largest = max(sizes, key=lambda each: each[0], default=None)
     return Memory(
         at=shardings[-1].when,
-        whole=sum(each.numel() * each.element_size() for each in tensors),
-        held=sum(_local_bytes(each) for each in tensors),
-        shards=max((group.shards for _, group in groups), default=1),
+        whole=sum(_bytes(each) for each, _ in parts),
+        held=sum(_bytes(adapter.local(each)) for each, _ in parts),
+        share=sum(_bytes(each) / ranks for each, ranks in parts),
         largest=(largest[2].fqn or largest[1].label) if largest else "",
         largest_bytes=largest[0] if largest else 0,
         gathered_bytes=sum(size for size, _, _ in sizes),
@@ -44,31 +50,30 @@ def memory_of(module: nn.Module, shardings: Sequence[Sharding], ledger: Ledger) 
     )
 
 
-def _local_bytes(tensor: torch.Tensor) -> int:
-    part = adapter.local(tensor)
-    return part.numel() * part.element_size()
+def _bytes(tensor: torch.Tensor) -> int:
+    return tensor.numel() * tensor.element_size()
 
 
 def _gathered_bytes(group: adapter.Group) -> int:
-    return sum(param.numel * param.sharded.element_size() for param in group.params)
+    """In the dtype in which its parameters are gathered."""
+    asked = group.asked_dtype
+    return sum(param.numel * (asked or param.sharded.dtype).itemsize for param in group.params)
 
 
 def _held_by(group: adapter.Group) -> int:
-    return sum(_local_bytes(param.sharded) for param in group.params)
+    return sum(_bytes(adapter.local(param.sharded)) for param in group.params)
 
 
-def _gradients(parameters: Iterable[torch.Tensor]) -> list[torch.Tensor]:
-    return [each.grad for each in parameters if each.grad is not None]
+def _gradient(parameter: torch.Tensor) -> Iterator[torch.Tensor]:
+    if parameter.grad is not None:
+        yield parameter.grad
 
 
-def _states(parameters: Iterable[torch.Tensor], ledger: Ledger) -> list[torch.Tensor]:
-    found: list[torch.Tensor] = []
+def _states(parameter: torch.Tensor, ledger: Ledger) -> Iterator[torch.Tensor]:
     for built in ledger.optimizers:
         optimizer = built.optimizer()
-        for parameter in parameters if optimizer is not None else ():
-            state = optimizer.state.get(parameter) if optimizer is not None else None
-            found.extend(value for value in (state or {}).values() if isinstance(value, torch.Tensor) and value.ndim)
-    return found
+        state = optimizer.state.get(parameter) if optimizer is not None else None
+        yield from (value for value in (state or {}).values() if isinstance(value, torch.Tensor) and value.ndim)
 
 
 def _in_mib(count: int) -> str:

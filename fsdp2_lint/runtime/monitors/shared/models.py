@@ -11,12 +11,13 @@ from torch.nn.parallel import DistributedDataParallel
 
 from ....vocab.answers import Answer, Many, many, unknown, yes
 from ....vocab.finding import Moment, Place, Site
-from ....vocab.live import Leftover, Memory
+from ....vocab.live import Leftover, Memory, Stray
 from ....vocab.rule import ModelKey
 from ... import adapter
+from ...agreement.digests import is_all_zero, sample
 from ...closure import looked
-from ...digests import digest, is_all_zero
 from ...ledger import Built, Emptied, Ledger, Sharding, label_of
+from ...stand_ins import set_at
 from .memory import memory_of
 from .units import strays
 
@@ -199,13 +200,13 @@ class RuntimeModel:
                         found.append((each, current))
             yield when, found
 
-    def strays(self) -> Many[tuple[Moment, str, str]]:
+    def strays(self) -> Many[Stray]:
         first = adapter.is_root(adapter.state_of(self.module)) is None
         return many(
             (
-                (sharding.when, name, what)
+                Stray(sharding.when, param.fqn, what, set_at(self.ledger, param))
                 for sharding in self.ledger.inside(self.module)
-                for name, what in strays(sharding, first)
+                for param, what in strays(sharding, first)
             ),
             looked("all parameters of its groups were looked at"),
         )
@@ -215,7 +216,7 @@ class RuntimeModel:
             (
                 Leftover(each.label, *each.outlived)
                 for each in self.ledger.inside(self.module)
-                if each.outlived is not None and any(group.is_gathered for group in each.groups())
+                if each.outlived is not None and any(group.holds_a_copy for group in each.groups())
             ),
             looked("all its groups were asked what they hold"),
         )
@@ -261,4 +262,4 @@ def _is_untouched(emptied: Emptied, current: torch.Tensor) -> bool:
     """Is it what ``to_empty`` left behind, by its count of writes and bit by bit?"""
     if emptied.is_buffer and id(current) != emptied.identity:
         return False  # registered anew
-    return adapter.version(current) == emptied.version and digest(current) == emptied.digest
+    return adapter.version(current) == emptied.version and sample(current) == emptied.digest

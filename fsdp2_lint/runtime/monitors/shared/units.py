@@ -63,6 +63,9 @@ class RuntimeUnit(OfSharding):
     def tied_elsewhere(self) -> Many[tuple[str, Moment]]:
         return many(self.sharding.tied, looked("the parameters of all groups were compared"))
 
+    def tied_again(self) -> Answer[Place]:
+        return looked("the parameters were compared where they were sharded")
+
     def ignored_names(self) -> Many[str]:
         return many(self.sharding.ignored_names, looked("ignored_params was looked at"))
 
@@ -85,19 +88,21 @@ class RuntimeUnit(OfSharding):
         return yes(Place(self.sharding.when, "; ".join(words[:MOST_NAMES])))
 
     def wrong_policies(self) -> Many[tuple[str, str, Site | None]]:
-        wanted = {"mp_policy": MixedPrecisionPolicy, "offload_policy": OffloadPolicy}
         wrong: dict[tuple[str, str, Site | None], None] = {
             (keyword, _in_words(value), None): None
             for group in self.sharding.groups()
-            for keyword, value in group.policies.items()
-            if not isinstance(value, wanted[keyword])
+            for keyword, wanted, values in (
+                ("mp_policy", MixedPrecisionPolicy, group.precisions),
+                ("offload_policy", OffloadPolicy, [group.offloading]),
+            )
+            for value in values
+            if not isinstance(value, wanted)
         }
         return many(wrong, looked("the policies of the group were looked at"))
 
     def reduced_low(self) -> Many[Place]:
         found: dict[Place, None] = {}
-        for group in self.sharding.groups():
-            policy = group.policies["mp_policy"]
+        for group, policy in ((each, policy) for each in self.sharding.groups() for policy in each.precisions):
             if (
                 isinstance(policy, MixedPrecisionPolicy)
                 and policy.param_dtype in LOW
@@ -148,8 +153,8 @@ def _without_rows(param: adapter.Param, shards: int) -> int:
     return shards - -(-param.shape[0] // chunk) if chunk else shards
 
 
-def strays(sharding: Sharding, first_forward: bool) -> list[tuple[str, str]]:
-    """Parameters that are not what sharding registered: (name, what they are).
+def strays(sharding: Sharding, first_forward: bool) -> list[tuple[adapter.Param, str]]:
+    """Parameters that are not what sharding registered, and what they are.
 
     Until the first forward FSDP2 accepts another DTensor on the planned mesh with the planned
     placements; after that it uses its own objects only.
@@ -157,17 +162,17 @@ def strays(sharding: Sharding, first_forward: bool) -> list[tuple[str, str]]:
     found = []
     for param in sharding.params():
         current: Any = param.current
-        if current is None or current is param.sharded or current is param.gathered:
+        if current is None or any(current is each for each in (param.sharded, *param.copies)):
             continue
         if not isinstance(current, adapter.DTensor):
-            found.append((param.fqn, "a plain tensor"))
+            found.append((param, "a plain tensor"))
             continue
         here = adapter.ranks_of(current.device_mesh), tuple(str(each) for each in current.placements)
         ranks, placements = sharding.planned.get(id(param.raw)) or param.planned
         if here != (ranks, placements):
-            found.append((param.fqn, f"a DTensor placed {', '.join(here[1])} and not {', '.join(placements)}"))
+            found.append((param, f"a DTensor placed {', '.join(here[1])} and not {', '.join(placements)}"))
         elif not first_forward:
-            found.append((param.fqn, "another DTensor than the one that FSDP2 trains"))
+            found.append((param, "another DTensor than the one that FSDP2 trains"))
     return found
 
 

@@ -19,6 +19,7 @@ from ...sites import here
 
 _SCALES = ("MulBackward0", "DivBackward0", "ToCopyBackward0")  # what leaves a loss one number of one rank
 _KEY = "fsdp2_lint"
+MOST = 64  # backwards of one step
 
 
 def install(session: Session) -> None:
@@ -91,6 +92,8 @@ class _Watch:
         values = {"targets": f"{mean.counted} of {mean.targets}"}
         traits = {"scale": f"{scale:.4g}"}
         key = f"step {step}, backward {number}"
+        if number > MOST:
+            return
         if ranks := facts.ranks_with_batches_of_their_own(self.session, top):
             self.session.state(Fact("targets", key, mean.when, ranks, values, traits=traits))
 

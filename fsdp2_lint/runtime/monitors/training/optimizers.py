@@ -22,11 +22,11 @@ from ...closure import looked
 from ...ledger import Built, Ledger, Sharding, Trained
 from ...patches import argument
 from ...session import Session
-from ...sites import here
+from ...sites import construction_of, here, trains_here
 from ..forward import closing
 from ..shared.models import RuntimeModel
 from ..shared.units import LOW
-from . import fsdp1_methods
+from . import fsdp1_methods, shard_math
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +67,10 @@ class RuntimeOptimizer:
             for parameter in self.built.held():
                 if id(parameter) in managed:
                     return yes(Place(managed[id(parameter)][0].when, words))
+        if self.built.mixes is not None and self.built.mixes[0] in self.shardings:
+            sharding, name, operation = self.built.mixes
+            words = f"updates {name} by what {operation.strip('_')} makes of this rank's shards alone"
+            return yes(Place(sharding.when, words))
         return looked("the class of the optimizer was looked at")
 
     def low_precision(self) -> Answer[Place]:
@@ -109,17 +113,26 @@ class _Watch:
             self._note_temporary(built)
 
     def _record(self, optimizer: Optimizer) -> Built:
+        shard_math.watch(self.session, type(optimizer), self.mixed)
         self.ledger.drop_unheld()
-        built = Built(weakref.ref(optimizer), here(), type(optimizer).__name__)
+        built = Built(weakref.ref(optimizer), construction_of(optimizer), type(optimizer).__name__)
         self.ledger.optimizers.append(built)
         self._note_temporary(built)
         return built
 
+    def mixed(self, built: Built) -> None:
+        """Its first step has shown that it does not work on shards."""
+        for model, shardings in self._models(built):
+            if (top := model.module()) is not None:
+                view = RuntimeOptimizer(self.ledger, built, tuple(shardings), model.label)
+                handle = RuntimeModel(self.ledger, top, optimizer=built)
+                self.session.dispatch(OptimizerSettled(when=built.when, optimizer=view, model=handle))
+
     def _note_temporary(self, built: Built) -> None:
         gathered = {
-            id(param.gathered): sharding
+            id(copy): sharding
             for sharding, param in self.ledger.managed(self.ledger.shardings).values()
-            if param.gathered is not None
+            for copy in param.copies
         }
         for parameter in built.held():
             if sharding := gathered.get(id(parameter)):
@@ -129,6 +142,7 @@ class _Watch:
     def before_step(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
         if adapter.only_makes_states(sys._getframe()):
             return
+        trains_here()
         built = self.ledger.built(optimizer) or self._record(optimizer)
         fsdp1_methods.settle(self.session)
         closure = argument(args, kwargs, 1, "closure")
@@ -151,7 +165,7 @@ class _Watch:
             held = {id(parameter) for parameter in built.held()}
             for sharding in shardings:
                 trains = any(id(param.sharded) in held for param in sharding.params())
-                if trains and sharding.gathered_at and any(group.is_gathered for group in sharding.groups()):
+                if trains and sharding.gathered_at and any(group.holds_a_copy for group in sharding.groups()):
                     sharding.outlived = (sharding.gathered_at, when)
 
     def _models(self, built: Built) -> list[tuple[Trained, list[Sharding]]]:

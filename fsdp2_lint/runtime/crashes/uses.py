@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from types import FrameType, TracebackType
 
 from torch import nn
 
-from ..vocab.events.forward import WeightUsed
-from ..vocab.finding import Moment
-from . import adapter
-from .ledger import Ledger, Sharding, label_of
-from .monitors.shared.parts import RuntimeWeight
-from .session import Session
-from .sites import is_users, moment_of
+from ...vocab.events.forward import WeightUsed
+from ...vocab.finding import Moment
+from .. import adapter
+from ..expressions import operands
+from ..ledger import Ledger, Sharding, label_of
+from ..monitors.shared.parts import RuntimeWeight
+from ..session import Session
+from ..sites import is_users, moment_of
+from ..stand_ins import shard_behind
 
 Frames = list[tuple[FrameType, TracebackType]]
 
@@ -45,19 +46,17 @@ def judge(session: Session, frames: Frames) -> None:
                 weight = RuntimeWeight(f"a parameter of {label_of(module)}", sharding)
                 session.dispatch(WeightUsed(when=until(frames, index), weight=weight))
                 return
-    own = [index for index, (frame, _) in enumerate(frames) if is_users(frame.f_code.co_filename)]
-    if own and (weight_here := next(_weights(session.ledger, frames[own[-1]][0]), None)) is not None:
-        session.dispatch(WeightUsed(when=until(frames, own[-1] + 1), weight=weight_here))
+    for index, (frame, entry) in reversed(list(enumerate(frames))):
+        if is_users(frame.f_code.co_filename):
+            if (weight_here := _shard_named(session.ledger, frame, entry.tb_lasti)) is not None:
+                session.dispatch(WeightUsed(when=until(frames, index + 1), weight=weight_here))
+                return
 
 
-def _weights(ledger: Ledger, frame: FrameType) -> Iterator[RuntimeWeight]:
-    """What the operation can have got hold of: a parameter by name, else one of a model by name."""
-    managed = ledger.managed(ledger.shardings)
-    values = list(frame.f_locals.values())
-    for value in values:
-        if id(value) in managed and isinstance(value, adapter.DTensor):
-            sharding, param = managed[id(value)]
-            yield RuntimeWeight(param.fqn, sharding)
-    for value in values:
-        if isinstance(value, nn.Module) and (shardings := ledger.inside(value)):
-            yield RuntimeWeight(f"a parameter of {label_of(value)}", shardings[-1])
+def _shard_named(ledger: Ledger, frame: FrameType, offset: int) -> RuntimeWeight | None:
+    """The parameter, or what was made from one without copying it, that the expression names which failed."""
+    for value in operands(frame, offset):
+        if isinstance(value, adapter.DTensor) and (found := shard_behind(ledger, value)) is not None:
+            sharding, param = found
+            return RuntimeWeight(param.fqn, sharding)
+    return None

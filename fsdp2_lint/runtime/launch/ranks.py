@@ -23,7 +23,7 @@ from typing import Any
 
 Work = Callable[..., Any]
 # torch imports the compiler when the first hook of FSDP2 runs, which takes a second in each rank.
-_PRELOADED = ["torch._dynamo", "torch.distributed.checkpoint.state_dict", "fsdp2_lint.runtime.server"]
+_PRELOADED = ["torch._dynamo", "torch.distributed.checkpoint.state_dict", "fsdp2_lint.runtime.launch.server"]
 
 
 @dataclass(frozen=True, slots=True)

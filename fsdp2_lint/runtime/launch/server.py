@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import gc
 
-from ..catalogue import registry
-from . import checked, script  # noqa: F401
+from ...catalogue import registry
+from .. import checked  # noqa: F401
+from . import script  # noqa: F401
 
 registry.rules()
 # A rank that collects its garbage looks at no object from before the fork, and so copies no page of theirs.

@@ -1,0 +1,109 @@
+"""What following the collectives to the end of a job costs, beside torch's own TORCH_DISTRIBUTED_DEBUG=DETAIL.
+
+Stretches of steps with and without the hooks alternate in one job, after its watched steps are over. Jobs under
+DETAIL, which cannot be switched while a job runs, take turns with plain ones.
+
+    python benchmarks/watch.py --layers 32 --repetitions 60
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import os
+import statistics
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT))
+
+import torch.distributed as dist  # noqa: E402
+from jobs import Job, Load, Watch  # noqa: E402
+from runtime_overhead import interval, on_ranks  # noqa: E402
+
+from fsdp2_lint.runtime.monitors.ranks import collectives  # noqa: E402
+from fsdp2_lint.runtime.patches import Patches  # noqa: E402
+
+
+def cpu_of(job: Job, steps: int) -> float:
+    """Milliseconds of CPU time of the whole process for a step: torch waits, and threads of ours count too."""
+    dist.barrier()
+    before = time.thread_time()
+    for _ in range(steps):
+        job.step()
+    return (time.thread_time() - before) * 1e3 / steps
+
+
+def steady(load: Load, repetitions: int, stretch: int, folder: str) -> list[tuple[float, float]]:
+    """(with, without) the hooks that stay, in milliseconds of CPU per step."""
+    dist.init_process_group("gloo")
+    watch = Watch(Path(folder))
+    watch.on()
+    job = Job(load)
+    for _ in range(3):
+        job.step()
+    watch.off()  # also of the hooks that stay: they go on and off in here
+    session, pairs = watch.session, []
+    gc.collect()
+    gc.freeze()
+    for number in range(repetitions):
+        times = {}
+        for watched in (True, False) if number % 2 else (False, True):
+            if watched:
+                session.rare = Patches()
+                collectives.install(session)
+                session.rare.install()
+            job.step()  # what is seen for the first time is written down
+            times[watched] = cpu_of(job, stretch)
+            session.rare.remove()
+        pairs.append((times[True], times[False]))
+    issued = session.sequence.total
+    dist.destroy_process_group()
+    assert issued > repetitions, "nothing was followed"
+    return pairs
+
+
+def plain(load: Load, steps: int, detail: str, folder: str) -> list[float]:
+    os.environ["TORCH_DISTRIBUTED_DEBUG"] = detail
+    dist.set_debug_level_from_env()
+    dist.init_process_group("gloo")
+    job = Job(load)
+    for _ in range(3):
+        job.step()
+    found = [cpu_of(job, 1) for _ in range(steps)]
+    dist.destroy_process_group()
+    return found
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--ranks", type=int, default=2)
+    parser.add_argument("--layers", type=int, default=32)
+    parser.add_argument("--dim", type=int, default=64)
+    parser.add_argument("--tokens", type=int, default=64)
+    parser.add_argument("--repetitions", type=int, default=60)
+    parser.add_argument("--stretch", type=int, default=4)
+    parser.add_argument("--jobs", type=int, default=3, help="pairs of jobs with and without DETAIL")
+    given = parser.parse_args()
+    load = Load(given.layers, given.dim, given.tokens)
+    print(f"{load.layers} layers, dim {load.dim}, {load.tokens} tokens, {load.layers + 1} groups, {given.ranks} ranks")
+    pairs = on_ranks(steady, given.ranks, load, given.repetitions, given.stretch)
+    more = [watched - without for watched, without in pairs]
+    low, high = interval(pairs)
+    ratio = statistics.median(each[0] for each in pairs) / statistics.median(each[1] for each in pairs)
+    print(f"cpu ms per step: {statistics.median(each[1] for each in pairs):.2f} without the watch")
+    print(f"  the watch: {statistics.median(more):+.2f} (median of {len(more)}), {ratio:.3f} [{low:.3f}, {high:.3f}]")
+    print(f"  between the fastest stretches: {min(each[0] for each in pairs) - min(each[1] for each in pairs):+.2f}")
+    times: dict[str, list[float]] = {"OFF": [], "DETAIL": []}
+    for number in range(given.jobs):
+        for level in ("OFF", "DETAIL") if number % 2 else ("DETAIL", "OFF"):
+            times[level] += on_ranks(plain, given.ranks, load, 30, level)
+    off, detail = (statistics.median(times[level]) for level in ("OFF", "DETAIL"))
+    print(f"  DETAIL: {detail - off:+.2f}, {detail / off:.3f} times (medians of {len(times['OFF'])} steps)")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

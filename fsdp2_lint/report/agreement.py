@@ -1,0 +1,149 @@
+"""Whether the ranks of this machine issue the same collectives, while the job runs.
+
+Each rank keeps one number for all that it has issued in a group so far. Where two ranks have
+different numbers at one position, they have parted there or before.
+"""
+
+from __future__ import annotations
+
+import json
+import mmap
+import struct
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ..vocab.facts import Fact
+from .execution_order import turns
+from .sequences import RECORD, SLOTS, Sequence, ring_of, sequences
+from .sound import is_sound
+
+_INDEX = struct.Struct("<Q")
+_MOST = 1024  # records of one rank that are read in one look: the others get their turn
+_BEFORE = 256  # records of one rank that tell where it parted from the others
+_TOLD = tuple(f'{{"record":"{kind}",'.encode() for kind in ("start", "joined", "group", "collective", "place", "cut"))
+
+
+class Group(NamedTuple):
+    """A process group. ``token`` tells its job's ranks from those of an earlier attempt, which has such groups too."""
+
+    token: str
+    name: str
+    ranks: tuple[int, ...]
+
+
+class Tail:
+    """What one process adds to its files, read while it writes."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.rank = -1  # until its process group says which it is
+        self.records: list[dict[str, Any]] = []
+        self._token = ""
+        self._next = 0
+        self._read = 0
+        self._ring: mmap.mmap | None = None
+        self._groups: dict[int, Group] = {}
+
+    def advance(self) -> Iterator[tuple[Group, int, int]]:
+        """Each collective since the last look: its group, its position there, and the number for all up to it."""
+        if (ring := self._opened()) is None:
+            return
+        for _ in range(_MOST):
+            record = self._next_record(ring)
+            if record is None:
+                return
+            group, number, _, _, rolling, index = record
+            if group not in self._groups:
+                self.catch_up()  # a group is told before anything is issued in it
+            if group not in self._groups:
+                return
+            self._next = index  # the writer may have come round: then this is the oldest that is left
+            if self._token:
+                yield self._groups[group], number, rolling
+
+    def _next_record(self, ring: mmap.mmap) -> tuple[int, ...] | None:
+        """None while it is not written. Its number is written last and read first, and once more in the end."""
+        at = self._next % SLOTS * RECORD.size
+        (index,) = _INDEX.unpack_from(ring, at + RECORD.size - _INDEX.size)
+        if index <= self._next:
+            return None
+        record = RECORD.unpack_from(ring, at)
+        return record if record[-1] == index else None
+
+    def _opened(self) -> mmap.mmap | None:
+        if self._ring is None:
+            try:
+                with ring_of(self.path).open("rb") as file:
+                    self._ring = mmap.mmap(file.fileno(), SLOTS * RECORD.size, access=mmap.ACCESS_READ)
+            except (OSError, ValueError):
+                return None  # not there yet, or not in its whole size
+        return self._ring
+
+    def catch_up(self) -> None:
+        """Read what its report says by now of what stands in the ring."""
+        with self.path.open("rb") as file:
+            file.seek(self._read)
+            lines = file.read()
+        whole = lines.rfind(b"\n") + 1
+        self._read += whole
+        for line in lines[:whole].splitlines():
+            if line.startswith(_TOLD) and is_sound(record := json.loads(line)):
+                self._take(record)
+
+    def _take(self, record: dict[str, Any]) -> None:
+        self.records.append(record)
+        if record["record"] == "joined":
+            self.rank, self._token = record["rank"], record["token"]
+        elif record["record"] == "group":
+            self._groups[record["id"]] = Group(self._token, record["name"], tuple(record["ranks"]))
+
+
+class Agreement:
+    """Compares the reports of processes that run. A group that has parted is told once."""
+
+    def __init__(self) -> None:
+        self._tails: dict[Path, Tail] = {}
+        self._seen: dict[Group, list[tuple[int, int]]] = {}
+        self._parted: set[Group] = set()
+
+    def meet(self, paths: Iterable[Path]) -> None:
+        """Take in processes that have begun since, by their reports."""
+        for path in paths:
+            self._tails.setdefault(path, Tail(path))
+
+    def look(self) -> list[tuple[int, Fact]]:
+        """Where groups have parted since the last look: what each rank does there, as the job's report has it."""
+        parted: dict[Group, int] = {}
+        for tail in self._tails.values():
+            for group, number, rolling in tail.advance():
+                if group not in self._parted and not self._agrees(group, number, rolling):
+                    parted.setdefault(group, number)
+        self._parted.update(parted)
+        return [fact for group, number in parted.items() for fact in self._facts(group, number)]
+
+    def _agrees(self, group: Group, number: int, rolling: int) -> bool:
+        slots = self._seen.get(group)
+        if slots is None:
+            slots = self._seen[group] = [(-1, 0)] * SLOTS
+        known, other = slots[number % SLOTS]
+        if known == number:
+            return other == rolling
+        if known < number:
+            slots[number % SLOTS] = (number, rolling)
+        return True
+
+    def _facts(self, group: Group, number: int) -> list[tuple[int, Fact]]:
+        """They parted at this position, or before. Mostly that is a moment ago, and few records have to be read."""
+        for newest in (_BEFORE, SLOTS):
+            issued = [each for tail in self._tails.values() for each in self._issued(tail, group, newest)]
+            if issued and all(min(each.issued) < number for each in issued):
+                break
+        return turns(issued)
+
+    def _issued(self, tail: Tail, group: Group, newest: int) -> list[Sequence]:
+        if tail.rank not in group.ranks:
+            return []
+        tail.catch_up()
+        said = sequences(tail.rank, tail.path, tail.records, newest)
+        return [each for each in said if (each.group, each.ranks) == group[1:]]

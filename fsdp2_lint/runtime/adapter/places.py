@@ -1,0 +1,126 @@
+"""The private places of torch that are read, and the clauses that cannot be judged without each.
+
+A place that this torch lacks is never given a value: who reads it is told that nobody can tell. What is asked of it
+becomes unknown, and the report says why. Places are looked for by name in the user's own objects, which have all
+that an object of this torch can have; never by version.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from ...vocab.answers import CannotTell
+
+OF_PARAMS = (
+    *("FSDP201", "FSDP203", "FSDP301", "FSDP302", "FSDP304", "FSDP307", "FSDP313", "FSDP314", "FSDP316", "FSDP318"),
+    *("FSDP319", "FSDP320", "FSDP502", "FSDP601", "FSDP604", "FSDP613"),
+)
+_MESHES = ("FSDP203", "FSDP308", "FSDP312", "FSDP313", "FSDP315", "FSDP316", "FSDP319", "FSDP405", "FSDP613")
+_NOT_THERE = object()
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """An attribute of one of torch's objects. ``names``: what it is called, the newest first.
+
+    ``until``: what it stands for while an object does not have it yet.
+    """
+
+    of: str
+    names: tuple[str, ...]
+    clauses: tuple[str, ...]
+    until: Any = _NOT_THERE
+
+    def __str__(self) -> str:
+        return f"{self.of}.{self.names[-1]}"
+
+    def read(self, owner: Any) -> Any:
+        """:class:`Missing` where this torch has no such place."""
+        for name in self.names:
+            found = getattr(owner, name, _NOT_THERE)
+            if found is not _NOT_THERE:
+                return found
+        if self.until is not _NOT_THERE and self.is_in(owner):
+            return self.until
+        raise Missing(self)
+
+    def is_in(self, owner: Any) -> bool:
+        """Has such an object this place, or will it have it?"""
+        declared = [vars(cls).get("__annotations__", {}) for cls in type(owner).__mro__]
+        return any(hasattr(owner, name) or any(name in each for each in declared) for name in self.names)
+
+
+class Missing(CannotTell):
+    def __init__(self, place: Place) -> None:
+        super().__init__(f"this torch has no {place}")
+        self.place = place
+
+
+def _of(owner: str, *names: str, clauses: tuple[str, ...], until: Any = _NOT_THERE) -> Place:
+    return Place(owner, names, clauses, until)
+
+
+GROUPS = _of("FSDPState", "_fsdp_param_groups", "_fsdp_param_group", clauses=OF_PARAMS)
+MODULES = _of("FSDPState", "_modules", clauses=OF_PARAMS)
+IS_ROOT = _of("FSDPState", "_is_root", clauses=("FSDP307", "FSDP316", "FSDP320", "FSDP405", "FSDP407", "FSDP808"))
+CONTEXT = _of("FSDPState", "_state_ctx", clauses=("FSDP405", "FSDP407", "FSDP808"))
+FORWARD_ROOT = _of("FSDPStateContext", "iter_forward_root", clauses=CONTEXT.clauses)
+TRAINING = _of("FSDPState", "_training_state", clauses=("FSDP401", "FSDP402", "FSDP404"))
+
+PARAMETERS = _of("FSDPParamGroup", "fsdp_params", clauses=OF_PARAMS)
+SHARDED_STATE = _of("FSDPParamGroup", "_sharded_state", clauses=("FSDP318", "FSDP407", "FSDP602"))
+STAYS = _of("FSDPParamGroup", "_reshard_after_forward", clauses=("FSDP312", "FSDP318", "FSDP407"))
+RESHARDS = _of("FSDPParamGroup", "reshard_after_backward", clauses=("FSDP318",))
+REDUCES = _of("FSDPParamGroup", "reduce_grads", clauses=("FSDP604", "FSDP613"))
+GATHERED = _of("FSDPParamGroup", "_all_gather_result", clauses=("FSDP318", "FSDP407"))
+OFFLOAD = _of("FSDPParamGroup", "offload_policy", clauses=("FSDP206", "FSDP308", "FSDP503"))
+MESH_INFO = _of("FSDPParamGroup", "mesh_info", clauses=_MESHES)
+MESH = _of("FSDPMeshInfo", "mesh", clauses=_MESHES)
+SHARD_DIM = _of("FSDPMeshInfo", "shard_mesh_dim", clauses=_MESHES)
+REPLICA_DIM = _of("FSDPMeshInfo", "replicate_mesh_dim", clauses=("FSDP203", "FSDP805"))
+
+OF_MODULE = _of("FSDPParam", "_module_info", clauses=OF_PARAMS)
+SHARD = _of("FSDPParam", "sharded_param", clauses=OF_PARAMS)
+WHOLE = _of("FSDPParam", "_unsharded_param", clauses=("FSDP319", "FSDP320", "FSDP602", "FSDP613"), until=None)
+SIZE = _of("FSDPParam", "_orig_size", clauses=("FSDP313", "FSDP316", "FSDP319"))
+ACCUMULATED = _of("FSDPParam", "unsharded_accumulated_grad", clauses=("FSDP613",), until=None)
+OUTPUTS = _of("FSDPParam", "all_gather_outputs", clauses=("FSDP318",), until=())
+PLACEMENT = _of("FSDPParam", "fsdp_placement", clauses=("FSDP313",))
+SPEC = _of("FSDPParam", "_sharding_spec", clauses=("FSDP316", "FSDP320"))
+
+POLICY = _of("FSDPParamGroup", "mp_policy", clauses=("FSDP308", "FSDP502", "FSDP503"))
+PARAM_POLICY = _of("FSDPParam", "mp_policy", clauses=POLICY.clauses)  # each parameter has its own in torch 2.15
+
+_OF_STATE = (GROUPS, MODULES, IS_ROOT, CONTEXT, TRAINING)
+_OF_GROUP = (PARAMETERS, SHARDED_STATE, STAYS, RESHARDS, REDUCES, GATHERED, OFFLOAD, MESH_INFO)
+_OF_PARAM = (OF_MODULE, SHARD, WHOLE, SIZE, ACCUMULATED, OUTPUTS, PLACEMENT, SPEC)
+
+
+def lacking(states: Iterable[Any]) -> list[Place]:
+    """The places that the objects of ``fully_shard`` should have, and do not."""
+    found: dict[Place, None] = {}
+
+    def look(places: Iterable[Place], owner: Any) -> None:
+        found.update(dict.fromkeys(place for place in places if not place.is_in(owner)))
+
+    for state in states:
+        look(_OF_STATE, state)
+        if CONTEXT.is_in(state):
+            look([FORWARD_ROOT], CONTEXT.read(state))
+        for group in _listed(GROUPS, state):
+            look(_OF_GROUP, group)
+            if MESH_INFO.is_in(group):
+                look([MESH, SHARD_DIM, REPLICA_DIM], MESH_INFO.read(group))
+            params = _listed(PARAMETERS, group)
+            if not POLICY.is_in(group) and not all(PARAM_POLICY.is_in(param) for param in params):
+                found[POLICY] = None
+            for param in params:
+                look(_OF_PARAM, param)
+    return list(found)
+
+
+def _listed(place: Place, owner: Any) -> list[Any]:
+    value = place.read(owner) if place.is_in(owner) else None
+    return list(value) if isinstance(value, (list, tuple)) else [value] if value is not None else []
