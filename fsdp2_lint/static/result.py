@@ -20,9 +20,13 @@ class ClauseVerdict:
 
 @dataclass(frozen=True, slots=True)
 class ModelVerdicts:
+    """``site`` is where the model is built, or sharded first if that is not seen; ``judged`` are all places at which
+    something was asked of it, those where it is sharded among them."""
+
     label: str
     site: Site
     clauses: tuple[ClauseVerdict, ...]
+    judged: frozenset[tuple[str, int]] = frozenset()  # paths and rows
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,9 +17,15 @@ _SETTLED_BY = {"R": "runtime", "P": "preflight"}
 def of_models(dispatcher: Dispatcher, witnesses: Mapping[str, str]) -> list[ModelVerdicts]:
     by_model = _by_subject(dispatcher, ModelKey)
     models = [
-        ModelVerdicts(model.label, model.site, _clauses(verdicts, witnesses)) for model, verdicts in by_model.items()
+        ModelVerdicts(model.label, model.site, _clauses(verdicts, witnesses), _places(verdicts))
+        for model, verdicts in by_model.items()
     ]
     return sorted(models, key=lambda model: (model.site, model.label))
+
+
+def _places(verdicts: Iterable[Verdict]) -> frozenset[tuple[str, int]]:
+    sites = (site for verdict in verdicts for site in (*verdict.judged, *verdict.unknown.values()))
+    return frozenset((site.path, site.row) for site in sites)
 
 
 def of_programs(

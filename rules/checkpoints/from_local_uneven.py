@@ -15,6 +15,7 @@ class FromLocalUneven(Rule):
     severity = Severity.ERROR
     witnesses = "R"
     compares = "local-shard"
+    each_its_own = True
     help = "pass shape=parameter.shape and stride=parameter.stride() to DTensor.from_local"
 
     def compare(self, facts: Facts) -> Iterator[Outcome]:

@@ -46,13 +46,14 @@ class RankDependentInit(Rule):
     def compare(self, facts: Facts) -> Iterator[Outcome]:
         """HSDP replicas that differ never meet again. On a 1-D mesh the shards of several models make up one."""
         yield APPLIES
-        some = next(iter(facts.values()))
-        for name in some.values:
-            parts = groups_of_ranks(facts, name)
+        for name in dict.fromkeys(name for fact in facts.values() for name in fact.values):
+            own = {rank: fact for rank, fact in facts.items() if _mesh_of(name) in map(_mesh_of, fact.values)}
+            parts = groups_of_ranks(own, name)
             if len(parts) == 1 or any(value is None for _, value in parts):
                 continue
+            some = own[parts[0][0][0]]
             replicas = some.traits["mesh"] == "replicas"
-            loaded = {fact.traits["loaded"] for fact in facts.values()}
+            loaded = {fact.traits["loaded"] for fact in own.values()}
             who = " and ".join(in_words(ranks) for ranks, _ in parts[:2])
             if replicas:
                 consequence = "fully_shard does not broadcast, so the replicas stay different"
@@ -67,3 +68,8 @@ class RankDependentInit(Rule):
                 severity=None if replicas or len(loaded) > 1 else Severity.WARNING,
             )
             return
+
+
+def _mesh_of(name: str) -> str:
+    """The ranks that share a parameter, where those are others than of most: ``weight over ranks 0, 2``."""
+    return name.partition(" over ")[2]

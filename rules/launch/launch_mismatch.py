@@ -16,6 +16,7 @@ class LaunchMismatch(Rule):
     severity = Severity.ERROR
     witnesses = "R"
     compares = "device"
+    each_its_own = True
     help = "call init_process_group() without rank and world_size, and select the GPU from LOCAL_RANK"
 
     def launched(self, event: Launched) -> Iterator[Outcome]:

@@ -17,6 +17,7 @@ class LossNotNormalisedGlobally(Rule):
     severity = Severity.WARNING
     witnesses = "R"
     compares = "targets"
+    each_its_own = True
     help = "sum the loss, divide by the number of targets of all ranks, and multiply by the number of ranks"
 
     def compare(self, facts: Facts) -> Iterator[Outcome]:

@@ -16,6 +16,7 @@ class SameDataOnEveryRank(Rule):
     severity = Severity.ERROR
     witnesses = "SR"
     compares = "batch"
+    each_its_own = True
     help = "use a DistributedSampler, or split the data by rank"
 
     def trained(self, event: BatchTrained) -> Iterator[Outcome]:

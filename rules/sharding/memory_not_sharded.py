@@ -28,7 +28,7 @@ class MemoryNotSharded(Rule):
             return
         yield APPLIES
         what = memory.what
-        share = what.whole / what.shards
+        share = what.share
         groups = "; ".join(what.groups[:MOST])
         if what.held > SLACK * share and what.held - share > EXCESS:
             yield self.found(

@@ -21,10 +21,12 @@ class ParameterNotDtensor(Rule):
         strays = event.model.strays()
         if not strays:
             return
-        for made, name, what in strays:
+        for stray in strays:
+            planned = "this call planned it as a sharded DTensor"
             yield self.found(
-                made,
-                f"{name} is {what}: FSDP2 does not use it",
-                "this call planned it as a sharded DTensor",
+                stray.put or stray.made,
+                f"{stray.name} is {stray.what}: FSDP2 does not use it",
+                "it takes the place of the sharded parameter here" if stray.put else planned,
+                *([(stray.made, planned)] if stray.put else []),
                 (event.when, "the model runs with it here"),
             )

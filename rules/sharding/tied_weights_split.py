@@ -27,7 +27,7 @@ class TiedWeightsSplit(Rule):
         group = event.group
         yield APPLIES
         tied, made = group.tied_elsewhere(), group.made()
-        if not tied:
+        if not tied or self.target < REFUSED_SINCE and group.tied_again():
             return
         for name, earlier in tied:
             if made:

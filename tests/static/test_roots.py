@@ -321,7 +321,12 @@ ENABLE += "    torch.cuda.set_device(int(os.environ['LOCAL_RANK']))\n    dist.in
 
 
 @pytest.mark.parametrize(
-    "config", [CONFIG, CONFIG.replace("def setup(on=True)", "class Job:\n  pass\n\ndef setup(on=1)")]
+    "config",
+    [
+        CONFIG,
+        CONFIG.replace("def setup(on=True)", "class Job:\n  pass\n\ndef setup(on=1)"),
+        "from pkg import dst\n\nSTEPS = {'start': dst.enable}\n\ndef setup():\n    STEPS['start']()\n",
+    ],
 )
 def test_a_file_that_does_not_say_torch_may_call_one_that_does(config: str) -> None:
     files = {"pkg/__init__.py": "", "pkg/config.py": config, "pkg/dst.py": ENABLE}
@@ -330,7 +335,7 @@ def test_a_file_that_does_not_say_torch_may_call_one_that_does(config: str) -> N
     assert codes({"train.py": main, **files, "pkg/dst.py": ENABLE.replace("    torch.cuda", "    str")}) == ["FSDP101"]
 
 
-@pytest.mark.parametrize("script_at", ["scripts/train.py", "tools/deep/train.py"])
+@pytest.mark.parametrize("script_at", ["scripts/train.py", "tools/deep/train.py", "pkg/train.py"])
 def test_the_root_is_where_imports_begin_though_it_is_a_package(script_at: str) -> None:
     helper = "from torch.distributed.fsdp import fully_shard\n\ndef shard(model):\n    for layer in model.layers:\n"
     helper += "        fully_shard(layer)\n    fully_shard(model)\n"
@@ -369,9 +374,18 @@ def test_a_question_whose_arguments_stand_elsewhere_breaks_nothing() -> None:
     assert not seen.result.broken
 
 
-def test_tied_weights_under_two_ways_to_shard_are_not_upheld() -> None:
-    net = NET.replace("self.head = nn.Linear(8, 16)", "self.head = nn.Linear(8, 16, bias=False)")
-    body = "model = Net()\nmodel.head.weight = model.embed.weight\nif args.whole:\n    fully_shard(model.head)\n"
-    body += "    fully_shard(model)\nelse:\n    fully_shard(model.embed)\n    fully_shard(model)\n"
-    seen = analyse(script(f"import argparse\nargs = argparse.ArgumentParser().parse_args()\n{body}", net=net))
+TIES = [
+    "model.head.weight = model.embed.weight\nif args.whole:\n    fully_shard(model.head)\nelse:\n"
+    "    fully_shard(model.embed)\n",
+    "if args.whole:\n    for layer in model.layers:\n        fully_shard(layer)\nelse:\n"
+    "    model.head.weight = model.embed.weight\n    fully_shard(model.head)\n",
+    "if args.tied:\n    model.head.weight = model.embed.weight\nif args.whole:\n    fully_shard(model.head)\n",
+]
+
+
+@pytest.mark.parametrize("tie", TIES)
+def test_tied_weights_under_two_ways_to_shard_are_not_upheld(tie: str) -> None:
+    net = NET.replace("self.head = nn.Linear(64, 100)", "self.head = nn.Linear(64, 100, bias=False)")
+    arguments = "import argparse\nargs = argparse.ArgumentParser().parse_args()\n"
+    seen = analyse(script(f"{arguments}model = Net()\n{tie}fully_shard(model)\n", net=net))
     assert "upheld" not in seen.verdicts("FSDP307")

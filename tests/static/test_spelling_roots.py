@@ -158,7 +158,7 @@ RING = "class RingBuffer:\n    def METHOD(self):\n        return self\n"
 USE = "from torch.distributed.fsdp import FSDPModule, fully_shard\nfrom ring import RingBuffer\n\n\n"
 
 
-@pytest.mark.parametrize("method", ["unshard", "reopen"])
+@pytest.mark.parametrize("method", ["unshard", "reopen", "reshard"])
 def test_unshard_of_an_own_class(method: str) -> None:
     use = USE + "def fill(buffer: RingBuffer):\n    handle = buffer.unshard()\n    handle.__enter__()\n"
     assert analyse({"ring.py": RING.replace("METHOD", method), "use.py": use}).codes == []
@@ -192,11 +192,16 @@ def test_an_unknown_callee_proves_nothing(call: str) -> None:
 # -- 304: adapters
 
 
-PEFT = "from peft import LoraConfig, get_peft_model, inject_adapter_in_model\n"
+PEFT = "from peft import LoraConfig, PeftModel, get_peft_model, inject_adapter_in_model\n"
 
 
 @pytest.mark.parametrize(
-    "attach", ["model = get_peft_model(model, LoraConfig())", "inject_adapter_in_model(LoraConfig(), model)"]
+    "attach",
+    [
+        "model = get_peft_model(model, LoraConfig())",
+        "inject_adapter_in_model(LoraConfig(), model)",
+        "model = PeftModel.from_pretrained(model, 'adapter', is_trainable=True)",
+    ],
 )
 def test_adapters_behind_sharding(attach: str) -> None:
     late = script(SHARDED + attach + "\n" + OPTIMIZER + TRAIN, PEFT)
@@ -246,9 +251,10 @@ def test_a_bar_of_an_unknown_package_may_do_anything() -> None:
 
 
 LIBRARY = "import sys\nfrom transformers import AutoConfig, AutoModelForCausalLM, AutoModelForSequenceClassification\n"
+LIBRARY += "from transformers import LlamaForCausalLM\n"
 
 
-@pytest.mark.parametrize("auto", ["AutoModelForCausalLM", "AutoModelForSequenceClassification"])
+@pytest.mark.parametrize("auto", ["AutoModelForCausalLM", "AutoModelForSequenceClassification", "LlamaForCausalLM"])
 def test_which_weights_a_library_ties_is_not_known(auto: str) -> None:
     main = f"model = {auto}.from_pretrained(sys.argv[1])\nfor layer in model.model.layers:\n    fully_shard(layer)\n"
     main += "fully_shard(model.lm_head)\nfully_shard(model)\n" + OPTIMIZER + TRAIN
@@ -258,6 +264,7 @@ def test_which_weights_a_library_ties_is_not_known(auto: str) -> None:
 RESETS = [
     "model.apply(lambda m: m.reset_parameters() if hasattr(m, 'reset_parameters') else None)",
     "for m in model.modules():\n    if hasattr(m, 'reset_parameters'):\n        m.reset_parameters()",
+    "model.init_weights()",
 ]
 
 

@@ -12,6 +12,11 @@ from ...vocab.target import Version, in_words, parse
 _FILE = Path(__file__).with_suffix(".json")
 MODULE_CLASS = "torch.distributed.fsdp.FSDPModule"
 ANY = "**"  # takes any keyword
+_FSDP = "torch.distributed.fsdp."
+_STRICT = {
+    *(f"{_FSDP}{name}" for name in ("fully_shard", "MixedPrecisionPolicy", "CPUOffloadPolicy", "OffloadPolicy")),
+    "torch.distributed.device_mesh.init_device_mesh",
+}
 
 History = list[tuple[Version, bool]]
 """From which version on something is there, or is not."""
@@ -58,6 +63,12 @@ def keywords_in_versions(name: str) -> list[set[str]]:
     return [] if any(ANY in names for names in given) else given
 
 
+def invented_keywords(name: str, keywords: set[str]) -> set[str]:
+    """Those that no version takes, where the function or class is of FSDP2 itself and takes only what it names."""
+    known = keywords_in_versions(name) if name in _STRICT else []
+    return keywords.difference(*known) if known else set()
+
+
 def history_of_keyword(name: str, keyword: str) -> History:
     return [
         (since, value is not None and (keyword in value or ANY in value)) for since, value in _rows("callables")[name]
@@ -89,5 +100,7 @@ def absent(history: History, version: Version) -> str:
         return ""
     if (came := next((since for since, there in history if since > at and there), None)) is not None:
         return f"it came with {in_words(came)}"
+    if not any(there for _, there in history):
+        return "no version has it"
     gone = max(since for since, there in history if since <= at and not there)
     return f"it is gone since {in_words(gone)}"

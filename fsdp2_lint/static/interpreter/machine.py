@@ -93,6 +93,7 @@ class Machine(Semantics, Generic[L]):
         self.class_values: dict[Any, Value] = {}
         self.told: set[ClassV] = set()  # classes of which their bases know
         self.unseen_makers: dict[ClassV, str] = {}
+        self.wrapped_by: list[str] = []  # decorators around the calls that run, which may not have run them
         self.method_values: dict[Func, Func] = {}
         self.mros: dict[ClassV, list[Value]] = {}
         self.frame_flow = 0

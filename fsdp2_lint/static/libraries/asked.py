@@ -8,7 +8,7 @@ from ..domain import events
 from ..domain.formulas import LARGE, Formula, either, is_large
 from ..domain.guards import Guard
 from ..domain.relations import Relation
-from ..domain.values import BELOW, ClassV, Ext, Obj, Value
+from ..domain.values import BELOW, SOME, ClassV, Ext, Obj, Value
 from ..frontend.packages import is_known_class
 from .interface import Torch
 from .python import attempts
@@ -43,6 +43,22 @@ class Asked(Torch):
         if (base := layer_base(self.machine, cls)) and (name in _LAYER_NAMES or name == "reset_parameters"):
             return name == "reset_parameters" and lacks_reset(base)
         return obj.atom.cls is cls and self.machine.closed_class(cls)
+
+    def has_no_such_method(self, obj: Obj, name: str) -> bool:
+        """Is a call of it an AttributeError: its classes were seen whole, and nobody gave it or them another one?"""
+        cls = self.machine.class_of(obj)
+        if cls is None or not self.surely_lacks(obj, name) or self.machine.patched & {name, SOME}:
+            return False
+        given = self.machine.store.get((obj, SOME)) is not None or self.machine.project.anywhere(rf"\.{name}\s*=[^=]")
+        handed = any(obj in step.what.objects for step in self.machine.trace.of(events.Escaped))
+        return not given and not handed and all(map(self._is_plain_class, self.machine.mro(cls)))
+
+    def _is_plain_class(self, cls: Value) -> bool:
+        """Does it have what its body says, and nothing else?"""
+        if not isinstance(cls, ClassV):
+            return cls in _OF_PYTHON
+        asked = any(self.machine.class_member(cls, name) for name in ("__getattr__", "__getattribute__"))
+        return not (asked or cls.node.decorators or cls.node.keywords or cls in self.given_classes)
 
     def of_every_module(self, name: str) -> bool:
         """Is it an attribute or a method that every ``nn.Module`` has by itself?"""

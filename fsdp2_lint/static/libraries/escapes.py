@@ -101,6 +101,8 @@ class Escapes(Membership):
         for leaf in self.machine.inside(value):
             if isinstance(leaf, Bound):
                 leaf = leaf.receiver
+            if isinstance(leaf, ClassV):
+                self.given_classes.add(leaf)
             if isinstance(leaf, Partial):
                 for part in (*leaf.args, *(item for _, item in leaf.kwargs)):
                     self.collect_changeable(part, into, seen, depth + 1, names)

@@ -9,7 +9,7 @@ from astroid import nodes
 
 from ..domain.guards import Guard
 from ..domain.relations import Address, Relation
-from ..domain.values import Atom, Obj, Value
+from ..domain.values import Atom, ClassV, Obj, Value
 from ..interpreter import machine
 from ..interpreter.call import Call
 from ..interpreter.libraries import Libraries
@@ -40,6 +40,7 @@ class Torch(Libraries, Protocol):
     outputs: dict[Obj, Obj]  # what modules returned, and which module did
     opaque: dict[str, nodes.NodeNG]
     settings: dict[str, Value]  # environment variables: each is one unknown, however often it is read
+    given_classes: set[ClassV]  # classes of the project that code that is not seen was given
     kept: list[Value]  # what code that is not seen was given to keep
     unfollowed: dict[tuple[str, nodes.NodeNG], None]  # each call that was not understood, in order
     adopted_at: dict[Obj, int]

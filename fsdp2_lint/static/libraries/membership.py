@@ -55,6 +55,7 @@ class Membership(Asked):
         self.settings = {}
         self.ranked: dict[Guard, bool] = {}  # which paths say something of ranks
         self.kept = []
+        self.given_classes = set()
         self.unfollowed = {}
         self.adopted_at = {}
         self.called_atoms: set[Atom] = set()
@@ -108,6 +109,7 @@ class Membership(Asked):
             self.adopt(owner, name, value)
         if name == "param_groups":
             optim.regrouped(self.machine, owner, node)
+        optim.supplanted(self.machine, self.machine.store.get((owner, name)), value, node)
         if name == "weight":
             tying.tied(self.machine, owner, value, node)
         self.came_late(owner, name, value, node)

@@ -29,6 +29,7 @@ from ..domain.values import (
 )
 from ..frontend.packages import is_optimizer
 from ..interpreter.call import Call
+from ..interpreter.frames import Diverges
 from . import registered  # noqa: F401 (what is in it registers itself)
 from .calls import Calls
 from .escapes import describe
@@ -50,6 +51,9 @@ class TorchModel(Calls):
 
     def call_unresolved_method(self, obj: Obj, name: str, call: Call) -> Value:
         """By the function that is registered for the name; else it may do anything to what it was given."""
+        if self.has_no_such_method(obj, name):
+            self.machine.stops += 1
+            raise Diverges
         if self.has_only_own_methods(obj):  # what torch means by a method of this name is not meant here
             self.opened(f"{describe(obj)}.{name}()", call, receiver=obj)
             self.callbacks(call)

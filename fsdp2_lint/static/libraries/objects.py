@@ -191,8 +191,12 @@ class Objects(Escapes):
 
     def operated(self, node: nodes.NodeNG, op: str, left: Value, right: Value) -> None:
         if self.is_foreign(left) or self.is_foreign(right):
-            if any(map(self.matters_whole, self.changeable([left, right]))):
+            if any(self.matters_whole(obj) and not self.is_number(obj) for obj in self.changeable([left, right])):
                 self.opened(f"the operator {op} of what is not known", Call(node, [left, right]))
+
+    def is_number(self, obj: Obj) -> bool:
+        """A size of a layer of torch: whoever gets it has nothing of the layer in hand."""
+        return obj.parent is not None and module_tree.counts(blank.classes_of(self.machine, obj.parent), obj.item)
 
     def is_foreign(self, value: Value) -> bool:
         """May its methods be code that is not seen?"""

@@ -34,6 +34,8 @@ def test_each_row_is_needed() -> None:
         ("peft.LoraConfig", packages.ALONE),
         ("peft.prepare_model_for_kbit_training", packages.ANYTHING),
         ("bitsandbytes.optim.AdamW8bit", packages.OPTIMIZERS),
+        ("cut_cross_entropy.linear_cross_entropy", packages.ALONE),
+        ("cut_cross_entropy.transformers.cce_patch", packages.ANYTHING),
         ("math.sqrt", packages.ALONE),
         ("subprocess.run", packages.ALONE),
         ("torchish.nn.Linear", packages.ANYTHING),

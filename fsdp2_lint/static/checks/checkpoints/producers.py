@@ -9,6 +9,7 @@ from ....vocab.events.checkpoints import (
     AsyncSaved,
     CheckpointLoaded,
     CheckpointWritten,
+    FileWritten,
     Fsdp1ContextUsed,
     KeysWritten,
     Loaded,
@@ -25,12 +26,19 @@ from .async_saves import StaticAsyncSave
 from .load_targets import StaticLoadTarget
 from .optimizer_states import StaticWritten
 from .payloads import StaticKeys, StaticPayload
+from .shared_files import StaticSharedFile
 from .state_helpers import StaticHelper
 
 
 @on(events.Saved)
 def saved(program: Program, step: Step[events.Saved]) -> Iterator[Event]:
     yield Saved(when=step.when, payload=StaticPayload(program, step), by=step.what.by)
+
+
+@on(events.Saved)
+def file_written(program: Program, step: Step[events.Saved]) -> Iterator[Event]:
+    if program.machine.libraries.any_sharded:
+        yield FileWritten(when=step.when, file=StaticSharedFile(program, step), by=step.what.by)
 
 
 @on_concerned(events.Loaded)

@@ -16,6 +16,8 @@ from ..shared.program import OfStep, Program
 from ..shared.structure import leaves, perhaps_experts
 
 _BELOW = (Relation.SAME, Relation.CONTAINS)
+# ``module.register_parameter(name, ...)``: which parameter of which module it is, no text tells.
+_BY_COMPUTED_NAME = r"\.register_parameter\(\s*[A-Za-z_]"
 _REDUCING = ("all_reduce()", "all_reduce_coalesced()", "reduce_scatter()", "reduce_scatter_tensor()", "reduce()")
 
 
@@ -31,6 +33,11 @@ def group_of(program: Program, layer: Obj) -> Step[events.Sharded] | None:
         elif best is not None and depth == best[0] and step is not best[1]:
             return None  # perhaps two alternatives
     return best[1] if best is not None else None
+
+
+def _pair(tie: Step[events.Tied]) -> frozenset[Obj]:
+    assert tie.subject is not None
+    return frozenset((tie.subject, tie.what.other))
 
 
 class StaticGrouping(OfStep[events.Sharded]):
@@ -59,6 +66,28 @@ class StaticGrouping(OfStep[events.Sharded]):
                     found[self._name(layer), theirs.when] = None
         end = unknown(unsure) if unsure else self.program.nothing(self.obj, events.Tied, events.Sharded, parts=True)
         return many(found, end)
+
+    def tied_again(self) -> Answer[Place]:
+        """The first forward looks at the parameters that the modules have by then."""
+        ties = list(self.program.trace.of(events.Tied))
+        known = {_pair(tie) for tie in ties if tie.index < self.step.index}
+        forwards = list(self._forwards(self.program.top(self.obj)))
+        for tie in ties:
+            if tie.index < self.step.index or any(used.index < tie.index for used in forwards):
+                continue
+            if _pair(tie) not in known or self.step not in [group_of(self.program, each) for each in _pair(tie)]:
+                continue
+            if not self.step.precedes(tie) or not self.step.guard.implies(tie.guard):
+                return unknown(f"whether the weights are tied again at {tie.when.at} depends on the path")
+            return yes(Place(tie.when, "they are tied again here"))
+        if self.program.project.anywhere(_BY_COMPUTED_NAME):
+            return unknown("the project puts parameters into modules by computed names")
+        return self.program.excluded("nothing ties them again before the first forward")
+
+    def _forwards(self, top: Obj) -> Iterator[Step[events.Called]]:
+        for used in self.program.trace.of(events.Called):
+            if used.what.hooked and used.subject is not None and self.program.top(used.subject) is top:
+                yield used
 
     def _alternatives(self, layer: Obj, group: Step[events.Sharded] | None) -> str:
         """Why it is not known to which group a layer belongs, although some call shards it."""

@@ -75,6 +75,9 @@ class StaticOptimizer:
                 if doubt := self._unproven(path, sharding):
                     may = may or doubt
                     continue
+                if lost := self._supplanted(created, sharding):
+                    may = may or lost
+                    continue
                 if changed := self._changed_hands(created, before=self._stepped(sharding)):
                     may = may or changed
                     continue
@@ -113,6 +116,13 @@ class StaticOptimizer:
             if step.subject is self.obj:
                 return f"its parameters are exchanged ({step.when.at})"
         return self.program.escaped(self.obj, after=created, before=before)
+
+    def _supplanted(self, created: Step[events.Optimizer], sharding: Step[events.Sharded]) -> str:
+        """Why another one may be used in its place, where none was seen to step."""
+        for step in self.program.trace.of(events.Supplanted, after=created):
+            if step.subject is self.obj and step.index < sharding.index and self._stepped(sharding) is None:
+                return f"another optimizer takes its place ({step.when.at}), and which one steps was not seen"
+        return ""
 
     def _stepped(self, sharding: Step[events.Sharded]) -> AnyStep | None:
         """The first time that it steps when ``sharding`` has happened: what comes later cannot mend that."""

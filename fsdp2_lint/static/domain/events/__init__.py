@@ -72,6 +72,7 @@ from .training import (
     Reduced,
     Remapped,
     Stepped,
+    Supplanted,
     Sync,
     ValueRead,
     Zeroed,

@@ -20,6 +20,7 @@ class Saved(Counted):
     payload: Value
     path: Value
     by: str
+    chosen_by: tuple[str, ...] = ()  # what may write on some ranks only: decorators that were not followed, the writer
 
 
 class AsyncSave(Counted):

@@ -33,6 +33,10 @@ class Remapped(Event):
     """The parameter groups of an optimizer, the step's subject, or what is in one, are exchanged."""
 
 
+class Supplanted(Event):
+    """The attribute that an optimizer, the step's subject, is kept in gets another optimizer."""
+
+
 class Stepped(Counted, InLoops):
     """An optimizer, the step's subject, makes a step."""
 

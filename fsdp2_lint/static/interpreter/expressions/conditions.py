@@ -118,6 +118,8 @@ class Conditions(Expressions[L]):
         if isinstance(value, Obj) and value.parent is None:
             if value.atom.kind in ("instance", "external") or value.atom.positive:
                 return True
+        if isinstance(value, StateDict) and value.rank0:
+            return ("is", Rank("global"), 0)  # the others have an empty dict
         if isinstance(value, (StateDict, Loaded)):
             return True
         if (bits := flags.masked(value)) is not None:

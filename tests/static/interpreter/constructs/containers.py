@@ -79,7 +79,8 @@ def main():
     shard(model)
     gathered = get_model_state_dict(model, options=StateDictOptions(full_state_dict=True, cpu_offload=True))
     if hasattr(model, "save_pretrained"):
-        torch.save(gathered, "model.bin")
+        if dist.get_rank() == 0:
+            torch.save(gathered, "model.bin")
     else:
         torch.save(model.state_dict(), "model.bin")  # HERE
 

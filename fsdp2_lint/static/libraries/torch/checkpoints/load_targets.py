@@ -30,12 +30,10 @@ def note_load(machine: Machine, call: Call, states: Iterable[Value]) -> None:
 
 
 def _nothing(machine: Machine, target: Value, node: nodes.NodeNG) -> Iterator[tuple[Guard, str]]:
-    """What keeps nothing of a load: an empty dict, and copies that nobody holds afterwards."""
+    """What keeps nothing of a load: empty dicts, and copies that nobody holds afterwards."""
     for path, leaf in machine.alternatives(target):
-        if isinstance(leaf, DictV):
-            held = machine.entries(leaf)
-            if not held.entries and not held.open_why:
-                yield path, "an empty dict"
+        if isinstance(leaf, DictV) and _is_empty(machine, leaf):
+            yield path, "nothing but empty dicts" if machine.entries(leaf).entries else "an empty dict"
     written = _written(node)
     values = [pair[1] for pair in written.items] if isinstance(written, nodes.Dict) else [written]
     if values and all(isinstance(value, nodes.Const) for value in values):
@@ -45,6 +43,15 @@ def _nothing(machine: Machine, target: Value, node: nodes.NodeNG) -> Iterator[tu
         inside = [leaf for leaf in machine.inside(target) if isinstance(leaf, StateDict)]
         if len(inside) == len(values) and all(leaf.full is True for leaf in inside):
             yield machine.guard, "gathered copies of the tensors, that are gone afterwards"
+
+
+def _is_empty(machine: Machine, value: Value) -> bool:
+    """A dict with nothing in it, however deep: ``{"model": {}}`` too, of which DCP drops the part that is empty."""
+    if not isinstance(value, DictV):
+        return False
+    held = machine.entries(value)
+    inside = (leaf for _, _, item in held.entries for _, leaf in machine.alternatives(item))
+    return not held.open_why and all(_is_empty(machine, leaf) for leaf in inside)
 
 
 def _written(node: nodes.NodeNG) -> nodes.NodeNG | None:

@@ -147,7 +147,8 @@ def save(machine: Machine, call: Call) -> Value:
         call.arg(0, "obj") or call.arg(None, "tensors") or call.arg(None, "model"),
         call.arg(1, "f") or call.arg(None, "filename"),
     )
-    machine.emit(events.Saved(payload=payload or NONE, path=path or NONE, by=call.name), call.node)
+    wrapped = tuple(machine.wrapped_by)
+    machine.emit(events.Saved(payload=payload or NONE, path=path or NONE, by=call.name, chosen_by=wrapped), call.node)
     note_keys(machine, call, payload or NONE, call.name)
     return NONE
 

@@ -286,13 +286,18 @@ def method_called(machine: Machine, obj: Obj, name: str, call: Call) -> None:
 
 
 def _is_layer(machine: Machine, obj: Obj) -> bool:
-    """Is it a module of ``torch.nn``, as it was built or as the program asked?"""
+    known = classes_of(machine, obj)
+    return bool(known) and all(isinstance(cls, Ext) and cls.qname.startswith("torch.nn.") for cls in known)
+
+
+def classes_of(machine: Machine, obj: Obj) -> list[Value | None]:
+    """The class that it was built of, or those of which the program asked on this path."""
     known = [obj.atom.cls] if obj.parent is None else []
     for formula, truth in machine.guard.literals:
         asked = formula[1] if truth and formula[0] == "truth" else None
         if isinstance(asked, tuple) and asked[0] == "isinst" and asked[1] is obj:
             known = [*asked[2]]
-    return bool(known) and all(isinstance(cls, Ext) and cls.qname.startswith("torch.nn.") for cls in known)
+    return known
 
 
 def _caught(machine: Machine, node: nodes.NodeNG) -> bool:

@@ -4,10 +4,17 @@ from __future__ import annotations
 
 from astroid import nodes
 
+from .....vocab.fsdp1 import KEYWORDS
 from ....domain import events
 from ....domain.values import Choice, Obj
 from ....frontend.module import Module
-from ....frontend.torch_api import history_of_keyword, history_of_method, varying_keywords, varying_methods
+from ....frontend.torch_api import (
+    history_of_keyword,
+    history_of_method,
+    invented_keywords,
+    varying_keywords,
+    varying_methods,
+)
 from ....interpreter.call import Call
 from ...interface import Machine
 from ...tables import observer
@@ -17,7 +24,7 @@ from ..sharding.sharding import keyword_sites
 @observer
 def called(machine: Machine, qname: str, call: Call) -> None:
     """A function of torch; its import speaks for the name itself, so only keywords matter here."""
-    for keyword in varying_keywords().get(qname, frozenset()) & call.kwargs.keys():
+    for keyword in sorted(_questionable(qname, {*call.kwargs})):
         value = call.kwargs[keyword]
         machine.emit(
             events.ApiUsed(
@@ -28,6 +35,12 @@ def called(machine: Machine, qname: str, call: Call) -> None:
             ),
             keyword_sites(machine, call)[keyword],
         )
+
+
+def _questionable(qname: str, keywords: set[str]) -> set[str]:
+    """Those that some versions lack, or all; FSDP1's have a clause of their own."""
+    varying = keywords & varying_keywords().get(qname, frozenset())
+    return varying | invented_keywords(qname, keywords) - KEYWORDS.keys()
 
 
 def method_called(machine: Machine, obj: Obj, name: str, call: Call) -> None:

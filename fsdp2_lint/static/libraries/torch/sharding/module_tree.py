@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from astroid import nodes
 
 from ....budget import BUDGET
@@ -41,6 +43,11 @@ FREE = frozenset(
 COMPOSED = frozenset(
     """MultiheadAttention Transformer TransformerEncoder TransformerDecoder TransformerEncoderLayer
     TransformerDecoderLayer""".split()
+)
+# Attributes of these that are numbers, or several of them.
+NUMBERS = frozenset(
+    """in_features out_features in1_features in2_features num_embeddings embedding_dim padding_idx in_channels
+    out_channels num_channels num_groups num_features groups embed_dim num_heads head_dim eps p""".split()
 )
 # Bases of other packages that people build models on: modules, with more methods than are listed here.
 _MODULE_BASES = ("PreTrainedModel", ".ModelMixin", ".LightningModule")  # so these packages call them, and no others
@@ -88,6 +95,12 @@ def is_layer(qname: str) -> bool:
     """Is it one of the public layers and containers of ``torch.nn``?"""
     package, _, name = qname.rpartition(".")
     return qname in CONTAINERS or package == "torch.nn" and name in PARAMETRIC | FREE | COMPOSED
+
+
+def counts(classes: Sequence[object], name: object) -> bool:
+    """Is it an attribute of layers of these classes that is a number, or several?"""
+    layers = [isinstance(cls, Ext) and is_layer(cls.qname) for cls in classes]
+    return name in NUMBERS and bool(layers) and all(layers)
 
 
 def lacks_reset(qname: str) -> bool:

@@ -259,7 +259,10 @@ def save_pretrained(machine: Machine, obj: Obj, call: Call) -> Value:
     if "state_dict" in call.kwargs:
         machine.emit(
             events.Saved(
-                payload=call.kwargs["state_dict"], path=call.arg(0, "save_directory") or NONE, by="save_pretrained"
+                payload=call.kwargs["state_dict"],
+                path=call.arg(0, "save_directory") or NONE,
+                by="save_pretrained",
+                chosen_by=("save_pretrained()",),
             ),
             call.node,
         )

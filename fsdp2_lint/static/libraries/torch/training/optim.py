@@ -100,6 +100,15 @@ def add_param_group(machine: Machine, obj: Obj, call: Call) -> Value:
     return NONE
 
 
+def supplanted(machine: Machine, kept: Value | None, value: Value, node: nodes.NodeNG) -> None:
+    """An attribute is set: what was kept in it may have been an optimizer, as what comes in its place is."""
+    if kept is None or not (new := set(machine.objects(value)) & machine.libraries.optimizers):
+        return
+    for each in machine.objects(kept):
+        if each in machine.libraries.optimizers and each not in new:
+            machine.emit(events.Supplanted(), node, each)
+
+
 def regrouped(machine: Machine, at: Obj, node: nodes.NodeNG) -> None:
     """An optimizer's list of parameter groups, or what a group holds, is exchanged."""
     for owner in at.above:

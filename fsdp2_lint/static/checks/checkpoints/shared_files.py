@@ -1,0 +1,79 @@
+"""Which ranks write a file, and what each of them has for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ....vocab.answers import Answer, unknown, yes
+from ....vocab.finding import Place
+from ...domain import events
+from ...domain.events import AnyStep
+from ...domain.formulas import is_fork
+from ...domain.guards import Guard
+from ...domain.values import Obj, StateDict, Text, Value
+from ...libraries.torch.checkpoints.gathering import replaced
+from ..ranks.rank_paths import split_by_rank
+from ..shared.program import AtStep
+from .payloads import StaticPayload
+
+
+class StaticSharedFile(AtStep[events.Saved]):
+    def emptied(self) -> Answer[Place]:
+        """Unknown behind a condition that was not asked before all ranks gathered: it may hold on rank 0 alone."""
+        for path, state in self._of_rank0():
+            gathered = self._gathered(state)
+            if gathered is None or _by_rank(path):
+                continue
+            if self._payload.path_per_rank().surely:
+                return self.program.excluded("each rank writes a file of its own")
+            if not self._is_shared(self.step.what.path):
+                return unknown("whether each rank writes a file of its own is not known")
+            if doubt := self._chosen(path, gathered):
+                return unknown(doubt)
+            words = "the state" if state.what == "optimizer" else "the state dict"
+            return yes(Place(gathered.when, f"{words} of {self._owner(state)}"))
+        return self._payload.all_parts()
+
+    @property
+    def _payload(self) -> StaticPayload:
+        return StaticPayload(self.program, self.step)
+
+    def _of_rank0(self) -> Iterator[tuple[Guard, StateDict]]:
+        """The gathered state dicts in it that are empty on all ranks but the first, each with its path."""
+        for path, leaf in self._payload.leaves():
+            joined = self.step.guard.join(path)
+            filled = isinstance(leaf, StateDict) and replaced(self.program.machine, leaf) is not None
+            if joined is not None and isinstance(leaf, StateDict) and leaf.rank0 and not filled:
+                yield joined, leaf
+
+    def _gathered(self, state: StateDict) -> AnyStep | None:
+        """The call that gathered it, where all ranks come."""
+        helpers = [step for step in self.program.trace.of(events.StateHelper) if step.index <= state.read]
+        return helpers[-1] if helpers else None
+
+    def _is_shared(self, path: Value) -> bool:
+        """Is it the same on every rank, written out or as settings say?"""
+        machine = self.program.machine
+        if isinstance(path, Text) and path.of:
+            return all(self._is_shared(part) for part in machine.text_parts[path.of - 1][1])
+        if isinstance(path, Obj) and machine.is_setting(path):
+            return True
+        return machine.per_rank(path) is False
+
+    def _chosen(self, path: Guard, gathered: AnyStep) -> str:
+        """Why it may be rank 0 alone that comes here, although all ranks gather."""
+        if self.step.what.chosen_by:
+            return f"whether {self.step.what.chosen_by[-1]} writes on all ranks was not followed"
+        asked = path.blurred or any(
+            not is_fork(formula) and gathered.guard.decide(formula) is not truth for formula, truth in path.literals
+        )
+        return "whether all ranks that gather come here is not known" if asked else ""
+
+    def _owner(self, state: StateDict) -> str:
+        owner = next((leaf for _, leaf in self.program.machine.leaves(state.owner) if isinstance(leaf, Obj)), None)
+        return self.program.label(owner) if owner is not None else "a model"
+
+
+def _by_rank(path: Guard) -> bool:
+    ranks, _ = split_by_rank(path)
+    return ranks is not None

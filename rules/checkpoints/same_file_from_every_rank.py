@@ -1,0 +1,29 @@
+"""FSDP714: a file is written by the rank that has what belongs in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fsdp2_lint.vocab.events.checkpoints import FileWritten
+from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
+
+
+class SameFileFromEveryRank(Rule):
+    code = "FSDP714"
+    name = "same-file-from-every-rank"
+    summary = "every rank writes the file for which only rank 0 has a state dict"
+    severity = Severity.ERROR
+    witnesses = "S"
+    help = "gather on all ranks, and write on rank 0 alone: if dist.get_rank() == 0: torch.save(state, path)"
+
+    def written(self, event: FileWritten) -> Iterator[Outcome]:
+        yield APPLIES
+        emptied = event.file.emptied()
+        if emptied:
+            yield self.found(
+                event.when,
+                f"each rank writes {emptied.what.words} to one file, and all but rank 0 have an empty dict: "
+                "it ends empty or damaged",
+                "the ranks overwrite each other here",
+                (emptied.what.when, "with cpu_offload only rank 0 gets the tensors that are gathered here"),
+            )
