@@ -140,7 +140,7 @@ def test_python_s_semantics_name_no_package() -> None:
 
 
 # What of other objects is private by its name and is not torch's.
-OWN = {"_exit", "_getframe", "_current_frames", "_fsdp2_lint", "_findings"}
+OWN = {"_exit", "_getframe", "_current_frames", "_fsdp2_lint", "_findings", "_target", "_args"}
 
 
 @pytest.mark.parametrize(
