@@ -50,7 +50,7 @@ _SEQUENCE: list[tuple[str, dict[str, Any]]] = [
     ("group", {"name": "g", "ranks": [0, 1]}),
     ("collective", {"kind": "all_reduce", "size": "4", "names": ["a"]}),
     ("place", {**_AT, "aside": False}),
-    ("stall", {**_AT, "waits": True, "since": 1.0, "after": 2.0, "issued": [["g", [0, 1], 3]]}),
+    ("stall", {**_AT, "waits": True, "since": 1.0, "after": 2.0, "issued": [["g", "0-1", 3, False]]}),
     ("step", {"steps": 3}),
     ("missing", {"what": "x", "codes": ["FSDP601"]}),
     ("defect", {"where": "x", "error": "y"}),

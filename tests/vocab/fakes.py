@@ -26,7 +26,7 @@ from fsdp2_lint.vocab.events.generators import Spent
 from fsdp2_lint.vocab.events.state_dicts import StrangeKeyword
 from fsdp2_lint.vocab.finding import Finding, Fix, Moment, Place, Site
 from fsdp2_lint.vocab.handles import Stale
-from fsdp2_lint.vocab.live import Leftover, Memory
+from fsdp2_lint.vocab.live import Leftover, Memory, Stray
 from fsdp2_lint.vocab.rule import Dispatcher, Rule
 
 WHY = "nobody knows"
@@ -83,7 +83,7 @@ PROOFS: dict[str, st.SearchStrategy[Any]] = {
     "left_gathered": st.just("it is gathered still"),
     "uninitialised": st.tuples(MOMENTS, st.just(["embed.weight"])),
     "unrestored_buffers": st.tuples(MOMENTS, st.just(["inv_freq"])),
-    "strays": st.tuples(MOMENTS, st.just("head.weight"), st.just("a plain tensor")),
+    "strays": st.builds(Stray, MOMENTS, st.just("head.weight"), st.just("a plain tensor"), st.none() | MOMENTS),
     "stale": st.builds(Leftover, st.just("Net"), MOMENTS, MOMENTS),
     "unsynchronised": st.tuples(st.just("Net"), MOMENTS),
     "without_optimizer": st.tuples(MOMENTS, st.just(["head.weight"])),
@@ -92,7 +92,7 @@ PROOFS: dict[str, st.SearchStrategy[Any]] = {
         at=MOMENTS,
         whole=st.sampled_from([2**20, 2**30]),
         held=st.sampled_from([2**19, 2**30]),
-        shards=st.just(2),
+        share=st.just(2**19),
         largest=st.just("layers.0"),
         largest_bytes=st.sampled_from([2**10, 2**30]),
         gathered_bytes=st.just(2**30),
@@ -271,10 +271,10 @@ FIXED: dict[str, Any] = {
     "mixed_dtypes": "bfloat16 and float32",
     "left_gathered": "it is gathered still",
     **dict.fromkeys(["uninitialised", "unrestored_buffers", "without_optimizer"], (EARLY, ["embed.weight"])),
-    "strays": (EARLY, "head.weight", "a plain tensor"),
+    "strays": Stray(EARLY, "head.weight", "a plain tensor"),
     "stale": Leftover("Net", EARLY, LATE),
     "unsynchronised": ("Net", EARLY),
-    "memory": Memory(EARLY, 2**30, 2**30, 2, "layers.0", 2**20, 2**30),
+    "memory": Memory(EARLY, 2**30, 2**30, 2**29, "layers.0", 2**20, 2**30),
     "receives_nothing": "an empty dict",
     "spent": Spent(EARLY, "what happens there"),
     "strange_keywords": StrangeKeyword(EARLY, "optimizer"),
@@ -282,7 +282,7 @@ FIXED: dict[str, Any] = {
     "partial": ("Partial(sum)", EARLY.at),
 }
 # Proofs that a rule weighs: here one that is no fault.
-FURTHER: dict[str, list[Any]] = {"memory": [Memory(EARLY, 2**30, 2**29, 2, "layers.0", 2**20, 2**30)]}
+FURTHER: dict[str, list[Any]] = {"memory": [Memory(EARLY, 2**30, 2**29, 2**29, "layers.0", 2**20, 2**30)]}
 ALL_WORDS = ["forward", "mesh", "auto_wrap_policy", "summon_full_params", "torch.save", "generate"]
 
 
