@@ -8,7 +8,8 @@ from pathlib import Path
 
 from .sequences import RECORD, SLOTS
 
-BYTES = SLOTS * RECORD.size
+_SIZE = RECORD.size
+BYTES = SLOTS * _SIZE
 _pack = RECORD.pack_into
 
 
@@ -18,6 +19,8 @@ class Ring:
     All of the file is taken from the disk at once. Later, a full disk would end the process by a signal.
     Raises OSError where there is no room, or no such file can be made.
     """
+
+    __slots__ = ("_memory", "total")
 
     def __init__(self, path: Path) -> None:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o644)
@@ -30,12 +33,9 @@ class Ring:
 
     def write(self, group: int, number: int, kind: int, place: int, rolling: int) -> None:
         """Its number comes last in the record: a reader that finds it finds the rest."""
-        slot = self.total % SLOTS * RECORD.size
-        self.total += 1
-        _pack(self._memory, slot, group, number, kind, place, rolling, self.total)
-
-    def close(self) -> None:
-        self._memory.close()
+        written = self.total
+        self.total = total = written + 1
+        _pack(self._memory, written % SLOTS * _SIZE, group, number, kind, place, rolling, total)
 
 
 def _take(descriptor: int) -> None:

@@ -15,7 +15,7 @@ from .codec import moment_from_json
 from .lines import Lines
 
 # Group, how manieth of the group, what, where, what the group has issued so far in one number, how manieth of the job.
-RECORD = struct.Struct("<IIIIQQ")
+RECORD = struct.Struct("<IIIIqQ")
 _LAST = RECORD.size // 8 - 1  # where the last number stands, in numbers of eight bytes
 SLOTS = 4096
 UNTOLD = 2**32 - 1  # what was issued is not told: after too many sizes

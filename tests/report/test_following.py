@@ -40,7 +40,7 @@ class Rank:
     def issue(self, kind: int, *, group: int = 0, place: int = 0) -> None:
         number = self.said.get(group, 0)
         self.said[group] = number + 1
-        self.rolling[group] = self.rolling.get(group, 7) * 31 + kind + 1 & 2**64 - 1
+        self.rolling[group] = self.rolling.get(group, 7) * 31 + kind + 1 & 2**63 - 1
         self.ring.write(group, number, kind, place, self.rolling[group])
 
 

@@ -134,6 +134,19 @@ def test_silence_has_a_reason(folder: Path, process: subprocess.Popen[bytes]) ->
     assert records(folder)[0]["at"]["location"]["row"] == 9 and records(folder)[0]["since"] == 100.0
 
 
+def test_who_ends_at_once_has_gone_on_in_the_end(folder: Path, process: subprocess.Popen[bytes]) -> None:
+    """No beat came between the one before it stood still and the last."""
+    rank = Local(folder / "rank0.beat", LAYERS, 0.0)
+    file = BeatFile(folder / "rank0.beat")
+    file.write(**stands(process.pid))
+    for now in (1.0, 20.0):
+        rank.look(PATIENCE, now)
+    file.end()
+    rank.look(PATIENCE, 21.0)
+    assert kinds(folder) == [("stall", "held"), ("moved_on", "")]
+    assert records(folder)[1]["time"] > 1000.0, "when it ended, and not when it was last heard of"
+
+
 def test_who_was_not_watched_is_given_its_time(folder: Path, process: subprocess.Popen[bytes]) -> None:
     """The watcher itself was stopped for a while, and perhaps the whole machine."""
     rank = Local(folder / "rank0.beat", LAYERS, 0.0)

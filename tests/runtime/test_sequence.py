@@ -32,3 +32,18 @@ def test_a_place_belongs_to_the_thread_too(tmp_path: Path, monkeypatch: pytest.M
     mine, asides = said.issued[0], said.issued[1]
     assert mine.when == asides.when
     assert (mine.order, asides.order) == (1, 0)
+
+
+def test_a_signal_in_the_middle_of_it_waits_for_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A handler that saves, as before a preemption, runs in the thread that it interrupts."""
+    monkeypatch.setattr(adapter, "ranks_of_group", lambda name: (0, 1))
+    monkeypatch.setattr("fsdp2_lint.runtime.agreement.sequence.PATIENCE", 0.01)
+    file = RankFile(tmp_path, 0)
+    sequence, issue = Sequence(file), ("0", "barrier", -1, None)
+    monkeypatch.setattr(adapter, "size_of", lambda found: sequence.add(issue) or "")  # comes while the first is written
+    sequence.add(issue)
+    sequence.add(issue)
+    assert "cut" in [json.loads(line)["record"] for line in file.path.read_text().splitlines()], (
+        "nothing follows from it"
+    )
+    assert not sequence.is_kept

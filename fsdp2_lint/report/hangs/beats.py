@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -37,7 +38,7 @@ class BeatFile:
     def end(self) -> None:
         """The script is over on this rank."""
         if self._last:
-            self.write(**{**self._last, "state": "ended"})
+            self.write(**{**self._last, "state": "ended", "time": time.time()})  # it may have stood since the last one
 
     def withdraw(self) -> None:
         """Nothing follows from it that no more beats come."""

@@ -10,6 +10,7 @@ from torch.distributed.tensor import DTensor
 
 from .collectives import (
     Issue,
+    Issuer,
     calls_compiled,
     collectives,
     exchanges,

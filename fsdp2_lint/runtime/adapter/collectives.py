@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 import torch.distributed as dist
@@ -55,14 +55,28 @@ Issue = tuple[str, str, int, "torch.dtype | None"]
 Reader = Callable[[tuple[Any, ...], dict[str, Any]], "Issue | None"]
 
 
-def collectives() -> Iterator[tuple[Any, str, Reader]]:
-    """Every function that issues a collective, and what reads from a call of it which one that is."""
+class Issuer(NamedTuple):
+    """A function that issues a collective, and what reads from a call of it which one that is.
+
+    ``kind`` and ``position`` are of methods of a group: its first argument is the group, that at ``position`` is sent.
+    """
+
+    owner: Any
+    name: str
+    read: Reader
+    kind: str = ""
+    position: int = 0
+
+
+def collectives() -> Iterator[Issuer]:
+    """Every function that issues a collective."""
     for name, (kind, position) in _METHODS.items():
         if hasattr(dist.ProcessGroup, name):
-            yield dist.ProcessGroup, name, _method(kind, position)
+            after = 0 if position is None else position + 1
+            yield Issuer(dist.ProcessGroup, name, _method(kind, position), kind, after)
     for name, kind in _FUNCTIONS.items():
         if hasattr(_FUNCTIONAL, name):
-            yield _FUNCTIONAL, name, _function(kind)
+            yield Issuer(_FUNCTIONAL, name, _function(kind))
 
 
 def messages() -> Iterator[tuple[Any, str]]:

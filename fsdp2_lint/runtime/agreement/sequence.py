@@ -13,9 +13,12 @@ import hashlib
 import os
 import sys
 import threading
+import time
 import weakref
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
 from ...report.codec import site_as_json
@@ -26,8 +29,6 @@ from ...report.sequences import Sequence as Issues
 from .. import adapter
 from ..sites import Trail, called_from_user, in_background, moment_of, trail, users_next
 
-_MASK = 2**64 - 1
-_PRIME = 0x100000001B3
 EVERY = 256  # collectives of a group, between two looks at what other nodes have issued
 
 
@@ -54,14 +55,25 @@ class Mark(NamedTuple):
     rolling: int
 
 
+class _Spot(NamedTuple):
+    """Where the user's code stood: how far that frame was from here, and the number of the place."""
+
+    depth: int
+    code: CodeType
+    offset: int
+    place: int
+
+
 @dataclass(eq=False, slots=True)
 class Known:
-    """A collective that came before. ``depth`` is how far the user's frame was from it, or 0."""
+    """A collective that came before. ``spots`` are the last places that it came from: in forward, and in backward."""
 
     group: _Group
     number: int
     digest: int
-    depth: int = 0
+    numel: int
+    dtype: Any
+    spots: tuple[_Spot, ...] = ()
 
 
 @dataclass(eq=False, slots=True)
@@ -73,29 +85,43 @@ class Use:
 
     names: tuple[str, ...] = ()
     shared: bool = False
-    known: dict[Any, Known] = field(default_factory=dict)
+    known: dict[adapter.Issue, Known] = field(default_factory=dict)
+    latest: dict[str, tuple[int, Known]] = field(default_factory=dict)  # by kind, with the group's identity
 
 
-class _Now(threading.local):
+@dataclass(eq=False, slots=True)
+class At:
+    """What a thread is at."""
+
     use: Use | None = None
 
 
-_Place = tuple[int, Trail]
+class _Now(threading.local):
+    """``at`` is one object for each thread: to ask for it takes longer than what it is asked."""
+
+    def __init__(self) -> None:
+        self.at = At()
+
+
+PATIENCE = 1.0  # seconds until a turn is given up, and with it the comparison
+MOST_SPOTS = 4
+_NONE = (0, Known(_Group(0, ()), UNTOLD, 0, -1, None))
 MOST_KINDS = 10_000  # sizes that change from step to step would fill the disk in a long job
 
 
 class Sequence:
-    """``now.use`` is what this thread is at: a saver in the background has nothing to do with what is gathered."""
+    """``now.at`` is what this thread is at: a saver in the background has nothing to do with what is gathered."""
 
     def __init__(self, file: RankFile | Unwritten) -> None:
         self.now = _Now()
         self._file = file
         self._ring = _opened(file)
-        self._lock = threading.Lock()  # data loaders and savers may have threads with groups of their own
+        # Who takes the one element has the turn: it costs a fifth of a lock that nobody has touched for a while.
+        self._turn = [True]
         self._groups: dict[str, _Group] = {}
         self._kinds = 0
         self._no_use = Use()
-        self._places: dict[Any, _Place] = {}
+        self._places: dict[Any, tuple[int, Trail]] = {}
         _forget_in_children(self)
 
     @property
@@ -108,28 +134,65 @@ class Sequence:
 
     def add(self, issue: adapter.Issue) -> None:
         """A collective is about to be issued."""
-        if self._ring is None:
-            return
-        use = self.now.use or self._no_use
-        with self._lock:
-            known = use.known.get(issue) or self._learn(issue, use)
-            place = None
-            # To walk to the user's frame takes much longer than to see whether it is where it was the last time.
-            if depth := known.depth:
+        use = self.now.at.use or self._no_use
+        self._write(use, use.known.get(issue), lambda: issue)
+
+    def add_own(self, use: Use, kind: str, group: Any, sent: Any, read: Callable[[], adapter.Issue | None]) -> None:
+        """The same of one of FSDP2's, whose parameters keep their group: the object tells as much as its name."""
+        tensor = sent[0] if isinstance(sent, list) else sent
+        of, known = use.latest.get(kind, _NONE)
+        if of == id(group) and known.numel == tensor.numel() and known.dtype is tensor.dtype:
+            self._write(use, known, read)
+        elif (learned := self._write(use, None, read)) is not None:
+            use.latest[kind] = id(group), learned
+
+    def _write(self, use: Use, known: Known | None, read: Callable[[], adapter.Issue | None]) -> Known | None:
+        """Asked some hundred times in a step, with other work in between: all that it touches comes from memory."""
+        ring = self._ring
+        if ring is None:
+            return None
+        try:
+            self._turn.pop()
+        except IndexError:
+            if not self._comes_our_turn():
+                return None
+        try:
+            if known is None:
+                issue = read()
+                if issue is None:
+                    return None
+                known = use.known.get(issue) or self._learn(issue, use)
+            # To walk to the user's frame takes much longer than to see whether it is where it was before.
+            for depth, code, offset, number in known.spots:
                 try:
                     frame = sys._getframe(depth)
                 except ValueError:
-                    pass
-                else:
-                    place = self._places.get((id(frame.f_code), frame.f_lasti, known.number))
-            if place is None:
-                place = self._look_up(known, sys._getframe(1)) if use.shared else self._place(sys._getframe(1))
+                    continue
+                if frame.f_code is code and frame.f_lasti == offset:
+                    place = number
+                    break
+            else:
+                place = self._look_up(known, sys._getframe(2)) if use.shared else self._place(sys._getframe(2))
             group = known.group
-            group.rolling = rolling = (group.rolling * _PRIME ^ known.digest) & _MASK
-            self._ring.write(group.number, group.issued, known.number, place[0], rolling)
+            # The same on all ranks: what numbers hash to follows from their values alone.
+            group.rolling = rolling = hash((group.rolling, known.digest))
+            ring.write(group.number, group.issued, known.number, place, rolling)
             group.issued += 1
             if not group.issued % EVERY:
                 group.mark = (group.issued, rolling)
+        finally:
+            self._turn.append(True)
+        return known
+
+    def _comes_our_turn(self) -> bool:
+        """Another thread is at it. Or this one is, and a signal has called us in between: nobody waits for that."""
+        until = time.monotonic() + PATIENCE
+        while time.monotonic() < until:
+            time.sleep(0)
+            with suppress(IndexError):
+                return self._turn.pop()
+        self.stop()
+        return False
 
     def marks(self) -> list[Mark]:
         """How far each group has come, in strides that all its ranks have in common."""
@@ -143,7 +206,7 @@ class Sequence:
         return [each for each in told if each.group == name]
 
     def _learn(self, issue: adapter.Issue, use: Use) -> Known:
-        name, kind, _, _ = issue
+        name, kind, numel, dtype = issue
         group = self._groups.get(name)
         if group is None:
             group = self._groups[name] = _Group(len(self._groups), adapter.ranks_of_group(name))
@@ -153,22 +216,23 @@ class Sequence:
         common = "|".join((kind, size, *(use.names if use.shared else ())))
         digest = int.from_bytes(hashlib.blake2b(common.encode(), digest_size=8).digest(), "little")
         if self._kinds == MOST_KINDS:
-            return Known(group, UNTOLD, digest)
-        known = use.known[issue] = Known(group, self._kinds, digest)
+            return Known(group, UNTOLD, digest, numel, dtype)
+        known = use.known[issue] = Known(group, self._kinds, digest, numel, dtype)
         self._kinds += 1
         self._file.write("collective", id=known.number, kind=kind, size=size, names=list(use.names))
         return known
 
-    def _look_up(self, known: Known, frame: FrameType) -> _Place:
+    def _look_up(self, known: Known, frame: FrameType) -> int:
         """FSDP2's own come from one call of a module or of backward: the innermost line tells which one."""
+        place = self._place(frame)
         own, depth = users_next(frame)
-        key: Any = known.number  # in a thread of autograd, while that which trains waits for it
-        if own is not None:
-            known.depth = depth + 1  # as `add` sees it
-            key = (id(own.f_code), own.f_lasti, known.number)
-        return self._places.get(key) or self._places.setdefault(key, self._place(frame))
+        if own is None:  # in a thread of autograd, while that which trains waits for it
+            own, depth = _outermost(frame)
+        spot = _Spot(depth + 2, own.f_code, own.f_lasti, place)  # as `_write` sees it
+        known.spots = (spot, *known.spots)[:MOST_SPOTS]
+        return place
 
-    def _place(self, frame: FrameType) -> _Place:
+    def _place(self, frame: FrameType) -> int:
         # Code hashes by what it contains, and that takes time; what is known is kept, so no identity comes twice.
         where, aside = trail(frame), in_background()
         key = (aside, tuple([(id(code), offset) for code, offset, _ in where]))
@@ -176,7 +240,7 @@ class Sequence:
         if known is None:
             known = self._places[key] = (len(self._places), where)
             self._tell_place(known[0], where, called_from_user(frame), aside)
-        return known
+        return known[0]
 
     def _tell_place(self, number: int, where: Trail, by: str, aside: bool) -> None:
         moment = moment_of(list(where))
@@ -189,9 +253,14 @@ class Sequence:
         self.close()
 
     def close(self) -> None:
-        if self._ring is not None:
-            self._ring.close()
-        self._ring = None
+        self._ring = None  # its memory goes when no thread writes to it any more
+
+
+def _outermost(frame: FrameType) -> tuple[FrameType, int]:
+    depth = 0
+    while (back := frame.f_back) is not None:
+        frame, depth = back, depth + 1
+    return frame, depth
 
 
 def _forget_in_children(sequence: Sequence) -> None:

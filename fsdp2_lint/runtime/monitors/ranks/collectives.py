@@ -21,8 +21,8 @@ def install(session: Session) -> None:
     if not session.sequence.is_kept or not session.compares("turn"):
         return
     patches = session.rare if session.options.watch else session.hot
-    for owner, name, read in adapter.collectives():
-        patches.replace(owner, name, _watched(session, patches, getattr(owner, name), read))
+    for issuer in adapter.collectives():
+        patches.replace(issuer.owner, issuer.name, _watched(session, patches, issuer))
     names = _Names(session)
     for method in ("full_tensor", "redistribute"):
         original = getattr(adapter.DTensor, method)
@@ -32,16 +32,20 @@ def install(session: Session) -> None:
             patches.replace(*place, _used(session, patches, getattr(*place), _SharedNames().of))
 
 
-def _watched(session: Session, patches: Patches, original: Any, read: Any) -> Any:
+def _watched(session: Session, patches: Patches, issuer: adapter.Issuer) -> Any:
     sequence, is_traced, now = session.sequence, adapter.is_traced, session.sequence.now
+    original, (_, _, read, kind, position) = getattr(issuer.owner, issuer.name), issuer
 
     @functools.wraps(original)
     def issue(*args: Any, **kwargs: Any) -> Any:
         if patches.live and not is_traced():
             try:
+                use = now.at.use
                 # FSDP2 issues its own from Python, whatever is compiled around them.
-                own = now.use is not None and now.use.shared
-                if (own or not adapter.calls_compiled()) and (found := read(args, kwargs)) is not None:
+                own = use is not None and use.shared
+                if own and position:
+                    sequence.add_own(use, kind, args[0], args[position], functools.partial(read, args, kwargs))
+                elif (own or not adapter.calls_compiled()) and (found := read(args, kwargs)) is not None:
                     sequence.add(found)
             except Exception as error:
                 sequence.stop()  # what follows could not be compared any more
@@ -57,16 +61,19 @@ def _used(session: Session, patches: Patches, original: Any, names: Callable[[An
 
     @functools.wraps(original)
     def use(*args: Any, **kwargs: Any) -> Any:
-        if not patches.live or not args or now.use is not None or is_traced():
+        if not patches.live or not args or is_traced():
+            return original(*args, **kwargs)
+        at = now.at
+        if at.use is not None:
             return original(*args, **kwargs)
         try:
-            now.use = names(args[0])
+            at.use = names(args[0])
         except Exception as error:
             session.defect("collectives", error)
         try:
             return original(*args, **kwargs)
         finally:
-            now.use = None
+            at.use = None
 
     return use
 
