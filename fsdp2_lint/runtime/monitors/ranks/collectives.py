@@ -40,12 +40,11 @@ def _watched(session: Session, patches: Patches, issuer: adapter.Issuer) -> Any:
     def issue(*args: Any, **kwargs: Any) -> Any:
         if patches.live and not is_traced():
             try:
-                use = now.at.use
                 # FSDP2 issues its own from Python, whatever is compiled around them.
-                own = use is not None and use.shared
-                if own and position:
-                    sequence.add_own(use, kind, args[0], args[position], functools.partial(read, args, kwargs))
-                elif (own or not adapter.calls_compiled()) and (found := read(args, kwargs)) is not None:
+                own = use if (use := now.at.use) is not None and use.shared else None
+                if own is not None and position:
+                    sequence.add_own(own, kind, args[0], args[position], functools.partial(read, args, kwargs))
+                elif (own is not None or not adapter.calls_compiled()) and (found := read(args, kwargs)) is not None:
                     sequence.add(found)
             except Exception as error:
                 sequence.stop()  # what follows could not be compared any more
