@@ -52,5 +52,6 @@ from .modules import (
     version,
 )
 from .operations import Marks, Operation, Operations
+from .peers import ranks_of_replica
 from .places import Missing
 from .probe import first_cuda_use, is_captured, lacking, missing, place, store

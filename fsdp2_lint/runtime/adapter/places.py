@@ -14,10 +14,11 @@ from typing import Any
 from ...vocab.answers import CannotTell
 
 OF_PARAMS = (
-    *("FSDP201", "FSDP203", "FSDP301", "FSDP302", "FSDP304", "FSDP307", "FSDP313", "FSDP314", "FSDP316", "FSDP318"),
-    *("FSDP319", "FSDP320", "FSDP502", "FSDP601", "FSDP604", "FSDP613"),
+    *("FSDP201", "FSDP203", "FSDP208", "FSDP301", "FSDP302", "FSDP304", "FSDP307", "FSDP313", "FSDP314", "FSDP316"),
+    *("FSDP318", "FSDP319", "FSDP320", "FSDP502", "FSDP601", "FSDP604", "FSDP613"),
 )
-_MESHES = ("FSDP203", "FSDP308", "FSDP312", "FSDP313", "FSDP315", "FSDP316", "FSDP319", "FSDP405", "FSDP613")
+_MESHES = ("FSDP203", "FSDP208", "FSDP308", "FSDP312", "FSDP313", "FSDP315", "FSDP316", "FSDP319", "FSDP405", "FSDP613")
+_ROOTS = ("FSDP208", "FSDP307", "FSDP316", "FSDP320", "FSDP405", "FSDP407", "FSDP808")
 _NOT_THERE = object()
 
 
@@ -64,7 +65,9 @@ def _of(owner: str, *names: str, clauses: tuple[str, ...], until: Any = _NOT_THE
 
 GROUPS = _of("FSDPState", "_fsdp_param_groups", "_fsdp_param_group", clauses=OF_PARAMS)
 MODULES = _of("FSDPState", "_modules", clauses=OF_PARAMS)
-IS_ROOT = _of("FSDPState", "_is_root", clauses=("FSDP307", "FSDP316", "FSDP320", "FSDP405", "FSDP407", "FSDP808"))
+IS_ROOT = _of(
+    "FSDPState", "_is_root", clauses=("FSDP208", "FSDP307", "FSDP316", "FSDP320", "FSDP405", "FSDP407", "FSDP808")
+)
 CONTEXT = _of("FSDPState", "_state_ctx", clauses=("FSDP405", "FSDP407", "FSDP808"))
 FORWARD_ROOT = _of("FSDPStateContext", "iter_forward_root", clauses=CONTEXT.clauses)
 TRAINING = _of("FSDPState", "_training_state", clauses=("FSDP401", "FSDP402", "FSDP404"))

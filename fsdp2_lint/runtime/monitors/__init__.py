@@ -5,6 +5,7 @@ from __future__ import annotations
 from ..session import Session
 from .checkpoints import async_saves, checkpoints, local_shards, round_trips, state_helpers
 from .forward import calls, forward, order
+from .initialisation import draws
 from .launch import process
 from .precision import policies
 from .ranks import collectives
@@ -18,6 +19,7 @@ _PARTS = (
     options,
     policies,
     composition,
+    draws,
     forward,
     order,
     hand_written,  # before `forward` looks whether enough steps were made

@@ -29,7 +29,7 @@ from .python import (  # noqa: F401 (they register)
 )
 from .tables import EXTERNALS, METHODS, OBSERVERS
 from .torch.forward import uses
-from .torch.initialisation import blank, slices  # noqa: F401 (they register)
+from .torch.initialisation import blank, draws, slices  # noqa: F401 (they register)
 from .torch.launch import device
 from .torch.migration import api, fsdp1_methods, migration  # noqa: F401 (they register)
 from .torch.precision import dtypes, precision, scalers  # noqa: F401 (they register)

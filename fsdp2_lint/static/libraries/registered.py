@@ -28,7 +28,7 @@ from .torch.checkpoints import (
     state_hooks,
 )
 from .torch.forward import uses
-from .torch.initialisation import blank, slices
+from .torch.initialisation import blank, draws, slices
 from .torch.launch import device, meshes
 from .torch.migration import api, fallbacks, fsdp1_methods, migration
 from .torch.precision import dtypes, precision, scalers

@@ -54,6 +54,18 @@ class HollowCalled(Event):  # a sharded model that was made on the meta device r
     model: Hollow
 
 
+class Drawn(Labelled, Protocol):
+    """A model whose shards get random values."""
+
+    def same_numbers(self) -> Answer[Place]:
+        """Do all ranks draw the same numbers for their shards? yes: Place where these got memory on the CPU."""
+
+
+class ShardsDrawn(Event):  # parameters that are sharded by then get random values, which are trained; S
+    about = "model"
+    model: Drawn
+
+
 class Initialised(Labelled, Protocol):
     """A module whose ``reset_parameters`` is called."""
 

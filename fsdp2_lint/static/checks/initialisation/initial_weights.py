@@ -16,7 +16,7 @@ from ..shared.program import Handle, Program
 from ..shared.structure import has_parameters
 from .initialisation import StaticFresh
 
-_FILLING = ("broadcast", "scatter", "dcp.load")  # collectives that may give every rank the same weights
+FILLING = ("broadcast", "scatter", "dcp.load")  # collectives that may give every rank the same weights
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +84,6 @@ class StaticStarting(Handle):
 
     def _not_followed(self, begin: AnyStep) -> str:
         for step in self.program.trace.of(events.Collective):
-            if begin.index < step.index < self.call.index and str(step.what.name).startswith(_FILLING):
+            if begin.index < step.index < self.call.index and str(step.what.name).startswith(FILLING):
                 return f"{step.what.name} may give all ranks the same weights ({step.when.at})"
         return self.program.open_why or self.program.escaped(self.obj, before=self.call) or self.program.managed_by

@@ -11,6 +11,7 @@ from ....vocab.events.initialisation import (
     Materialised,
     ParameterWritten,
     ResetCalled,
+    ShardsDrawn,
     StartingSeen,
 )
 from ...domain import events
@@ -20,6 +21,7 @@ from ...domain.values import Obj
 from ..shared.producers import at_end, on
 from ..shared.program import RELATED, Program
 from ..shared.structure import stands_alone
+from .draws import draws_of
 from .initial_weights import StaticStarting
 from .initialisation import StaticFresh
 from .meta_device import StaticHollow, StaticInitialised
@@ -32,6 +34,10 @@ def materialised(program: Program) -> Iterator[Event]:
         for fresh in trained_after(program, emptied):
             yield Materialised(when=fresh.call.when, model=fresh)
             yield ForwardSeen(when=fresh.call.when, model=fresh)
+            draws = list(draws_of(fresh, emptied))
+            if draws:  # one is enough
+                model = next((each for each in draws if each.same_numbers().surely), draws[0])
+                yield ShardsDrawn(when=model.begin.when, model=model)
 
 
 def trained_after(program: Program, begin: AnyStep) -> Iterator[StaticFresh]:

@@ -30,7 +30,7 @@ from .forward import (
     Use,
     WeightUsed,
 )
-from .initialisation import SOMEWHERE, Emptied, LostWrite, Meta, Moved, Reset, Written
+from .initialisation import SOMEWHERE, Drawn, Emptied, LostWrite, Meta, Moved, Reset, Written
 from .launch import DeviceDiscarded, DeviceIndex, DeviceSet, DeviceTouch, Mesh, ProcessGroup
 from .migration import (
     ApiUsed,

@@ -16,7 +16,7 @@ class Emptied(Counted):
     """``to_empty``: a module gets memory with no values in it."""
 
     words: ClassVar[str] = "to_empty call"
-    to: str  # the kind of device, as in ``Moved``; empty where it is not known
+    to: str  # the kind of device, as in ``Moved``, or "cpu"; empty where it is not known
 
 
 class Written(Counted):
@@ -25,6 +25,12 @@ class Written(Counted):
     words: ClassVar[str] = "write to parameters"
     in_place: bool  # the tensors stay, on whatever device they are
     buffers: bool  # its buffers may be written as well
+
+
+class Drawn(Counted):
+    """Parameters of a module that had no values get random ones."""
+
+    words: ClassVar[str] = "random initialisation"
 
 
 class Reset(Event):

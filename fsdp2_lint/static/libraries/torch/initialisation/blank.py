@@ -142,7 +142,8 @@ def to_empty(machine: Machine, obj: Obj, call: Call) -> Value:
 
 def _kind(machine: Machine, device: Value | None) -> str:
     """Of which kind a device is on all paths; empty where that is not known."""
-    kinds = {device_kind(machine, leaf) for _, leaf in (machine.alternatives(device) if device is not None else ())}
+    leaves = [leaf for _, leaf in machine.alternatives(device)] if device is not None else []
+    kinds = {"cpu" if device_of(leaf) == Const("cpu") else device_kind(machine, leaf) for leaf in leaves}
     return kinds.pop() if len(kinds) == 1 else ""
 
 

@@ -1,0 +1,78 @@
+"""Random numbers for shards that lie on the CPU, where each rank draws from a generator of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ....vocab.answers import Answer, unknown, yes
+from ....vocab.finding import Place
+from ...domain import events
+from ...domain.events import AnyStep, Step
+from ...domain.relations import Relation
+from ...libraries.torch.initialisation.blank import of_buffers
+from ..launch.process import excluded_ranks
+from .initial_weights import FILLING
+from .initialisation import WRITES, StaticFresh
+
+
+@dataclass(eq=False)
+class StaticDrawn(StaticFresh):
+    """A model that gets memory at ``emptied`` and random numbers at ``begin``, in runs in which ``call`` runs it."""
+
+    emptied: Step[events.Emptied]
+
+    def same_numbers(self) -> Answer[Place]:
+        """Unknown where ranks may seed for themselves, or where the parameters may get other values afterwards."""
+        if not self._sharded_before():
+            return unknown(f"whether {self.label} is sharded before it gets its memory is not known")
+        if self.emptied.what.to != "cpu":
+            if self.emptied.what.to == "cuda":
+                return self.program.excluded("the shards lie on GPUs, where ranks draw different numbers for them")
+            return unknown("on which device the shards lie is not known")
+        why = self._seeds_unclear() or self._written_later() or self.not_followed()
+        return unknown(why) if why else yes(Place(self.emptied.when, "the shards get their memory on the CPU here"))
+
+    def _sharded_before(self) -> bool:
+        units = self.program.units(self.obj, Relation.SAME, Relation.INSIDE)
+        return any(step.index < self.emptied.index and step.precedes(self.begin) for step, _ in units)
+
+    def _seeds_unclear(self) -> str:
+        """Why ranks may draw different numbers; without a seed they surely do."""
+        if excluded_ranks(self.program, self.begin).possibly:
+            return "some ranks may draw nothing"
+        seeds = [step for step in self.program.trace.of(events.Seeded) if "torch" in step.what.generators]
+        before = [step for step in seeds if step.index < self.begin.index]
+        if not before or not self.begin.guard.implies(before[-1].guard):
+            return "no seed was seen that all ranks set before the shards are drawn"
+        if before[-1].what.differs is not False or before[-1].what.by_rank:
+            return f"whether all ranks set one seed at {before[-1].when.at} is not known"
+        return ""
+
+    def _written_later(self) -> str:
+        """Why nothing of what is drawn may be left when the model runs, in any run."""
+        kinds = (*WRITES, events.StateSet, events.Emptied, events.Moved, events.Exchanged, events.Collective)
+        later = [
+            step
+            for step in self.program.trace.of(*kinds)
+            if self.begin.index < step.index < self.call.index and self._overwrites(step)
+        ]
+        return f"{self.label} may get other values after it is drawn" if self.without(later) is None else ""
+
+    def _overwrites(self, step: AnyStep) -> bool:
+        """May it write what is drawn: another part is none of it, nor is the bias all of a layer."""
+        part = step.subject
+        if isinstance(step.what, events.Collective):
+            return step.what.name.startswith(FILLING)
+        if part is None or step.place == self.begin.place:
+            return part is None
+        bias = part.item == "bias" and part.parent is self.begin.subject
+        return not bias and not of_buffers(part) and self.program.touches(self.begin.subject, part)
+
+
+def draws_of(fresh: StaticFresh, emptied: Step[events.Emptied]) -> Iterator[StaticDrawn]:
+    """What is drawn for a model, or a part of it, between ``emptied`` and its first call."""
+    program = fresh.program
+    for drawn in program.trace.of(events.Drawn, after=emptied):
+        if drawn.index < fresh.call.index and program.related(fresh.obj, drawn.subject):
+            yield StaticDrawn(program, fresh.obj, drawn, fresh.call, fresh.end, emptied)
