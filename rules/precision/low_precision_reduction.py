@@ -1,4 +1,4 @@
-"""FSDP502: gradients that are computed in 16 bits are summed up in 32."""
+"""FSDP502: a policy that computes in 16 bits says in which dtype gradients are summed up."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ from collections.abc import Iterator
 
 from fsdp2_lint.vocab.events.precision import PoliciesTaken
 from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
+from fsdp2_lint.vocab.target import in_words
+
+OF_GRADIENTS_SINCE = (2, 15)  # without a reduce_dtype gradients are reduced in their own dtype, that of the parameters
 
 
 class LowPrecisionReduction(Rule):
@@ -14,7 +17,7 @@ class LowPrecisionReduction(Rule):
     summary = "param_dtype is bf16 or fp16, and reduce_dtype is not set"
     severity = Severity.INFO
     witnesses = "SR"
-    help = "set reduce_dtype=torch.float32, or reduce_dtype to the 16 bits that are meant"
+    help = "say what is meant: reduce_dtype=torch.float32, or reduce_dtype=torch.bfloat16 for half of the traffic"
 
     def taken(self, event: PoliciesTaken) -> Iterator[Outcome]:
         yield APPLIES
@@ -24,7 +27,19 @@ class LowPrecisionReduction(Rule):
         for policy in low:
             yield self.found(
                 policy.when,
-                f"the ranks add up the gradients of {event.policies.label} in {policy.words}",
-                "this policy sets no reduce_dtype: gradients keep the dtype of the computation",
+                self._message(event.policies.label, policy.words),
+                self._label(),
                 (event.when, "it is passed here"),
             )
+
+    def _message(self, label: str, dtype: str) -> str:
+        if self.target >= OF_GRADIENTS_SINCE:
+            return (
+                f"{in_words(self.target)} reduces the gradients of {label} in the dtype of its parameters and not in "
+                f"{dtype}, as older ones did: with float32 parameters that is twice the traffic"
+            )
+        return f"the ranks add up the gradients of {label} in {dtype}"
+
+    def _label(self) -> str:
+        kept = "dtype of the parameters" if self.target >= OF_GRADIENTS_SINCE else "dtype of the computation"
+        return f"this policy sets no reduce_dtype: gradients are reduced in the {kept}"
