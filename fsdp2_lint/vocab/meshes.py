@@ -7,6 +7,18 @@ import re
 _SHARDS = frozenset({"shard", "shards", "sharded", "sharding", "fsdp"})
 _REPLICAS = frozenset({"replicate", "replicated", "replication", "replica", "replicas", "ddp"})
 
+_STAGES = frozenset({"pp", "pipeline", "stage", "stages"})
+_MODEL = _STAGES | {"tp", "tensor", "ep", "expert", "experts"}
+
+
+def misread(first: str, second: str) -> str:
+    """What two dimensions are named for, in words, where that is not (replicate, shard): FSDP2 goes by their order."""
+    if says_shards(first) and says_replicas(second):
+        return f"{first!r} comes before {second!r}"
+    if says_shards(first) or _words(first) & _STAGES or says_model(second) and not says_replicas(first):
+        return f"the mesh of {first!r} and {second!r} is passed as a whole"
+    return ""
+
 
 def says_shards(name: str) -> bool:
     """``dp_shard``, ``fsdp``: and nothing of replicas."""
@@ -16,6 +28,11 @@ def says_shards(name: str) -> bool:
 def says_replicas(name: str) -> bool:
     """``dp_replicate``, ``ddp``: and nothing of shards."""
     return bool(_words(name) & _REPLICAS) and not _words(name) & _SHARDS
+
+
+def says_model(name: str) -> bool:
+    """``tp``, ``pp``, ``ep``: the ranks along it have parts of the model, or of a layer; and nothing of data."""
+    return bool(_words(name) & _MODEL) and not _words(name) & (_SHARDS | _REPLICAS)
 
 
 def _words(name: str) -> set[str]:

@@ -28,12 +28,12 @@ class MeshShape(Rule):
                 (refused.what.when, "the mesh is made here"),
             )
             return
-        swapped = options.swapped()
-        if swapped:
+        misread = options.misread()
+        if misread:
             yield self.found(
                 event.when,
-                f"{swapped.what.words}, but FSDP2 replicates over the first dimension and shards over the second",
-                "parameters are sharded over the dimension that is named for the replicas",
-                (swapped.what.when, "the dimensions are named here"),
+                f"{misread.what.words}, but FSDP2 replicates over the first dimension and shards over the second",
+                "each parameter is copied over the first dimension and cut along the second",
+                (misread.what.when, "the dimensions are named here"),
                 severity=Severity.WARNING,
             )

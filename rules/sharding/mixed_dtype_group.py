@@ -11,7 +11,7 @@ from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
 class MixedDtypeGroup(Rule):
     code = "FSDP314"
     name = "mixed-dtype-group"
-    summary = "one group mixes parameter dtypes"
+    summary = "one group mixes dtypes of trainable parameters"
     severity = Severity.ERROR
     witnesses = "SR"
     help = "give the parameters one dtype, and use MixedPrecisionPolicy for the precision of the computation"

@@ -16,8 +16,8 @@ class Options(Labelled, Protocol):
     def refused(self) -> Answer[Place]:
         """Does ``fully_shard`` refuse the mesh or the number of ranks? yes: where that is made, and why."""
 
-    def swapped(self) -> Answer[Place]:
-        """Are the dimensions of an HSDP mesh named in the order (shard, replicate)? yes: where it is made."""
+    def misread(self) -> Answer[Place]:
+        """Is a mesh of two dimensions named for other things than (replicate, shard)? yes: where it is made, how."""
 
 
 class Policy(Labelled, Protocol):

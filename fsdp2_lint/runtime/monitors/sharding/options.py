@@ -10,7 +10,7 @@ from typing import Any
 from ....vocab.answers import Answer, yes
 from ....vocab.events.policies import OptionsGiven
 from ....vocab.finding import Moment, Place
-from ....vocab.meshes import says_replicas, says_shards
+from ....vocab.meshes import misread
 from ....vocab.rule import ModelKey
 from ... import adapter
 from ...closure import looked
@@ -34,10 +34,11 @@ class RuntimeOptions:
     def refused(self) -> Answer[Place]:
         return yes(Place(self.when, self.refusal)) if self.refusal else looked("torch took the mesh")
 
-    def swapped(self) -> Answer[Place]:
-        names: tuple[str, ...] = getattr(self.mesh, "mesh_dim_names", None) or ()
-        if len(names) == 2 and says_shards(names[0]) and says_replicas(names[1]):
-            return yes(Place(self.when, f"{names[0]!r} comes before {names[1]!r}"))
+    def misread(self) -> Answer[Place]:
+        names = adapter.names_of(self.mesh)
+        said = misread(*names) if len(names) == 2 and self.mesh.size(0) > 1 else ""
+        if said:
+            return yes(Place(self.when, said))
         return looked("the names of the mesh were read")
 
 
@@ -46,8 +47,9 @@ def install(session: Session) -> None:
 
     def shard(args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         modules = argument(args, kwargs, 1, "modules")
-        mesh = adapter.call_of_fully_shard(sys._getframe()).get("mesh")
-        if mesh is None or mesh in told:
+        given = adapter.call_of_fully_shard(sys._getframe())
+        mesh = given.get("mesh")
+        if mesh is None or mesh in told or given.get("dp_mesh_dims") is not None:  # which says what they are for
             return
         told.add(mesh)
         when = here()

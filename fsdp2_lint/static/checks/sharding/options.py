@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ....vocab.answers import Answer, unknown, yes
 from ....vocab.finding import Moment, Place
-from ....vocab.meshes import says_replicas, says_shards
+from ....vocab.meshes import misread, says_replicas, says_shards
 from ...domain import events
 from ...domain.values import Const, Obj, Value
 from ...libraries.torch.launch.meshes import Mesh, dimensions, possible
@@ -34,15 +34,15 @@ class StaticOptions(OfStep[events.Sharded]):
         for step in self.program.trace.of(events.Sharded, before=self.step):
             yield StaticOptions(self.program, step, self.obj)
 
-    def swapped(self) -> Answer[Place]:
+    def misread(self) -> Answer[Place]:
         for value, mesh in self._meshes():
-            if mesh.names is not None and len(mesh.names) == 2 and in_wrong_order(mesh.names):
+            if said := _misread(mesh):
                 told = any(value == other for each in self._earlier() for other, _ in each._meshes())
                 if told:
                     return self.program.excluded("it was told at the first call")
-                return yes(Place(self.made(value), _said(mesh.names)))
-        if said := next((mesh.names for _, mesh in self._meshes() if not _says_what_for(mesh)), None):
-            return unknown(f"whether {said[0]!r} replicates and {said[1]!r} shards is not known")
+                return yes(Place(self.made(value), said))
+        if names := next((mesh.names for _, mesh in self._meshes() if not _says_what_for(mesh)), None):
+            return unknown(f"whether {names[0]!r} replicates and {names[1]!r} shards is not known")
         return self._checked("the names of the mesh's dimensions are not known")
 
     def _checked(self, why: str) -> Answer[Place]:
@@ -92,11 +92,6 @@ def _says_what_for(mesh: Mesh) -> bool:
     return mesh.names is None or len(mesh.names) != 2 or says_replicas(mesh.names[0]) or says_shards(mesh.names[1])
 
 
-def _said(names: tuple[str, ...]) -> str:
-    return f"{names[0]!r} comes before {names[1]!r}"
-
-
-def in_wrong_order(names: tuple[str, ...]) -> bool:
-    """Do two names say (shard, replicate)? FSDP2 takes the first dimension as the replicas."""
-    first, second = names
-    return says_shards(first) and says_replicas(second)
+def _misread(mesh: Mesh) -> str:
+    """Where the first dimension is known to have one rank, nothing is copied over it."""
+    return misread(*mesh.names) if mesh.names and len(mesh.names) == 2 and mesh.sizes[0] != 1 else ""
