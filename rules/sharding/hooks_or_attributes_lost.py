@@ -29,11 +29,14 @@ class HooksOrAttributesLost(Rule):
             )
         attributes = replacement.attributes_lost()
         if attributes:
+            state = replacement.state_lost().surely
+            whose = f"state of {replacement.state_lost().what}" if state else "set on parameters"
             yield self.found(
                 event.when,
-                f"{attributes.what.words} was set on parameters before they were sharded: the new ones do not have it",
+                f"{attributes.what.words} was {whose} before they were sharded: the new ones do not have it",
                 "this call replaces the parameters, without their attributes",
                 (attributes.what.when, "it is read here"),
+                severity=Severity.ERROR if state else None,
             )
         aliases = replacement.aliases_used()
         if aliases:

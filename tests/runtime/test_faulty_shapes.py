@@ -64,6 +64,27 @@ for layer in model.layers:
     fully_shard(layer)  # expect: FSDP317
 fully_shard(model)
 """
+INTEGERS = """\
+class Int8Weight(nn.Parameter):
+    def __new__(cls, data, scale):
+        self = torch.Tensor._make_subclass(cls, data, False)
+        self.scale = scale
+        return self
+
+
+class Quantised(Block):
+    def __init__(self):
+        super().__init__()
+        weight = nn.Linear(32, 32, bias=False).weight.detach()
+        self.base = Int8Weight((weight * 700).round().to(torch.int8), 1 / 700)
+
+    def forward(self, x):
+        return self.up(x) + F.linear(x, self.base.to(x.dtype)) * getattr(self.base, "scale", 1.0)
+
+
+model = Net()
+model.layers[1] = Quantised()
+"""
 STEPS = """\
 for step in range(4):
     loss_of(model, step).backward()
@@ -195,6 +216,14 @@ kept = [each for each in model.parameters() if getattr(each, "no_decay", False)]
 others = [each for each in model.parameters() if not getattr(each, "no_decay", False)]
 groups = [{"params": others, "weight_decay": 0.1}, {"params": kept, "weight_decay": 0.0}]
 optimizer = torch.optim.AdamW([group for group in groups if group["params"]], lr=1e-3)
+"""
+    + STEPS,
+    "state of a class of parameters that is read with a default": INTEGERS
+    + """\
+fully_shard(model.layers[0])
+fully_shard(model.layers[1])  # expect: FSDP317
+fully_shard(model)
+optimizer = torch.optim.AdamW([each for each in model.parameters() if each.requires_grad], lr=1e-3)
 """
     + STEPS,
     "marks that are asked for": MARKED

@@ -19,6 +19,9 @@ class Replacement(Labelled, Protocol):
     def attributes_lost(self) -> Answer[Place]:
         """Is an attribute read that was set on the old ones? yes: where it is read, and its name."""
 
+    def state_lost(self) -> Answer[str]:
+        """Was that attribute the state of parameters of a class of their own? yes: the class, in words."""
+
     def aliases_used(self) -> Answer[Place]:
         """Are the old ones used, as those of the model? yes: where, and for what."""
 

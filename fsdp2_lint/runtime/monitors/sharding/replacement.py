@@ -24,15 +24,20 @@ from ...sites import asking, here
 from ..shared.units import OfSharding
 
 _PLAIN = (bool, int, float, str, type(None))
+_CLASS = "__class__"  # stands for the name of its class, where a parameter has one of its own
 _OTHER = object()  # stands for any other value, that is not kept
 _HOOKS = {"_backward_hooks": "register_hook()", "_post_accumulate_grad_hooks": "register_post_accumulate_grad_hook()"}
 
 
 @dataclass(frozen=True, slots=True)
 class RuntimeReplacement(OfSharding):
-    """``asked``: the name of an attribute that a parameter did not have any more, and where it was read."""
+    """``asked``: the name of an attribute that a parameter did not have any more, and where it was read.
+
+    ``owner``: the class of that parameter, where it had one of its own.
+    """
 
     asked: tuple[str, Moment] | None = None
+    owner: str = ""
 
     def hooks_lost(self) -> Answer[Place]:
         registered_again = any(
@@ -47,6 +52,9 @@ class RuntimeReplacement(OfSharding):
             return looked("no attribute was asked for in vain")
         return yes(Place(self.asked[1], repr(self.asked[0])))
 
+    def state_lost(self) -> Answer[str]:
+        return yes(f"parameters of class {self.owner}") if self.owner else looked("they were plain parameters")
+
     def aliases_used(self) -> Answer[Place]:
         return unknown("who reads a tensor is not watched")
 
@@ -59,8 +67,9 @@ def install(session: Session) -> None:
 def look_up_lost(session: Session, name: str, when: Moment) -> None:
     """An attribute is read in vain that parameters had: of the calls that replaced such ones the first is told of."""
     for sharding in session.ledger.shardings:
-        if any(name in had for had in sharding.attributes.values()):
-            replacement = RuntimeReplacement(session.ledger, sharding, (name, when))
+        owner = next((had.get(_CLASS, "") for had in sharding.attributes.values() if name in had), None)
+        if owner is not None:
+            replacement = RuntimeReplacement(session.ledger, sharding, (name, when), owner)
             session.dispatch(ParametersReplaced(when=sharding.when, replacement=replacement))
             return
 
@@ -89,7 +98,7 @@ class _Watch:
 
     def _watch_names(self, names: Iterable[str]) -> None:
         """Shards and gathered copies do not have them: who asks with a default goes on, and nothing tells."""
-        for name in set(names) - self.names:
+        for name in set(names) - self.names - {_CLASS}:
             self.names.add(name)
             for cls in (adapter.DTensor, nn.Parameter):
                 if not hasattr(cls, name):
@@ -120,7 +129,8 @@ class _Absent:
 
 
 def _set_on(parameter: torch.Tensor) -> dict[str, Any]:
-    return {
+    own = {_CLASS: type(parameter).__name__} if type(parameter) is not nn.Parameter else {}
+    return own | {
         name: value if isinstance(value, _PLAIN) else _OTHER
         for name, value in vars(parameter).items()
         if not name.startswith("_")

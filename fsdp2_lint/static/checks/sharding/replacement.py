@@ -36,6 +36,9 @@ class StaticReplacement(OfStep[events.Sharded]):
             return unknown("weights may be loaded quantized, and what their library keeps on them was not followed")
         return self.program.nothing(self.obj, events.ParamMarked)
 
+    def state_lost(self) -> Answer[str]:
+        return unknown("what classes of parameters keep on them is not followed")
+
     def aliases_used(self) -> Answer[Place]:
         for used in self.program.trace.of(events.Clipped, after=self.step):
             for held in used.what.held:
