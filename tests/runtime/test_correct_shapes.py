@@ -108,6 +108,34 @@ def orthogonal(x):
 
 """
 PROGRAMS = {
+    # The shards of a group change before the backward of the next one begins.
+    "an optimizer that steps inside the backward": """\
+model = shard(Net())
+optimizers = {each: torch.optim.SGD([each], lr=0.1) for each in model.parameters()}
+
+
+def step_of(parameter):
+    optimizers[parameter].step()
+    optimizers[parameter].zero_grad()
+
+
+for parameter in model.parameters():
+    parameter.register_post_accumulate_grad_hook(step_of)
+for step in range(4):
+    loss_of(model, step).backward()
+""",
+    # No gradient depends on the value of a bias; plain PyTorch lets it pass as well.
+    "a bias that is written before the backward": """\
+model = shard(Net())
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for step in range(4):
+    loss = loss_of(model, step)
+    with torch.no_grad():
+        model.layers[0].up.bias.clamp_(-1, 1)
+    loss.backward()
+    optimizer.step()
+    optimizer.zero_grad()
+""",
     # The forward and backward of a closure come after the hook that sees the step begin.
     "a step with a closure": """\
 model = shard(Net())
@@ -329,11 +357,11 @@ for step in range(4):
     optimizer.zero_grad()
 """,
     # The same with replicas: a mesh of two dimensions for the model, and one of them for the experts.
-    "experts beside replicas": MESHES
+    "experts beside replicas": MESHES.replace('"shard", "experts"', '"rows", "columns"')
     + """\
-model = with_experts(5 + mesh["experts"].get_local_rank())
+model = with_experts(5 + mesh["columns"].get_local_rank())
 for layer in model.layers:
-    fully_shard(layer.up, mesh=mesh["shard"])
+    fully_shard(layer.up, mesh=mesh["rows"])
     fully_shard(layer, mesh=mesh)
 fully_shard(model, mesh=mesh)
 optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, foreach=False)

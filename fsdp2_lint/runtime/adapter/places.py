@@ -15,7 +15,7 @@ from ...vocab.answers import CannotTell
 
 OF_PARAMS = (
     *("FSDP201", "FSDP203", "FSDP208", "FSDP301", "FSDP302", "FSDP304", "FSDP307", "FSDP313", "FSDP314", "FSDP316"),
-    *("FSDP318", "FSDP319", "FSDP320", "FSDP502", "FSDP601", "FSDP604", "FSDP613"),
+    *("FSDP318", "FSDP319", "FSDP320", "FSDP408", "FSDP502", "FSDP601", "FSDP604", "FSDP613"),
 )
 _MESHES = ("FSDP203", "FSDP208", "FSDP308", "FSDP312", "FSDP313", "FSDP315", "FSDP316", "FSDP319", "FSDP405", "FSDP613")
 _ROOTS = ("FSDP208", "FSDP307", "FSDP316", "FSDP320", "FSDP405", "FSDP407", "FSDP808")
@@ -75,9 +75,10 @@ TRAINING = _of("FSDPState", "_training_state", clauses=("FSDP401", "FSDP402", "F
 PARAMETERS = _of("FSDPParamGroup", "fsdp_params", clauses=OF_PARAMS)
 SHARDED_STATE = _of("FSDPParamGroup", "_sharded_state", clauses=("FSDP318", "FSDP407", "FSDP602"))
 STAYS = _of("FSDPParamGroup", "_reshard_after_forward", clauses=("FSDP312", "FSDP318", "FSDP407"))
+PHASE = _of("FSDPParamGroup", "_training_state", clauses=("FSDP408",))
 RESHARDS = _of("FSDPParamGroup", "reshard_after_backward", clauses=("FSDP318",))
 REDUCES = _of("FSDPParamGroup", "reduce_grads", clauses=("FSDP604", "FSDP613"))
-GATHERED = _of("FSDPParamGroup", "_all_gather_result", clauses=("FSDP318", "FSDP407"))
+GATHERED = _of("FSDPParamGroup", "_all_gather_result", clauses=("FSDP318", "FSDP407", "FSDP408"))
 OFFLOAD = _of("FSDPParamGroup", "offload_policy", clauses=("FSDP206", "FSDP308", "FSDP503"))
 MESH_INFO = _of("FSDPParamGroup", "mesh_info", clauses=_MESHES)
 MESH = _of("FSDPMeshInfo", "mesh", clauses=_MESHES)
@@ -97,7 +98,7 @@ POLICY = _of("FSDPParamGroup", "mp_policy", clauses=("FSDP308", "FSDP502", "FSDP
 PARAM_POLICY = _of("FSDPParam", "mp_policy", clauses=POLICY.clauses)  # each parameter has its own in torch 2.15
 
 _OF_STATE = (GROUPS, MODULES, IS_ROOT, CONTEXT, TRAINING)
-_OF_GROUP = (PARAMETERS, SHARDED_STATE, STAYS, RESHARDS, REDUCES, GATHERED, OFFLOAD, MESH_INFO)
+_OF_GROUP = (PARAMETERS, SHARDED_STATE, STAYS, RESHARDS, REDUCES, PHASE, GATHERED, OFFLOAD, MESH_INFO)
 _OF_PARAM = (OF_MODULE, SHARD, WHOLE, SIZE, ACCUMULATED, OUTPUTS, PLACEMENT, SPEC)
 
 

@@ -57,7 +57,7 @@ HOOKS: tuple[tuple[str, Any, str, tuple[str, ...]], ...] = (
         ("FSDP307", "FSDP314", "FSDP316", "FSDP320", "FSDP201", "FSDP204", "FSDP405"),
     ),
     ("backward_end", State, "_root_post_backward_final_callback", ("FSDP318", "FSDP604")),
-    ("gathering", ParamGroup, "wait_for_unshard", ("FSDP407", "FSDP602")),
+    ("gathering", ParamGroup, "wait_for_unshard", ("FSDP407", "FSDP408", "FSDP602")),
     ("pre_backward", ParamGroup, "pre_backward", ("FSDP318",)),
     ("post_backward", ParamGroup, "post_backward", ("FSDP613",)),
     ("clipping", sys.modules.get("torch.nn.utils.clip_grad"), "_clip_grads_with_norm_", ("FSDP612",)),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..session import Session
 from .checkpoints import async_saves, checkpoints, local_shards, round_trips, state_helpers
-from .forward import calls, forward, order
+from .forward import calls, changes, forward, order
 from .initialisation import draws
 from .launch import process
 from .precision import policies
@@ -22,6 +22,7 @@ _PARTS = (
     draws,
     forward,
     order,
+    changes,
     hand_written,  # before `forward` looks whether enough steps were made
     optimizers,
     calls,

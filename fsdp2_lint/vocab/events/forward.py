@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Protocol
 
 from ..answers import Answer, Many
@@ -9,6 +10,15 @@ from ..finding import Fix, Moment, Place
 from ..handles import Labelled, Model
 from ..live import Leftover
 from .base import Event, LiveModelEvent, LiveUnitEvent
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """``what`` was written after the ``forward``; ``written``: where, if that is known."""
+
+    what: str
+    forward: Moment
+    written: Moment | None = None
 
 
 class Weight(Labelled, Protocol):
@@ -35,6 +45,13 @@ class Beginning(Protocol):
         """Does it come before each forward outside inference mode? yes: the Place of one that follows."""
 
 
+class GradientPass(Protocol):
+    """A backward, and the weights with which it computes."""
+
+    def changed(self) -> Answer[Change]:
+        """Have weights been written since the forward that it differentiates? yes: Change."""
+
+
 class Choice(Labelled, Protocol):
     """The decision whether a sharded module runs."""
 
@@ -59,6 +76,12 @@ class Called(Event):  # a method of a model is called from outside; S R P
 class WeightUsed(Event):  # a parameter meets a plain tensor, not inside a method of the module that is sharded; S R
     about = "weight"
     weight: Weight
+
+
+class GradientsTaken(Event):  # a backward computes gradients of a sharded model, of one group in a job; S R
+    about = "model"
+    model: Labelled
+    taken: GradientPass
 
 
 class OldWeightsMet(Event):  # a forward begins that may find gathered parameters of before a step; S R

@@ -75,7 +75,7 @@ def main():
         fully_shard(layer, mesh=mesh)
     fully_shard(model, mesh=mesh)
     model.to_empty(device="cpu")
-    torch.manual_seed(3)
+    torch.manual_seed(3 + rank)  # on the CPU each rank draws its shards from a generator of its own
     with torch.no_grad():
         model.init_weights()
     optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3, betas=(0.9, 0.95), weight_decay=0.1)

@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ....vocab.events.base import Event
-from ....vocab.events.forward import Called, CalledInInference, OldWeightsMet, PartCalled, RunsOnCondition, WeightUsed
+from ....vocab.events.forward import (
+    Called,
+    CalledInInference,
+    GradientsTaken,
+    OldWeightsMet,
+    PartCalled,
+    RunsOnCondition,
+    WeightUsed,
+)
 from ...domain import events
 from ...domain.events import AnyStep, Step
 from ...domain.relations import Relation
@@ -17,6 +25,7 @@ from ..shared.producers import at_end, on
 from ..shared.program import Program
 from ..shared.structure import owns_parameters
 from .beginnings import StaticBeginning
+from .changes import passes
 from .choices import choices
 from .execution_order import StaticKeeper, StaticPart, around, pending
 from .forward import Group, PastHooks, StaticWeight, culprit, group_of
@@ -109,3 +118,10 @@ def root_called(program: Program, step: Step[events.Called]) -> Iterator[Event]:
     elif group.is_root() and (found := pending(program, step, group)) is not None:
         trained, stepped = found
         yield OldWeightsMet(when=trained.when, model=StaticKeeper(program, owner, group, step, stepped))
+
+
+@on(events.Backward)
+def differentiated(program: Program, step: Step[events.Backward]) -> Iterator[Event]:
+    """A model whose parameters are written between its forward and a backward."""
+    for taken in passes(program, step):
+        yield GradientsTaken(when=step.when, model=taken, taken=taken)

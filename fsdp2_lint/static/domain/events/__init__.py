@@ -20,6 +20,7 @@ from .checkpoints import (
 )
 from .forward import (
     Called,
+    Changed,
     Circumstances,
     Evaluated,
     Registered,

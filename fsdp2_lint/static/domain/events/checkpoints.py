@@ -80,8 +80,10 @@ class StateHelper(Counted):
     loops: int  # how deep in loops, over all active calls
 
 
-class StateSet(Event):
+class StateSet(Counted):
     """A state-dict helper of DCP fills a model, the step's subject."""
+
+    words: ClassVar[str] = "load by a state-dict helper"
 
 
 class Prefixed(Event):

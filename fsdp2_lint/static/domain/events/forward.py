@@ -75,3 +75,9 @@ class ReshardingSwitched(Event):
 
 class Evaluated(Event):
     """``eval()`` is called on a module."""
+
+
+class Changed(Counted):
+    """A parameter of a module, the step's subject, is written in place."""
+
+    words: ClassVar[str] = "write in place"

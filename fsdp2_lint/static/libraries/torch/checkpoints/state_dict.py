@@ -195,6 +195,7 @@ def tensor_method(machine: Machine, leaf: StateTensor | ParamV, name: str, call:
         return replace(leaf, copied=True) if isinstance(leaf, ParamV) else leaf
     if isinstance(leaf, ParamV):
         slices.method_called(machine, leaf, name, call)
+        parameters.changed(machine, leaf, name, call)
     if name.endswith("_"):
         blank.written(machine, call.node, [leaf], in_place=True, buffers=False)
     return leaf if name.endswith("_") and isinstance(leaf, ParamV) else unknown(f"{name}()")

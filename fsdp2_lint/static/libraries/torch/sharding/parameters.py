@@ -8,7 +8,7 @@ from ....domain import events
 from ....domain.values import NONE, Const, Obj, ParamV, Value, unknown
 from ....interpreter.call import Call
 from ...interface import Machine
-from ...tables import method
+from ...tables import IN_PLACE, method, method_observer
 
 HOOKS = ("register_hook", "register_post_accumulate_grad_hook")
 _QUANTIZED = ("quantization_config", "load_in_4bit", "load_in_8bit")
@@ -35,6 +35,16 @@ def register_hook(machine: Machine, obj: Obj, call: Call) -> Value:
     hooked(machine, obj, call, name)
     machine.libraries.callbacks(call)
     return unknown(f"{name}()")
+
+
+@method_observer
+def changed(machine: Machine, obj: Obj | ParamV, name: str, call: Call) -> None:
+    """``parameter.mul_(0.5)``, also of its ``data``, once anything is sharded. No gradient depends on a bias."""
+    if not machine.libraries.any_sharded or name not in IN_PLACE or isinstance(obj, ParamV) and obj.copied:
+        return
+    value = obj.parent if isinstance(obj, Obj) and obj.item == "data" and obj.parent is not None else obj
+    for owner, _ in owners(machine, value) if not isinstance(value, Obj) or value.item != "bias" else ():
+        machine.emit(events.Changed(), call.node, owner)
 
 
 def attribute_set(machine: Machine, value: Value, name: str, node: nodes.NodeNG) -> None:

@@ -1,0 +1,32 @@
+"""FSDP408: parameters stay as they are from a forward to its backward."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fsdp2_lint.vocab.events.forward import GradientsTaken
+from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
+
+
+class ParametersChangedBeforeBackward(Rule):
+    code = "FSDP408"
+    name = "parameters-changed-before-backward"
+    summary = "parameters are written between a forward and its backward"
+    severity = Severity.ERROR
+    witnesses = "SR"
+    help = "move the write behind backward(), or in front of the forward"
+
+    def taken(self, event: GradientsTaken) -> Iterator[Outcome]:
+        yield APPLIES
+        changed = event.taken.changed()
+        if not changed:
+            return
+        change = changed.what
+        written = [(change.written, "they are written here")] if change.written is not None else []
+        yield self.found(
+            event.when,
+            f"{change.what} changed since the forward: the gradients are of weights that it never used",
+            "backward gathers the weights as they are now",
+            (change.forward, "the forward ran with the weights as they were"),
+            *written,
+        )
