@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.copies import copied
-from tests.pages.harness import check_folder, marks
+from tests.pages.harness import check_folder, in_source, marks
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -26,7 +26,7 @@ def texts(path: Path) -> dict[str, str]:
 def test_broken(path: Path, tmp_path: Path) -> None:
     expected = marks(texts(path))
     assert expected, "an example of a fault must mark it"
-    assert check_folder(copied(path, tmp_path / path.parent.name), expected, tmp_path) == []
+    assert check_folder(copied(path, tmp_path / path.parent.name), in_source(expected), tmp_path) == []
 
 
 @pytest.mark.parametrize("path", entries("good"), ids=lambda path: path.stem)

@@ -117,8 +117,13 @@ def check_program(files: Mapping[str, str], folder: Path) -> list[str]:
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
-    seen_in_source = {rule.code for rule in registry.rules() if "S" in rule.witnesses}
-    return check_folder(folder, {mark for mark in marks(files) if mark.code in seen_in_source}, folder)
+    return check_folder(folder, in_source(marks(files)), folder)
+
+
+def in_source(found: Iterable[Mark]) -> set[Mark]:
+    """The marks of clauses that the source can break for all to see."""
+    seen = {rule.code for rule in registry.rules() if "S" in rule.witnesses}
+    return {mark for mark in found if mark.code in seen}
 
 
 def check_folder(path: Path, expected: Iterable[Mark], root: Path) -> list[str]:

@@ -94,7 +94,7 @@ OUTPUTS = _of("FSDPParam", "all_gather_outputs", clauses=("FSDP318",), until=())
 PLACEMENT = _of("FSDPParam", "fsdp_placement", clauses=("FSDP313",))
 SPEC = _of("FSDPParam", "_sharding_spec", clauses=("FSDP316", "FSDP320"))
 
-POLICY = _of("FSDPParamGroup", "mp_policy", clauses=("FSDP308", "FSDP502", "FSDP503"))
+POLICY = _of("FSDPParamGroup", "mp_policy", clauses=("FSDP308", "FSDP502", "FSDP503", "FSDP505"))
 PARAM_POLICY = _of("FSDPParam", "mp_policy", clauses=POLICY.clauses)  # each parameter has its own in torch 2.15
 
 _OF_STATE = (GROUPS, MODULES, IS_ROOT, CONTEXT, TRAINING)

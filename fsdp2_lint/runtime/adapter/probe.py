@@ -56,6 +56,7 @@ HOOKS: tuple[tuple[str, Any, str, tuple[str, ...]], ...] = (
         "_lazy_init",
         ("FSDP307", "FSDP314", "FSDP316", "FSDP320", "FSDP201", "FSDP204", "FSDP405"),
     ),
+    ("casting", State, "_cast_forward_inputs", ("FSDP505",)),
     ("backward_end", State, "_root_post_backward_final_callback", ("FSDP318", "FSDP604")),
     ("gathering", ParamGroup, "wait_for_unshard", ("FSDP407", "FSDP408", "FSDP602")),
     ("pre_backward", ParamGroup, "pre_backward", ("FSDP318",)),

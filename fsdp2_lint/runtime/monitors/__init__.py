@@ -7,7 +7,7 @@ from .checkpoints import async_saves, checkpoints, local_shards, round_trips, st
 from .forward import calls, changes, forward, order
 from .initialisation import draws
 from .launch import process
-from .precision import policies
+from .precision import inputs, policies
 from .ranks import collectives
 from .sharding import composition, options, replacement, sharding
 from .training import clipping, fsdp1_methods, hand_written, local_decisions, losses, optimizers, value_reads
@@ -20,6 +20,7 @@ _PARTS = (
     policies,
     composition,
     draws,
+    inputs,
     forward,
     order,
     changes,
