@@ -21,12 +21,10 @@ class ParametersChangedBeforeBackward(Rule):
         changed = event.taken.changed()
         if not changed:
             return
-        change = changed.what
-        written = [(change.written, "they are written here")] if change.written is not None else []
         yield self.found(
             event.when,
-            f"{change.what} changed since the forward: the gradients are of weights that it never used",
+            f"{changed.what.words} changed since the forward: the gradients are of weights that it never used",
             "backward gathers the weights as they are now",
-            (change.forward, "the forward ran with the weights as they were"),
-            *written,
+            (changed.what.when, "the forward ran with the weights as they were"),
+            *((place.when, place.words) for place in event.taken.writes()),
         )

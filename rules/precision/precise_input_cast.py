@@ -20,10 +20,9 @@ class PreciseInputCast(Rule):
         yield APPLIES
         rounded = event.inputs.rounded()
         if rounded:
-            found = rounded.what
             yield self.found(
-                found.sharded,
-                f"the policy of {event.inputs.label} casts its input {found.name} to {found.dtype}: {found.what}",
+                rounded.what.when,
+                f"the policy of {event.inputs.label} casts its input {rounded.what.words}",
                 "this policy casts every floating-point input of the module",
                 (event.when, "the input comes in here"),
             )

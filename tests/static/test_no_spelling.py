@@ -81,6 +81,7 @@ ALLOWED = {
     "checks/ranks/data_sources.py::_code_differs": QNAMES,
     "checks/ranks/data_sources.py::_same": QNAMES,
     "checks/initialisation/initial_weights.py::StaticStarting._not_followed": UNKNOWN,
+    "checks/initialisation/draws.py::StaticDrawn._overwrites": UNKNOWN,
     "checks/checkpoints/state_helpers.py::_is_loss": QNAMES,
     "checks/shared/structure.py::_of_torch": QNAMES,
     "checks/shared/structure.py::owns_parameters": QNAMES,

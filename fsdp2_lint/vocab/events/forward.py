@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Protocol
 
 from ..answers import Answer, Many
@@ -10,15 +9,6 @@ from ..finding import Fix, Moment, Place
 from ..handles import Labelled, Model
 from ..live import Leftover
 from .base import Event, LiveModelEvent, LiveUnitEvent
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """``what`` was written after the ``forward``; ``written``: where, if that is known."""
-
-    what: str
-    forward: Moment
-    written: Moment | None = None
 
 
 class Weight(Labelled, Protocol):
@@ -48,8 +38,11 @@ class Beginning(Protocol):
 class GradientPass(Protocol):
     """A backward, and the weights with which it computes."""
 
-    def changed(self) -> Answer[Change]:
-        """Have weights been written since the forward that it differentiates? yes: Change."""
+    def changed(self) -> Answer[Place]:
+        """Have weights been written since the forward that it differentiates? yes: Place of that, and which weights."""
+
+    def writes(self) -> Many[Place]:
+        """Where they are written."""
 
 
 class Choice(Labelled, Protocol):

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Protocol
 
 from ..answers import Answer, Many
-from ..finding import Moment, Place, Site
+from ..finding import Place, Site
 from ..handles import Labelled, Model
 from .base import Event
 
@@ -21,21 +20,11 @@ class Policies(Labelled, Protocol):
         """Policies that compute in 16 bits and do not say how gradients are reduced: where they are made, the dtype."""
 
 
-@dataclass(frozen=True, slots=True)
-class Rounding:
-    """What a cast makes of an input: its ``name``, what is in it and becomes of that, in words, and the new dtype."""
-
-    name: str
-    what: str
-    dtype: str
-    sharded: Moment
-
-
 class CastInputs(Labelled, Protocol):
     """The inputs of a module, as its policy casts them."""
 
-    def rounded(self) -> Answer[Rounding]:
-        """Does the cast round numbers that have to be exact? yes: Rounding."""
+    def rounded(self) -> Answer[Place]:
+        """Does the cast round numbers that have to be exact? yes: Place of the sharding, and what they become."""
 
 
 class InputsCast(Event):  # a sharded module is entered, and its policy casts floating-point inputs; R

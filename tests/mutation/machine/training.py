@@ -192,4 +192,42 @@ def _loss(text: Text, call: ast.Call) -> str | None:
     return text.words(func.value) if named and isinstance(func, ast.Attribute) and not call.args else None
 
 
-OPERATORS = (OptimizerFirst(), ClipLast(), NormByHand(), ClippedAsFsdp1(), SyncOff(), NoSync(), Copied(), LossReduced())
+class WrittenBeforeBackward(Operator):
+    name, code = "written-before-backward", "FSDP408"
+    fault = "the parameters are written between the forward and its backward"
+
+    def places(self, view: View) -> Iterator[Plant]:
+        """Where the loss is of one call alone, which begins a statement of its own: more may be differentiated else."""
+        for call in view.trained_calls:
+            found = view.call(call) if self._alone(view, call) else None
+            statement = found[0].statement(call.when.at) if found is not None else None
+            if found is not None and isinstance(statement, ast.Assign) and is_plain(found[1].func):
+                text, model = found[0], found[0].words(found[1].func)
+                line = f"for planted in {model}.parameters(): planted.data.mul_(0.5)"
+                yield Plant((text.after(statement, line),), view.home(call.subject), (call.when.at,))
+
+    def _alone(self, view: View, call: Step[events.Called]) -> bool:
+        losses = [loss.index for loss in view.trace.of(events.Backward)]
+        last = max((index for index in losses if index < call.index), default=-1)
+        coming = min((index for index in losses if index > call.index), default=-1)
+        calls = [each for each in view.trace.of(events.Called) if last < each.index < coming and not each.what.inside]
+        return all(each is call or not view.part_sharded(each.subject, each) for each in calls)
+
+    def shown(self, mutant: Mutant) -> bool:
+        writes = mutant.planted(events.Changed)
+        losses = [*mutant.view.trace.of(events.Backward)]
+        ran = any(call.precedes(write) for call in mutant.kept(events.Called) for write in writes)
+        return ran and any(write.precedes(loss) for write in writes for loss in losses)
+
+
+OPERATORS = (
+    OptimizerFirst(),
+    ClipLast(),
+    NormByHand(),
+    ClippedAsFsdp1(),
+    SyncOff(),
+    NoSync(),
+    Copied(),
+    LossReduced(),
+    WrittenBeforeBackward(),
+)

@@ -153,7 +153,8 @@ def test_ignored_parameters_that_a_filter_chose(kept: str, word: str) -> None:
 @pytest.mark.parametrize(
     ("names", "word"),
     [
-        ('("dp", "tp")', "unknown"),
+        ('("dp", "tp")', "violated"),
+        ('("dp", "cp")', "unknown"),
         ('("a", "cp")', "unknown"),
         ('("replicate", "shard")', "upheld"),
         ('("dp_replicate", "x")', "upheld"),

@@ -8,9 +8,9 @@ from typing import Any
 import torch
 from torch import nn
 
-from ....vocab.answers import Answer, yes
-from ....vocab.events.forward import Change, GradientsTaken
-from ....vocab.finding import Moment
+from ....vocab.answers import Answer, Many, many, unknown, yes
+from ....vocab.events.forward import GradientsTaken
+from ....vocab.finding import Moment, Place
 from ....vocab.words import listed
 from ... import adapter
 from ...agreement.digests import sum_of_bits
@@ -37,7 +37,7 @@ class RuntimePass:
     forwards: list[_Gathered]
     group: adapter.Group
 
-    def changed(self) -> Answer[Change]:
+    def changed(self) -> Answer[Place]:
         """Not where any of the forwards used the weights of now: the gradients may be of that one."""
         now = versions_of(self.group)
         if any(each.versions == now for each in self.forwards):
@@ -50,7 +50,10 @@ class RuntimePass:
         names = sorted(set.intersection(*others))
         if not names or not all(others):
             return looked("the shards are what they were in a forward")
-        return yes(Change(listed(names), self.forwards[-1].when))
+        return yes(Place(self.forwards[-1].when, listed(names)))
+
+    def writes(self) -> Many[Place]:
+        return many((), unknown("who writes to a tensor is not watched"))
 
 
 def versions_of(group: adapter.Group) -> Versions:

@@ -12,7 +12,8 @@ import torch
 from torch import nn
 
 from ....vocab.answers import Answer, unknown, yes
-from ....vocab.events.precision import InputsCast, Rounding
+from ....vocab.events.precision import InputsCast
+from ....vocab.finding import Place
 from ... import adapter
 from ...closure import looked
 from ...session import Session
@@ -33,7 +34,7 @@ class RuntimeInputs(OfSharding):
     given: list[Named]
     dtype: torch.dtype
 
-    def rounded(self) -> Answer[Rounding]:
+    def rounded(self) -> Answer[Place]:
         """Of numbers that nothing shows to be exact ones nobody can tell whether they may be rounded."""
         rounded = [self._cast(tensor) for _, tensor in self.given]
         changed = [bool((new != old).any()) for new, (_, old) in zip(rounded, self.given)]
@@ -52,8 +53,9 @@ class RuntimeInputs(OfSharding):
     def _cast(self, tensor: torch.Tensor) -> torch.Tensor:
         return tensor.to(self.dtype).to(tensor.dtype)
 
-    def _yes(self, name: str, words: str) -> Answer[Rounding]:
-        return yes(Rounding(name, words, str(self.dtype).removeprefix("torch."), self.sharding.when))
+    def _yes(self, name: str, words: str) -> Answer[Place]:
+        dtype = str(self.dtype).removeprefix("torch.")
+        return yes(Place(self.sharding.when, f"{name} to {dtype}: {words}"))
 
 
 def _integers(old: torch.Tensor, new: torch.Tensor) -> str:

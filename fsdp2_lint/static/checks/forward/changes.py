@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ....vocab.answers import Answer, unknown, yes
-from ....vocab.events.forward import Change
+from ....vocab.answers import Answer, Many, many, unknown, yes
+from ....vocab.finding import Place
 from ...domain import events
 from ...domain.events import AnyStep, Step
 from ...domain.relations import Relation
@@ -15,6 +15,8 @@ from ...libraries.torch.sharding.module_tree import FREE
 from ..shared.program import Handle, Program
 
 WRITES = (events.Loaded, events.StateSet, events.Changed)
+_EMBEDDINGS = ("torch.nn.Embedding", "torch.nn.EmbeddingBag")
+_FREE = frozenset(f"torch.nn.{name}" for name in FREE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,13 +29,9 @@ class StaticPass(Handle):
     backward: Step[events.Backward]
     calls: tuple[Step[events.Called], ...]
 
-    def changed(self) -> Answer[Change]:
+    def changed(self) -> Answer[Place]:
         """Unknown where the gradients may be of something else, or where a second write may put things right."""
-        writes = [
-            step
-            for step in self.program.trace.of(*WRITES)
-            if self.forward.index < step.index < self.backward.index and self.program.touches(self.obj, step.subject)
-        ]
+        writes = self._between()
         if not writes:
             return self.program.nothing(self.obj, *WRITES, after=self.forward, before=self.backward)
         why = self._unclear(writes[0]) or self.program.escaped(self.obj, after=self.forward, before=self.backward)
@@ -41,7 +39,18 @@ class StaticPass(Handle):
             why = why or f"whether {writes[-1].when.at} puts back what {writes[0].when.at} wrote is not known"
         if why := why or self.program.managed(self.obj):
             return unknown(why)
-        return yes(Change(f"the parameters of {self.label}", self.forward.when, writes[0].when))
+        return yes(Place(self.forward.when, f"the parameters of {self.label}"))
+
+    def writes(self) -> Many[Place]:
+        places = (Place(step.when, "they are written here") for step in self._between())
+        return many(places, self.program.among(*WRITES))
+
+    def _between(self) -> list[AnyStep]:
+        return [
+            step
+            for step in self.program.trace.of(*WRITES)
+            if self.forward.index < step.index < self.backward.index and self.program.touches(self.obj, step.subject)
+        ]
 
     def _unclear(self, write: AnyStep) -> str:
         other = next((call for call in self.calls if not self.program.touches(self.obj, call.subject)), None)
@@ -58,7 +67,7 @@ class StaticPass(Handle):
     def _all_written(self, write: AnyStep) -> bool:
         """Not where conditions may choose some of them; and no gradient depends on the weight of an embedding."""
         cls = write.subject.atom.cls if write.subject is not None else None
-        embedding = isinstance(cls, Ext) and cls.qname.startswith("torch.nn.Embedding")
+        embedding = isinstance(cls, Ext) and cls.qname in _EMBEDDINGS
         return not embedding and self.backward.guard.implies(write.guard)
 
 
@@ -87,4 +96,4 @@ def _runs_sharded(program: Program, call: Step[events.Called]) -> bool:
 def _is_free(call: Step[events.Called]) -> bool:
     """Is it a module of torch without parameters, such as a loss?"""
     cls = call.subject.atom.cls if call.subject is not None and call.subject.parent is None else None
-    return isinstance(cls, Ext) and cls.qname.startswith("torch.nn.") and cls.qname.rsplit(".", 1)[-1] in FREE
+    return isinstance(cls, Ext) and cls.qname in _FREE

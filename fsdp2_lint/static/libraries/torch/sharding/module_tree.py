@@ -32,6 +32,8 @@ FREE = frozenset(
     MaxPool2d AvgPool2d AdaptiveAvgPool2d CrossEntropyLoss MSELoss BCEWithLogitsLoss NLLLoss L1Loss LeakyReLU
     ELU Mish Upsample PixelShuffle Hardswish Softplus AdaptiveAvgPool1d MaxPool1d AvgPool1d ZeroPad2d
     AdaptiveAvgPool3d AdaptiveMaxPool1d AdaptiveMaxPool2d AdaptiveMaxPool3d AlphaDropout AvgPool3d BCELoss CELU
+    CTCLoss GaussianNLLLoss HingeEmbeddingLoss MarginRankingLoss MultiLabelMarginLoss MultiLabelSoftMarginLoss
+    MultiMarginLoss PoissonNLLLoss SoftMarginLoss
     ChannelShuffle CircularPad1d CircularPad2d CircularPad3d ConstantPad1d ConstantPad2d ConstantPad3d
     CosineEmbeddingLoss CosineSimilarity FeatureAlphaDropout Fold GLU Hardshrink Hardsigmoid Hardtanh HuberLoss
     KLDivLoss LocalResponseNorm LogSigmoid LPPool1d LPPool2d LPPool3d MaxPool3d PairwiseDistance PixelUnshuffle
