@@ -49,6 +49,7 @@ OWNERS: tuple[tuple[str, str, bool], ...] = (
     ("FSDP804", "FSDP802", True),
     ("FSDP904", "FSDP701", True),
     ("FSDP806", "FSDP801", False),
+    ("FSDP806", "FSDP802", False),
 )
 
 

@@ -63,6 +63,23 @@ def test_a_hang_after_the_watched_steps(tmp_path: Path, program: str, code: str,
     assert found(job) == [(code, line(program, text))], job.output()
 
 
+# Weights of one shape in another order: only their names tell that the halves of two layers meet.
+ANOTHER_ORDER = """\
+weights = [layer.weight for layer in model.layers]
+for each in reversed(weights) if rank else weights:
+    whole = each.full_tensor()
+"""
+
+
+@pytest.mark.parametrize("before", ["", "train(model, optimizer)\n"], ids=["before any forward", "after training"])
+def test_equal_shapes_of_other_parameters(tmp_path: Path, before: str) -> None:
+    program = f"{before}{ANOTHER_ORDER}dist.barrier()\ndist.destroy_process_group()\n"
+    job = run(tmp_path, program)
+    assert found(job) == [("FSDP802", line(program, "    whole = "))], job.output()
+    (finding,) = job.findings
+    assert "all_gather of layers.0.weight while rank 1 issued all_gather of layers.1.weight" in finding.message
+
+
 def test_a_rank_that_is_killed(tmp_path: Path) -> None:
     """What it issued is on disk, and that nothing follows proves nothing."""
     program = (

@@ -48,7 +48,6 @@ ALLOWED = {
     "checks/migration/api.py::StaticUse.absent": UNKNOWN,
     "checks/migration/api.py::_asks": UNKNOWN,
     "checks/migration/api.py::_is_flag": UNKNOWN,
-    "checks/ranks/broadcasts.py::_keys": PYTHON,
     "checks/forward/choices.py::_is_content": QNAMES,
     "checks/sharding/consistency.py::StaticPolicy._is_block": PATHS,
     "checks/migration/migration_checks.py::StaticConverted._below": PATHS,

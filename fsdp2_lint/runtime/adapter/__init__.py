@@ -41,6 +41,7 @@ from .membership import all_ranks, claimed, group_made, is_member, membership, o
 from .modules import (
     FSDPModule,
     children,
+    is_everywhere,
     is_fake,
     local,
     memory_of,

@@ -74,7 +74,12 @@ class Param:
 
     @property
     def fqn(self) -> str:
-        return str(getattr(self.raw, "_param_fqn", None) or self.name)  # without it names are shorter
+        return self.below_root or self.name  # without it names are shorter
+
+    @property
+    def below_root(self) -> str:
+        """Its name below the root, empty before the first forward."""
+        return str(getattr(self.raw, "_param_fqn", None) or "")
 
     @property
     def name(self) -> str:

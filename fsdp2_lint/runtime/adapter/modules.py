@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from typing import Any
+
 import torch
 from torch import nn
 from torch.distributed.tensor import DTensor
@@ -47,6 +50,23 @@ def non_persistent(module: nn.Module) -> set[str]:
 def local(tensor: torch.Tensor) -> torch.Tensor:
     """This rank's part of a DTensor, without copying and without autograd."""
     return tensor._local_tensor if isinstance(tensor, DTensor) else tensor.detach()
+
+
+def is_everywhere(tensor: Any) -> bool:
+    """Has each rank of its mesh a part of this DTensor? All ranks answer alike; where it is hard to tell, no."""
+    cuts: dict[int, list[int]] = {}
+    for size, placement in zip(tensor.device_mesh.shape, tensor.placements):
+        if placement.is_shard():
+            cuts.setdefault(placement.dim, []).append(size)
+    return all(_reaches_all(tensor.shape[dimension], sizes) for dimension, sizes in cuts.items())
+
+
+def _reaches_all(length: int, sizes: list[int]) -> bool:
+    """Chunks are of one size, rounded up: they run out before the last rank, or not."""
+    parts = math.prod(sizes)
+    if length and length % parts == 0:
+        return True
+    return len(sizes) == 1 and length > -(-length // parts) * (parts - 1)
 
 
 def memory_of(tensor: torch.Tensor) -> int | None:

@@ -78,13 +78,15 @@ class Known:
 
 @dataclass(eq=False, slots=True)
 class Use:
-    """What collectives are for, by the names of parameters. ``shared``: all ranks of their group know them.
+    """What collectives are for, by the names of parameters. ``told``: all ranks of their group know them.
 
-    FSDP2 gathers and reduces the same parameters in each step, by the same collectives: these are ``known`` here.
+    ``shared``: FSDP2 gathers and reduces the same parameters in each step, by the same collectives: these are
+    ``known`` here.
     """
 
     names: tuple[str, ...] = ()
     shared: bool = False
+    told: bool = False
     known: dict[adapter.Issue, Known] = field(default_factory=dict)
     latest: dict[str, tuple[int, Known]] = field(default_factory=dict)  # by kind, with the group's identity
 
@@ -213,7 +215,7 @@ class Sequence:
             self._file.write("group", id=group.number, name=name, ranks=list(group.ranks))
         # Ranks whose part of a parameter is empty do not know its name: that is no difference.
         size = adapter.size_of(issue)
-        common = "|".join((kind, size, *(use.names if use.shared else ())))
+        common = "|".join((kind, size, *(use.names if use.told else ())))
         digest = int.from_bytes(hashlib.blake2b(common.encode(), digest_size=8).digest(), "little")
         if self._kinds == MOST_KINDS:
             return Known(group, UNTOLD, digest, numel, dtype)

@@ -76,6 +76,9 @@ class Machine(Semantics, Generic[L]):
         self.context = 0
         self.loops = 0  # how deep in loops, over all active calls
         self.rounds: list[Rounds] = []  # of loops that run, outermost first
+        self.unordered: dict[
+            Value, tuple[Value, ...]
+        ] = {}  # sets and what is made of them, and what holds what they hold
         self._counter = 0
         self.reads = 0
         self.picks: set[str] = set()  # files in which a part is taken out that may be another one on each rank

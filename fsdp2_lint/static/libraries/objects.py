@@ -32,7 +32,6 @@ from ..domain.values import (
     unknown,
 )
 from ..interpreter.call import Call
-from ..interpreter.expressions.conditions import mentions_rank
 from ..interpreter.frames import Diverges
 from ..interpreter.syntax import class_body
 from . import adapters
@@ -45,7 +44,7 @@ from .torch.forward import uses
 from .torch.initialisation import blank
 from .torch.launch import device, meshes
 from .torch.migration import fallbacks, fsdp1_methods, migration
-from .torch.ranks import data, rank
+from .torch.ranks import data, rank, rounds
 from .torch.sharding import module_tree
 from .torch.training import dtensors, generators, optim
 
@@ -249,13 +248,11 @@ class Objects(Escapes):
 
     def consumes(self, leaf: Value, node: nodes.NodeNG, path: Guard = TOP) -> None:
         generators.consumed(self.machine, leaf, node, "this loop", path)
+        rounds.without_order(self.machine, leaf, node)
         data.read(self.machine, leaf, node)
 
     def goes_through(self, found: list[tuple[Guard, Value]], node: nodes.NodeNG) -> None:
-        """Some elements may be there on some ranks only, with nothing in their place on the others."""
-        ranked = [guard for guard, _ in found if any(mentions_rank(formula) for formula, _ in guard.literals)]
-        if any(all(guard.compatible(other) for other, _ in found) for guard in ranked):
-            self.machine.emit(events.Uneven(), node)
+        rounds.some_ranks_only(self.machine, found, node)
 
     def tested(self, value: Value, node: nodes.NodeNG) -> None:
         def one(leaf: Value) -> Value:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import functools
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from ... import adapter
 from ...agreement.sequence import Use
+from ...ledger import dotted
 from ...patches import Patches
 from ...session import Session
 
@@ -87,7 +88,7 @@ class _SharedNames:
         key = tuple(map(id, params))
         known = self._known.get(key)
         if known is None or known[0]() is not params[0]:
-            known = self._known[key] = weakref.ref(params[0]), Use(adapter.fqns(params), True)
+            known = self._known[key] = weakref.ref(params[0]), Use(adapter.fqns(params), shared=True, told=True)
         return known[1]
 
 
@@ -97,24 +98,34 @@ class _Names:
     def __init__(self, session: Session) -> None:
         self.session = session
         self._known: tuple[int, int] | None = None
-        self._params: dict[int, weakref.ref[Any]] = {}
+        self._params: dict[int, tuple[weakref.ref[Any], str]] = {}
         self._uses: dict[str, Use] = {}
 
     def of(self, tensor: Any) -> Use | None:
         ledger = self.session.ledger
         if self._known != (ledger.changes, self.session.step):
             self._known = (ledger.changes, self.session.step)
-            self._params = {
-                adapter.local(param.sharded).data_ptr(): weakref.ref(param.raw)
-                for sharding in ledger.shardings
-                for param in sharding.params()
-            }
+            self._params = dict(self._named())
         place = adapter.local(tensor).data_ptr()
-        raw = self._params[place]() if place in self._params else None
+        known, name = self._params.get(place, (None, ""))
+        raw = known() if known is not None else None
         if not place or raw is None:
             return None
         param = adapter.Param(raw)
         if adapter.local(param.sharded).data_ptr() != place or tensor.shape != param.sharded.shape:
             return None
-        name = param.fqn
-        return self._uses.get(name) or self._uses.setdefault(name, Use((name,)))
+        # A rank whose part is empty does not know which parameter it is: then it cannot be compared.
+        return self._uses.get(name) or self._uses.setdefault(name, Use((name,), told=adapter.is_everywhere(tensor)))
+
+    def _named(self) -> Iterator[tuple[int, tuple[weakref.ref[Any], str]]]:
+        """FSDP2 names its parameters in the first forward; until then they go by where their modules lie."""
+        shardings = self.session.ledger.shardings
+        paths: dict[int, str] = {}
+        for sharding in reversed(shardings):  # the root is the last
+            for module in sharding.live_modules():
+                for path, part in module.named_modules() if id(module) not in paths else ():
+                    paths.setdefault(id(part), path)
+        for sharding in shardings:
+            for param in sharding.params():
+                name = param.below_root or dotted(paths.get(id(param.module), ""), param.name)
+                yield adapter.local(param.sharded).data_ptr(), (weakref.ref(param.raw), name)

@@ -5,23 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ....vocab.events.base import Event
-from ....vocab.events.broadcasts import BroadcastRepeated
 from ....vocab.events.data import BatchTrained, LoaderRead
 from ....vocab.events.errors import StepGuarded
+from ....vocab.events.repeated import CollectiveRepeated
 from ...domain import events
 from ...domain.events import Step
 from ..shared.models import StaticModel
 from ..shared.producers import on
 from ..shared.program import Program
-from .broadcasts import StaticNames
 from .data import StaticBatch, StaticEpochs, trained_on
 from .errors import StaticHandler, handlers_around
+from .orders import StaticRounds
 
 
-@on(events.Broadcast)
-def repeated(program: Program, step: Step[events.Broadcast]) -> Iterator[Event]:
-    if program.machine.libraries.any_sharded:
-        yield BroadcastRepeated(when=step.when, names=StaticNames(program, step))
+@on(events.Collective)
+def repeated(program: Program, step: Step[events.Collective]) -> Iterator[Event]:
+    rounds = StaticRounds(program, step)
+    if program.machine.libraries.any_sharded and step.loops and rounds.applies():
+        yield CollectiveRepeated(when=step.when, rounds=rounds)
 
 
 @on(events.LoaderRead)

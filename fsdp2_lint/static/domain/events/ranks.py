@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
+from astroid import nodes
+
 from ..values import Value
-from .base import AsksRanks, Counted, Event
+from .base import AsksRanks, Counted, Event, InLoops
 
 
-class Collective(Counted, AsksRanks):
+class Collective(Counted, AsksRanks, InLoops):
     """All ranks of a group must come here. The step's subject is the model that it is about, if it is about one."""
 
     words: ClassVar[str] = "collective"
@@ -19,14 +21,13 @@ class Collective(Counted, AsksRanks):
     given: Sequence[Value] | None = None  # what the ranks exchange. None: not kept
 
 
-class Broadcast(Event):
-    """``dist.broadcast`` in a loop."""
+class Uneven(Counted):
+    """A loop goes through what some ranks have not, or have in another order."""
 
-    tensor: Value
-
-
-class Uneven(Event):
-    """A loop goes through elements of which some are there on some ranks only."""
+    words: ClassVar[str] = "loop over what differs by rank"
+    loop: nodes.NodeNG  # the statement, or the comprehension
+    how: str = ""
+    why: str = ""  # where that is so only perhaps
 
 
 class Seeded(Counted):

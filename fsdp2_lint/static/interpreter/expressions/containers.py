@@ -39,7 +39,7 @@ from ...domain.values import (
 )
 from ..machine import L
 from ..statements.loops import rounds_of, stands_for_rounds
-from . import asked_names, enums, flags
+from . import asked_names, enums, flags, orders
 from .names import Names
 
 
@@ -235,7 +235,8 @@ class Containers(Names[L]):
     def eval_ListComp(self, node: nodes.ListComp) -> Value:
         return self.comprehension(node, lazy=False)
 
-    eval_SetComp = eval_ListComp
+    def eval_SetComp(self, node: nodes.SetComp) -> Value:
+        return orders.made_set(self, self.comprehension(node, lazy=False))
 
     def eval_GeneratorExp(self, node: nodes.GeneratorExp) -> Value:
         return self.comprehension(node, lazy=True)
@@ -250,12 +251,13 @@ class Containers(Names[L]):
             held, path = self.entries(made), self.relative(self.guard, start)
             self.store.put(made.id, Entries((*held.entries, (key, path, value)), held.open_why))
 
-        why = self.generate(node.generators, body)
+        sources: list[Value] = []
+        why = self.generate(node.generators, body, sources)
         if why:
             self.leave_open(made, why)
-        return made
+        return orders.made_of(self, made, *sources)
 
-    def comprehension(self, node: Any, *, lazy: bool) -> Value:
+    def comprehension(self, node: Any, *, lazy: bool) -> ListV:
         """A list of what the element is in each round; open where a source is."""
         items: list[tuple[Any, Value]] = []
         start = self.guard
@@ -266,15 +268,16 @@ class Containers(Names[L]):
             self.made_often(value, born)
             items.append((self.relative(self.guard, start), value))
 
-        why = self.generate(node.generators, body)
-        made = ListV(self.fresh(), lazy)
+        sources: list[Value] = []
+        why = self.generate(node.generators, body, sources)
+        made = orders.made_of(self, ListV(self.fresh(), lazy), *sources)
         self.store.put(made.id, Items(tuple(items), False, why))  # nobody indexes one by a constant
         if lazy:
             self.libraries.generator_made(made, node)
         return made
 
-    def generate(self, generators: list[nodes.Comprehension], body: Any) -> str:
-        """Run ``body`` for each element that the generators yield; why the listing is open.
+    def generate(self, generators: list[nodes.Comprehension], body: Any, sources: list[Value]) -> str:
+        """Run ``body`` for each element that the generators yield of their ``sources``; why the listing is open.
 
         Its targets are names of its own: what is outside keeps what it is bound to.
         """
@@ -282,19 +285,20 @@ class Containers(Names[L]):
         names = [part.name for each in generators for part in each.target.nodes_of_class(nodes.AssignName)]
         outside = {name: self.store.get((scope, name)) for name in names}
         try:
-            return self.generate_all(generators, body)
+            return self.generate_all(generators, body, sources)
         finally:
             for name, value in outside.items():
                 if value is not None:
                     self.store.put((scope, name), value, local=self.frame.func is not None)
 
-    def generate_all(self, generators: list[nodes.Comprehension], body: Any) -> str:
+    def generate_all(self, generators: list[nodes.Comprehension], body: Any, sources: list[Value]) -> str:
         """All rounds of the loops of a comprehension, each on the path of its conditions."""
         if not generators:
             body()
             return ""
         first, rest = generators[0], generators[1:]
         source = self.eval(first.iter)
+        sources.append(source)
         why = ""
         start = self.guard
         for guard, element in self.elements(source, first.iter):
@@ -311,7 +315,7 @@ class Containers(Names[L]):
                 self.guard = narrowed
             else:
                 with self.repeated(rounds, many=stands_for_rounds(element)):
-                    why = self.generate_all(rest, body) or why
+                    why = self.generate_all(rest, body, sources) or why
             self.guard = start
         return why
 

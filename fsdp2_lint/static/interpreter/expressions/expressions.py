@@ -30,7 +30,7 @@ from ...domain.values import (
 )
 from ..call import Call
 from ..machine import L
-from . import domains, lists
+from . import domains, lists, orders
 from .numbers import number_made_of, some_number
 from .texts import Texts
 
@@ -75,7 +75,7 @@ class Expressions(Texts[L]):
 
     def eval_Tuple(self, node: nodes.Tuple) -> Value:
         if any(isinstance(part, nodes.Starred) for part in node.elts):
-            return self.eval_List(node)
+            return self.display(node)
         items = tuple(self.eval(part) for part in node.elts)
         if (
             sum(map(tuple_size, items)) > BUDGET.tuple_leaves
@@ -83,7 +83,14 @@ class Expressions(Texts[L]):
             return self.new_list(list(items))
         return TupleV(items)
 
-    def eval_List(self, node: nodes.List | nodes.Tuple | nodes.Set) -> Value:
+    def eval_List(self, node: nodes.List) -> Value:
+        return self.display(node)
+
+    def eval_Set(self, node: nodes.Set) -> Value:
+        return orders.made_set(self, self.display(node))
+
+    def display(self, node: nodes.List | nodes.Tuple | nodes.Set) -> ListV:
+        """What is written out, element by element."""
         items: list[tuple[Any, Value]] = []
         exact, why = True, ""
         for part in node.elts:
@@ -96,8 +103,6 @@ class Expressions(Texts[L]):
         made = self.new_list([])
         self.store.put(made.id, Items(tuple(items), exact, why))
         return made
-
-    eval_Set = eval_List
 
     def eval_Dict(self, node: nodes.Dict) -> Value:
         made = self.new_dict()
@@ -255,6 +260,7 @@ class Expressions(Texts[L]):
         result = number_made_of(self, "arithmetic", left, right)
         result.atom.per_rank = any(_of_rank(part) for part in (left, right))
         result.atom.shared = all(self.per_rank(part) is False for part in (left, right))
+        orders.combined(self, op, left, right, result)
         if isinstance(left, Obj):
             result.atom.left_of = (op, left)
         return result

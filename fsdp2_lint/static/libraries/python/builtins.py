@@ -32,7 +32,7 @@ from ...domain.values import (
     unknown,
 )
 from ...interpreter.call import Call
-from ...interpreter.expressions import domains
+from ...interpreter.expressions import domains, orders
 from ...interpreter.expressions.domains import added_where
 from ...interpreter.expressions.numbers import number_made_of, some_number
 from ..interface import Machine
@@ -42,6 +42,7 @@ from ..torch.training import dtensors, generators
 from . import calculation
 from .value_methods import reordered
 
+_SETS = ("builtins.set", "builtins.frozenset")
 LONGEST = 1_000_000  # rounds of a loop that anybody counts
 
 
@@ -58,7 +59,7 @@ LONGEST = 1_000_000  # rounds of a loop that anybody counts
 def make_list(machine: Machine, call: Call) -> Value:
     """What holds the elements of something that is iterated over, at once or later."""
     if not call.args:
-        return machine.new_list([])
+        return orders.made_set(machine, machine.new_list([])) if call.name in _SETS else machine.new_list([])
 
     ordered = call.name != "builtins.sorted"
 
@@ -68,6 +69,10 @@ def make_list(machine: Machine, call: Call) -> Value:
         else:
             generators.consumed(machine, leaf, call.node, f"{call.name.rsplit('.', 1)[-1]}()")
         held = machine.iterated(leaf, call.node)
+        if call.name in _SETS:
+            return orders.made_set(machine, machine.listed(held))
+        if orders.has_none(machine, leaf) and ordered:
+            return orders.made_of(machine, machine.listed(held), leaf)
         if call.name == "builtins.tuple" and held.exact and all(path is TOP for path, _ in held.items):
             return TupleV(tuple(item for _, item in held.items))
         return machine.listed(held if ordered else reordered(machine, held))
@@ -85,7 +90,8 @@ def make_reversed(machine: Machine, call: Call) -> Value:
             return item.parent.child(BELOW_ANYHOW)
         return TupleV(tuple(turned(part) for part in item.items)) if isinstance(item, TupleV) else item
 
-    return machine.listed(replace(held, items=tuple((path, turned(item)) for path, item in reversed(held.items))))
+    made = machine.listed(replace(held, items=tuple((path, turned(item)) for path, item in reversed(held.items))))
+    return orders.made_of(machine, made, *call.args)
 
 
 @external("builtins.range")
@@ -123,7 +129,7 @@ def make_enumerate(machine: Machine, call: Call) -> Value:
         (path, TupleV((Const(position) if held.exact else index, item)))
         for position, (path, item) in enumerate(held.items)
     )
-    return machine.listed(replace(held, items=items))
+    return orders.made_of(machine, machine.listed(replace(held, items=items)), *call.args[:1])
 
 
 @external("builtins.zip")

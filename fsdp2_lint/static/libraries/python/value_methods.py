@@ -25,6 +25,7 @@ from ...domain.values import (
     unknown,
 )
 from ...interpreter.call import Call
+from ...interpreter.expressions import orders
 from ..interface import Machine
 from ..tables import external
 from ..torch.checkpoints import gathering
@@ -118,7 +119,7 @@ def list_method(machine: Machine, leaf: ListV | TupleV, name: str, call: Call) -
             machine.store.put(leaf.id, Items())
             return NONE
         if name == "copy":
-            return machine.listed(held)
+            return orders.made_of(machine, machine.listed(held), leaf)
         if name == "pop":
             return popped(machine, leaf, call.args[0] if call.args else Const(-1))
         if name == "sort":
@@ -131,6 +132,10 @@ def list_method(machine: Machine, leaf: ListV | TupleV, name: str, call: Call) -
             return popped(machine, leaf, Const(0))
         if name not in _LOOKS:
             machine.open_up(leaf, f"{name}() may change")
+        if name in orders.NEW_SETS:
+            made = unknown(f"{name}()")
+            orders.combined(machine, name, leaf, call.args[0] if call.args else NONE, made)
+            return made
     return unknown(f"{name}()")
 
 
@@ -151,11 +156,13 @@ def dict_method(machine: Machine, leaf: DictV, name: str, call: Call) -> Value:
     held = machine.entries(leaf)
     if name == "items":
         rows = ((path, TupleV((key, value))) for key, path, value in held.entries)
-        return machine.listed(Items(tuple(rows), False, held.open_why))
+        return orders.made_of(machine, machine.listed(Items(tuple(rows), False, held.open_why)), leaf)
     if name == "values":
-        return machine.listed(Items(tuple((path, value) for _, path, value in held.entries), False, held.open_why))
+        items = Items(tuple((path, value) for _, path, value in held.entries), False, held.open_why)
+        return orders.made_of(machine, machine.listed(items), leaf)
     if name == "keys":
-        return machine.listed(Items(tuple((path, key) for key, path, _ in held.entries), False, held.open_why))
+        items = Items(tuple((path, key) for key, path, _ in held.entries), False, held.open_why)
+        return orders.made_of(machine, machine.listed(items), leaf)
     if name in ("get", "pop") and call.args:
         default = call.args[1] if len(call.args) > 1 else NONE
         found = machine.dict_item(leaf, call.args[0], default)

@@ -43,8 +43,6 @@ def collective(machine: Machine, call: Call) -> Value:
         machine.emit(events.Reduced(tensor=call.arg(0, "tensor"), group=part_of_job(group)), call.node)
     if name in ("broadcast", "all_reduce"):
         exchanged(machine, call)
-    if name == "broadcast" and machine.loops and call.args:
-        machine.emit(events.Broadcast(tensor=call.args[0]), call.node)
     if name in ("broadcast_object_list", "scatter_object_list") and call.args:
         received: dict[int, Value] = {}  # filled in place: what a rank put there itself is gone
         for _, leaf in machine.alternatives(call.args[0]):

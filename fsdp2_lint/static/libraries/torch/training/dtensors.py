@@ -9,12 +9,12 @@ from astroid import nodes
 
 from .....vocab.finding import Site
 from ....domain import events
-from ....domain.values import Computed, Const, ListV, Params, ParamV, TupleV, Value, unknown
+from ....domain.values import Computed, Const, ListV, Obj, Params, ParamV, TupleV, Value, unknown
 from ....interpreter.call import Call
 from ....interpreter.expressions.numbers import some_number
 from ...interface import Machine
 from ...python import calculation
-from ...tables import external
+from ...tables import external, method
 
 # Reductions, and the partial placement of what they return.
 _REDUCTIONS = {
@@ -114,6 +114,15 @@ def as_float(machine: Machine, call: Call) -> Value:
     if call.args:
         machine.over(call.args[0], one)
     return calculation.calculate(machine, call)
+
+
+@method("full_tensor")
+def gathered(machine: Machine, obj: Obj, call: Call) -> Value:
+    """Of what was reached in other ways than as a parameter; a sharded model has it of its own parameters."""
+    if machine.libraries.any_sharded:
+        sure = machine.libraries.in_sharded(obj)
+        machine.emit(events.Collective(name="full_tensor()", group=None, sure=sure), call.node, obj if sure else None)
+    return unknown("a full tensor")
 
 
 def same(machine: Machine, value: Value) -> Computed | None:

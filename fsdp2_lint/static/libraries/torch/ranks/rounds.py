@@ -1,0 +1,65 @@
+"""Loops whose rounds are other ones, or come in another order, on each rank."""
+
+from __future__ import annotations
+
+from astroid import nodes
+
+from ....domain import events
+from ....domain.guards import Guard
+from ....domain.values import BELOW, BELOW_ANYHOW, Const, Obj, ParamV, Text, TupleV, Value
+from ....interpreter.expressions import orders
+from ....interpreter.expressions.conditions import mentions_rank
+from ...interface import Machine
+from ..checkpoints import gathering
+
+_FOLDERS = frozenset(f"{name}()" for name in "iterdir glob rglob".split()) | frozenset(
+    ("os.listdir", "os.scandir", "glob.glob", "glob.iglob")
+)
+
+
+def some_ranks_only(machine: Machine, found: list[tuple[Guard, Value]], node: nodes.NodeNG) -> None:
+    """Some elements may be there on some ranks only, with nothing in their place on the others."""
+    ranked = [guard for guard, _ in found if any(mentions_rank(formula) for formula, _ in guard.literals)]
+    if any(all(guard.compatible(other) for other, _ in found) for guard in ranked):
+        machine.emit(events.Uneven(loop=_loop(node), how="only some ranks have what this loop goes through"), node)
+
+
+def without_order(machine: Machine, leaf: Value, node: nodes.NodeNG) -> None:
+    """A set is gone through in the order of its hashes."""
+    if isinstance(leaf, Obj) and leaf.atom.origin in _FOLDERS and leaf.parent is None:
+        why = "a folder is read in the order of its file system, which may be another one on each node"
+        machine.emit(events.Uneven(loop=_loop(node), why=why), node)
+    elif (held := orders.held(machine, leaf)) is not None:
+        hashed = {_hashed(machine, item) for item in held} or {None}
+        how = next(filter(None, sorted(filter(None, hashed))), "")
+        if how:
+            how = f"this loop goes through a set of {how}, whose order is another one in each process"
+            machine.emit(events.Uneven(loop=_loop(node), how=how), node)
+        elif None in hashed:
+            machine.emit(events.Uneven(loop=_loop(node), why="what the set of this loop holds is not known"), node)
+
+
+def _hashed(machine: Machine, item: Value) -> str | None:
+    """What is hashed by its address, or with a salt: empty where all processes agree. None: not known."""
+    if isinstance(item, TupleV):
+        parts = [_hashed(machine, part) for part in item.items]
+        return next(filter(None, parts), None if None in parts else "")
+    if isinstance(item, Const):
+        return "strings" if isinstance(item.value, (str, bytes)) else ""
+    if isinstance(item, Text) or gathering.is_each_key(item):
+        return "strings"
+    if isinstance(item, ParamV) or isinstance(item, Obj) and item.atom.parameter is not None:
+        return "parameters"
+    return "modules" if isinstance(item, Obj) and _is_module(machine, item) else None
+
+
+def _is_module(machine: Machine, obj: Obj) -> bool:
+    if obj.item in (BELOW, BELOW_ANYHOW) or obj in machine.parents:
+        return True
+    return obj.parent is None and obj.atom.module is True
+
+
+def _loop(node: nodes.NodeNG) -> nodes.NodeNG:
+    """The loop, or the comprehension, that goes through ``node``."""
+    around = node.parent
+    return around.parent if isinstance(around, nodes.Comprehension) else around
