@@ -36,6 +36,12 @@ def loop(site: Site, other: Site | None) -> int:
     return 0
 
 
+def is_forward(site: Site) -> bool:
+    """Does a place lie in the forward of a module?"""
+    owner = next((owner for owner, _, _ in _levels(site)), None)
+    return isinstance(owner, ast.FunctionDef) and owner.name == "forward"
+
+
 def _conditions(site: Site, other: Site | None) -> Iterator[ast.expr]:
     for owner, block, position in _levels(site):
         together = other is not None and _holds(block, other)

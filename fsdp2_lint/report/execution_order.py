@@ -226,6 +226,8 @@ def _another_batch(mine: _Turn, other: _Turn, came: _Sites, before: dict[int, li
         return None
     index, aside = _parted(mine, other)
     for depth, site in enumerate(mine.chain[index:]):
+        if branches.is_forward(site):
+            return None  # its loops go through layers, not through batches
         if branches.loop(site, aside if not depth else None):
             return mine.issued.when.at
         if _guarded(other, mine, came) is not None:

@@ -177,7 +177,18 @@ def waits_in_torch(frame: FrameType | None) -> bool:
     return False
 
 
-_AROUND = {"wrapper", "_wrapper", "wrapped", "watched", "inner", "decorate_context", "_fn", "__call__", "watch"}
+_AROUND = {
+    "wrapper",
+    "inner_func",
+    "_wrapper",
+    "wrapped",
+    "watched",
+    "inner",
+    "decorate_context",
+    "_fn",
+    "__call__",
+    "watch",
+}
 
 
 def called_from_user(frame: FrameType | None) -> str:

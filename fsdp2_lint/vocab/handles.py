@@ -131,6 +131,9 @@ class Collection(Named, Protocol):
     def excluded_ranks(self) -> Answer[tuple[Moment | None, str]]:
         """Is it reached by some ranks only? yes: (Moment, words) of the deciding condition."""
 
+    def decided_by_each(self) -> Answer[Place]:
+        """Does each rank come here or not by what it alone has? yes: Place of the condition, and what that asks for."""
+
     def matched(self) -> Answer[Moment]:
         """Do the other ranks issue their counterpart elsewhere?"""
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from fsdp2_lint.vocab.answers import Answer
 from fsdp2_lint.vocab.events.process import CollectiveIssued
 from fsdp2_lint.vocab.facts import Facts, in_words, parties
-from fsdp2_lint.vocab.finding import Moment
+from fsdp2_lint.vocab.finding import Moment, Place
 from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
 
 
@@ -23,8 +24,12 @@ class RankGuardedCollective(Rule):
         if not event.collection.needs_model():
             return
         yield APPLIES
+        own = event.collection.decided_by_each()
         excluded = event.collection.excluded_ranks()
-        if not excluded or event.collection.matched():
+        if not excluded:
+            yield from self._decided(event.collection.name, event.when, own)
+            return
+        if event.collection.matched():
             return
         asked, condition = excluded.what
         message = f"{event.collection.name} needs every rank, but only ranks with {condition} come here: the job hangs"
@@ -35,6 +40,18 @@ class RankGuardedCollective(Rule):
             )
         else:
             yield self.found(event.when, message, label)
+
+    def _decided(self, name: str, when: Moment, own: Answer[Place]) -> Iterator[Outcome]:
+        if own:
+            asked, words = own.what.when, own.what.words
+            yield self.found_order(
+                (when, "all ranks must take part in this, or none"),
+                (asked, f"each rank decides here by {words}"),
+                f"{name} needs every rank, but each decides for itself whether it comes here, by {words}: "
+                "where they decide differently, the job hangs",
+                blame="early",
+                cause=asked,
+            )
 
     def compare(self, facts: Facts) -> Iterator[Outcome]:
         yield APPLIES

@@ -158,6 +158,8 @@ ALLOWED = {
     "libraries/objects.py::Objects.stored_item": PATHS,
     "libraries/torch/training/optim.py::_stateless": QNAMES,
     "libraries/torch/precision/precision.py::dtype_name": QNAMES,
+    "libraries/torch/ranks/own_sources.py::asked_file": VALUES,
+    "libraries/torch/ranks/own_sources.py::made_by_call": QNAMES,
     "libraries/torch/ranks/rank.py::get_rank": QNAMES,
     "libraries/torch/ranks/rank.py::is_initialized": QNAMES,
     "libraries/asked.py::Asked.is_sharded_formula": QNAMES,

@@ -168,6 +168,9 @@ class Libraries(Protocol):
     def goes_through(self, found: list[tuple[Guard, Value]], node: nodes.NodeNG) -> None:
         """Some elements may be there on some ranks only, with nothing in their place on the others."""
 
+    def left(self, node: nodes.NodeNG) -> None:
+        """A loop is left before its end."""
+
     def tested(self, value: Value, node: nodes.NodeNG) -> None:
         """A value is used as a condition."""
 

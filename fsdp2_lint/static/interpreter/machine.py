@@ -68,6 +68,7 @@ class Machine(Semantics, Generic[L]):
         self.tries: set[int] = set()  # forks between a ``try`` and its handlers
         self.failures: set[Formula] = set()  # which of their arms catch whatever goes wrong
         self.rank_sites: dict[Formula, Moment] = {}  # where a condition on the rank was asked
+        self.own_sites: dict[Formula, Moment] = {}  # likewise, on what each rank has for itself
         self.stops = (
             0  # how often something ran that may have ended the program: a raise, an exit, code that is not seen
         )
@@ -79,6 +80,7 @@ class Machine(Semantics, Generic[L]):
         self.unordered: dict[
             Value, tuple[Value, ...]
         ] = {}  # sets and what is made of them, and what holds what they hold
+        self.owned = False  # was anything met that each rank has for itself?
         self._counter = 0
         self.reads = 0
         self.picks: set[str] = set()  # files in which a part is taken out that may be another one on each rank
@@ -163,10 +165,11 @@ class Machine(Semantics, Generic[L]):
 
     def asked(self) -> dict[Formula, Moment]:
         """Where the conditions on ranks that hold here were last asked."""
-        if not self.rank_sites:
+        sites = self.own_sites | self.rank_sites
+        if not sites:
             return {}
         parts = [atom for formula, _ in self.guard.literals for atom in atoms(formula)]
-        return {atom: self.rank_sites[atom] for atom in parts if atom in self.rank_sites}
+        return {atom: sites[atom] for atom in parts if atom in sites}
 
     @property
     def now(self) -> int:

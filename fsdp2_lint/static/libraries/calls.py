@@ -33,7 +33,7 @@ from .torch.initialisation import blank, draws, slices  # noqa: F401 (they regis
 from .torch.launch import device
 from .torch.migration import api, fsdp1_methods, migration  # noqa: F401 (they register)
 from .torch.precision import dtypes, precision, scalers  # noqa: F401 (they register)
-from .torch.ranks import collectives, data, rank, seeds  # noqa: F401 (they register)
+from .torch.ranks import collectives, data, own_sources, rank, seeds  # noqa: F401 (they register)
 from .torch.sharding import composition, module_tree, modules, parameters, pipelines, sharding, sizes  # noqa: F401 (they register)
 from .torch.training import dtensors, optim, steps  # noqa: F401 (they register)
 
@@ -93,6 +93,7 @@ class Calls(Objects):
         blank.made_by_library(self.machine, atom.root, qname, call.node)
         if package == "torch":
             sizes.note_tensor(self.machine, atom, qname, call)
+        own_sources.made_by_call(self.machine, atom.root, qname, call)
         dtypes.loaded_in(self.machine, atom, call)
         modules.mapped(self.machine, atom.root, call)
         parameters.quantized(self.machine, call)

@@ -254,6 +254,9 @@ class Objects(Escapes):
     def goes_through(self, found: list[tuple[Guard, Value]], node: nodes.NodeNG) -> None:
         rounds.some_ranks_only(self.machine, found, node)
 
+    def left(self, node: nodes.NodeNG) -> None:
+        rounds.left(self.machine, node)
+
     def tested(self, value: Value, node: nodes.NodeNG) -> None:
         def one(leaf: Value) -> Value:
             dtensors.value_read(self.machine, leaf, node, "a condition")

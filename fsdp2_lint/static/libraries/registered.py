@@ -32,6 +32,6 @@ from .torch.initialisation import blank, draws, slices
 from .torch.launch import device, meshes
 from .torch.migration import api, fallbacks, fsdp1_methods, migration
 from .torch.precision import dtypes, precision, scalers
-from .torch.ranks import collectives, data, rank, rounds, seeds
+from .torch.ranks import collectives, data, own_sources, rank, rounds, seeds
 from .torch.sharding import composition, module_tree, modules, parameters, pipelines, sharding, sizes, tying
 from .torch.training import dtensors, generators, optim, steps

@@ -14,6 +14,7 @@ from ...domain.guards import TOP
 from ...domain.relations import Relation
 from ...domain.values import Obj, Rank, is_each
 from ...libraries.torch.ranks.seeds import generator_of
+from ..ranks.draws import drawn_apart, seeded_before
 from ..shared.asked import objects_in
 from ..shared.program import OfStep, Program
 
@@ -51,15 +52,10 @@ class StaticChoice(OfStep[events.Called]):
         return False
 
     def _drawn(self, generator: str) -> Answer[Place]:
-        seeds = [step for step in self.program.trace.of(events.Seeded) if generator in step.what.generators]
-        before = [step for step in seeds if step.index < self.step.index]
-        if before and before[-1].what.differs and before[-1].precedes(self.step):
-            return yes(Place(self.asked, "a random number, of a generator that each rank seeds differently"))
-        if before or seeds or generator == "torch":  # torch starts from the same seed in every process
-            return unknown("whether the ranks draw the same random numbers is not known")
-        if who := next(iter((*self.program.machine.libraries.opaque, self.program.managed_by)), ""):
-            return unknown(f"{who} may seed the random numbers")
-        return yes(Place(self.asked, "a random number, of a generator that nobody seeds"))
+        if why := drawn_apart(self.program, generator, self.step):
+            return unknown(why)
+        seeded = "each rank seeds differently" if seeded_before(self.program, generator, self.step) else "nobody seeds"
+        return yes(Place(self.asked, f"a random number, of a generator that {seeded}"))
 
     def _read(self) -> Answer[Place]:
         assert self.source is not None

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from ....vocab.answers import Answer, unknown, yes
-from ....vocab.finding import Moment, Site
+from ....vocab.finding import Moment, Place, Site
 from ...domain import events
 from ...domain.events import AnyStep, Step
 from ...domain.formulas import Formula, atoms, intern, is_fork, negate
@@ -17,6 +17,7 @@ from ...domain.values import Const, Obj, Rank, Text, Value
 from ...interpreter.expressions.conditions import mentions_rank
 from ...libraries.torch.launch.device import device_kind
 from ...libraries.torch.ranks.rank import INITIALISED, alone
+from ..ranks.own_choices import own_choice
 from ..ranks.rank_paths import by_rank_zero, rank_in_words, rank_literal, reduced, split_by_rank
 from ..shared.program import RELATED, AtStep, Program
 
@@ -217,6 +218,19 @@ class StaticCollection(AtStep[_Gathering]):
     def excluded_ranks(self) -> Answer[tuple[Moment | None, str]]:
         return excluded_ranks(self.program, self.step)
 
+    def decided_by_each(self) -> Answer[Place]:
+        found = own_choice(self.program, self.step)
+        return unknown(why) if found.possibly and (why := self._not_of_all()) else found
+
+    def _not_of_all(self) -> str:
+        """Why it may need only some ranks of the job, or none."""
+        what = self.step.what
+        if not isinstance(what, events.Collective):
+            return ""
+        if what.group is not None:
+            return "it runs on a group of its own"
+        return "" if what.sure else "whether it gathers is decided elsewhere"
+
     def _group_made(self) -> Answer[object]:
         """The code asks whether a process group exists: did this program make one by then?"""
         question = intern(INITIALISED)
@@ -260,11 +274,8 @@ class StaticCollection(AtStep[_Gathering]):
 
     def matched(self) -> Answer[Moment]:
         """Where the other ranks make the same call; unknown where what they do was not followed."""
-        what = self.step.what
-        if isinstance(what, events.Collective) and what.group is not None:
-            return unknown("it runs on a group of its own")
-        if isinstance(what, events.Collective) and not what.sure:
-            return unknown("whether it gathers is decided elsewhere")
+        if why := self._not_of_all():
+            return unknown(why)
         if self.program.machine.unfinished.intersection(self._since_ranks_part()):
             return unknown("the code behind it was not followed to its end")
         if self.program.machine.doomed.intersection(self._since_ranks_part()):

@@ -30,6 +30,12 @@ class Uneven(Counted):
     why: str = ""  # where that is so only perhaps
 
 
+class LoopLeft(AsksRanks):
+    """Loops are left before their end, in a program that has met what each rank has for itself."""
+
+    loops: Sequence[nodes.NodeNG]  # of one function, the innermost first
+
+
 class Seeded(Counted):
     """Generators of random numbers are seeded."""
 

@@ -34,7 +34,7 @@ from ...domain.values import (
 )
 from ...frontend.packages import is_known_class
 from ..machine import L
-from . import domains, flags
+from . import domains, flags, own_values
 from .expressions import Expressions
 
 _COMPARE: dict[str, Any] = {
@@ -293,6 +293,10 @@ class Conditions(Expressions[L]):
         if self.about_rank(formula) and None not in (self.guard.add(formula), self.guard.add(formula, False)):
             for atom in atoms(formula):
                 self.rank_sites[atom] = self.moment(test)
+        elif self.owned:
+            for atom in atoms(formula):
+                if own_values.asked_for(self, atom) is not None:
+                    self.own_sites[atom] = self.moment(test)
 
 
 def mentions_rank(atom: Any) -> bool:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from ...domain.says import Says
 from ...domain.values import SOME, Choice, Const, Ext, ListV, Obj, TupleV, Value, unknown
 from ..machine import AnyMachine
+from . import own_values
 
 if TYPE_CHECKING:
     from ..machine import AnyMachine
@@ -58,7 +59,9 @@ def said_by_all(machine: AnyMachine, values: Iterable[Value]) -> Says:
 
 def number_made_of(machine: AnyMachine, origin: str, *parts: Value) -> Obj:
     """A number that is not calculated here, and who says it."""
-    return some_number(origin, said_by_all(machine, parts))
+    made = some_number(origin, said_by_all(machine, parts))
+    own_values.passed_on(machine, made, parts)
+    return made
 
 
 def some_number(origin: str, says: Says = Says.SOURCE) -> Obj:

@@ -135,6 +135,9 @@ class Loops(Patterns[L]):
         if self.guard.decide(formula) is False:
             return self.exec_block(node.orelse)
         start = self.guard
+        if (ended := start.add(formula, False)) is not None:
+            with self.on_path(ended):
+                self.libraries.left(node)
         if self.about_rank(formula):
             self.guard = start.add(formula) or start
         self.loops += 1

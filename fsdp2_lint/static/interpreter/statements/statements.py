@@ -81,6 +81,7 @@ class Statements(Targets[L]):
     def exec_Return(self, node: nodes.Return) -> int:
         value = self.eval(node.value) if node.value else NONE
         self.frame.returns.append((self.guard, value))
+        self.libraries.left(node)
         return RETURN
 
     def exec_Raise(self, node: nodes.Raise) -> int:
@@ -90,6 +91,7 @@ class Statements(Targets[L]):
         return RAISE
 
     def exec_Break(self, node: nodes.Break) -> int:
+        self.libraries.left(node)
         return BREAK
 
     def exec_Continue(self, node: nodes.Continue) -> int:

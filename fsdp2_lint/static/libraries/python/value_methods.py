@@ -29,6 +29,7 @@ from ...interpreter.expressions import orders
 from ..interface import Machine
 from ..tables import external
 from ..torch.checkpoints import gathering
+from ..torch.ranks import own_sources
 
 
 def reordered(machine: Machine, held: Items) -> Items:
@@ -231,7 +232,10 @@ def text_method(machine: Machine, leaf: Value, name: str, call: Call) -> Value:
     asks = isinstance(leaf, Text) and name in _TEXT_METHODS - _SPLITS
     if asks or name in ("lower", "upper", "strip", "replace"):  # what is asked of a text speaks of that text
         return Text(machine.per_rank(leaf), of=machine.made_of(name, leaf, *call.args))
-    return unknown(f"{name}()")
+    made = unknown(f"{name}()")
+    if name in own_sources.ASKED_OF_PATHS:
+        own_sources.asked_file(machine, made, leaf)
+    return made
 
 
 def text_parts(machine: Machine, leaf: Text, call: Call) -> Value:

@@ -8,10 +8,12 @@ from astroid import nodes
 
 from ....domain import events
 from ....domain.events import Step
-from ....domain.values import NONE, Atom, Const, Obj, Value
+from ....domain.values import NONE, Atom, Const, Obj, Rank, Value
 from ....interpreter.call import Call
 from ...interface import Machine
 from ...tables import external, method
+from . import own_sources
+from .seeds import differs
 
 _PROGRESS = ("tqdm.tqdm", "tqdm.auto.tqdm", "tqdm.std.tqdm", "tqdm.notebook.tqdm", "rich.progress.track")
 _ARGUMENTS = {"dataset": 0, "shuffle": 2, "sampler": 3, "batch_sampler": 4, "collate_fn": 6}
@@ -23,6 +25,7 @@ class Sampler:
 
     shuffle: Value
     made: Step[events.Sampler]
+    by_rank: bool  # each rank surely has its own part
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +76,9 @@ def sampler(machine: Machine, call: Call) -> Value:
     made = machine.libraries.call_other(call.name, call)
     if isinstance(made, Obj):
         shuffle = call.arg(3, "shuffle") or Const(not call.open_why or None)
-        made.atom.know(Sampler(shuffle, machine.emit(events.Sampler(), call.node, made)))
+        rank = call.arg(2, "rank") or NONE
+        by_rank = not call.open_why and (rank == NONE or isinstance(rank, Rank))
+        made.atom.know(Sampler(shuffle, machine.emit(events.Sampler(), call.node, made), by_rank))
     return made
 
 
@@ -88,6 +93,9 @@ def loader(machine: Machine, call: Call) -> Value:
         given["generator"] = call.kwargs.get("generator", NONE)
         step = machine.emit(events.Loader(), call.node, made)
         made.atom.know(Loader(**given, open_why=call.open_why, made=step))
+        samplers = [leaf.atom.state(Sampler) for leaf in machine.objects(given["sampler"])]
+        if samplers and all(each is not None and each.by_rank for each in samplers):
+            own_sources.part_of_data(machine, made.atom)
     return made
 
 
@@ -147,5 +155,7 @@ def seeds_of(generator: Atom) -> tuple[Value, ...]:
 def drawn(machine: Machine, call: Call) -> Value:
     made = machine.libraries.call_other(call.name, call)
     if isinstance(made, Obj):
-        made.atom.know(Drawn(call.kwargs.get("generator", NONE), machine.now))
+        made.atom.know(Drawn(by := call.kwargs.get("generator", NONE), machine.now))
+        if any(differs(machine, seed) for obj in machine.objects(by) for seed in seeds_of(obj.atom)[-1:]):
+            own_sources.drawn_for_rank(machine, made.atom)
     return made

@@ -39,6 +39,19 @@ def without_order(machine: Machine, leaf: Value, node: nodes.NodeNG) -> None:
             machine.emit(events.Uneven(loop=_loop(node), why="what the set of this loop holds is not known"), node)
 
 
+def left(machine: Machine, node: nodes.NodeNG) -> None:
+    """``break``, ``return``, or a condition of ``while``."""
+    if not machine.owned:
+        return
+    loops: list[nodes.NodeNG] = []
+    at = node
+    while not isinstance(at, (nodes.FunctionDef, nodes.ClassDef, nodes.Module)):
+        loops += [at] if isinstance(at, (nodes.For, nodes.While)) else []
+        at = at.parent
+    if loops:
+        machine.emit(events.LoopLeft(loops=loops if isinstance(node, nodes.Return) else loops[:1]), node)
+
+
 def _hashed(machine: Machine, item: Value) -> str | None:
     """What is hashed by its address, or with a salt: empty where all processes agree. None: not known."""
     if isinstance(item, TupleV):

@@ -1,0 +1,89 @@
+"""Conditions that each rank answers by what it alone has, and what only some ranks come to for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from ....vocab.answers import Answer, unknown, yes
+from ....vocab.finding import Place
+from ...domain import events
+from ...domain.events import AnyStep, Step
+from ...domain.formulas import Formula, atoms
+from ...domain.values import Obj
+from ...interpreter.expressions.own_values import Own, asked_for
+from ...libraries.torch.ranks.rank import alone
+from ..shared.program import Program
+from .draws import drawn_apart
+
+
+def own_choice(program: Program, step: AnyStep) -> Answer[Place]:
+    """Does each rank decide for itself whether it comes to a step? Unknown where the ranks may have agreed before."""
+    if alone(program.machine, step.guard):
+        return program.excluded("the job has one rank here")
+    if isinstance(step.what, events.Called) and step.what.inside:
+        return program.excluded("it is a part of the call around it")
+    doubt = ""
+    for at, formula, truth, atom, own in (*reversed([*_on_the_way(program, step)]), *_out_of_loops(program, step)):
+        if _either_way(program, step, formula, truth):
+            doubt = doubt or "other ranks may make the same call elsewhere"
+        elif why := _agreed(program, own, at):
+            doubt = why
+        else:
+            return yes(Place(at.kept_asked.get(atom, at.when), own.words))
+    return unknown(doubt) if doubt else program.excluded("no condition on what a rank alone has leads here")
+
+
+_Asked = tuple[AnyStep, Formula, bool, Formula, Own]
+
+
+def _on_the_way(program: Program, step: AnyStep) -> Iterator[_Asked]:
+    path = step.guard.literals
+    for position, (formula, truth) in enumerate(path):
+        if path[: position + 1] in program.machine.refused:
+            continue  # a rank that turns away here ends the job
+        for atom in atoms(formula):
+            if (own := asked_for(program.machine, atom)) is not None:
+                yield step, formula, truth, atom, own
+
+
+def _out_of_loops(program: Program, step: AnyStep) -> Iterator[_Asked]:
+    """What ends a loop around the step for one rank, while others go on."""
+    around = {(loop.node, loop.calls) for loop in program.loops(step)}
+    for left in program.trace.of(events.LoopLeft):
+        if any((loop, left.when.stack) in around for loop in left.what.loops):
+            last = [each for each in _on_the_way(program, left) if (each[1], each[2]) not in step.guard.literal_set]
+            yield from last[-1:]
+
+
+def _agreed(program: Program, own: Own, step: AnyStep) -> str:
+    """Why the ranks may have the same value all the same."""
+    if program.partial or program.open_why:
+        return program.open_why or "no script was seen that runs this"
+    if program.managed_by:
+        return program.managed_by
+    for collective in program.trace.of(events.Collective):
+        for value in collective.what.given or () if collective.index < step.index else ():
+            leaves = (leaf for _, leaf in program.machine.leaves(value))
+            if any(isinstance(leaf, Obj) and leaf.atom in own.via for leaf in leaves):
+                return f"{collective.when.at} may have made the ranks agree"
+    return own.doubt or (drawn_apart(program, own.draw, step) if own.draw else "")
+
+
+def _either_way(program: Program, step: AnyStep, formula: Formula, truth: bool) -> bool:
+    """Is the same call also made where the condition is answered the other way, and not by a rank's choice again?"""
+    name = _name(step)
+    for other in program.trace.of(events.Collective, events.Called, events.Backward):
+        if other is step or _name(other) != name:
+            continue
+        if other.place == step.place and not other.guard.compatible(step.guard):
+            return True  # one call, with what other ranks have
+        if other.guard.decide(formula) is (not truth):
+            rest = {each for each, _ in other.guard.literal_set - step.guard.literal_set} - {formula}
+            if not any(asked_for(program.machine, atom) for each in rest for atom in atoms(each)):
+                return True
+    return False
+
+
+def _name(step: Step[Any]) -> str | None:
+    return None if isinstance(step.what, events.Called) else step.what.name

@@ -1,0 +1,104 @@
+"""Values that each rank has for itself, such as its clock and its batches, and what is made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ...domain.formulas import Formula
+from ...domain.values import Atom, Choice, Cond, ListV, Obj, TupleV, Value, is_each
+from ..machine import AnyMachine
+
+# What is asked of data beside what it holds: the ranks may well agree in it.
+_ABOUT = frozenset(
+    """shape size numel dim ndim dtype device layout requires_grad is_cuda stride grad grad_fn keys element_size
+    names is_sparse nelement len() __class__ full_tensor""".split()
+)
+
+
+_ANSWERS = frozenset({"truth", "compared", "is"})
+
+
+@dataclass(frozen=True, slots=True)
+class Own:
+    """Each rank has another value, since it is made of ``words``.
+
+    ``via`` are all values on the way. ``draw``: the generator of random numbers that it comes from. ``elements``: that
+    holds of what is in it. ``doubt``: why the ranks may have the same.
+    """
+
+    words: str
+    via: frozenset[Atom] = frozenset()
+    draw: str = ""
+    elements: bool = False
+    doubt: str = ""
+
+
+def began(machine: AnyMachine, atom: Atom, own: Own) -> None:
+    machine.owned = True
+    atom.know(replace(own, via=own.via | {atom}))
+
+
+def passed_on(machine: AnyMachine, made: Obj, parts: Iterable[Value]) -> None:
+    """What is made of a rank's own values is its own."""
+    own = first(machine, parts) if machine.owned else None
+    if own is not None and made.atom.state(Own) is None:
+        began(machine, made.atom, replace(own, elements=False))
+
+
+def first(machine: AnyMachine, values: Iterable[Value]) -> Own | None:
+    return next((own for value in values if (own := own_of(machine, value)) is not None), None)
+
+
+def own_of(machine: AnyMachine, value: Value) -> Own | None:
+    """What makes a value another one on each rank; None where nothing is known that does."""
+    if not machine.owned:
+        return None
+    if isinstance(value, Obj):
+        return _of_object(machine, value)
+    if isinstance(value, Cond):
+        return first(machine, _in(value.formula))
+    if isinstance(value, Choice):
+        return first(machine, (leaf for _, leaf in value.options))
+    if isinstance(value, (TupleV, ListV)):
+        return first(
+            machine, (item for _, item in machine.listing(value).items if not isinstance(item, (TupleV, ListV)))
+        )
+    return None
+
+
+def asked_for(machine: AnyMachine, atom: Formula) -> Own | None:
+    """What of a rank's own a condition asks for: what the value is, and not of which kind."""
+    if isinstance(atom, bool) or atom[0] not in _ANSWERS or atom[0] == "is" and atom[2] is None:
+        return None
+    return first(machine, _in(atom[1:]))
+
+
+def _of_object(machine: AnyMachine, obj: Obj) -> Own | None:
+    if any(_name(item) in _ABOUT for item in obj.path):
+        return None
+    own = obj.atom.state(Own)
+    if own is not None:
+        return own if not own.elements or any(map(is_each, obj.path)) else None
+    if obj.atom.module:  # what a model makes of a batch
+        given = (
+            each for item in obj.path if isinstance(item, tuple) and item[:2] == ("()", "") for each in _in(item[2])
+        )
+        return first(machine, given)
+    return None
+
+
+def _in(part: Any) -> Iterable[Obj]:
+    if isinstance(part, Obj):
+        yield part
+    elif isinstance(part, tuple):
+        for each in part:
+            yield from _in(each)
+    elif isinstance(part, Choice):
+        for _, leaf in part.options:
+            yield from _in(leaf)
+
+
+def _name(item: Any) -> Any:
+    return item[1] if isinstance(item, tuple) and item[:1] == ("()",) else item
