@@ -44,6 +44,8 @@ class Sharding:
     tied: list[tuple[str, Moment]] = field(default_factory=list)
     ignored: frozenset[int] = frozenset()  # identities
     ignored_names: tuple[str, ...] = ()
+    # The digest of each shard that lies on further ranks, at the first forward, by the identity of FSDP2's own object.
+    begun: dict[int, str] = field(default_factory=dict)
     planned: dict[int, tuple[tuple[int, ...], tuple[str, ...]]] = field(default_factory=dict)
     # The digest of each whole parameter before it was cut, by the identity of its module and its name in it.
     starting: dict[tuple[int, str], str] = field(default_factory=dict)
@@ -178,6 +180,7 @@ class Ledger:
     loaded: weakref.WeakSet[nn.Module] = field(default_factory=weakref.WeakSet)
     backward_at: Moment | None = None  # the last one
     mesh_uses: set[str] = field(default_factory=set)  # dimensions of meshes whose groups the program asked for
+    routing: set[tuple[int, str]] = field(default_factory=set)  # buffers that choose experts, by module and name
     sends_tokens: bool = False  # have ranks given each other parts of tensors, as experts need it?
     changes: int = 0  # of what is sharded, and of what is part of what
     _inside: weakref.WeakKeyDictionary[nn.Module, tuple[int, list[Sharding]]] = field(

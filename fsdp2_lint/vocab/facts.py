@@ -32,6 +32,8 @@ class Fact:
     step: int | None = None
 
 
+AT_FIRST = " at the first forward"  # behind a name: its value before training
+
 Facts = Mapping[int, Fact]
 """The facts of one kind and key, by rank. A rank that is missing has not said anything: no absence follows."""
 

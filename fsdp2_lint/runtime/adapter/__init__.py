@@ -20,6 +20,7 @@ from .collectives import (
     ranks_of_group,
     size_of,
 )
+from .copies import copies_beside, dimensions_beside, is_distributed_beside
 from .frames import call_of_fully_shard, inputs_of_forward, modules_that_are_called, only_makes_states
 from .groups import (
     Group,

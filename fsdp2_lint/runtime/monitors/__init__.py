@@ -8,7 +8,7 @@ from .forward import calls, changes, forward, order
 from .initialisation import draws
 from .launch import process
 from .precision import inputs, policies
-from .ranks import collectives
+from .ranks import collectives, routing
 from .sharding import composition, options, replacement, sharding
 from .training import clipping, fsdp1_methods, hand_written, local_decisions, losses, optimizers, value_reads
 
@@ -36,6 +36,7 @@ _PARTS = (
     state_helpers,
     process,
     collectives,
+    routing,
     losses,
     fsdp1_methods,
     clipping,

@@ -14,7 +14,7 @@ from ....vocab.events.initialisation import ForwardSeen, Materialised
 from ....vocab.events.plans import Offloaded, ShardingBegun
 from ....vocab.events.precision import PoliciesTaken
 from ....vocab.finding import Moment
-from ... import adapter, facts
+from ... import adapter, facts, replicas
 from ...ledger import label_of
 from ...session import Session
 from ...sites import here, trains_here
@@ -102,6 +102,7 @@ class _Watch:
             resident = RuntimeResident(self.ledger, module, tuple(shardings))
             self.session.dispatch(ShardingBegun(when=shardings[0].when, model=resident))
         facts.starting_weights(self.session, module, shardings)
+        replicas.before_training(self.session, shardings)
 
     def begun(self, result: Any, first: bool, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         if first:
