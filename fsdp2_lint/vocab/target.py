@@ -22,11 +22,6 @@ def in_words(version: Version) -> str:
     return f"torch {in_digits(version)}"
 
 
-def about_root(version: Version) -> str:
-    """What has to be said of a root that stays gathered, where the keyword that would free it has no effect."""
-    return "" if version >= (2, 8) else f"; {in_words(version)} ignores reshard_after_forward=True on the root"
-
-
 def parse(text: str) -> Version:
     """Of ``2.13``, ``2.13.1`` or ``2.13.0a0+cpu`` what counts; ValueError if it is no version."""
     found = _VERSION.fullmatch(text.strip())

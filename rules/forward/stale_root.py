@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from fsdp2_lint.vocab.behaviour import about_root
 from fsdp2_lint.vocab.events.forward import OldWeightsMet
 from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
-from fsdp2_lint.vocab.target import about_root
 
 
 class StaleRoot(Rule):

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from fsdp2_lint.vocab.behaviour import FSDP2_IS_PUBLIC
 from fsdp2_lint.vocab.events.migration import Imported
 from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
-from fsdp2_lint.vocab.target import in_words
-
-PUBLIC_SINCE = (2, 6)
 
 
 class PrivateImportPath(Rule):
@@ -20,13 +18,13 @@ class PrivateImportPath(Rule):
     help = "import it from torch.distributed.fsdp (public since torch 2.6)"
 
     def imported(self, event: Imported) -> Iterator[Outcome]:
-        if self.target < PUBLIC_SINCE:
+        if not FSDP2_IS_PUBLIC.of(self.target):
             return
         yield APPLIES
         if not event.gated:
             yield self.found(
                 event.when,
                 f"{event.path} is private: torch may move it without notice",
-                f"{event.public} is the public name since {in_words(PUBLIC_SINCE)}",
+                f"{event.public} is the public name {FSDP2_IS_PUBLIC.versions} on",
                 fix=event.fix,
             )

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from fsdp2_lint.vocab.behaviour import REDUCED_AS_COMPUTED
 from fsdp2_lint.vocab.events.precision import PoliciesTaken
 from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
 from fsdp2_lint.vocab.target import in_words
-
-OF_GRADIENTS_SINCE = (2, 15)  # without a reduce_dtype gradients are reduced in their own dtype, that of the parameters
 
 
 class LowPrecisionReduction(Rule):
@@ -33,13 +32,13 @@ class LowPrecisionReduction(Rule):
             )
 
     def _message(self, label: str, dtype: str) -> str:
-        if self.target >= OF_GRADIENTS_SINCE:
+        if not REDUCED_AS_COMPUTED.of(self.target):
             return (
                 f"{in_words(self.target)} reduces the gradients of {label} in the dtype of its parameters and not in "
                 f"{dtype}, as older ones did: with float32 parameters that is twice the traffic"
             )
-        return f"the ranks add up the gradients of {label} in {dtype}"
+        return f"in {in_words(self.target)} the ranks add up the gradients of {label} in {dtype}"
 
     def _label(self) -> str:
-        kept = "dtype of the parameters" if self.target >= OF_GRADIENTS_SINCE else "dtype of the computation"
+        kept = "dtype of the computation" if REDUCED_AS_COMPUTED.of(self.target) else "dtype of the parameters"
         return f"this policy sets no reduce_dtype: gradients are reduced in the {kept}"

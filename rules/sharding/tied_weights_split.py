@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from fsdp2_lint.vocab.behaviour import TIED_ACROSS_GROUPS_IS_REFUSED
 from fsdp2_lint.vocab.events.groups import GroupSettled
 from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
 from fsdp2_lint.vocab.target import in_words
-
-REFUSED_SINCE = (2, 12)  # at the first forward; before, each copy goes its own way in silence
 
 
 class TiedWeightsSplit(Rule):
@@ -20,14 +19,14 @@ class TiedWeightsSplit(Rule):
     help = "shard both modules in one call, fully_shard([a, b]), or leave both to the root"
 
     def _consequence(self) -> str:
-        version = in_words(self.target)
-        return f"{version} refuses it" if self.target >= REFUSED_SINCE else f"in {version} the two are one no longer"
+        version, refused = in_words(self.target), TIED_ACROSS_GROUPS_IS_REFUSED.of(self.target)
+        return f"{version} refuses it" if refused else f"in {version} the two are one no longer"
 
     def settled(self, event: GroupSettled) -> Iterator[Outcome]:
         group = event.group
         yield APPLIES
         tied, made = group.tied_elsewhere(), group.made()
-        if not tied or self.target < REFUSED_SINCE and group.tied_again():
+        if not tied or not TIED_ACROSS_GROUPS_IS_REFUSED.of(self.target) and group.tied_again():
             return
         for name, earlier in tied:
             if made:

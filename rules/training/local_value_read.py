@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from fsdp2_lint.vocab.behaviour import NORM_OF_CLIPPING_IS_PARTIAL
 from fsdp2_lint.vocab.events.training import ValueRead
 from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
-from fsdp2_lint.vocab.target import Version
-
-CLIPPED_PARTIAL: Version = (2, 9)
-"""The last version of which it is known that ``clip_grad_norm_`` returns a partial norm; in 2.13 it does not."""
+from fsdp2_lint.vocab.target import in_words
 
 
 class LocalValueRead(Rule):
@@ -21,17 +19,20 @@ class LocalValueRead(Rule):
     help = "call full_tensor() first, on all ranks"
 
     def read(self, event: ValueRead) -> Iterator[Outcome]:
-        if event.reading.clipped() and self.target > CLIPPED_PARTIAL:
+        clipped = event.reading.clipped()
+        if clipped and not NORM_OF_CLIPPING_IS_PARTIAL.of(self.target):
             return
         yield APPLIES
         partial = event.reading.partial()
         if partial:
             placement, computed = partial.what
+            said = f"; in {in_words(self.target)} clip_grad_norm_ returns its norm like that" if clipped else ""
             sharding = event.reading.sharding()
             because = [(sharding.what.when, sharding.what.words)] if sharding.surely else []
             yield self.found(
                 event.when,
-                f"{event.reading.name} reads this rank's part of a {placement} DTensor: ranks get different numbers",
+                f"{event.reading.name} reads this rank's part of a {placement} DTensor: ranks get different numbers"
+                f"{said}",
                 "the parts of the other ranks are missing",
                 *because,
                 cause=computed,

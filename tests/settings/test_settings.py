@@ -11,7 +11,8 @@ from fsdp2_lint.errors import BadSetting
 from fsdp2_lint.lint import Asked, lint
 from fsdp2_lint.settings import Settings, settings, settings_in
 from fsdp2_lint.static.frontend.pins import pinned_torch
-from fsdp2_lint.vocab.target import NEWEST, OLDEST, about_root, in_words, parse
+from fsdp2_lint.vocab.behaviour import about_root
+from fsdp2_lint.vocab.target import NEWEST, OLDEST, in_words, parse
 
 PROGRAM = "from torch.distributed._composable.fsdp import fully_shard\n"
 

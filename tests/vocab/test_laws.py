@@ -31,7 +31,7 @@ from .fakes import (
     subscribers,
 )
 
-RULES = registry.rules()
+RULES = tuple(registry.for_target(registry.rules(), (2, 12)))  # for which every clause has something to say
 APPLIES = [(rule, event) for event in EVENTS for rule in subscribers(event, RULES)]
 each_judgement = pytest.mark.parametrize(
     ("rule", "event"), [pytest.param(rule, event, id=f"{rule.code}-{event.__name__}") for rule, event in APPLIES]

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from astroid import nodes
 
 from ....files.source import Sources
+from ....vocab.behaviour import FSDP2_IS_PUBLIC
 from ....vocab.events.migration import ApiUsed, Imported
 from ....vocab.finding import Edit, Fix, Moment, Site
 from ...frontend.module import Module
@@ -20,7 +21,6 @@ PUBLIC = frozenset(
     {"fully_shard", "FSDPModule", "MixedPrecisionPolicy", "OffloadPolicy", "CPUOffloadPolicy", "UnshardHandle",
      "register_fsdp_forward_method"}
 )  # fmt: skip
-PUBLIC_SINCE = (2, 6)
 
 
 def names_imported(module: Module, project: Project) -> Iterator[ApiUsed]:
@@ -63,7 +63,7 @@ def _public_path(module: Module, project: Project, node: nodes.NodeNG) -> Fix | 
 
 def _missing(module: Module, project: Project) -> bool:
     oldest = project.oldest_torch(module.path)
-    return oldest is not None and oldest < PUBLIC_SINCE
+    return oldest is not None and not FSDP2_IS_PUBLIC.of(oldest)
 
 
 def _gated(node: nodes.NodeNG) -> bool:
