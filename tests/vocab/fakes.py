@@ -19,8 +19,9 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from fsdp2_lint.vocab import events
+from fsdp2_lint.vocab import defects, events
 from fsdp2_lint.vocab.answers import Answer, Closed, Many, many, no, unknown, yes
+from fsdp2_lint.vocab.defects import Defect
 from fsdp2_lint.vocab.events.base import Event
 from fsdp2_lint.vocab.events.generators import Spent
 from fsdp2_lint.vocab.events.state_dicts import StrangeKeyword
@@ -151,11 +152,15 @@ def handle_fields(event: type[Event]) -> dict[str, type]:
     }
 
 
+DEFECTS = [each for each in vars(defects).values() if isinstance(each, Defect)]
+
+
 @cache
 def plain_fields(event: type[Event]) -> st.SearchStrategy[dict[str, Any]]:
     """Values for the fields that are no handles."""
     sites = st.sampled_from([None, EARLY.at])
     kinds = {Moment: MOMENTS, str: WORDS, bool: st.booleans(), Fix | None: st.none(), Site | None: sites}
+    kinds[Defect] = st.sampled_from(DEFECTS)
     hints = typing.get_type_hints(event)
     names = [each.name for each in dataclasses.fields(event) if each.name not in handle_fields(event)]
     return st.fixed_dictionaries({name: kinds[hints[name]] for name in names})
@@ -291,7 +296,7 @@ def plain_cases(event: type[Event]) -> Iterator[dict[str, Any]]:
     hints = typing.get_type_hints(event)
     names = [each.name for each in dataclasses.fields(event) if each.name not in handle_fields(event)]
     kinds: dict[Any, list[Any]] = {Moment: [NOW, EARLY], str: ALL_WORDS, bool: [True, False]}
-    kinds |= {Fix | None: [None], Site | None: [None, EARLY.at]}
+    kinds |= {Fix | None: [None], Site | None: [None, EARLY.at], Defect: DEFECTS}
     for values in itertools.product(*(kinds[hints[name]] for name in names)):
         yield dict(zip(names, values))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from ..answers import Answer, Many
+from ..defects import Defect
 from ..finding import Fix, Place
 from ..handles import Labelled
 from ..target import Version
@@ -47,6 +48,19 @@ class Wrapper(Protocol):
 
     def arguments(self) -> Many[Place]:
         """What is passed beside the module, each as its keyword, or ``keyword=NAME`` where that is literal."""
+
+
+class Exposed(Labelled, Protocol):
+    """A model, or a part of it, that a defect of torch may concern."""
+
+    def meets(self) -> Answer[Place]:
+        """Does the program do what the defect needs? yes: Place, and what it does there."""
+
+
+class DefectPossible(Event):  # a program has the first of what a defect of torch needs; S
+    about = "model"
+    defect: Defect
+    model: Exposed
 
 
 class Fsdp1Wrapped(Event):  # FullyShardedDataParallel(model, ...); S

@@ -6,10 +6,13 @@ from collections.abc import Iterator
 
 from astroid import nodes
 
+from ....vocab import defects
 from ....vocab.events.base import Event
 from ....vocab.events.migration import (
     ApiUsed,
     ClassCompared,
+    DefectPossible,
+    Exposed,
     Fsdp1Tested,
     Fsdp1Wrapped,
     Imported,
@@ -22,11 +25,13 @@ from ....vocab.words import listed
 from ...domain import events
 from ...domain.events import Step
 from ...domain.values import Obj
-from ..shared.producers import in_module, in_project, on, on_concerned
+from ..initialisation.device_placement import offloaded
+from ..shared.producers import at_end, in_module, in_project, on, on_concerned
 from ..shared.program import Program
 from ..shared.source_edits import inserted, replaced, site_of
 from .api import StaticUse
 from .by_hand import entered_by_hand
+from .defects import DividedScatter, HookedGradients, ReducedInHalf, UnfrozenLater, computes_low, policies, replicated
 from .fsdp1 import wrapped_events
 from .fsdp1_tests import StaticTested
 from .imports import imported_events, names_imported
@@ -98,6 +103,30 @@ def _other_class(program: Program, step: Step[events.Fsdp1Asked]) -> Fix | None:
         return None
     added = inserted(path, imports[0].end_lineno + 1, 1, "from torch.distributed.fsdp import FSDPModule\n")
     return Fix((added, replaced), safe=False)
+
+
+# -- what torch does wrong in some versions, for programs that have the first of what that needs
+
+
+@at_end
+def defects_possible(program: Program) -> Iterator[Event]:
+    for step in program.trace.of(events.Sharded):
+        for defect, model in _defects(program, step, step.what.group[0]) if step.what.group else ():
+            yield DefectPossible(when=step.when, defect=defect, model=model)
+
+
+def _defects(program: Program, step: Step[events.Sharded], obj: Obj) -> Iterator[tuple[defects.Defect, Exposed]]:
+    has_replicas = replicated(step)
+    for path, policy in policies(step, "mp_policy"):
+        if computes_low(policy, path):
+            if program.trace.count(events.Frozen):
+                yield defects.UNFROZEN_AFTER_FORWARD, UnfrozenLater(program, step, obj, path)
+            if has_replicas:
+                yield defects.BUFFER_OF_REPLICAS_REUSED, ReducedInHalf(program, step, obj, path, policy)
+    if program.trace.count(events.ParamHook) and (offloading := offloaded(program, step)) is not None:
+        yield defects.HOOK_BEFORE_COPY, HookedGradients(program, step, obj, offloading)
+    if has_replicas and program.trace.count(events.ScatterDivided):
+        yield defects.REPLICAS_DIVIDE_AGAIN, DividedScatter(program, step, obj)
 
 
 # -- what is seen in the text of files alone, whether or not a program comes there: the events that need no trace

@@ -58,6 +58,7 @@ from .sharding import (
     Pipelined,
     Quantized,
     Sharded,
+    Thawed,
     Tied,
     Wrapped,
 )
@@ -72,6 +73,7 @@ from .training import (
     Optimizer,
     Reduced,
     Remapped,
+    ScatterDivided,
     Stepped,
     Supplanted,
     Sync,

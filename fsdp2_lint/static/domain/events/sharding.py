@@ -85,6 +85,13 @@ class Frozen(Counted):
     """Parameters of a module stop being trained, perhaps."""
 
     words: ClassVar[str] = "freezing of parameters"
+    surely: bool = False
+
+
+class Thawed(Counted):
+    """Parameters of a module are trained from here on."""
+
+    words: ClassVar[str] = "unfreezing of parameters"
 
 
 class ParamHook(Counted):

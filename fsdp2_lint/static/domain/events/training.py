@@ -68,6 +68,13 @@ class Sync(Counted, InLoops):
     off: bool  # surely off; else it is on, or depends on the micro-batch
 
 
+class ScatterDivided(Counted):
+    """A model, the step's subject, gets a factor that its reduce-scatter divides by."""
+
+    words: ClassVar[str] = "factor of a reduce-scatter"
+    factor: Value | None
+
+
 class Reduced(Event):
     """Ranks reduce a tensor in place."""
 

@@ -160,8 +160,7 @@ def _for_all(machine: Machine, devices: Value) -> Value | None:
 
 def freeze(machine: Machine, obj: Obj, switch: Value, node: nodes.NodeNG) -> None:
     """``requires_grad`` is set; anything but a literal True may freeze."""
-    if switch != Const(True):
-        machine.emit(events.Frozen(), node, obj)
+    machine.emit(events.Thawed() if switch == Const(True) else events.Frozen(surely=switch == Const(False)), node, obj)
 
 
 @method(
@@ -185,6 +184,8 @@ def freeze(machine: Machine, obj: Obj, switch: Value, node: nodes.NodeNG) -> Non
 def switched(machine: Machine, obj: Obj, call: Call) -> Value:
     """Switches of FSDP2 and of Hugging Face's models: no parameter is sharded, moved or exchanged."""
     as_ever = call.name == "set_reshard_after_backward" and call.arg(0, "reshard_after_backward")
+    if call.name == "set_reduce_scatter_divide_factor":
+        machine.emit(events.ScatterDivided(factor=call.arg(0, "factor")), call.node, obj)
     if call.name in ("set_reshard_after_forward", "set_reshard_after_backward") and as_ever != Const(True):
         after_forward = call.name == "set_reshard_after_forward"
         keeps = after_forward and call.arg(0, "reshard_after_forward") != Const(True)
