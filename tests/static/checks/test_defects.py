@@ -59,7 +59,8 @@ STAGES, HOOKS, DIVIDED, HALF = BAD
         pytest.param(STAGES, (2, 13), "model.layers.requires_grad_(False)", "model.layers[0].bias", id="never frozen"),
         pytest.param(STAGES, (2, 13), "model.layers.requires_grad_(True)", "model.train()", id="frozen for good"),
         pytest.param(
-            STAGES, (2, 13), "    shard(model, mesh)\n", "    model.layers.requires_grad_(True)\n    shard(model, mesh)\n",
+            STAGES, (2, 13), "    shard(model, mesh)\n",
+            "    model.layers.requires_grad_(True)\n    shard(model, mesh)\n",
             id="unfrozen before the first forward",
         ),
         pytest.param(
@@ -68,7 +69,7 @@ STAGES, HOOKS, DIVIDED, HALF = BAD
             id="a part of the group is trained",
         ),
         pytest.param(HOOKS, (2, 12), "CPUOffloadPolicy()", "CPUOffloadPolicy(False)", id="not pinned"),
-        pytest.param(HOOKS, (2, 12), "CPUOffloadPolicy()", "OffloadPolicy()", id="not offloaded"),
+        pytest.param(HOOKS, (2, 12), "CPUOffloadPolicy", "OffloadPolicy", id="not offloaded"),
         pytest.param(HOOKS, (2, 12), "post_accumulate_grad_hook", "hook", id="a hook on the gradient itself"),
         pytest.param(HOOKS, (2, 12), 'init_device_mesh("cuda"', 'init_device_mesh("cpu"', id="on CPUs"),
         pytest.param(DIVIDED, (2, 7), "(8.0)", "(4.0)", id="the ranks that share"),
@@ -80,9 +81,5 @@ STAGES, HOOKS, DIVIDED, HALF = BAD
 def test_what_looks_like_it(files: Mapping[str, str], torch: Version, old: str, new: str) -> None:
     assert found(files, torch)
     changed = {name: text.replace(old, new) for name, text in files.items()}
-    changed = {
-        name: text.replace("import CPUOffloadPolicy,", "import CPUOffloadPolicy, OffloadPolicy,")
-        for name, text in changed.items()
-    }
     assert changed != dict(files)
     assert found(changed, torch) == []
