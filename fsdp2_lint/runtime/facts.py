@@ -169,7 +169,7 @@ def batch(session: Session, module: nn.Module, when: Moment, inputs: object) -> 
         return None
     told = [word for word in words if word is not None]
     has_tensor = any(word.startswith("tensor") for word in told)
-    return Batch(ranks, when, _short(" ".join(told)) if has_tensor else "")
+    return Batch(ranks, when, short(" ".join(told)) if has_tensor else "")
 
 
 def _words(value: object) -> Iterator[str | None]:
@@ -194,7 +194,7 @@ def _words(value: object) -> Iterator[str | None]:
 def batches(session: Session, seen: Sequence[Batch]) -> None:
     """The inputs of all forwards that one backward followed: together they are what a rank trained on."""
     first = seen[0]
-    values = {f"backward {session.count_backward()}": _short(" ".join(each.digest for each in seen))}
+    values = {f"backward {session.count_backward()}": short(" ".join(each.digest for each in seen))}
     session.state(Fact("batch", "inputs", first.when, first.ranks, values))
 
 
@@ -213,5 +213,5 @@ def _everyone(world_size: int) -> tuple[int, ...]:
     return tuple(range(world_size))
 
 
-def _short(text: str) -> str:
+def short(text: str) -> str:
     return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fsdp2_lint.vocab.events.checkpoints import CheckpointWritten
+from fsdp2_lint.vocab.facts import Facts, in_words, parties
 from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
 
 
@@ -14,6 +15,7 @@ class OptimizerIdsInDcp(Rule):
     summary = "the state of an optimizer is saved under the numbers of its parameters"
     severity = Severity.WARNING
     witnesses = "SR"
+    compares = "optimizer-numbers"
     help = (
         "save get_optimizer_state_dict(model, optimizer), which has names for keys; load with set_optimizer_state_dict"
     )
@@ -22,9 +24,25 @@ class OptimizerIdsInDcp(Rule):
         yield APPLIES
         numbered = event.written.numbered()
         if numbered:
+            staged = event.written.staged()
+            other = "another stage" if staged.surely else "an optimizer that has its parameters in another order"
             yield self.found(
                 event.when,
-                f"{event.by} writes the state of {numbered.what.words} under numbers, 'state.0.exp_avg': an optimizer "
-                "that has its parameters in another order loads those of other parameters, without an error",
+                f"{event.by} writes the state of {numbered.what.words} under numbers, 'state.0.exp_avg': {other} "
+                "loads those of other parameters, without an error",
                 "an optimizer's own state_dict() knows no names",
+                *([(staged.what.when, "each rank has the parameters of its own stage")] if staged.surely else []),
+                severity=Severity.ERROR if staged.surely else None,
+            )
+
+    def compare(self, facts: Facts) -> Iterator[Outcome]:
+        """Of ranks that do not shard one model together: they have other parameters under one number, or copies."""
+        yield APPLIES
+        for some, others in zip(said := parties(facts, "parameters"), said[1:2]):
+            yield self.found(
+                facts[some[0]].when,
+                f"{in_words(some)} and {in_words(others)} write the state of other parameters under the same numbers, "
+                "'state.0.exp_avg': one of them is kept, and all load it, without an error",
+                "an optimizer's own state_dict() knows no names",
+                severity=Severity.ERROR,
             )

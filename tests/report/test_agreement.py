@@ -128,6 +128,14 @@ CASES = {
         "b differs between rank 0 and rank 1 after this step: the replicas of an HSDP mesh train apart",
         {"what": "weights"},
     ),
+    "FSDP713": Case(
+        "optimizer-numbers",
+        ({"parameters": "p"}, {"parameters": "p"}),
+        ({"parameters": "p"}, {"parameters": "q"}),
+        9,
+        "rank 0 and rank 1 write the state of other parameters under the same numbers, 'state.0.exp_avg': "
+        "one of them is kept, and all load it, without an error",
+    ),
     "FSDP808": Case(
         "batch",
         ({"batch 1": "p", "batch 2": "q"}, {"batch 1": "r", "batch 2": "s"}),

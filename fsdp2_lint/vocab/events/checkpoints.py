@@ -51,6 +51,9 @@ class Written(Protocol):
     def numbered(self) -> Answer[Place]:
         """Is the state of an optimizer in it under the numbers of its parameters? yes: Place, of which optimizer."""
 
+    def staged(self) -> Answer[Place]:
+        """Do other ranks have other parameters under these numbers? yes: Place of what makes them stages."""
+
 
 class CheckpointWritten(Event):  # torch.distributed.checkpoint.save, async_save: just before writing; S R
     written: Written

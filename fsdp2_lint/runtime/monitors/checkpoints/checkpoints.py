@@ -25,6 +25,7 @@ from ...patches import argument
 from ...session import Session
 from ...sites import called_by_torch, here
 from ..shared.models import RuntimeModel
+from .numbers import numbers_stated
 from .payloads import RuntimeKeys, RuntimePayload, RuntimeWritten
 
 FSDP1_METHODS = (
@@ -76,8 +77,12 @@ class _Watch:
         if not called_by_torch(sys._getframe()):
             value, when = argument(args, kwargs, 0, "state_dict"), here()
             self.session.dispatch(KeysWritten(when=when, keys=RuntimeKeys(value, when), by="dcp.save"))
-            self.session.dispatch(CheckpointWritten(when=when, written=RuntimeWritten(value, when), by="dcp.save"))
+            self._written(value, when)
             self.saving = when
+
+    def _written(self, value: object, when: Moment) -> None:
+        written = RuntimeWritten(value, when, compared=numbers_stated(self.session, value, when))
+        self.session.dispatch(CheckpointWritten(when=when, written=written, by="dcp.save"))
 
     def load(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         module, value = args[0], argument(args, kwargs, 1, "state_dict")
@@ -99,8 +104,7 @@ class _Watch:
     def optimizer_read(self, state: Any, token: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """A Stateful object is asked for what the load shall fill."""
         if self.saving is not None and not called_by_torch(sys._getframe()):  # as the helpers with names do
-            written = RuntimeWritten({"optimizer": state}, self.saving)
-            self.session.dispatch(CheckpointWritten(when=self.saving, written=written, by="dcp.save"))
+            self._written({"optimizer": state}, self.saving)
         if self.loading is not None:
             self.session.dispatch(CheckpointLoaded(when=self.loading, payload=RuntimePayload({"optimizer": state})))
 

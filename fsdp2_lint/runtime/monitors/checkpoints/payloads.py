@@ -133,23 +133,29 @@ class RuntimeKeys:
 class RuntimeWritten:
     value: Any
     when: Moment
+    compared: bool = False  # with that of ranks which do not share its mesh
 
     def numbered(self) -> Answer[Place]:
-        name = next(_numbered(self.value), None)
+        if self.compared:
+            return unknown("what the other ranks have under the same numbers is compared in the end")
+        name = next((name for name, _ in numbered(self.value)), None)
         return looked("the keys were looked at") if name is None else yes(Place(self.when, name))
 
+    def staged(self) -> Answer[Place]:
+        return unknown("no rank knows alone what the others have")
 
-def _numbered(value: Any, name: str = "the optimizer", depth: int = 4) -> Iterator[str]:
-    """The keys under which optimizers are, or their own state dicts, which number the parameters."""
+
+def numbered(value: Any, name: str = "the optimizer", depth: int = 4) -> Iterator[tuple[str, Any]]:
+    """The keys under which optimizers are, or their own state dicts, which number the parameters; and their state."""
     if isinstance(value, Optimizer):
-        yield name
+        yield name, list(value.state.values())
     elif depth and isinstance(value, Mapping):
         if _is_of_optimizer(value):
             if isinstance(value["state"], Mapping) and any(isinstance(key, int) for key in value["state"]):
-                yield name
+                yield name, value["state"]
             return
         for key, item in value.items():
-            yield from _numbered(item, repr(key), depth - 1)
+            yield from numbered(item, repr(key), depth - 1)
 
 
 def _prefixed_keys(value: Any, depth: int = 4) -> Iterator[str]:

@@ -30,6 +30,15 @@ class StaticWritten(AtStep[events.DcpSaved]):
             why = why or doubt
         return unknown(why) if why else payload.all_parts()
 
+    def staged(self) -> Answer[Place]:
+        """Does an optimizer in it hold parameters of a module that becomes a stage of a pipeline?"""
+        owners = {self._numbered(leaf) for _, leaf in StaticPayload(self.program, self.step).leaves()} - {None}
+        for stage in self.program.trace.of(events.Pipelined):
+            models = [model for owner in owners for model in self.program.held_by.get(owner, ())]
+            if stage.together(self.step) and any(self.program.related(stage.subject, model) for model in models):
+                return yes(Place(stage.when))
+        return unknown("whether all ranks have the same parameters is not known")
+
     def _numbered(self, leaf: Value) -> Obj | None:
         """The optimizer whose own state dict this is, or which DCP asks for it."""
         machine = self.program.machine
