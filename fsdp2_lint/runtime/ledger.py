@@ -18,8 +18,11 @@ from torch import nn
 from torch.optim import Optimizer
 
 from ..vocab.finding import Moment
+from ..vocab.live import FORWARD, Leftover
 from ..vocab.rule import ModelKey
 from . import adapter
+from .gradients import Gradients
+from .notes import Asked, Emptied
 
 
 @dataclass(slots=True)
@@ -57,15 +60,16 @@ class Sharding:
     # What had been set on each parameter, by the identity of its module and its name in it; only plain values are kept.
     attributes: dict[tuple[int, str], dict[str, Any]] = field(default_factory=dict)
     gathered_at: Moment | None = None
+    gathered_by: str = FORWARD  # what was called there
     unsharded_by_user: bool = False
+    unsharded_at: Moment | None = None  # an unshard() whose all-gather is under way
     switched: bool = False  # did the user change when it is resharded?
     kept_at: Moment | None = None  # where the user said that it stays gathered after forward
+    kept_after_backward: Moment | None = None  # and where after backward, while that is so
     given_back: bool = False  # did the user ever say that it does not?
-    sync_off_at: Moment | None = None
-    sync_switched: bool = False  # did the user ever say whether it reduces its gradients?
-    reduced: bool | None = None  # did the last backward reduce its gradients?
+    gradients: Gradients = field(default_factory=Gradients)
     ran_alone: Moment | None = None  # its first forward, if that was no part of a forward of a model around it
-    outlived: tuple[Moment, Moment] | None = None  # gathered by the one, and still at the other, a step
+    outlived: Leftover | None = None  # it was gathered at the last step
 
     def live_modules(self) -> list[nn.Module]:
         return [module for ref in self.modules if (module := ref()) is not None]
@@ -131,15 +135,6 @@ class Trained:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """A sharded module was asked for a method that it has not. ``insists``: not by hasattr or getattr."""
-
-    module: weakref.ref[nn.Module]
-    when: Moment
-    insists: bool
-
-
-@dataclass(frozen=True, slots=True)
 class Attached:
     """A module or parameter that was registered below a sharded module."""
 
@@ -151,19 +146,6 @@ class Attached:
 
     def live_value(self) -> nn.Module | torch.Tensor | None:
         return self.value if isinstance(self.value, torch.Tensor) else self.value()
-
-
-@dataclass(frozen=True, slots=True)
-class Emptied:
-    """A tensor that ``to_empty`` allocated, as it was right after."""
-
-    module: weakref.ref[nn.Module]
-    name: str
-    fqn: str
-    is_buffer: bool
-    identity: int
-    version: tuple[int, ...]
-    digest: str
 
 
 @dataclass(eq=False, slots=True)
@@ -224,6 +206,13 @@ class Ledger:
             if (found := self.by_module.get(module)) is not None:
                 return found
         return None
+
+    def top_of_group(self, group: adapter.Group) -> nn.Module | None:
+        """The model that a group is part of, where it ran."""
+        own = self.of_group(group)
+        models = (self.model_of(each) for each in own.live_modules()) if own is not None else ()
+        model = next(filter(None, models), None)
+        return model.module() if model is not None else None
 
     def made(self, policy: Any) -> Moment | None:
         """Where a policy object was made."""

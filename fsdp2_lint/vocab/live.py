@@ -9,14 +9,20 @@ from .answers import Answer, Many
 from .finding import Moment, Place, Site
 from .handles import Model, Named, Process, Unit
 
+FORWARD, UNSHARD, KEEPS = "this forward", "unshard()", "set_reshard_after_backward(False)"
+
 
 @dataclass(frozen=True, slots=True)
 class Leftover:
-    """A group that was gathered at ``gathered`` and still was when ``stepped`` changed its shards."""
+    """A group that was gathered at ``gathered`` and still was when ``stepped`` changed its shards.
+
+    ``by``: what was called there: one of the three, as people write it.
+    """
 
     label: str
     gathered: Moment
     stepped: Moment
+    by: str
 
 
 @dataclass(frozen=True, slots=True)

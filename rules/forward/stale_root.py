@@ -1,4 +1,4 @@
-"""FSDP407: no forward comes between backward and step, unless the root is resharded."""
+"""FSDP407: no group is gathered while the optimizer steps."""
 
 from __future__ import annotations
 
@@ -6,16 +6,17 @@ from collections.abc import Iterator
 
 from fsdp2_lint.vocab.behaviour import about_root
 from fsdp2_lint.vocab.events.forward import OldWeightsMet
+from fsdp2_lint.vocab.live import FORWARD, KEEPS
 from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
 
 
 class StaleRoot(Rule):
     code = "FSDP407"
     name = "stale-root"
-    summary = "a forward between backward and step leaves the root gathered, and its old weights are used again"
+    summary = "a group is still gathered when the optimizer steps, and its old weights are used again"
     severity = Severity.ERROR
     witnesses = "SR"
-    help = "call model.reshard() after the extra forward, or move it behind optimizer.step()"
+    help = "before optimizer.step() call reshard() on each gathered module: model.reshard() reshards the root alone"
 
     def met(self, event: OldWeightsMet) -> Iterator[Outcome]:
         yield APPLIES
@@ -23,11 +24,13 @@ class StaleRoot(Rule):
         if not stale:
             return
         for left in stale:
+            forward = left.by == FORWARD
+            again = f"the next one uses the old weights{about_root(self.target)}"
             yield self.found(
                 left.gathered,
-                f"this forward leaves {left.label} gathered over optimizer.step(): the next one uses the old weights"
-                f"{about_root(self.target)}",
-                f"{left.label} is gathered here",
+                f"{left.by} leaves {left.label} gathered over optimizer.step(): "
+                f"{again if forward else 'the next forward uses the old weights'}",
+                f"{left.label} is gathered here" if left.by != KEEPS else f"from here on {left.label} stays gathered",
                 (left.stepped, "the step changes the shards, not the gathered copy"),
                 (event.when, "the old copy is used here"),
             )

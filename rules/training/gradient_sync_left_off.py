@@ -11,7 +11,7 @@ from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
 class GradientSyncLeftOff(Rule):
     code = "FSDP604"
     name = "gradient-sync-left-off"
-    summary = "set_requires_gradient_sync(False) is not taken back before the step"
+    summary = "gradients are not reduced before the step: what switches that off is not taken back"
     severity = Severity.ERROR
     witnesses = "SR"
     help = "call model.set_requires_gradient_sync(is_last_microbatch) before each backward"
@@ -23,8 +23,8 @@ class GradientSyncLeftOff(Rule):
             return
         for label, switched_off in unsynchronised:
             yield self.found(
-                switched_off,
+                switched_off.when,
                 f"the last backward before the step reduces no gradients of {label}: the optimizer has none",
-                "gradient synchronisation is switched off here",
+                f"{switched_off.words} is in force from here on",
                 (event.when, "the step runs without gradients"),
             )

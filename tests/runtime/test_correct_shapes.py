@@ -152,6 +152,55 @@ for step in range(4):
 
     optimizer.step(closure)
 """,
+    # No zero_grad() comes between the micro-batches of a window.
+    "windows that go over the end of an epoch": """\
+model = shard(Net())
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+count = 0
+for epoch in range(4):
+    for step in range(3):
+        count += 1
+        model.set_requires_gradient_sync(count % 2 == 0)
+        loss_of(model, step).backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 0.1)
+        if count % 2 == 0:
+            optimizer.step()
+            optimizer.zero_grad()
+""",
+    # While the parameters are gathered zero_grad() finds the sums, if they are not kept in another dtype.
+    "gradients that are cleared while the parameters are gathered": """\
+model = shard(Net())
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for step in range(8):
+    model.set_requires_gradient_sync(step % 2 == 1)
+    loss_of(model, step).backward()
+    if step == 2:
+        for module in (*model.layers, model):
+            module.unshard()
+        model.zero_grad()
+        for module in (*model.layers, model):
+            module.reshard()
+    elif step % 2 == 1:
+        optimizer.step()
+        optimizer.zero_grad()
+""",
+    # Between micro-batches the parameters may stay gathered, and of one replica there is nothing to reduce.
+    "gathered between micro-batches": """\
+model = shard(Net())
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+model.set_requires_all_reduce(False)
+for step in range(8):
+    last = step % 2 == 1
+    model.set_reshard_after_backward(last)
+    model.set_is_last_backward(last)
+    loss_of(model, step).backward()
+    if last:
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 0.1)
+        optimizer.step()
+        optimizer.zero_grad()
+        for module in (*model.layers, model):
+            module.unshard()
+""",
     # What the parts were given before is not allocated anew.
     "to_empty without recursion": """\
 with torch.device("meta"):

@@ -25,9 +25,10 @@ from fsdp2_lint.vocab.defects import Defect
 from fsdp2_lint.vocab.events.base import Event
 from fsdp2_lint.vocab.events.generators import Spent
 from fsdp2_lint.vocab.events.state_dicts import StrangeKeyword
+from fsdp2_lint.vocab.events.steps import Carried, Unseen
 from fsdp2_lint.vocab.finding import Finding, Fix, Moment, Place, Site
 from fsdp2_lint.vocab.handles import Stale
-from fsdp2_lint.vocab.live import Leftover, Memory, Stray
+from fsdp2_lint.vocab.live import FORWARD, KEEPS, UNSHARD, Leftover, Memory, Stray
 from fsdp2_lint.vocab.rule import Dispatcher, Rule
 
 WHY = "nobody knows"
@@ -85,8 +86,10 @@ PROOFS: dict[str, st.SearchStrategy[Any]] = {
     "uninitialised": st.tuples(MOMENTS, st.just(["embed.weight"])),
     "unrestored_buffers": st.tuples(MOMENTS, st.just(["inv_freq"])),
     "strays": st.builds(Stray, MOMENTS, st.just("head.weight"), st.just("a plain tensor"), st.none() | MOMENTS),
-    "stale": st.builds(Leftover, st.just("Net"), MOMENTS, MOMENTS),
-    "unsynchronised": st.tuples(st.just("Net"), MOMENTS),
+    "stale": st.builds(Leftover, st.just("Net"), MOMENTS, MOMENTS, st.sampled_from([FORWARD, UNSHARD, KEEPS])),
+    "unsynchronised": st.tuples(st.just("Net"), st.builds(Place, MOMENTS, st.just("the_switch(False)"))),
+    "carried_over": st.builds(Carried, st.just("Net"), MOMENTS, MOMENTS),
+    "unseen": st.builds(Unseen, st.just("Net"), MOMENTS, st.builds(Place, MOMENTS, st.just("is gathered"))),
     "without_optimizer": st.tuples(MOMENTS, st.just(["head.weight"])),
     "memory": st.builds(
         Memory,
@@ -277,8 +280,10 @@ FIXED: dict[str, Any] = {
     "left_gathered": "it is gathered still",
     **dict.fromkeys(["uninitialised", "unrestored_buffers", "without_optimizer"], (EARLY, ["embed.weight"])),
     "strays": Stray(EARLY, "head.weight", "a plain tensor"),
-    "stale": Leftover("Net", EARLY, LATE),
-    "unsynchronised": ("Net", EARLY),
+    "stale": Leftover("Net", EARLY, LATE, FORWARD),
+    "unsynchronised": ("Net", Place(EARLY, "set_requires_gradient_sync(False)")),
+    "carried_over": Carried("Net", EARLY, LATE),
+    "unseen": Unseen("Net", EARLY, Place(EARLY, "is gathered")),
     "memory": Memory(EARLY, 2**30, 2**30, 2**29, "layers.0", 2**20, 2**30),
     "receives_nothing": "an empty dict",
     "spent": Spent(EARLY, "what happens there"),

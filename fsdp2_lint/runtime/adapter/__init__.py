@@ -22,9 +22,9 @@ from .collectives import (
 )
 from .copies import copies_beside, dimensions_beside, is_distributed_beside
 from .frames import call_of_fully_shard, inputs_of_forward, modules_that_are_called, only_makes_states
+from .gradients import holds_gradients, reduces_over_replicas
 from .groups import (
     Group,
-    Mesh,
     Param,
     forward_is_running,
     fqns,
@@ -32,13 +32,11 @@ from .groups import (
     hooks_have_run,
     is_root,
     modules_of,
-    names_of,
-    ranks_of,
     state_of,
     states_below,
-    whole_of,
 )
 from .membership import all_ranks, claimed, group_made, is_member, membership, own, own_rank
+from .meshes import Mesh, names_of, ranks_of, whole_of
 from .modules import (
     FSDPModule,
     children,

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import sys
-import weakref
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import nn
-from torch.distributed.device_mesh import DeviceMesh
 
 from . import places
+from .meshes import ranks_of
 from .modules import FSDPModule, own_parameters
 
 
@@ -177,6 +175,11 @@ class Group:
         return self._state in ("UNSHARDED", "SHARDED_POST_FORWARD")
 
     @property
+    def uses_a_copy(self) -> bool:
+        """The same, or an all-gather of the shards that is under way."""
+        return self.holds_a_copy or self.has_just_gathered
+
+    @property
     def _state(self) -> str:
         return str(places.SHARDED_STATE.read(self.raw).name)
 
@@ -265,41 +268,3 @@ def _policy_of(param: Param) -> Any:
         return places.PARAM_POLICY.read(param.raw)
     except places.Missing:
         raise places.Missing(places.POLICY) from None
-
-
-Mesh = Any  # of torch.distributed, whatever it is called there
-_ranks: weakref.WeakKeyDictionary[Any, tuple[int, ...]] = weakref.WeakKeyDictionary()
-
-
-def ranks_of(mesh: Any) -> tuple[int, ...]:
-    """The ranks of a mesh. It makes a tensor of them whenever it is asked, so it is asked once."""
-    if mesh not in _ranks:
-        _ranks[mesh] = tuple(int(rank) for rank in mesh.mesh.flatten().tolist())
-    return _ranks[mesh]
-
-
-def names_of(mesh: Any) -> tuple[str, ...]:
-    """The names of a mesh's dimensions; none where it has no names."""
-    return tuple(getattr(mesh, "mesh_dim_names", None) or ())
-
-
-def whole_of(mesh: Any) -> Any:
-    """The mesh that this one was sliced from; itself where it was not."""
-    if hasattr(mesh, "_get_root_mesh"):
-        return mesh._get_root_mesh()
-    if (keeper := _keeper_of_meshes()) is None:
-        raise places.Missing(ROOT_MESH)
-    return keeper.get_root_mesh(mesh)
-
-
-ROOT_MESH = places.Place("DeviceMesh", ("_get_root_mesh",), ("FSDP308",))
-
-
-def _keeper_of_meshes() -> Any | None:
-    """What knew the root of each mesh before the meshes did."""
-    keeper = getattr(sys.modules.get("torch.distributed.device_mesh"), "_mesh_resources", None)
-    return keeper if hasattr(keeper, "get_root_mesh") else None
-
-
-def without_root_mesh() -> list[places.Place]:
-    return [] if hasattr(DeviceMesh, "_get_root_mesh") or _keeper_of_meshes() else [ROOT_MESH]

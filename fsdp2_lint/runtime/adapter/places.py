@@ -15,10 +15,11 @@ from ...vocab.answers import CannotTell
 
 OF_PARAMS = (
     *("FSDP201", "FSDP203", "FSDP208", "FSDP301", "FSDP302", "FSDP304", "FSDP307", "FSDP313", "FSDP314", "FSDP316"),
-    *("FSDP318", "FSDP319", "FSDP320", "FSDP408", "FSDP502", "FSDP601", "FSDP604", "FSDP613"),
+    *("FSDP318", "FSDP319", "FSDP320", "FSDP408", "FSDP502", "FSDP601", "FSDP604", "FSDP613", "FSDP614", "FSDP615"),
 )
 _MESHES = ("FSDP203", "FSDP208", "FSDP308", "FSDP312", "FSDP313", "FSDP315", "FSDP316", "FSDP319", "FSDP405", "FSDP613")
 _ROOTS = ("FSDP208", "FSDP307", "FSDP316", "FSDP320", "FSDP405", "FSDP407", "FSDP808")
+_OF_COPIES = ("FSDP319", "FSDP320", "FSDP602", "FSDP613", "FSDP614", "FSDP615")
 _NOT_THERE = object()
 
 
@@ -76,8 +77,10 @@ PARAMETERS = _of("FSDPParamGroup", "fsdp_params", clauses=OF_PARAMS)
 SHARDED_STATE = _of("FSDPParamGroup", "_sharded_state", clauses=("FSDP318", "FSDP407", "FSDP602"))
 STAYS = _of("FSDPParamGroup", "_reshard_after_forward", clauses=("FSDP312", "FSDP318", "FSDP407"))
 PHASE = _of("FSDPParamGroup", "_training_state", clauses=("FSDP408",))
-RESHARDS = _of("FSDPParamGroup", "reshard_after_backward", clauses=("FSDP318",))
+RESHARDS = _of("FSDPParamGroup", "reshard_after_backward", clauses=("FSDP318", "FSDP407"))
 REDUCES = _of("FSDPParamGroup", "reduce_grads", clauses=("FSDP604", "FSDP613"))
+REDUCES_REPLICAS = _of("FSDPParamGroup", "all_reduce_grads", clauses=("FSDP604",))
+OF_REPLICA = _of("FSDPParamGroup", "_partial_reduce_output", clauses=("FSDP614", "FSDP615"))
 GATHERED = _of("FSDPParamGroup", "_all_gather_result", clauses=("FSDP318", "FSDP407", "FSDP408"))
 OFFLOAD = _of("FSDPParamGroup", "offload_policy", clauses=("FSDP206", "FSDP308", "FSDP503"))
 MESH_INFO = _of("FSDPParamGroup", "mesh_info", clauses=_MESHES)
@@ -87,9 +90,9 @@ REPLICA_DIM = _of("FSDPMeshInfo", "replicate_mesh_dim", clauses=("FSDP203", "FSD
 
 OF_MODULE = _of("FSDPParam", "_module_info", clauses=OF_PARAMS)
 SHARD = _of("FSDPParam", "sharded_param", clauses=OF_PARAMS)
-WHOLE = _of("FSDPParam", "_unsharded_param", clauses=("FSDP319", "FSDP320", "FSDP602", "FSDP613"), until=None)
+WHOLE = _of("FSDPParam", "_unsharded_param", clauses=_OF_COPIES, until=None)
 SIZE = _of("FSDPParam", "_orig_size", clauses=("FSDP313", "FSDP316", "FSDP319"))
-ACCUMULATED = _of("FSDPParam", "unsharded_accumulated_grad", clauses=("FSDP613",), until=None)
+ACCUMULATED = _of("FSDPParam", "unsharded_accumulated_grad", clauses=("FSDP613", "FSDP614", "FSDP615"), until=None)
 OUTPUTS = _of("FSDPParam", "all_gather_outputs", clauses=("FSDP318",), until=())
 PLACEMENT = _of("FSDPParam", "fsdp_placement", clauses=("FSDP313",))
 SPEC = _of("FSDPParam", "_sharding_spec", clauses=("FSDP316", "FSDP320"))
@@ -98,7 +101,10 @@ POLICY = _of("FSDPParamGroup", "mp_policy", clauses=("FSDP308", "FSDP502", "FSDP
 PARAM_POLICY = _of("FSDPParam", "mp_policy", clauses=POLICY.clauses)  # each parameter has its own in torch 2.15
 
 _OF_STATE = (GROUPS, MODULES, IS_ROOT, CONTEXT, TRAINING)
-_OF_GROUP = (PARAMETERS, SHARDED_STATE, STAYS, RESHARDS, REDUCES, PHASE, GATHERED, OFFLOAD, MESH_INFO)
+_OF_GROUP = (
+    *(PARAMETERS, SHARDED_STATE, STAYS, RESHARDS, REDUCES, REDUCES_REPLICAS, OF_REPLICA, PHASE, GATHERED, OFFLOAD),
+    MESH_INFO,
+)
 _OF_PARAM = (OF_MODULE, SHARD, WHOLE, SIZE, ACCUMULATED, OUTPUTS, PLACEMENT, SPEC)
 
 

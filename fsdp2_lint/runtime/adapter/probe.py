@@ -17,7 +17,8 @@ from torch.distributed.tensor import DTensor
 
 from ...report.folders import attempt
 from . import places
-from .groups import states_below, without_root_mesh
+from .groups import states_below
+from .meshes import without_root_mesh
 from .modules import FSDPModule
 
 _STATE_MODULES = ("torch.distributed.fsdp._fully_shard._fsdp_state", "torch.distributed._composable.fsdp._fsdp_state")

@@ -10,7 +10,16 @@ from .launch import process
 from .precision import inputs, policies
 from .ranks import collectives, routing
 from .sharding import composition, options, replacement, sharding
-from .training import clipping, fsdp1_methods, hand_written, local_decisions, losses, optimizers, value_reads
+from .training import (
+    clipping,
+    fsdp1_methods,
+    hand_written,
+    local_decisions,
+    losses,
+    optimizers,
+    reductions,
+    value_reads,
+)
 
 # What is installed last is asked first: `replacement` finds what `sharding` has noted of a call.
 _PARTS = (
@@ -25,6 +34,7 @@ _PARTS = (
     order,
     changes,
     hand_written,  # before `forward` looks whether enough steps were made
+    reductions,
     optimizers,
     calls,
     value_reads,

@@ -14,6 +14,7 @@ from ....vocab.events.initialisation import ForwardSeen, Materialised
 from ....vocab.events.plans import Offloaded, ShardingBegun
 from ....vocab.events.precision import PoliciesTaken
 from ....vocab.finding import Moment
+from ....vocab.live import FORWARD, KEEPS, UNSHARD
 from ... import adapter, facts, replicas
 from ...ledger import label_of
 from ...session import Session
@@ -67,7 +68,7 @@ class _Watch:
             if module in self.ledger.below and (alone := self.ledger.of_module(module)) is not None:
                 alone.ran_alone = when
         for sharding in self.ledger.inside(module):
-            if sharding.outlived and not any(group.holds_a_copy for group in sharding.groups()):
+            if sharding.outlived and not any(group.uses_a_copy for group in sharding.groups()):
                 sharding.outlived = None  # it was resharded in time
         model = RuntimeModel(self.ledger, module)
         self.session.dispatch(OldWeightsMet(when=when, model=model))
@@ -118,13 +119,18 @@ class _Watch:
             self.batches.append(read)
 
     def gather(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-        group = adapter.Group(args[0])
-        return group.has_just_gathered and group.keeps_a_copy
+        return adapter.Group(args[0]).has_just_gathered
 
     def gathered(self, result: Any, gathers: bool, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        if gathers and (sharding := self.ledger.of_group(adapter.Group(args[0]))):
+        sharding = self.ledger.of_group(adapter.Group(args[0])) if gathers else None
+        if sharding is None:
+            return
+        if sharding.unsharded_at is not None:
+            sharding.gathered_at, sharding.gathered_by = sharding.unsharded_at, UNSHARD
+            sharding.unsharded_at = None
+        elif adapter.Group(args[0]).keeps_a_copy:
             # The place that counts is where the model is called, not where it calls the part that is gathered.
-            sharding.gathered_at = here() if sharding.unsharded_by_user else self.entered or here()
+            sharding.gathered_at, sharding.gathered_by = self.entered or here(), FORWARD
 
     def pre_backward(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Before a group is gathered for backward: the first one finds everything as forward left it."""
@@ -133,11 +139,7 @@ class _Watch:
         self.in_backward = True
         self.backward_at = self.ledger.backward_at = when = here()
         self.entered = None
-        own = self.ledger.of_group(adapter.Group(args[0]))
-        model = (
-            next((model for each in own.live_modules() if (model := self.ledger.model_of(each))), None) if own else None
-        )
-        top = model.module() if model is not None else None
+        top = self.ledger.top_of_group(adapter.Group(args[0]))
         if top is not None and self.first_forward is not None and self.ledger.emptied:
             self.session.dispatch(ForwardSeen(when=self.first_forward, model=RuntimeModel(self.ledger, top)))
         for sharding in self.ledger.inside(top) if top is not None else ():
@@ -163,9 +165,10 @@ class _Watch:
             built.stepped = None
         for sharding in self.ledger.inside(module):
             groups = sharding.groups()
-            sharding.reduced = all(group.reduces_gradients for group in groups)
-            if not any(group.holds_a_copy for group in groups):
-                sharding.gathered_at = None
+            if not any(group.uses_a_copy for group in groups):
+                sharding.gathered_at = sharding.unsharded_at = None
+            elif sharding.kept_after_backward and not all(group.reshards_after_backward for group in groups):
+                sharding.gathered_at, sharding.gathered_by = sharding.kept_after_backward, KEEPS
             unit = RuntimeUnit(self.ledger, sharding, after_backward=True)
             self.session.dispatch(BackwardEnded(when=when, unit=unit), fqn=unit.fqn)
         self.compared = (self.session.step, self.compared[1] + 1 if self.compared[0] == self.session.step else 1)

@@ -19,7 +19,8 @@ from ....vocab.events.plans import Sharded
 from ....vocab.finding import Moment
 from ... import adapter
 from ...agreement.digests import sample
-from ...ledger import Attached, Emptied, Original, Sharding, dotted, label_of
+from ...ledger import Attached, Ledger, Original, Sharding, dotted, label_of
+from ...notes import Emptied
 from ...patches import argument
 from ...session import Session
 from ...sites import here, trains_here
@@ -37,11 +38,10 @@ def install(session: Session) -> None:
     session.watch((FSDPModule, "reshard"), before=watch.reshard)
     for name, watched in (
         ("set_reshard_after_forward", watch.forward_switched),
-        ("set_reshard_after_backward", watch.switched),
+        ("set_reshard_after_backward", watch.backward_switched),
     ):
         if hasattr(FSDPModule, name):
             session.watch((FSDPModule, name), before=watched)
-    session.watch((FSDPModule, "set_requires_gradient_sync"), before=watch.sync)
     for owner, name in adapter.exchanges():
         session.hot.replace(owner, name, _sending(session, getattr(owner, name)))
     registered = session.quietly(watch.registered)
@@ -157,34 +157,32 @@ class _Watch:
     def unshard(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         if sharding := self.ledger.of_module(args[0]):
             sharding.unsharded_by_user = True
+            if not all(group.uses_a_copy for group in sharding.groups()):
+                sharding.unsharded_at = here()
 
     def reshard(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         if sharding := self.ledger.of_module(args[0]):
             sharding.unsharded_by_user = False
             sharding.outlived = None
+            if not any(group.has_just_gathered for group in sharding.groups()):
+                sharding.unsharded_at = None  # else what is under way is used by the next forward
 
     def switched(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """From here on the plan may change between a forward and its end."""
-        for sharding in self._concerned(args, kwargs):
+        for sharding in concerned(self.ledger, args, kwargs):
             sharding.switched = True
+
+    def backward_switched(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        self.switched(args, kwargs)
+        kept = None if argument(args, kwargs, 1, "reshard_after_backward") else here()
+        for sharding in concerned(self.ledger, args, kwargs):
+            sharding.kept_after_backward = kept
 
     def forward_switched(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         self.switched(args, kwargs)
         kept = None if argument(args, kwargs, 1, "reshard_after_forward") else here()
-        for sharding in self._concerned(args, kwargs):
+        for sharding in concerned(self.ledger, args, kwargs):
             sharding.kept_at, sharding.given_back = kept or sharding.kept_at, sharding.given_back or kept is None
-
-    def _concerned(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Sharding]:
-        """By a switch of a module: its own sharding, and those below unless it is told otherwise."""
-        alone = argument(args, kwargs, 2, "recurse") is False
-        parts = [args[0]] if alone else args[0].modules()
-        return [sharding for part in parts if (sharding := self.ledger.of_module(part))]
-
-    def sync(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        when = None if argument(args, kwargs, 1, "requires_gradient_sync") else here()
-        for sharding in self._concerned(args, kwargs):
-            sharding.sync_off_at = when or sharding.sync_off_at
-            sharding.sync_switched = True
 
     def registered(self, owner: nn.Module, name: str, value: Any) -> None:
         """A module or parameter becomes part of another module."""
@@ -193,3 +191,10 @@ class _Watch:
         if above is not None and value is not None:
             held = weakref.ref(value) if isinstance(value, nn.Module) else value
             self.ledger.attached.append(Attached(weakref.ref(owner), name, held, here(), above))
+
+
+def concerned(ledger: Ledger, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Sharding]:
+    """By a switch of a module: its own sharding, and those below unless it is told otherwise."""
+    alone = argument(args, kwargs, 2, "recurse") is False
+    parts = [args[0]] if alone else args[0].modules()
+    return [sharding for part in parts if (sharding := ledger.of_module(part))]

@@ -16,7 +16,8 @@ from ....vocab.rule import ModelKey
 from ... import adapter
 from ...agreement.digests import is_all_zero, sample
 from ...closure import looked
-from ...ledger import Built, Emptied, Ledger, Sharding, label_of
+from ...ledger import Built, Ledger, Sharding, label_of
+from ...notes import Emptied
 from ...stand_ins import set_at
 from .memory import memory_of
 from .units import strays
@@ -214,19 +215,19 @@ class RuntimeModel:
     def stale(self) -> Many[Leftover]:
         return many(
             (
-                Leftover(each.label, *each.outlived)
+                each.outlived
                 for each in self.ledger.inside(self.module)
-                if each.outlived is not None and any(group.holds_a_copy for group in each.groups())
+                if each.outlived is not None and any(group.uses_a_copy for group in each.groups())
             ),
             looked("all its groups were asked what they hold"),
         )
 
-    def unsynchronised(self) -> Many[tuple[str, Moment]]:
+    def unsynchronised(self) -> Many[tuple[str, Place]]:
         return many(
             (
-                (each.label, each.sync_off_at)
+                (each.label, each.gradients.left_off)
                 for each in self.ledger.inside(self.module)
-                if each.reduced is False and each.sync_off_at is not None and self._is_stepped(each)
+                if each.gradients.left_off is not None and self._is_stepped(each)
             ),
             looked("all its groups were asked whether they reduce"),
         )

@@ -6,10 +6,16 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from ....vocab.answers import Answer, yes
-from ....vocab.events.steps import GradientsClipped
-from ....vocab.finding import Place
+from torch import nn
+
+from ....vocab.answers import Answer, Many, many, yes
+from ....vocab.events.steps import ClippedUsed, GradientsClipped, Unseen
+from ....vocab.finding import Moment, Place
+from ....vocab.rule import ModelKey
+from ... import adapter
 from ...closure import looked
+from ...gradients import Clip
+from ...ledger import Ledger, Sharding, label_of
 from ...session import Session
 from ...sites import here
 from ..shared.units import OfSharding
@@ -35,6 +41,35 @@ class RuntimeClip(OfSharding):
         return yes(Place(steps[-1], f"this step uses the gradients of {self.label}"))
 
 
+@dataclass(frozen=True, slots=True)
+class RuntimeLimited:
+    """``module`` as a step finds it that uses the gradients of ``shardings``."""
+
+    ledger: Ledger
+    module: nn.Module
+    shardings: tuple[Sharding, ...]
+
+    @property
+    def label(self) -> str:
+        return label_of(self.module)
+
+    @property
+    def model_key(self) -> ModelKey:
+        return self.ledger.key_of(self.module, self.label, self.shardings[0].when)
+
+    def unseen(self) -> Many[Unseen]:
+        return many(
+            (
+                Unseen(each.label, clip.when, clip.unseen)
+                for each in self.shardings
+                if (clip := each.gradients.clip) is not None
+                and clip.unseen is not None
+                and any(param.sharded.grad is not None for param in each.params())
+            ),
+            looked("what was clipped is what the optimizer uses"),
+        )
+
+
 def install(session: Session) -> None:
     session.watch_fsdp2("clipping", before=lambda args, kwargs: _clip(session, *args, **kwargs))
 
@@ -47,4 +82,38 @@ def _clip(session: Session, parameters: Any, max_norm: float, *rest: Any, **furt
     sharding = next((managed[id(each)][0] for each in parameters if id(each) in managed), None)
     if sharding is not None:
         clipped = frozenset(map(id, parameters))
+        _note(session.ledger, clipped)
         session.dispatch(GradientsClipped(when=here(), model=RuntimeClip(session.ledger, sharding, clipped)))
+
+
+def _note(ledger: Ledger, clipped: frozenset[int]) -> None:
+    """What this clipping sees of each group that it was given parameters of."""
+    when = here()
+    for sharding in ledger.shardings:
+        params = [each for each in sharding.params() if not clipped.isdisjoint(map(id, (each.sharded, *each.copies)))]
+        if params:
+            sharding.gradients.clip = Clip(when, _hidden(ledger, sharding, params, clipped))
+
+
+def _hidden(ledger: Ledger, sharding: Sharding, params: list[adapter.Param], clipped: frozenset[int]) -> Place | None:
+    """Why it sees no gradients of a group, where there are some."""
+    copies = [copy for each in params for copy in each.copies if id(copy) in clipped]
+    shards = [each.sharded for each in params if id(each.sharded) in clipped]
+    if any(each.grad is not None for each in (*copies, *shards)):
+        return None
+    if copies and any(each.sharded.grad is not None for each in params):
+        gathered = sharding.gathered_at or sharding.when
+        return Place(gathered, "is gathered: gathered parameters have no gradients, which are with the shards")
+    if shards and any(map(adapter.holds_gradients, sharding.groups())):
+        backward = ledger.backward_at or sharding.when
+        return Place(backward, "has no gradients yet: the backward before it added them up without reducing them")
+    return None
+
+
+def settle(session: Session, when: Moment, top: nn.Module, shardings: list[Sharding]) -> None:
+    """Before a step: what it uses was clipped, or not. Where nothing was clipped there is nothing to ask."""
+    clipped = tuple(each for each in shardings if each.gradients.clip is not None)
+    if clipped:
+        session.dispatch(ClippedUsed(when=when, model=RuntimeLimited(session.ledger, top, clipped)))
+        for sharding in clipped:
+            sharding.gradients.clip = None

@@ -15,7 +15,8 @@ from ....vocab.events.fsdp1_methods import NoSyncAsked
 from ....vocab.finding import Place
 from ....vocab.rule import ModelKey
 from ...closure import looked
-from ...ledger import Asked, Ledger
+from ...ledger import Ledger
+from ...notes import Asked
 from ...session import Session
 from ...sites import here, reads_attribute, users_own
 from ..shared.models import RuntimeModel
@@ -48,7 +49,7 @@ class RuntimeAsked:
     def goes_on(self) -> Answer[Place]:
         if self.asked.insists:
             return looked("the program does not ask whether there is one")
-        if any(each.sync_switched for each in self.ledger.inside(self.module)):
+        if any(each.gradients.switched for each in self.ledger.inside(self.module)):
             return unknown(f"set_requires_gradient_sync is called on {self.label}")
         return yes(Place(self.asked.when, "the program asks whether there is one"))
 

@@ -16,6 +16,7 @@ from ....vocab.events.steps import GradientsUsed
 from ....vocab.events.training import OptimizerSettled
 from ....vocab.finding import Place
 from ....vocab.handles import Stale
+from ....vocab.live import UNSHARD, Leftover
 from ....vocab.optimizers import on_shards
 from ... import adapter, facts
 from ...closure import looked
@@ -26,7 +27,7 @@ from ...sites import construction_of, here, trains_here
 from ..forward import closing
 from ..shared.models import RuntimeModel
 from ..shared.units import LOW
-from . import fsdp1_methods, shard_math
+from . import clipping, fsdp1_methods, shard_math
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,12 +162,15 @@ class _Watch:
             if closure is not None:
                 continue  # its forward and backward are yet to come
             self.session.dispatch(GradientsUsed(when=when, model=handle))
+            clipping.settle(self.session, when, top, shardings)
             facts.outside_gradients(self.session, top, built)
             held = {id(parameter) for parameter in built.held()}
             for sharding in shardings:
                 trains = any(id(param.sharded) in held for param in sharding.params())
-                if trains and sharding.gathered_at and any(group.holds_a_copy for group in sharding.groups()):
-                    sharding.outlived = (sharding.gathered_at, when)
+                gathered = sharding.unsharded_at or sharding.gathered_at
+                if trains and gathered and any(each.uses_a_copy for each in sharding.groups()):
+                    by = UNSHARD if sharding.unsharded_at else sharding.gathered_by
+                    sharding.outlived = Leftover(sharding.label, gathered, when, by)
 
     def _models(self, built: Built) -> list[tuple[Trained, list[Sharding]]]:
         """The models that the optimizer holds, or held, parameters of, with all their shardings."""

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from ....vocab.answers import Answer, Many, many, unknown, yes
 from ....vocab.finding import Place
-from ....vocab.live import Leftover
+from ....vocab.live import FORWARD, Leftover
 from ...domain import events
 from ...domain.events import AnyStep, Step
 from ...domain.relations import Relation
-from ...domain.values import Obj, is_each
+from ...domain.values import Const, Obj, is_each
 from ..shared.program import Handle, OfStep, Program
 from ..shared.structure import from_a_library, leaves
 from .forward import Group, concerns, group_of
@@ -72,7 +72,7 @@ class StaticKeeper(Handle):
     def stale(self) -> Many[Leftover]:
         program, module = self.program, self.group.module
         stays = self.group.stays_gathered()
-        if stays is False or any(concerns(program, each, module) for each in self._between(events.Reshard)):
+        if stays is False or any(_reaches(program, each, module) for each in self._between(events.Reshard)):
             return many((), self.program.excluded(f"{self.label} is resharded"))
         if why := program.managed(module) or program.escaped(module):
             return many((), unknown(why))
@@ -81,7 +81,7 @@ class StaticKeeper(Handle):
         own = [leaf for _, leaf in leaves(program.machine, module) if self._is_own(leaf)]
         if not own and not self._has_embeddings():
             return many((), unknown(f"which parameters {self.label} holds itself is not known"))
-        left = Leftover(self.label, self.forward.when, self.stepped.when)
+        left = Leftover(self.label, self.forward.when, self.stepped.when, FORWARD)
         return many([left], self.program.nothing(module, events.Called, events.Reshard))
 
     def _has_embeddings(self) -> bool:
@@ -97,6 +97,19 @@ class StaticKeeper(Handle):
         for step in self.program.trace.of(kind):
             if self.forward.index < step.index < self.stepped.index and step.together(self.forward):
                 yield step
+
+
+def _reaches(program: Program, reshard: AnyStep, module: Obj) -> bool:
+    """``reshard()`` is not recursive: that of a module around this one leaves it as it is."""
+    return program.relation(reshard.subject, module) in (Relation.SAME, Relation.MAY)
+
+
+def inner_keepers(program: Program, root: Obj, step: AnyStep) -> Iterator[Group]:
+    """The groups below a root that are told to stay gathered after forward."""
+    for sharding, part in program.units(root, Relation.CONTAINS):
+        keeps = sharding.what.options.get("reshard_after_forward") == Const(False)
+        if keeps and sharding.precedes(step) and not sharding.what.listed:
+            yield Group(program, sharding, part)
 
 
 def pending(program: Program, forward: AnyStep, group: Group) -> tuple[AnyStep, AnyStep] | None:

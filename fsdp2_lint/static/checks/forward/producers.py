@@ -27,8 +27,9 @@ from ..shared.structure import owns_parameters
 from .beginnings import StaticBeginning
 from .changes import passes
 from .choices import choices
-from .execution_order import StaticKeeper, StaticPart, around, pending
+from .execution_order import StaticKeeper, StaticPart, around, inner_keepers, pending
 from .forward import Group, PastHooks, StaticWeight, culprit, group_of
+from .gathered import by_hand, next_forward
 
 # -- calls of models, past their hooks or through them
 
@@ -117,7 +118,8 @@ def root_called(program: Program, step: Step[events.Called]) -> Iterator[Event]:
         yield PartCalled(when=step.when, part=StaticPart(program, step, owner, outer))
     elif group.is_root() and (found := pending(program, step, group)) is not None:
         trained, stepped = found
-        yield OldWeightsMet(when=trained.when, model=StaticKeeper(program, owner, group, step, stepped))
+        for each in (group, *inner_keepers(program, owner, step)):
+            yield OldWeightsMet(when=trained.when, model=StaticKeeper(program, each.module, each, step, stepped))
 
 
 @on(events.Backward)
@@ -125,3 +127,11 @@ def differentiated(program: Program, step: Step[events.Backward]) -> Iterator[Ev
     """A model whose parameters are written between its forward and a backward."""
     for taken in passes(program, step):
         yield GradientsTaken(when=step.when, model=taken, taken=taken)
+
+
+@on(events.Stepped)
+def gathered_over(program: Program, step: Step[events.Stepped]) -> Iterator[Event]:
+    """What is gathered by hand, and used by a forward that comes after the step."""
+    for module, model in by_hand(program, step):
+        if (forward := next_forward(program, module, step)) is not None:
+            yield OldWeightsMet(when=forward.when, model=model)

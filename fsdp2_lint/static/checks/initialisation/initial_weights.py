@@ -9,9 +9,9 @@ from ....vocab.finding import Place
 from ...domain import events
 from ...domain.events import AnyStep, Step
 from ...domain.values import Obj
-from ...libraries.torch.launch.meshes import dimensions
 from ...libraries.torch.ranks.seeds import Built
 from ..launch.process import excluded_ranks
+from ..sharding.options import has_replicas
 from ..shared.program import Handle, Program
 from ..shared.structure import has_parameters
 from .initialisation import StaticFresh
@@ -61,15 +61,7 @@ class StaticStarting(Handle):
         return unknown(why) if why else yes(Place(seeds[-1].when, "each rank sets a seed of its own here"))
 
     def replicated(self) -> Answer[object]:
-        mesh = self.sharding.what.options.get("mesh")
-        if mesh is None:
-            if self.sharding.what.options_open:
-                return unknown("the mesh was not seen")
-            return self.program.excluded("the mesh has one dimension")
-        known = dimensions(mesh)
-        if known is None or len(known.sizes) not in (1, 2):
-            return unknown("the shape of the mesh is not known")
-        return yes(True) if len(known.sizes) == 2 else self.program.excluded("the mesh has one dimension")
+        return has_replicas(self.sharding)
 
     def _is_this(self, step: AnyStep) -> bool:
         return self.program.touches(self.obj, step.subject)

@@ -8,8 +8,10 @@ from ....vocab.answers import Answer, unknown, yes
 from ....vocab.finding import Moment, Place
 from ....vocab.meshes import misread, says_replicas, says_shards
 from ...domain import events
+from ...domain.events import Step
 from ...domain.values import Const, Obj, Value
 from ...libraries.torch.launch.meshes import Mesh, dimensions, possible
+from ..shared.closure import excluded
 from ..shared.program import OfStep
 
 
@@ -77,6 +79,19 @@ class StaticOptions(OfStep[events.Sharded]):
                     )
                     return Place(self.made(mesh_value), words)
         return None
+
+
+def has_replicas(sharding: Step[events.Sharded]) -> Answer[object]:
+    """Is its mesh one of several replicas?"""
+    mesh = sharding.what.options.get("mesh")
+    if mesh is None:
+        return (
+            unknown("the mesh was not seen") if sharding.what.options_open else excluded("the mesh has one dimension")
+        )
+    known = dimensions(mesh)
+    if known is None or len(known.sizes) not in (1, 2):
+        return unknown("the shape of the mesh is not known")
+    return yes(True) if len(known.sizes) == 2 else excluded("the mesh has one dimension")
 
 
 def _wrong_dimensions(mesh: Mesh) -> str:

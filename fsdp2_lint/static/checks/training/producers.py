@@ -9,7 +9,7 @@ from ....vocab.events.copies import Copied
 from ....vocab.events.fsdp1_methods import ClipAsked, NoSyncAsked
 from ....vocab.events.generators import GeneratorRead
 from ....vocab.events.losses import TensorReduced
-from ....vocab.events.steps import GradientsClipped, GradientsUsed
+from ....vocab.events.steps import BackwardBegun, ClippedUsed, GradientsClipped, GradientsUsed
 from ....vocab.events.training import OptimizerSettled, ValueRead
 from ...domain import events
 from ...domain.events import Step
@@ -18,12 +18,15 @@ from ..shared.fixes import clipped_by_torch
 from ..shared.models import StaticModel
 from ..shared.producers import at_end, on, on_concerned
 from ..shared.program import Program
+from ..shared.switches import trained_by
+from .clipping import StaticLimited
 from .fsdp1_methods import StaticAsked
 from .generators import StaticGenerator
 from .losses import StaticReduction
 from .optimizers import StaticOptimizer
 from .steps import StaticClip, StaticStep
 from .value_reads import StaticReading
+from .windows import StaticWindow, window
 
 
 @on_concerned(events.Copied)
@@ -60,15 +63,33 @@ def value_read(program: Program, step: Step[events.ValueRead]) -> Iterator[Event
 @on(events.Stepped)
 def used(program: Program, step: Step[events.Stepped]) -> Iterator[Event]:
     """For each model that the optimizer trains. Only a program that switches can have left something off."""
-    if next(program.trace.of(events.Sync), None) is None:
+    if next(program.trace.of(events.Sync, events.BackwardSwitched), None) is None:
         return
-    tops: dict[Obj, None] = {}
-    for created in program.trace.of(events.Optimizer):
-        if created.subject is step.subject:
-            tops.update((program.top(held.model), None) for held in created.what.held)
-    for top in tops:
+    for top in trained_by(program, step.subject):
+        yield GradientsUsed(when=step.when, model=StaticStep(program, step, top))
+
+
+@on(events.Stepped)
+def clipped_before(program: Program, step: Step[events.Stepped]) -> Iterator[Event]:
+    """For each model that is clipped between the steps: the last clipping before this one."""
+    clippings = [each for each in program.trace.of(events.Clipped, before=step) if each.driven_before(step)]
+    for top in trained_by(program, step.subject) if clippings else ():
+        own = [each for each in clippings if any(program.related(held.model, top) for held in each.what.held)]
+        if own and not any(own[-1].index < each.index < step.index for each in program.trace.of(events.Stepped)):
+            yield ClippedUsed(when=step.when, model=StaticLimited(program, step, top, own[-1]))
+
+
+@on(events.Zeroed)
+def cleared(program: Program, step: Step[events.Zeroed]) -> Iterator[Event]:
+    """Only a program that switches has gradients that clearing does not reach."""
+    if step.subject is None or next(program.trace.of(events.Sync), None) is None:
+        return
+    if (found := window(program, step)) is None:
+        return
+    trained = step.subject in program.held_by
+    for top in trained_by(program, step.subject) if trained else [program.top(step.subject)]:
         if program.concerned(top):
-            yield GradientsUsed(when=step.when, model=StaticStep(program, step, top))
+            yield BackwardBegun(when=found[1].when, model=StaticWindow(program, step, top, *found))
 
 
 @on_concerned(events.Clipped)

@@ -65,15 +65,18 @@ from .sharding import (
 from .step import AnyStep, Step
 from .training import (
     Backward,
+    BackwardSwitched,
     Clipped,
     Consumed,
     Copied,
+    Finalized,
     Generator,
     Held,
     Optimizer,
     Reduced,
     Remapped,
     ScatterDivided,
+    StepGivenUp,
     Stepped,
     Supplanted,
     Sync,

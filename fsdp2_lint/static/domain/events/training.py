@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from ..formulas import Formula
 from ..guards import Guard
 from ..values import Computed, Obj, Value
 from .base import AsksRanks, Counted, Event, InLoops
@@ -43,8 +44,12 @@ class Stepped(Counted, InLoops):
     words: ClassVar[str] = "optimizer step"
 
 
-class Zeroed(Event):
+class Zeroed(InLoops):
     """Gradients are cleared: of an optimizer or a model, the step's subject. None: not known of which."""
+
+
+class StepGivenUp(Event):
+    """``reset_iter_state`` is called on a model, the step's subject."""
 
 
 class Backward(Counted, AsksRanks, InLoops):
@@ -62,10 +67,25 @@ class Clipped(Counted, InLoops):
 
 
 class Sync(Counted, InLoops):
-    """``set_requires_gradient_sync`` is called on a model, the step's subject."""
+    """``set_requires_gradient_sync`` or its like is called on a model, the step's subject."""
 
     words: ClassVar[str] = "switch of gradient synchronisation"
     off: bool  # surely off; else it is on, or depends on the micro-batch
+    on: Formula  # when it is on
+
+
+class BackwardSwitched(Counted, InLoops):
+    """Another setter that says what a backward does is called on a model, the step's subject."""
+
+    words: ClassVar[str] = "switch of what a backward does"
+    name: str  # of the setter
+    off: bool  # what a backward does as ever is surely switched off; else it is on, or depends on the micro-batch
+
+
+class Finalized(Counted):
+    """``finalize_backward`` is called on a model, the step's subject."""
+
+    words: ClassVar[str] = "call of finalize_backward"
 
 
 class ScatterDivided(Counted):

@@ -164,9 +164,7 @@ def freeze(machine: Machine, obj: Obj, switch: Value, node: nodes.NodeNG) -> Non
 
 
 @method(
-    "set_reshard_after_backward",
     "set_reshard_after_forward",
-    "set_requires_all_reduce",
     "set_is_last_backward",
     "set_modules_to_forward_prefetch",
     "set_modules_to_backward_prefetch",
@@ -183,12 +181,10 @@ def freeze(machine: Machine, obj: Obj, switch: Value, node: nodes.NodeNG) -> Non
 )
 def switched(machine: Machine, obj: Obj, call: Call) -> Value:
     """Switches of FSDP2 and of Hugging Face's models: no parameter is sharded, moved or exchanged."""
-    as_ever = call.name == "set_reshard_after_backward" and call.arg(0, "reshard_after_backward")
     if call.name == "set_reduce_scatter_divide_factor":
         machine.emit(events.ScatterDivided(factor=call.arg(0, "factor")), call.node, obj)
-    if call.name in ("set_reshard_after_forward", "set_reshard_after_backward") and as_ever != Const(True):
-        after_forward = call.name == "set_reshard_after_forward"
-        keeps = after_forward and call.arg(0, "reshard_after_forward") != Const(True)
+    if call.name == "set_reshard_after_forward":
+        keeps = call.arg(0, "reshard_after_forward") != Const(True)
         machine.emit(events.ReshardingSwitched(keeps=keeps), call.node, obj)
     return NONE
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 
 from ....domain import events
-from ....domain.values import NONE, Const, Ext, Obj, Value
+from ....domain.formulas import intern
+from ....domain.values import NONE, Const, Ext, Obj, Value, unknown
 from ....interpreter.call import Call
 from ...interface import Machine
 from ...tables import external, method
@@ -19,7 +20,39 @@ def switch_sync(machine: Machine, obj: Obj, call: Call) -> Value:
     """``off``: surely switched off here; else it is on, or depends on the micro-batch."""
     value = call.arg(0, "requires_gradient_sync")
     off = value is not None and all(leaf == Const(False) for _, leaf in machine.alternatives(value))
-    machine.emit(events.Sync(off=off), call.node, obj)
+    on = True if value is None else intern(machine.truth(value))
+    machine.emit(events.Sync(off=off, on=on), call.node, obj)
+    return NONE
+
+
+# The setters, their argument, and the value by which a backward does not do all that it does as ever.
+_BACKWARD = {
+    "set_requires_all_reduce": ("requires_all_reduce", False),
+    "set_reshard_after_backward": ("reshard_after_backward", False),
+    "set_manual_backward_finalization": ("enabled", True),
+}
+
+
+@method(*_BACKWARD)
+def switch_backward(machine: Machine, obj: Obj, call: Call) -> Value:
+    keyword, unusual = _BACKWARD[call.name]
+    value = call.arg(0, keyword)
+    if call.name == "set_reshard_after_backward" and value != Const(True):
+        machine.emit(events.ReshardingSwitched(keeps=False), call.node, obj)
+    off = value is not None and all(leaf == Const(unusual) for _, leaf in machine.alternatives(value))
+    machine.emit(events.BackwardSwitched(name=call.name, off=off), call.node, obj)
+    return NONE
+
+
+@method("finalize_backward")
+def finalize(machine: Machine, obj: Obj, call: Call) -> Value:
+    machine.emit(events.Finalized(), call.node, obj)
+    return unknown("finalize_backward()")
+
+
+@method("reset_iter_state")
+def give_up(machine: Machine, obj: Obj, call: Call) -> Value:
+    machine.emit(events.StepGivenUp(), call.node, obj)
     return NONE
 
 

@@ -1,0 +1,132 @@
+"""Setters that say what a backward does, and that stay until the next call: which are in force at a step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ....vocab.answers import No, Unknown, unknown
+from ....vocab.finding import Place
+from ...domain import events
+from ...domain.events import AnyStep, Step
+from ...domain.formulas import Formula
+from ...domain.guards import TOP
+from ...domain.relations import Relation
+from ...domain.values import Obj, is_each
+from .program import RELATED, OfStep, Program
+
+SYNC = "set_requires_gradient_sync"
+ALL_REDUCE = "set_requires_all_reduce"
+RESHARD = "set_reshard_after_backward"
+FINALIZE = "set_manual_backward_finalization"
+_Switch = Step[events.Sync] | Step[events.BackwardSwitched]
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOff(OfStep[events.InLoops]):
+    """A model as ``step`` finds it after its last backward, and one of the setters."""
+
+    switch: str
+
+    def found(self) -> tuple[list[tuple[str, Place]], No | Unknown]:
+        """What was off in that backward: (label, the call), and why there is nothing else."""
+        switches = [
+            (each, relation)
+            for each in switched(self.program, self.switch)
+            if each.subject and (relation := self.program.relation(self.obj, each.subject)) is not Relation.NONE
+        ]
+        backward = self._last_backward() if switches else None
+        nothing = self.program.nothing(self.obj, events.Sync if self.switch == SYNC else events.BackwardSwitched)
+        if backward is None:
+            return [], nothing
+        before = [each for each in switches if each[0].driven_before(backward)]
+        if all(each.what.off for each, _ in switches):  # then what an earlier round switched off stays so
+            before = before or [each for each in switches if shared_loop(each[0], backward) is not None]
+        if not before or not before[-1][0].what.off:
+            return [], nothing
+        off, relation = before[-1]
+        if not self._in_one_run(off):
+            if shared_loop(off, self.step) is not None:
+                return [], unknown(f"whether a later round finds what {off.when.at} switches off is not known")
+            return [], self.program.excluded(f"{off.when.at} and this step exclude each other")
+        if relation not in RELATED:
+            return [], unknown(f"which groups {off.when.at} switches is not known")
+        why = (
+            self.program.managed(self.obj)
+            or switched_elsewhere(self.program, self.obj, off, backward, self.switch)
+            or next((why for each, _ in switches if (why := self._may_win(each, off, backward))), "")
+        )
+        if why:
+            return [], unknown(why)
+        label = self.program.label(off.subject) if off.subject else self.label
+        value = self.switch == FINALIZE
+        return [(label, Place(off.when, f"{self.switch}({value})"))], nothing
+
+    def _last_backward(self) -> Step[events.Backward] | None:
+        found = [each for each in self.program.trace.of(events.Backward) if each.driven_before(self.step)]
+        return found[-1] if found else None
+
+    def _in_one_run(self, off: _Switch) -> bool:
+        """May both happen in one run? Conditions on the round of a loop exclude each other in one round only."""
+        if off.guard.undriven.compatible(self.step.guard.undriven):
+            return True
+        invariant = frozenset(part for part in off.guard.literals if not _varies(part[0]))
+        path = TOP.join(off.guard.without_literals(off.guard.literal_set - invariant))
+        return path is not None and path.compatible(self.step.guard.undriven)
+
+    def _may_win(self, on: _Switch, off: _Switch, backward: Step[events.Backward]) -> str:
+        """Why another switch than ``off`` may be the last one before the backward, be it of an earlier round."""
+        if on.what.off:
+            return ""
+        what = "gradient synchronisation" if self.switch == SYNC else f"what {self.switch} says"
+        why = f"{what} may be switched on at {on.when.at}"
+        if off.index < on.index < backward.index:
+            return why
+        again = backward.guard.undriven.implies(off.guard.undriven)  # does ``off`` run each time before it?
+        if on.index < off.index:
+            return "" if again else why
+        shared = shared_loop(on, backward)
+        if shared is None and not self.program.partial:
+            return ""  # it comes when all is over
+        return "" if again and (shared is None or shared in off.loops) else why
+
+
+def trained_by(program: Program, optimizer: Obj | None) -> Iterator[Obj]:
+    """The sharded models that an optimizer has parameters of."""
+    for top in dict.fromkeys(program.top(model) for model in program.held_by.get(optimizer, ())):
+        if program.concerned(top):
+            yield top
+
+
+def switched(program: Program, switch: str) -> Iterator[_Switch]:
+    """All calls of a setter that were seen."""
+    if switch == SYNC:
+        yield from program.trace.of(events.Sync)
+    else:
+        yield from (each for each in program.trace.of(events.BackwardSwitched) if each.what.name == switch)
+
+
+def switched_elsewhere(program: Program, obj: Obj, after: AnyStep, before: AnyStep, switch: str = SYNC) -> str:
+    """Why code that was not followed may switch it. It cannot where each switch of the project was seen."""
+    seen = {each.when.at for each in switched(program, switch)}
+    mentions = program.project.mentions
+    if any(mentions(f"{quote}{switch}{quote}{end}") for quote in "\"'" for end in (",", ")(")):
+        return "the project asks for the switch by its name, as with getattr"
+    if any(mentions(f".{switch}{end}") for end in (",", ")")):
+        return "the switch is handed on as a function, and who calls it when is not known"
+    if mentions(f".{switch}") <= len(seen):
+        return ""
+    return program.escaped(obj, after=after, before=before)
+
+
+def _varies(formula: Formula) -> bool:
+    """Does a condition speak of the round of a loop?"""
+    if isinstance(formula, Obj):
+        return formula.atom.origin in ("range", "arithmetic", "a counter") or any(map(is_each, formula.path))
+    return isinstance(formula, tuple) and any(map(_varies, formula))
+
+
+def shared_loop(one: Step[events.InLoops], other: Step[events.InLoops]) -> object | None:
+    """The innermost loop in which both lie."""
+    shared = [loop for loop in one.loops if loop in other.loops]
+    return shared[-1] if shared else None

@@ -1,0 +1,134 @@
+"""Windows of micro-batches that are given up: gradients that were not reduced, and are cleared where they are not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ....vocab.answers import Many, many, unknown
+from ....vocab.events.steps import Carried
+from ...domain import events
+from ...domain.events import AnyStep, Step
+from ...domain.formulas import Formula, is_fork
+from ...domain.relations import Relation
+from ...domain.values import Obj
+from ..shared.program import RELATED, OfStep, Program
+from ..shared.switches import shared_loop, switched_elsewhere
+
+_MADE = ("torch.tensor", "torch.as_tensor", "torch.distributed.", "torch.cuda.", "torch.arange")
+
+
+@dataclass(frozen=True, slots=True)
+class StaticWindow(OfStep[events.Zeroed]):
+    """A model whose gradients ``step`` clears, between the backward ``early`` and the next one, ``late``."""
+
+    early: Step[events.Backward]
+    late: Step[events.Backward]
+
+    def carried_over(self) -> Many[Carried]:
+        """Unknown where the order of rounds decides, or a condition that the switch does not share."""
+        program, switches = self.program, self._switches()
+        nothing = program.nothing(self.obj, events.Sync, events.Backward)
+        if not switches:
+            return many((), nothing)
+        if used := self._used_before():
+            return many((), program.excluded(f"the step at {used.when.at} uses them before"))
+        last, relation = switches[-1]
+        if last.what.on is True or self.step.guard.undriven.add(last.what.on, False) is None:
+            return many((), program.excluded(f"{last.when.at} has synchronisation on for the backward before"))
+        if relation not in RELATED:
+            return many((), unknown(f"which groups {last.when.at} switches is not known"))
+        if why := self._undecided(last) or self._helped() or program.managed(self.obj):
+            return many((), unknown(why))
+        if why := switched_elsewhere(program, self.obj, last, self.late):
+            return many((), unknown(why))
+        return many([Carried(self.label, self.early.when, self.step.when)], nothing)
+
+    def _switches(self) -> list[tuple[Step[events.Sync], Relation]]:
+        """What is in force at the backward before."""
+        return [
+            (each, relation)
+            for each in self.program.trace.of(events.Sync)
+            if each.subject and (relation := self.program.relation(self.obj, each.subject)) is not Relation.NONE
+            if each.driven_before(self.early) and each.together(self.early)
+        ]
+
+    def _used_before(self) -> AnyStep | None:
+        """A step between the backward and the clearing: a window ends that way."""
+        for each in self.program.trace.of(events.Stepped):
+            between = self.early.index < each.index < self.step.index or self._in_round_before(each)
+            if between and each.guard.undriven.compatible(self.step.guard.undriven):
+                return each
+        return None
+
+    def _in_round_before(self, each: AnyStep) -> bool:
+        """The clearing of a round comes before its backward: what follows that one belongs to it too."""
+        return self.step.index < self.early.index < each.index and self.step.guard.undriven.implies(each.guard.undriven)
+
+    def _undecided(self, switch: Step[events.Sync]) -> str:
+        """Why the gradients may be reduced wherever this is reached."""
+        if switch.what.off and self.step.index > self.early.index:
+            return ""
+        if shared_loop(self.step, self.early) is not (self.early.loops[-1] if self.early.loops else None):
+            return "how many micro-batches come after the last step of the loop is not known"
+        own = self.early.guard.undriven.beyond(self.step.guard.undriven)
+        if self.step.index < self.early.index and self.step.guard.undriven.compatible(self.early.guard.undriven):
+            return "whether the round before ends a window is not known"
+        if not all(self._is_of_data(part) for part in _parts(own) if not is_fork(part) and part is not switch.what.on):
+            return f"whether what {self.step.when.at} asks goes with what {switch.when.at} asks is not known"
+        return ""
+
+    def _is_of_data(self, formula: Formula) -> bool:
+        """Is it asked of numbers that were computed, such as whether a loss is finite? No counter goes with those."""
+        unknowns = list(_objects(formula))
+        losses = [each.subject.atom for each in (self.early, self.late) if each.subject is not None]
+        return bool(unknowns) and all(each.atom in losses or _is_computed(each) for each in unknowns)
+
+    def _helped(self) -> str:
+        """Why they may be cleared after all."""
+        if given_up := next(self.program.trace.of(events.StepGivenUp), None):
+            return f"reset_iter_state() is called at {given_up.when.at}, which clears them from torch 2.15 on"
+        for each in self.program.trace.of(events.Unshard):
+            inside = self.early.index < each.index, each.index < self.step.index
+            if all(inside) if self.early.index < self.step.index else any(inside):
+                return "where the parameters are unsharded, zero_grad() may reach them"
+        return ""
+
+
+def _parts(formula: Formula) -> Iterator[Formula]:
+    """What is asked, without ``and``, ``or`` and ``not``."""
+    if isinstance(formula, tuple) and formula and formula[0] in ("and", "or", "not"):
+        for each in formula[1:]:
+            yield from _parts(each)
+    elif isinstance(formula, (tuple, frozenset)) and not (formula and isinstance(next(iter(formula)), str)):
+        for each in formula:
+            yield from _parts(each)
+    elif not isinstance(formula, bool):
+        yield formula
+
+
+def _is_computed(unknown: Obj) -> bool:
+    origin = unknown.atom.origin
+    if origin.startswith(("torch.", "math.is")):
+        return not origin.startswith(_MADE)
+    called = [part[1] for part in unknown.path if isinstance(part, tuple) and part[:1] == ("()",)]
+    return bool(called) and called[0] in ("isnan", "isinf", "isfinite", "item")
+
+
+def _objects(formula: object) -> Iterator[Obj]:
+    if isinstance(formula, Obj):
+        yield formula
+    elif isinstance(formula, tuple):
+        for part in formula:
+            yield from _objects(part)
+
+
+def window(program: Program, step: Step[events.Zeroed]) -> tuple[Step[events.Backward], Step[events.Backward]] | None:
+    """The backward before the gradients are cleared, and the next one after; None where there are not both."""
+    backwards = list(program.trace.of(events.Backward))
+    before = [each for each in backwards if each.index < step.index and each.driven_before(step)]
+    after = [each for each in backwards if each.index > step.index]
+    again = [each for each in backwards if shared_loop(step, each) is not None]
+    early = before[-1] if before and (before[-1] in again or not again) else again[-1] if again else None
+    late = after[0] if after else again[0] if again else None
+    return (early, late) if early is not None and late is not None else None

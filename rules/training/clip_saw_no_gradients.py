@@ -1,0 +1,28 @@
+"""FSDP614: what is clipped is what the optimizer uses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fsdp2_lint.vocab.events.steps import ClippedUsed
+from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
+
+
+class ClipSawNoGradients(Rule):
+    code = "FSDP614"
+    name = "clip-saw-no-gradients"
+    summary = "gradients are clipped where clipping cannot see them, and the optimizer uses them unclipped"
+    severity = Severity.ERROR
+    witnesses = "SR"
+    help = "clip after the last, synchronised backward, with every group resharded"
+
+    def used(self, event: ClippedUsed) -> Iterator[Outcome]:
+        yield APPLIES
+        for unseen in event.model.unseen():
+            yield self.found(
+                unseen.clipped,
+                f"this clips none of the gradients of {unseen.label}, and the step uses them as they are",
+                f"{unseen.label} {unseen.why.words}",
+                (unseen.why.when, "this is why clipping does not see them"),
+                (event.when, "the step uses gradients that were not clipped"),
+            )

@@ -1,0 +1,29 @@
+"""FSDP615: gradients that are given up are not in the next step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fsdp2_lint.vocab.events.steps import BackwardBegun
+from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
+
+
+class UnsyncedGradientsCarriedOver(Rule):
+    code = "FSDP615"
+    name = "unsynced-gradients-carried-over"
+    summary = "gradients that were accumulated without synchronisation survive zero_grad() and get into the next step"
+    severity = Severity.ERROR
+    witnesses = "SR"
+    help = "end every window with a synchronised backward before zero_grad(), or drop no micro-batches"
+
+    def begun(self, event: BackwardBegun) -> Iterator[Outcome]:
+        yield APPLIES
+        for carried in event.model.carried_over():
+            yield self.found(
+                carried.cleared,
+                f"this does not clear the gradients of {carried.label} that were not reduced: FSDP2 keeps them and "
+                "adds them to the next step",
+                "gradients are cleared here, and those inside FSDP2 stay",
+                (carried.left, "this backward added them up without reducing them"),
+                (event.when, "this backward adds to them"),
+            )

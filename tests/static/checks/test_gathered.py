@@ -1,0 +1,130 @@
+"""What is gathered while an optimizer steps or gradients are clipped, and what is right and looks like it."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.static.program import NET, analyse
+
+HEAD = f"""\
+import os
+import torch
+import torch.distributed as dist
+import torch.nn as nn
+import torch.nn.functional as F
+from torch.distributed.fsdp import fully_shard
+
+{NET}
+
+dist.init_process_group("gloo")
+model = Net()
+for layer in model.layers:
+    fully_shard(layer)
+fully_shard(model)
+optimizer = torch.optim.AdamW(model.parameters())
+loader = torch.utils.data.DataLoader(torch.load("tokens.pt"))
+"""
+LOOP = """
+{first}
+for tokens in loader:
+    {before}
+    F.cross_entropy(model(tokens).flatten(0, 1), tokens.flatten()).backward()
+    {between}
+    optimizer.step()
+    optimizer.zero_grad()
+    {after}
+"""
+CLIP = "torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)"
+
+
+def loop(between: str = "pass", *, first: str = "pass", before: str = "pass", after: str = "pass") -> str:
+    given = {"first": first, "before": before, "between": between, "after": after}
+    return HEAD + LOOP.format(**{name: text.replace("\n", "\n    ") for name, text in given.items()})
+
+
+OVER_STEP = {
+    "unshard()": loop("model.unshard()  # fault"),
+    "unshard() of parts": loop("for layer in model.layers:\n    layer.unshard()  # fault"),
+    "parts are not resharded with the root": loop(
+        "for layer in model.layers:\n    layer.unshard()  # fault\nmodel.reshard()"
+    ),
+    "a setter before the loop": loop(first="model.set_reshard_after_backward(False)  # fault"),
+    "a setter in a round": loop(before="model.set_reshard_after_backward(False)  # fault"),
+}
+NOT_OVER_STEP = {
+    "unshard() after the step": loop(after="model.unshard()"),
+    "unshard() before the forward": loop(before="model.unshard()"),
+    "unshard() and reshard()": loop("model.unshard()\nprint(model.head.weight.norm())\nmodel.reshard()"),
+    "unshard() of parts, each resharded": loop(
+        "for layer in model.layers:\n    layer.unshard()\nfor layer in model.layers:\n    layer.reshard()"
+    ),
+    "reshard() after the step": loop("model.unshard()", after="model.reshard()"),
+    "a setter by a condition": loop(before="model.set_reshard_after_backward(os.environ['LAST'] == '1')"),
+    "a setter that is set back": loop(
+        first="model.set_reshard_after_backward(False)\nmodel.set_reshard_after_backward(True)"
+    ),
+    "a setter and reshard() of all": loop(
+        "for part in model.modules():\n    if hasattr(part, 'reshard'):\n        part.reshard()",
+        first="model.set_reshard_after_backward(False)",
+    ),
+    "another model": loop("other.unshard()", first="other = fully_shard(nn.Linear(4, 4))"),
+}
+UNSEEN = {
+    "while the root is gathered": loop(f"model.unshard()\n{CLIP}  # fault\nmodel.reshard()"),
+    "while parts are gathered": loop(
+        f"for layer in model.layers:\n    layer.unshard()\n{CLIP}  # fault\n"
+        "for layer in model.layers:\n    layer.reshard()"
+    ),
+    "after an evaluation": loop(
+        f"with torch.no_grad():\n    model(tokens)\n{CLIP}  # fault\nmodel.reshard()",
+    ),
+    "before the synchronised backward": loop(
+        "pass",
+        before="model.set_requires_gradient_sync(False)\nF.cross_entropy(model(tokens).flatten(0, 1), tokens.flatten())"
+        f".backward()\n{CLIP}  # fault\nmodel.set_requires_gradient_sync(True)",
+    ),
+}
+SEEN = {
+    "after the backward": loop(CLIP),
+    "after reshard()": loop(f"model.unshard()\nmodel.reshard()\n{CLIP}"),
+    "of all micro-batches, the last one too": loop(
+        CLIP,
+        before="model.set_requires_gradient_sync(False)\nF.cross_entropy(model(tokens).flatten(0, 1), tokens.flatten())"
+        f".backward()\n{CLIP}\nmodel.set_requires_gradient_sync(True)",
+    ),
+    "of another model": loop(
+        "other.unshard()\n" + CLIP + "\nother.reshard()", first="other = fully_shard(nn.Linear(4, 4))"
+    ),
+    "by a condition": loop(
+        CLIP,
+        before="model.set_requires_gradient_sync(os.environ['LAST'] == '1')",
+    ),
+}
+
+
+def rows(text: str, code: str) -> list[int]:
+    return [row for found, _, row in analyse(text).found if found == code]
+
+
+def marked(text: str) -> list[int]:
+    return [row for row, line in enumerate(text.splitlines(), 1) if "# fault" in line]
+
+
+@pytest.mark.parametrize("name", OVER_STEP)
+def test_gathered_over_the_step(name: str) -> None:
+    assert rows(OVER_STEP[name], "FSDP407") == marked(OVER_STEP[name])
+
+
+@pytest.mark.parametrize("name", NOT_OVER_STEP)
+def test_not_gathered_over_the_step(name: str) -> None:
+    assert rows(NOT_OVER_STEP[name], "FSDP407") == []
+
+
+@pytest.mark.parametrize("name", UNSEEN)
+def test_clipping_that_sees_no_gradients(name: str) -> None:
+    assert rows(UNSEEN[name], "FSDP614") == marked(UNSEEN[name])
+
+
+@pytest.mark.parametrize("name", SEEN)
+def test_clipping_that_sees_them(name: str) -> None:
+    assert rows(SEEN[name], "FSDP614") == []

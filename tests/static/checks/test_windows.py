@@ -1,0 +1,137 @@
+"""Windows of micro-batches that are given up, and correct loops that look like it."""
+
+from __future__ import annotations
+
+import textwrap
+
+import pytest
+
+from tests.static.program import NET, analyse
+
+HEAD = f"""\
+import math
+import os
+import torch
+import torch.distributed as dist
+import torch.nn as nn
+import torch.nn.functional as F
+from torch.distributed.fsdp import fully_shard
+
+{NET}
+
+dist.init_process_group("gloo")
+model = Net()
+for layer in model.layers:
+    fully_shard(layer)
+fully_shard(model)
+optimizer = torch.optim.AdamW(model.parameters())
+K = int(os.environ["K"])
+loader = torch.utils.data.DataLoader(torch.load("tokens.pt"))
+"""
+SWITCHED = """
+for i, tokens in enumerate(loader):
+    last = (i + 1) % K == 0
+    model.set_requires_gradient_sync(last)
+    loss = F.cross_entropy(model(tokens).flatten(0, 1), tokens.flatten())
+    {before}
+    (loss / K).backward()
+    {after}
+    if last:
+        optimizer.step()
+        optimizer.zero_grad()
+"""
+DROPPED = "if not torch.isfinite(loss):\n    optimizer.zero_grad()  # fault\n    continue"
+FAULTS = {
+    "before the backward": SWITCHED.format(before=textwrap.indent(DROPPED, "    ").strip(), after=""),
+    "after the backward": SWITCHED.format(before="", after=textwrap.indent(DROPPED, "    ").strip()),
+    "by a number": SWITCHED.format(
+        before="", after="if math.isnan(loss.item()):\n        model.zero_grad()  # fault\n        continue"
+    ),
+    "by all ranks": SWITCHED.format(
+        before="",
+        after="bad = torch.isnan(loss).float()\n    dist.all_reduce(bad)\n    if bad.item() > 0:\n"
+        "        optimizer.zero_grad()  # fault\n        continue",
+    ),
+    "by two calls": """
+def train(micro_batches):
+    model.set_requires_gradient_sync(False)
+    for tokens in micro_batches[:-1]:
+        loss = F.cross_entropy(model(tokens).flatten(0, 1), tokens.flatten())
+        loss.backward()
+        if loss > 10:
+            optimizer.zero_grad()  # fault
+            return
+    model.set_requires_gradient_sync(True)
+    F.cross_entropy(model(micro_batches[-1]).flatten(0, 1), micro_batches[-1].flatten()).backward()
+    optimizer.step()
+    optimizer.zero_grad()
+
+
+for micro_batches in loader:
+    train(micro_batches)
+""",
+}
+CORRECT = {
+    "windows that begin with the clearing": SWITCHED.format(
+        before="if i % K == 0:\n        optimizer.zero_grad()", after=""
+    ),
+    "a window that begins by a flag": "fresh = True\n"
+    + SWITCHED.format(before="if fresh:\n        optimizer.zero_grad()\n    fresh = last", after=""),
+    "what is not finite is left out in the last round": SWITCHED.format(
+        before="", after="if last and not torch.isfinite(loss):\n        optimizer.zero_grad()\n        continue"
+    ),
+    "a boundary that another object knows": SWITCHED.format(
+        before="", after="if os.environ.get('READY'):\n        optimizer.zero_grad()\n        continue"
+    ),
+    "synchronised all along": SWITCHED.format(before="", after=textwrap.indent(DROPPED, "    ").strip()).replace(
+        "set_requires_gradient_sync(last)", "set_requires_gradient_sync(True)"
+    ),
+    "an epoch that begins with the clearing": "for epoch in range(3):\n    optimizer.zero_grad()\n"
+    + textwrap.indent(SWITCHED.format(before="", after=""), "    "),
+    "reset_iter_state": SWITCHED.format(
+        before="",
+        after=textwrap.indent(DROPPED, "    ")
+        .strip()
+        .replace("continue", "model.reset_iter_state()\n        continue"),
+    ),
+    "windows as lists": """
+for micro_batches in loader:
+    for number, tokens in enumerate(micro_batches):
+        model.set_requires_gradient_sync(number == len(micro_batches) - 1)
+        loss = F.cross_entropy(model(tokens).flatten(0, 1), tokens.flatten())
+        (loss / K).backward()
+    norm = torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    if torch.isfinite(norm):
+        optimizer.step()
+    optimizer.zero_grad()
+""",
+    "a step that is left out after the last backward": """
+for micro_batches in loader:
+    model.set_requires_gradient_sync(False)
+    for tokens in micro_batches[:-1]:
+        F.cross_entropy(model(tokens).flatten(0, 1), tokens.flatten()).backward()
+    model.set_requires_gradient_sync(True)
+    F.cross_entropy(model(micro_batches[-1]).flatten(0, 1), micro_batches[-1].flatten()).backward()
+    norm = torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    if not torch.isfinite(norm):
+        optimizer.zero_grad()
+        continue
+    optimizer.step()
+    optimizer.zero_grad()
+""",
+}
+
+
+def _rows(text: str) -> list[int]:
+    return [row for code, _, row in analyse(text).found if code == "FSDP615"]
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_what_is_given_up_stays(name: str) -> None:
+    text = HEAD + FAULTS[name]
+    assert _rows(text) == [row for row, line in enumerate(text.splitlines(), 1) if "# fault" in line]
+
+
+@pytest.mark.parametrize("name", CORRECT)
+def test_correct_loops(name: str) -> None:
+    assert _rows(HEAD + CORRECT[name]) == []
