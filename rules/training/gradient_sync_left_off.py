@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from fsdp2_lint.vocab.events.steps import GradientsUsed
+from fsdp2_lint.vocab.events.steps import UNFINISHED, GradientsUsed
 from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
 
 
@@ -24,7 +24,13 @@ class GradientSyncLeftOff(Rule):
         for label, switched_off in unsynchronised:
             yield self.found(
                 switched_off.when,
-                f"the last backward before the step reduces no gradients of {label}: the optimizer has none",
+                f"the last backward before the step {_what_is_missing(switched_off.words, label)}",
                 f"{switched_off.words} is in force from here on",
-                (event.when, "the step runs without gradients"),
+                (event.when, "the step runs without these gradients"),
             )
+
+
+def _what_is_missing(switch: str, label: str) -> str:
+    if switch == UNFINISHED:
+        return f"is not finished: finalize_backward() would reduce what is left of the gradients of {label}"
+    return f"reduces no gradients of {label}: the optimizer has none"

@@ -10,6 +10,8 @@ from ..finding import Moment, Place
 from ..handles import Labelled
 from .base import Event
 
+UNFINISHED = "set_manual_backward_finalization(True)"  # of torch 2.15: some gradients are reduced, and some not
+
 
 class Synchronised(Labelled, Protocol):
     """A model whose gradients are used now."""

@@ -128,3 +128,42 @@ def test_clipping_that_sees_no_gradients(name: str) -> None:
 @pytest.mark.parametrize("name", SEEN)
 def test_clipping_that_sees_them(name: str) -> None:
     assert rows(SEEN[name], "FSDP614") == []
+
+
+MESH = "mesh = torch.distributed.device_mesh.init_device_mesh('cuda', {sizes}, mesh_dim_names={names})\n"
+REPLICAS = MESH.format(sizes="(2, dist.get_world_size() // 2)", names="('replicate', 'shard')")
+ONE = MESH.format(sizes="(dist.get_world_size(),)", names="('shard',)")
+OFF = "model.set_requires_all_reduce(False)  # fault"
+FINALIZED = "model.set_manual_backward_finalization(True)  # fault"
+
+
+def meshed(mesh: str, text: str) -> str:
+    text = text.replace("fully_shard(layer)", "fully_shard(layer, mesh=mesh)")
+    text = text.replace("fully_shard(model)", "fully_shard(model, mesh=mesh)")
+    return text.replace("model = Net()\n", f"{mesh}model = Net()\n", 1)
+
+
+UNREDUCED = {
+    "replicas": meshed(REPLICAS, loop(before=OFF)),
+    "replicas, once for all": meshed(REPLICAS, loop(first=OFF)),
+    "not finalized": loop(first=FINALIZED),
+}
+REDUCED = {
+    "one replica": meshed(ONE, loop(before=OFF)),
+    "replicas by a condition": meshed(
+        REPLICAS, loop(before="model.set_requires_all_reduce(os.environ['LAST'] == '1')")
+    ),
+    "both are switched on": meshed(REPLICAS, loop(before=f"{OFF}\nmodel.set_requires_gradient_sync(True)")),
+    "finalized": loop("model.finalize_backward()", first=FINALIZED),
+    "finalized by a condition": loop("if os.environ['LAST']:\n    model.finalize_backward()", first=FINALIZED),
+}
+
+
+@pytest.mark.parametrize("name", UNREDUCED)
+def test_gradients_that_are_not_reduced(name: str) -> None:
+    assert rows(UNREDUCED[name], "FSDP604") == marked(UNREDUCED[name])
+
+
+@pytest.mark.parametrize("name", REDUCED)
+def test_gradients_that_are_reduced(name: str) -> None:
+    assert rows(REDUCED[name], "FSDP604") == []

@@ -32,7 +32,7 @@ class LeftOff(OfStep[events.InLoops]):
         """What was off in that backward: (label, the call), and why there is nothing else."""
         switches = [
             (each, relation)
-            for each in switched(self.program, self.switch)
+            for each in self._switches()
             if each.subject and (relation := self.program.relation(self.obj, each.subject)) is not Relation.NONE
         ]
         backward = self._last_backward() if switches else None
@@ -61,6 +61,13 @@ class LeftOff(OfStep[events.InLoops]):
         label = self.program.label(off.subject) if off.subject else self.label
         value = self.switch == FINALIZE
         return [(label, Place(off.when, f"{self.switch}({value})"))], nothing
+
+    def _switches(self) -> list[_Switch]:
+        """The calls that say it. Whoever says whether gradients are reduced says that of replicas too."""
+        own: list[_Switch] = list(switched(self.program, self.switch))
+        if own and self.switch == ALL_REDUCE:
+            own.extend(switched(self.program, SYNC))
+        return sorted(own, key=lambda each: each.index)
 
     def _last_backward(self) -> Step[events.Backward] | None:
         found = [each for each in self.program.trace.of(events.Backward) if each.driven_before(self.step)]
