@@ -52,6 +52,7 @@ ALLOWED = {
     "checks/sharding/consistency.py::StaticPolicy._is_block": PATHS,
     "checks/migration/migration_checks.py::StaticConverted._below": PATHS,
     "checks/migration/migration_checks.py::_lacks_module": QNAMES,
+    "checks/training/windows.py::_is_computed": QNAMES,
     "checks/precision/dtype_flow.py::_kind": QNAMES,
     "checks/precision/dtype_flow.py::_keeps": METHODS,
     "checks/ranks/errors.py::_is_python": QNAMES,

@@ -11,7 +11,7 @@ from typing import Any
 
 from fsdp2_lint.vocab.finding import Finding
 
-from . import calls, initialisation, launch, plan, saving, training
+from . import calls, gathering, initialisation, launch, plan, saving, training
 from .following import Repository, Seen, Task, deep
 from .operator import Mutant, Operator, Plant
 from .text import Edit
@@ -22,6 +22,7 @@ OPERATORS: tuple[Operator, ...] = (
     *plan.OPERATORS,
     *calls.OPERATORS,
     *training.OPERATORS,
+    *gathering.OPERATORS,
     *saving.OPERATORS,
 )
 STEPS = 1_500_000  # in one repository, for all that is followed: some minutes

@@ -73,7 +73,7 @@ class AtClip(Operator):
             return  # by hand the parameters may be whole there
         for clip in view.trace.of(events.Clipped):
             found = view.call(clip) if view.part_sharded(clip.subject, clip) else None
-            model = _parameters_of(found[1].args[0]) if found is not None and found[1].args else None
+            model = parameters_of(found[1].args[0]) if found is not None and found[1].args else None
             if found is not None and model is not None and callee(*found) == "clip_grad_norm_":
                 text, call = found
                 rest = ", ".join(map(ast.unparse, call.args[1:])) or "1.0"
@@ -81,7 +81,7 @@ class AtClip(Operator):
                 yield Plant((edit,), view.home(clip.subject))
 
 
-def _parameters_of(given: ast.expr) -> ast.expr | None:
+def parameters_of(given: ast.expr) -> ast.expr | None:
     """The model of ``model.parameters()``."""
     func = given.func if isinstance(given, ast.Call) and not given.args else None
     plain = isinstance(func, ast.Attribute) and func.attr == "parameters" and is_plain(func.value)

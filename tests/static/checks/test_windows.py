@@ -94,6 +94,12 @@ CORRECT = {
         .strip()
         .replace("continue", "model.reset_iter_state()\n        continue"),
     ),
+    "another model that learns": "other = nn.Linear(4, 4)\nfully_shard(other)\n"
+    + "adam = torch.optim.AdamW(other.parameters())\n"
+    + FAULTS["after the backward"],
+    "what is frozen for a while": FAULTS["after the backward"].replace(
+        "loss = F", "model.requires_grad_(False)\n    loss = F"
+    ),
     "windows as lists": """
 for micro_batches in loader:
     for number, tokens in enumerate(micro_batches):

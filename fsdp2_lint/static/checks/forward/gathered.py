@@ -59,10 +59,19 @@ class StaticKept(OfStep[events.Stepped]):
 
 def unsharded(program: Program, at: AnyStep) -> Iterator[Step[events.Unshard]]:
     """Calls of ``unshard`` since the last backward: the backward itself would have resharded it again."""
-    backwards = [each for each in program.trace.of(events.Backward) if each.precedes(at)]
     for each in program.trace.of(events.Unshard):
-        if backwards and backwards[-1].index < each.index and each.subject is not None and each.precedes(at):
+        if each.subject is not None and since_backward(program, each, at):
             yield each
+
+
+def since_backward(program: Program, step: AnyStep, at: AnyStep) -> bool:
+    """Does it come after a backward and before ``at``, with no other backward in between on any path?"""
+    backwards = list(program.trace.of(events.Backward))
+    return (
+        step.precedes(at)
+        and any(each.precedes(step) for each in backwards)
+        and not any(step.index < each.index < at.index for each in backwards)
+    )
 
 
 def by_hand(program: Program, step: Step[events.Stepped]) -> Iterator[tuple[Obj, StaticKept | StaticUnsharded]]:

@@ -13,7 +13,7 @@ from ...domain import events
 from ...domain.events import Step
 from ..forward.execution_order import StaticKeeper
 from ..forward.forward import Group, group_of
-from ..forward.gathered import StaticUnsharded, unsharded
+from ..forward.gathered import StaticUnsharded, since_backward, unsharded
 from ..shared.program import OfStep
 from ..shared.switches import RESHARD, SYNC, LeftOff
 
@@ -73,17 +73,13 @@ class StaticLimited(OfStep[events.Stepped]):
                 yield StaticUnsharded(self.program, each.subject, each, self.clip, self.clip).stale()
 
     def _forwards(self) -> Iterator[Many[Leftover]]:
-        for each in self._since_backward(events.Called):
+        for each in self.program.trace.of(events.Called):
+            if not each.what.hooked or not since_backward(self.program, each, self.clip):
+                continue
             group = group_of(self.program, each.subject, each) if each.subject is not None else None
             if isinstance(group, Group) and each.subject is not None and group.is_root():
                 if group.is_made_of(each.subject) and self.program.related(self.obj, each.subject):
                     yield StaticKeeper(self.program, each.subject, group, each, self.clip).stale()
-
-    def _since_backward(self, kind: type[events.Called]) -> Iterator[Step[events.Called]]:
-        backwards = [each for each in self.program.trace.of(events.Backward) if each.precedes(self.clip)]
-        for each in self.program.trace.of(kind):
-            if backwards and backwards[-1].index < each.index and each.precedes(self.clip) and each.what.hooked:
-                yield each
 
     def _hidden(self, label: str, when: Moment, why: str) -> Unseen:
         return Unseen(label, self.clip.when, Place(when, why))

@@ -86,6 +86,12 @@ class StaticWindow(OfStep[events.Zeroed]):
 
     def _helped(self) -> str:
         """Why they may be cleared after all."""
+        learning = (self.program.top(model) for held in self.program.held_by.values() for model in held)
+        if any(not self.program.touches(self.obj, each) and self.program.concerned(each) for each in learning):
+            return f"of which models {self.early.when.at} computes gradients is not known"
+        frozen = (each for each in self.program.trace.of(events.Frozen) if self.program.touches(self.obj, each.subject))
+        if any(loop.node in self.early.loops for each in frozen for loop in self.program.loops(each)):
+            return f"whether {self.label} is frozen at {self.early.when.at} is not known"
         if given_up := next(self.program.trace.of(events.StepGivenUp), None):
             return f"reset_iter_state() is called at {given_up.when.at}, which clears them from torch 2.15 on"
         for each in self.program.trace.of(events.Unshard):
