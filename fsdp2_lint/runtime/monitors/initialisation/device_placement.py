@@ -11,10 +11,10 @@ from torch.distributed.fsdp import CPUOffloadPolicy
 
 from ....vocab.answers import Answer, unknown, yes
 from ....vocab.finding import Moment, Place
-from ....vocab.rule import ModelKey
 from ... import adapter
 from ...closure import looked
-from ...ledger import Ledger, Sharding, label_of
+from ...ledger import Sharding
+from ..shared.units import OfShardings
 
 GIB = 2**30
 
@@ -59,20 +59,8 @@ def backends() -> dict[str, str] | None:
 
 
 @dataclass(frozen=True, slots=True)
-class RuntimeResident:
+class RuntimeResident(OfShardings):
     """A model by what its shardings found."""
-
-    ledger: Ledger
-    module: nn.Module
-    shardings: tuple[Sharding, ...]
-
-    @property
-    def label(self) -> str:
-        return label_of(self.module)
-
-    @property
-    def model_key(self) -> ModelKey:
-        return self.ledger.key_of(self.module, self.label, self.shardings[0].when)
 
     def moved_whole(self) -> Answer[Place]:
         """All parameters came in on the GPU, and it held as much when the first of them was cut."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
+from torch import nn
 from torch.distributed.fsdp import MixedPrecisionPolicy, OffloadPolicy
 
 from ....vocab.answers import Answer, Many, many, unknown, yes
@@ -13,7 +14,7 @@ from ....vocab.finding import Moment, Place, Site
 from ....vocab.rule import ModelKey
 from ... import adapter
 from ...closure import looked, shown
-from ...ledger import Ledger, Sharding
+from ...ledger import Ledger, Sharding, label_of
 
 LOW = (torch.bfloat16, torch.float16)
 
@@ -37,6 +38,23 @@ class OfSharding:
     def model_key(self) -> ModelKey:
         module = next(iter(self.sharding.live_modules()), None)
         return self.ledger.key_of(module, self.sharding.label, self.sharding.when)
+
+
+@dataclass(frozen=True, slots=True)
+class OfShardings:
+    """What is asked of a model by what was sharded of it."""
+
+    ledger: Ledger
+    module: nn.Module
+    shardings: tuple[Sharding, ...]
+
+    @property
+    def label(self) -> str:
+        return label_of(self.module)
+
+    @property
+    def model_key(self) -> ModelKey:
+        return self.ledger.key_of(self.module, self.label, self.shardings[0].when)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,14 +11,13 @@ from torch import nn
 from ....vocab.answers import Answer, Many, many, yes
 from ....vocab.events.steps import ClippedUsed, GradientsClipped, Unseen
 from ....vocab.finding import Moment, Place
-from ....vocab.rule import ModelKey
 from ... import adapter
 from ...closure import looked
 from ...gradients import Clip
-from ...ledger import Ledger, Sharding, label_of
+from ...ledger import Ledger, Sharding
 from ...session import Session
 from ...sites import here
-from ..shared.units import OfSharding
+from ..shared.units import OfSharding, OfShardings
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,20 +41,8 @@ class RuntimeClip(OfSharding):
 
 
 @dataclass(frozen=True, slots=True)
-class RuntimeLimited:
-    """``module`` as a step finds it that uses the gradients of ``shardings``."""
-
-    ledger: Ledger
-    module: nn.Module
-    shardings: tuple[Sharding, ...]
-
-    @property
-    def label(self) -> str:
-        return label_of(self.module)
-
-    @property
-    def model_key(self) -> ModelKey:
-        return self.ledger.key_of(self.module, self.label, self.shardings[0].when)
+class RuntimeLimited(OfShardings):
+    """A model as a step finds it that uses the gradients of ``shardings``."""
 
     def unseen(self) -> Many[Unseen]:
         return many(

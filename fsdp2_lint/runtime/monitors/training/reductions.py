@@ -13,37 +13,28 @@ from torch.optim import Optimizer
 from ....vocab.answers import Many, many
 from ....vocab.events.steps import BackwardBegun, Carried
 from ....vocab.finding import Moment, Place
-from ....vocab.rule import ModelKey
 from ... import adapter
 from ...closure import looked
-from ...ledger import Ledger, Sharding, label_of
+from ...ledger import Sharding
 from ...patches import argument
 from ...session import Session
 from ...sites import here
 from ..sharding.sharding import concerned
+from ..shared.units import OfShardings
 
 SYNC = "set_requires_gradient_sync"
 ALL_REDUCE = "set_requires_all_reduce"
 
 
 @dataclass(frozen=True, slots=True)
-class RuntimeCarrier:
-    ledger: Ledger
-    module: nn.Module
-
-    @property
-    def label(self) -> str:
-        return label_of(self.module)
-
-    @property
-    def model_key(self) -> ModelKey:
-        return self.ledger.key_of(self.module, self.label, self.ledger.inside(self.module)[0].when)
+class RuntimeCarrier(OfShardings):
+    """A model as a backward finds it."""
 
     def carried_over(self) -> Many[Carried]:
         return many(
             (
                 Carried(each.label, *each.gradients.survived)
-                for each in self.ledger.inside(self.module)
+                for each in self.shardings
                 if each.gradients.survived is not None
             ),
             looked("all its groups were asked which gradients they hold"),
@@ -105,11 +96,12 @@ class _Watch:
         top = self.ledger.top_of_group(adapter.Group(args[0])) if self.cleared_since else None
         if top is None:
             return
-        for sharding in self.ledger.inside(top):
+        inside = tuple(self.ledger.inside(top))
+        for sharding in inside:
             if not any(map(adapter.holds_gradients, sharding.groups())):
                 sharding.gradients.survived = None  # they were cleared after all
-        self.session.dispatch(BackwardBegun(when=here(), model=RuntimeCarrier(self.ledger, top)))
-        for sharding in self.ledger.inside(top):
+        self.session.dispatch(BackwardBegun(when=here(), model=RuntimeCarrier(self.ledger, top, inside)))
+        for sharding in inside:
             sharding.gradients.survived = None
         self.cleared_since = any(each.gradients.survived for each in self.ledger.shardings)
 
