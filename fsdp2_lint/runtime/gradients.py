@@ -20,6 +20,7 @@ class Gradients:
     switched: bool = False  # did the user ever say whether they are reduced?
     sync_off: Moment | None = None  # where it was said last that they are not
     all_reduce_off: Moment | None = None  # likewise, of replicas
+    manual: Moment | None = None  # where it was said that finalize_backward() brings them to an end
     left_off: Place | None = None  # the switch by which the last backward did not reduce them
     survived: tuple[Moment, Moment] | None = None  # the last backward before they were cleared in vain, and where
     clip: Clip | None = None

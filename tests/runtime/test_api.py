@@ -9,7 +9,7 @@ from collections.abc import Callable
 from datetime import timedelta
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -116,6 +116,28 @@ def train_in_block(report_dir: str | None = None) -> list[str]:
 
 def test_clean() -> None:
     assert on_ranks(train_in_block) == [[], []]
+
+
+def switch_finalization(self: Any, enabled: bool) -> None:
+    """What torch 2.15 has: its root keeps whether a backward waits for ``finalize_backward``."""
+    self._get_fsdp_state()._state_ctx.manual_backward_finalization_active = enabled
+
+
+def train_unfinished() -> list[tuple[str, int]]:
+    cast(Any, FSDPModule).set_manual_backward_finalization = switch_finalization
+    with check() as watched:
+        model: Any = shard(net())
+        optimizer = SGD(model.parameters(), lr=0.1)
+        model.set_manual_backward_finalization(True)
+        model.set_manual_backward_finalization(False)
+        train(model, optimizer, steps=1)
+        model.set_manual_backward_finalization(True)  # here: unfinished
+        train(model, optimizer)
+    return [(each.code, each.primary.site.row) for each in watched.findings]
+
+
+def test_a_backward_that_nobody_finishes() -> None:
+    assert on_ranks(train_unfinished) == [[("FSDP604", line("# here: unfinished"))]] * 2
 
 
 def train_stale_in_block() -> list[tuple[Any, ...]]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from . import places
 from .groups import Group
 
@@ -14,3 +16,8 @@ def holds_gradients(group: Group) -> bool:
 def reduces_over_replicas(group: Group) -> bool:
     """Would a backward bring the gradients of all replicas together? Of one replica there is nothing to do."""
     return not group.replicated or bool(places.REDUCES_REPLICAS.read(group.raw))
+
+
+def backward_is_open(state: Any) -> bool:
+    """Has a backward run that finalize_backward() is to finish? A torch that has no word for it finishes each."""
+    return getattr(places.CONTEXT.read(state), "manual_backward_finalization_active", None) is True

@@ -20,7 +20,7 @@ from ...ledger import Built, Ledger, Sharding, label_of
 from ...notes import Emptied
 from ...stand_ins import set_at
 from .memory import memory_of
-from .units import strays
+from .units import strays, unfinished
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,9 +225,9 @@ class RuntimeModel:
     def unsynchronised(self) -> Many[tuple[str, Place]]:
         return many(
             (
-                (each.label, each.gradients.left_off)
+                (each.label, left)
                 for each in self.ledger.inside(self.module)
-                if each.gradients.left_off is not None and self._is_stepped(each)
+                if (left := each.gradients.left_off or unfinished(each)) is not None and self._is_stepped(each)
             ),
             looked("all its groups were asked whether they reduce"),
         )

@@ -10,6 +10,7 @@ from torch import nn
 from torch.distributed.fsdp import MixedPrecisionPolicy, OffloadPolicy
 
 from ....vocab.answers import Answer, Many, many, unknown, yes
+from ....vocab.events.steps import UNFINISHED
 from ....vocab.finding import Moment, Place, Site
 from ....vocab.rule import ModelKey
 from ... import adapter
@@ -169,6 +170,12 @@ def _without_rows(param: adapter.Param, shards: int) -> int:
         return 0
     chunk = -(-param.shape[0] // shards)
     return shards - -(-param.shape[0] // chunk) if chunk else shards
+
+
+def unfinished(sharding: Sharding) -> Place | None:
+    """The call by which a backward waits to be brought to an end, while it does."""
+    said, state = sharding.gradients.manual, sharding.state()
+    return Place(said, UNFINISHED) if said and state is not None and adapter.backward_is_open(state) else None
 
 
 def strays(sharding: Sharding, first_forward: bool) -> list[tuple[adapter.Param, str]]:

@@ -24,6 +24,7 @@ from ..shared.units import OfShardings
 
 SYNC = "set_requires_gradient_sync"
 ALL_REDUCE = "set_requires_all_reduce"
+FINALIZE = "set_manual_backward_finalization"  # of torch 2.15
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +47,8 @@ def install(session: Session) -> None:
     session.watch((FSDPModule, SYNC), before=watch.sync)
     if hasattr(FSDPModule, ALL_REDUCE):
         session.watch((FSDPModule, ALL_REDUCE), before=watch.all_reduce)
+    if hasattr(FSDPModule, FINALIZE):
+        session.watch((FSDPModule, FINALIZE), before=watch.manual)
     session.watch((Optimizer, "zero_grad"), after=watch.cleared)
     session.watch((nn.Module, "zero_grad"), after=watch.cleared)
     session.watch_fsdp2("pre_backward", before=watch.backward_begins)
@@ -70,6 +73,11 @@ class _Watch:
         off = None if argument(args, kwargs, 1, "requires_all_reduce") else here()
         for sharding in concerned(self.ledger, args, kwargs):
             sharding.gradients.all_reduce_off, sharding.gradients.switched = off, True
+
+    def manual(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        when = here() if argument(args, kwargs, 1, "enabled") else None
+        for sharding in concerned(self.ledger, args, kwargs):
+            sharding.gradients.manual = when
 
     def cleared(self, result: Any, token: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Has anything stayed that should be gone? A step that used nothing of it is a fault of its own."""
