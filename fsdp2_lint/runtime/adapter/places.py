@@ -81,6 +81,7 @@ RESHARDS = _of("FSDPParamGroup", "reshard_after_backward", clauses=("FSDP318", "
 REDUCES = _of("FSDPParamGroup", "reduce_grads", clauses=("FSDP604", "FSDP613"))
 REDUCES_REPLICAS = _of("FSDPParamGroup", "all_reduce_grads", clauses=("FSDP604",))
 OF_REPLICA = _of("FSDPParamGroup", "_partial_reduce_output", clauses=("FSDP614", "FSDP615"))
+FACTOR = _of("FSDPParamGroup", "gradient_divide_factor", clauses=("FSDP616",))
 GATHERED = _of("FSDPParamGroup", "_all_gather_result", clauses=("FSDP318", "FSDP407", "FSDP408"))
 OFFLOAD = _of("FSDPParamGroup", "offload_policy", clauses=("FSDP206", "FSDP308", "FSDP503"))
 MESH_INFO = _of("FSDPParamGroup", "mesh_info", clauses=_MESHES)
@@ -102,8 +103,8 @@ PARAM_POLICY = _of("FSDPParam", "mp_policy", clauses=POLICY.clauses)  # each par
 
 _OF_STATE = (GROUPS, MODULES, IS_ROOT, CONTEXT, TRAINING)
 _OF_GROUP = (
-    *(PARAMETERS, SHARDED_STATE, STAYS, RESHARDS, REDUCES, REDUCES_REPLICAS, OF_REPLICA, PHASE, GATHERED, OFFLOAD),
-    MESH_INFO,
+    *(PARAMETERS, SHARDED_STATE, STAYS, RESHARDS, REDUCES, REDUCES_REPLICAS, OF_REPLICA, FACTOR, PHASE, GATHERED),
+    *(OFFLOAD, MESH_INFO),
 )
 _OF_PARAM = (OF_MODULE, SHARD, WHOLE, SIZE, ACCUMULATED, OUTPUTS, PLACEMENT, SPEC)
 

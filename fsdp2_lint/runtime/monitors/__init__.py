@@ -12,6 +12,7 @@ from .ranks import collectives, routing
 from .sharding import composition, options, replacement, sharding
 from .training import (
     clipping,
+    dividing,
     fsdp1_methods,
     hand_written,
     local_decisions,
@@ -50,6 +51,7 @@ _PARTS = (
     losses,
     fsdp1_methods,
     clipping,
+    dividing,
 )
 
 

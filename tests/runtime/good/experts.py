@@ -90,7 +90,9 @@ def main():
     torch.manual_seed(1)
     model = Model(mesh.get_local_rank("ep"), mesh["ep"].get_group())
     for layer in model.layers:
-        fully_shard(layer.moe.experts["own"], mesh=mesh["shard"])
+        expert = fully_shard(layer.moe.experts["own"], mesh=mesh["shard"])
+        expert.set_force_sum_reduction_for_comms(world > PARTS)  # gloo can divide in no other way
+        expert.set_gradient_divide_factor(float(world))  # tokens of all ranks come to it
         fully_shard(layer, mesh=whole)
     fully_shard(model, mesh=whole)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2, foreach=False)

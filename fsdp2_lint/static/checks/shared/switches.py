@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from ....vocab.answers import No, Unknown, unknown
@@ -115,15 +115,21 @@ def switched(program: Program, switch: str) -> Iterator[_Switch]:
 
 def switched_elsewhere(program: Program, obj: Obj, after: AnyStep, before: AnyStep, switch: str = SYNC) -> str:
     """Why code that was not followed may switch it. It cannot where each switch of the project was seen."""
-    seen = {each.when.at for each in switched(program, switch)}
+    why = called_unseen(program, switch, switched(program, switch))
+    return program.escaped(obj, after=after, before=before) if why is UNSEEN else why
+
+
+UNSEEN = "a call of it was not followed"
+
+
+def called_unseen(program: Program, method: str, seen: Iterable[AnyStep]) -> str:
+    """Why code that was not followed may call ``method``; empty where each place that speaks of it was ``seen``."""
     mentions = program.project.mentions
-    if any(mentions(f"{quote}{switch}{quote}{end}") for quote in "\"'" for end in (",", ")(")):
+    if any(mentions(f"{quote}{method}{quote}{end}") for quote in "\"'" for end in (",", ")(")):
         return "the project asks for the switch by its name, as with getattr"
-    if any(mentions(f".{switch}{end}") for end in (",", ")")):
+    if any(mentions(f".{method}{end}") for end in (",", ")")):
         return "the switch is handed on as a function, and who calls it when is not known"
-    if mentions(f".{switch}") <= len(seen):
-        return ""
-    return program.escaped(obj, after=after, before=before)
+    return "" if mentions(f".{method}") <= len({each.when.at for each in seen}) else UNSEEN
 
 
 def _varies(formula: Formula) -> bool:

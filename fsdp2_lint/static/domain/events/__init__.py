@@ -70,6 +70,7 @@ from .training import (
     Consumed,
     Copied,
     Finalized,
+    Divided,
     Generator,
     Held,
     Optimizer,

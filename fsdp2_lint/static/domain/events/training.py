@@ -95,6 +95,13 @@ class ScatterDivided(Counted):
     factor: Value | None
 
 
+class Divided(Counted):
+    """The group of a module, the step's subject, is given the number that its gradients are divided by."""
+
+    words: ClassVar[str] = "divide factor of gradients"
+    factor: Value | None
+
+
 class Reduced(Event):
     """Ranks reduce a tensor in place."""
 

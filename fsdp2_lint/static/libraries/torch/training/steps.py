@@ -56,6 +56,12 @@ def give_up(machine: Machine, obj: Obj, call: Call) -> Value:
     return NONE
 
 
+@method("set_gradient_divide_factor", "set_reduce_scatter_divide_factor")
+def divide(machine: Machine, obj: Obj, call: Call) -> Value:
+    machine.emit(events.Divided(factor=call.arg(0, "factor")), call.node, obj)
+    return NONE
+
+
 def clipped(machine: Machine, call: Call) -> None:
     """Without a bound it only computes the norm."""
     bound = call.arg(1, "max_norm")

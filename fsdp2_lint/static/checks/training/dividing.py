@@ -1,0 +1,65 @@
+"""By what the groups of a model divide their gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ....vocab.answers import Many, many, unknown
+from ....vocab.events.gradients import Divides
+from ...domain import events
+from ...domain.events import Step
+from ...domain.relations import Relation
+from ...domain.values import Const, Obj
+from ..shared.program import OfStep
+from ..shared.switches import called_unseen
+
+_SETTERS = ("set_gradient_divide_factor", "set_reduce_scatter_divide_factor")
+
+
+class StaticDividing(OfStep[events.Divided]):
+    """The group of one module, as it is given its number."""
+
+    def unevenly(self) -> Many[Divides]:
+        """Groups inside that nothing gives a number to; unknown where it may be the one that they have anyway."""
+        left = list(self._left_out())
+        own = next((step for step, _ in self.program.units(self.obj, Relation.SAME) if step.precedes(self.step)), None)
+        if own is None or not left:
+            return many((), self.program.nothing(self.obj, events.Divided, events.Sharded))
+        if why := self._why_not(left):
+            return many((), unknown(why))
+        first, part = left[0]
+        value = self.step.what.factor
+        by = str(value.value) if isinstance(value, Const) else ""
+        uneven = Divides(
+            self.label, by, self.step.when, self.program.label(part), "the number of their ranks", first.when
+        )
+        return many([uneven], self.program.nothing(self.obj, events.Divided))
+
+    def _left_out(self) -> Iterator[tuple[Step[events.Sharded], Obj]]:
+        for step, part in self.program.units(self.obj, Relation.CONTAINS):
+            if step.together(self.step) and not any(self._gives(each, part) for each in self._all()):
+                yield step, part
+
+    def _all(self) -> Iterator[Step[events.Divided]]:
+        return self.program.trace.of(events.Divided)
+
+    def _gives(self, other: Step[events.Divided], part: Obj) -> bool:
+        return other.together(self.step) and self.program.relation(part, other.subject) is Relation.SAME
+
+    def _why_not(self, left: list[tuple[Step[events.Sharded], Obj]]) -> str:
+        """Why the gradients may be of one scale all the same."""
+        value = self.step.what.factor
+        if not isinstance(value, Const) or not isinstance(value.value, (int, float)):
+            return "whether the gradients are divided by the number of ranks is not known"
+        if value.value > 1 and value.value == int(value.value):
+            return f"whether there are {value.value} ranks is not known"
+        for each in self._all():
+            if any(self.program.relation(part, each.subject) is Relation.MAY for _, part in left):
+                return f"which groups {each.when.at} gives a number is not known"
+        for frozen in self.program.trace.of(events.Frozen):
+            if any(self.program.touches(part, frozen.subject) for _, part in left):
+                return f"whether the groups inside are trained is not known ({frozen.when.at})"
+        if next(self.program.trace.of(events.Backward, after=self.step), None) is None:
+            return "no backward pass was seen after it"
+        unseen = (called_unseen(self.program, setter, self._all()) for setter in _SETTERS)
+        return next(filter(None, unseen), "") or self.program.managed(self.obj) or self.program.escaped(self.obj)

@@ -1,0 +1,38 @@
+"""What becomes of gradients on their way to the optimizer: how they are divided."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from ..answers import Many
+from ..finding import Moment
+from ..handles import Labelled
+from .base import Event
+
+
+@dataclass(frozen=True, slots=True)
+class Divides:
+    """The gradients of one group are divided by one number and those of another by another.
+
+    ``said``: where the one is given its number. ``other_made``: where the other is sharded.
+    """
+
+    label: str
+    by: str
+    said: Moment
+    other: str
+    other_by: str
+    other_made: Moment
+
+
+class Dividing(Labelled, Protocol):
+    """A model whose groups divide the gradients that they reduce."""
+
+    def unevenly(self) -> Many[Divides]:
+        """Groups that are given a number to divide by, where others of the model divide by another one."""
+
+
+class GradientsDivided(Event):  # a group is given a number to divide by, or a backward has ended; S R
+    about = "model"
+    model: Dividing

@@ -1,0 +1,72 @@
+"""Gradients that are reduced otherwise than they should be, and what looks like it, in jobs of gloo ranks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("torch")
+
+from tests.pages.harness import programs
+from tests.runtime.jobs import run_program
+from tests.runtime.test_correct_shapes import HEAD
+from tests.runtime.test_faulty_shapes import STEPS, expected
+
+pytestmark = pytest.mark.torchrun
+FACTOR = "    experts.set_gradient_divide_factor(float(mesh.size()))\n"
+
+
+def the_page_with_experts() -> str:
+    """The good program of FSDP616 that gives experts the number of all ranks."""
+    page = Path(__file__).parents[2] / "rules/training/divide_factor_differs.md"
+    found = [program.files["train.py"] for program in programs(page.read_text()) if "experts" in program.title]
+    assert FACTOR in found[0]
+    return found[0]
+
+
+def told(program: str, folder: Path) -> list[tuple[str, int]]:
+    script = folder / "train.py"
+    script.write_text(program)
+    job = run_program(script, folder / "report")
+    assert job.report.steps >= 3, job.output()
+    return [(each.code, each.primary.site.row) for each in job.findings if each.severity.value != "info"]
+
+
+def test_experts_that_divide_by_the_ranks_of_their_own_mesh(tmp_path: Path) -> None:
+    program = the_page_with_experts().replace(FACTOR, "").replace('["expert_dp"])', '["expert_dp"])  # expect: FSDP616')
+    assert told(program, tmp_path) == expected(program) != []
+
+
+DIVIDING = {
+    "a number that comes between two steps": """\
+model = shard(Net())
+model.set_force_sum_reduction_for_comms(True)
+optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+for step in range(4):
+    if step == 1:
+        model.set_gradient_divide_factor(4.0)  # expect: FSDP616
+    loss_of(model, step).backward()
+    optimizer.step()
+    optimizer.zero_grad()
+""",
+    "sums that are forced on the root alone": """\
+model = shard(Net())
+model.set_force_sum_reduction_for_comms(True)
+optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+"""
+    + STEPS,
+    "a number that is taken back": """\
+model = shard(Net())
+model.set_gradient_divide_factor(1.0)
+model.set_gradient_divide_factor(2.0)
+optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+"""
+    + STEPS,
+}
+
+
+@pytest.mark.parametrize("name", DIVIDING)
+def test_numbers_that_groups_divide_by(name: str, tmp_path: Path) -> None:
+    program = HEAD + DIVIDING[name] + "dist.destroy_process_group()\n"
+    assert told(program, tmp_path) == expected(program)

@@ -1,0 +1,59 @@
+"""How gradients are divided, taken and clipped: what looks like a fault, and what is one in another spelling."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.static.program import analyse, script
+
+SHARDED = "model = Net()\nfor layer in model.layers:\n    fully_shard(layer)\nfully_shard(model)\n"
+TRAIN = """\
+optimizer = torch.optim.AdamW(model.parameters())
+for step in range(3):
+    loss = model(torch.ones(2, 8, dtype=torch.long)).sum()
+    loss.backward()
+    optimizer.step()
+    optimizer.zero_grad()
+"""
+IMPORTS = "import sys\nimport unseen\nfrom torch.distributed.fsdp import FSDPModule\n"
+
+
+def said(code: str, before: str, train: str = TRAIN) -> set[str]:
+    seen = analyse(script(SHARDED + before + train, IMPORTS))
+    assert not seen.result.broken
+    return seen.verdicts(code) | ({"violated"} if code in seen.codes else set())
+
+
+DIVIDED_ALIKE = [
+    "model.apply(lambda m: m.set_gradient_divide_factor(1.0) if isinstance(m, FSDPModule) else None)\n",
+    "for m in model.modules():\n    if isinstance(m, FSDPModule):\n        m.set_gradient_divide_factor(1.0)\n",
+    "for part in [*model.layers, model]:\n    part.set_gradient_divide_factor(1.0)\n",
+    "for m in model.modules():\n    if hasattr(m, 'set_gradient_divide_factor'):\n"
+    "        m.set_gradient_divide_factor(1.0)\n",
+    "model.set_gradient_divide_factor(dist.get_world_size())\n",
+    "model.set_gradient_divide_factor(8.0)\n",
+    "model.set_gradient_divide_factor(float(sys.argv[1]))\n",
+    "model.set_gradient_divide_factor(1.0)\nunseen.sum_gradients(model)\n",
+    "set_one = FSDPModule.set_gradient_divide_factor\nfor layer in model.layers:\n    set_one(layer, 1.0)\n"
+    "model.set_gradient_divide_factor(1.0)\n",
+    "model.layers.requires_grad_(False)\nmodel.set_gradient_divide_factor(1.0)\n",
+    "for name in ('set_gradient_divide_factor',):\n    for layer in model.layers:\n"
+    "        getattr(layer, name)(1.0)\nmodel.set_gradient_divide_factor(1.0)\n",
+]
+
+
+@pytest.mark.parametrize("before", DIVIDED_ALIKE)
+def test_divided_alike_or_not_known(before: str) -> None:
+    assert "violated" not in said("FSDP616", before)
+
+
+DIVIDED_UNEVENLY = [
+    "model.set_gradient_divide_factor(1.0)\n",
+    "model.set_reduce_scatter_divide_factor(factor=0.5)\n",
+    "if len(sys.argv) > 1:\n    model.set_gradient_divide_factor(1.0)\n",
+]
+
+
+@pytest.mark.parametrize("before", DIVIDED_UNEVENLY)
+def test_divided_unevenly(before: str) -> None:
+    assert "violated" in said("FSDP616", before)
