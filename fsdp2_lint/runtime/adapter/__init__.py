@@ -24,6 +24,13 @@ from .copies import copies_beside, dimensions_beside, is_distributed_beside
 from .dividing import Division, division
 from .frames import call_of_fully_shard, inputs_of_forward, modules_that_are_called, only_makes_states
 from .gradients import backward_is_open, holds_gradients, reduces_over_replicas
+from .frames import (
+    call_of_fully_shard,
+    inputs_of_forward,
+    issued_by_the_job,
+    modules_that_are_called,
+    only_makes_states,
+)
 from .groups import (
     Group,
     Param,

@@ -38,6 +38,21 @@ def only_makes_states(frame: FrameType | None) -> bool:
     return any(each.f_code.co_name == "_init_optim_state" for each in frames_from(frame))
 
 
+def issued_by_the_job(frame: FrameType | None) -> bool:
+    """Inside a collective: is it one that the job asks for, and not FSDP2 or a DTensor?"""
+    names = {each.f_globals.get("__name__", "") for each in frames_from(frame)}
+    return not any(name.startswith(_ISSUING) for name in names)
+
+
+_ISSUING = (
+    "torch.distributed.fsdp._fully_shard.",
+    "torch.distributed._composable.fsdp.",
+    "torch.distributed.tensor.",
+    "torch.distributed._tensor.",
+    "torch.distributed.checkpoint.",
+)
+
+
 def modules_that_are_called(frame: FrameType | None) -> list[nn.Module]:
     """The modules whose call is being executed, innermost first."""
     found: list[nn.Module] = []

@@ -12,6 +12,7 @@ from .ranks import collectives, routing
 from .sharding import composition, options, replacement, sharding
 from .training import (
     clipping,
+    differentiation,
     dividing,
     fsdp1_methods,
     hand_written,
@@ -52,6 +53,7 @@ _PARTS = (
     fsdp1_methods,
     clipping,
     dividing,
+    differentiation,
 )
 
 

@@ -1,12 +1,12 @@
-"""What becomes of gradients on their way to the optimizer: how they are divided."""
+"""What becomes of gradients on their way to the optimizer: how they are divided, and who takes them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Protocol
 
-from ..answers import Many
-from ..finding import Moment
+from ..answers import Answer, Many
+from ..finding import Moment, Place
 from ..handles import Labelled
 from .base import Event
 
@@ -36,3 +36,15 @@ class Dividing(Labelled, Protocol):
 class GradientsDivided(Event):  # a group is given a number to divide by, or a backward has ended; S R
     about = "model"
     model: Dividing
+
+
+class Differentiated(Labelled, Protocol):
+    """A model whose parameters a gradient is taken of, past ``backward``."""
+
+    def unreduced(self) -> Answer[Place]:
+        """Does nothing reduce that gradient over the ranks that share the parameters? yes: where they are sharded."""
+
+
+class GradientsTaken(Event):  # torch.autograd.grad with respect to parameters; S R
+    about = "model"
+    model: Differentiated

@@ -57,3 +57,45 @@ DIVIDED_UNEVENLY = [
 @pytest.mark.parametrize("before", DIVIDED_UNEVENLY)
 def test_divided_unevenly(before: str) -> None:
     assert "violated" in said("FSDP616", before)
+
+
+TAKING = """\
+optimizer = torch.optim.AdamW(model.parameters())
+inputs = torch.ones(2, 8, dtype=torch.long)
+for step in range(3):
+    out = model(inputs)
+    loss = out.sum()
+{}
+    loss.backward()
+    optimizer.step()
+    optimizer.zero_grad()
+"""
+TAKEN_RIGHTLY = [
+    "    grads = torch.autograd.grad(loss, out, retain_graph=True)\n",
+    "    grads = torch.autograd.grad(loss, [out, inputs], retain_graph=True)\n",
+    "    grads = torch.autograd.grad(loss, model.head.weight, retain_graph=True)\n    dist.all_reduce(grads[0])\n",
+    "    grads = torch.autograd.grad(loss, list(model.parameters()), allow_unused=True)\n    unseen.reduce(grads)\n",
+    "    other = nn.Linear(2, 2)\n    grads = torch.autograd.grad(other(torch.ones(2)).sum(), other.parameters())\n",
+    "    grads = torch.autograd.grad(loss, unseen.choose(model), allow_unused=True)\n",
+    "    for grad in torch.autograd.grad(loss, list(model.parameters()), allow_unused=True):\n"
+    "        if grad is not None:\n            dist.all_reduce(grad, op=dist.ReduceOp.AVG)\n",
+]
+
+
+@pytest.mark.parametrize("taken", TAKEN_RIGHTLY)
+def test_gradients_of_something_else_or_reduced(taken: str) -> None:
+    assert "violated" not in said("FSDP619", "", TAKING.format(taken))
+
+
+TAKEN_WRONGLY = [
+    "    grads = torch.autograd.grad(loss, list(model.parameters()), allow_unused=True)\n",
+    "    grads = torch.autograd.grad(outputs=loss, inputs=[model.head.weight, model.head.bias])\n",
+    "    named = dict(model.named_parameters())\n    grads = torch.autograd.grad(loss, list(named.values()))\n",
+    "    from torch import autograd\n    slope = autograd.grad(loss, model.head.weight, create_graph=True)[0].norm()\n",
+    "    wanted = [p for p in model.parameters() if p.requires_grad]\n    grads = torch.autograd.grad(loss, wanted)\n",
+]
+
+
+@pytest.mark.parametrize("taken", TAKEN_WRONGLY)
+def test_gradients_of_sharded_parameters(taken: str) -> None:
+    assert "violated" in said("FSDP619", "", TAKING.format(taken))

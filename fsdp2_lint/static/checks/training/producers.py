@@ -8,7 +8,7 @@ from ....vocab.events.base import Event
 from ....vocab.events.copies import Copied
 from ....vocab.events.fsdp1_methods import ClipAsked, NoSyncAsked
 from ....vocab.events.generators import GeneratorRead
-from ....vocab.events.gradients import GradientsDivided
+from ....vocab.events.gradients import GradientsDivided, GradientsTaken
 from ....vocab.events.losses import TensorReduced
 from ....vocab.events.steps import BackwardBegun, ClippedUsed, GradientsClipped, GradientsUsed
 from ....vocab.events.training import OptimizerSettled, ValueRead
@@ -21,6 +21,7 @@ from ..shared.producers import at_end, on, on_concerned
 from ..shared.program import Program
 from ..shared.switches import trained_by
 from .clipping import StaticLimited
+from .differentiation import StaticDifferentiated
 from .dividing import StaticDividing
 from .fsdp1_methods import StaticAsked
 from .generators import StaticGenerator
@@ -97,6 +98,13 @@ def cleared(program: Program, step: Step[events.Zeroed]) -> Iterator[Event]:
 @on_concerned(events.Clipped)
 def clipped(program: Program, step: Step[events.Clipped], obj: Obj) -> Iterator[Event]:
     yield GradientsClipped(when=step.when, model=StaticClip(program, step, obj))
+
+
+@on(events.Differentiated)
+def differentiated(program: Program, step: Step[events.Differentiated]) -> Iterator[Event]:
+    for obj in dict.fromkeys(held.model for held in step.what.held):
+        if program.concerned(obj):
+            yield GradientsTaken(when=step.when, model=StaticDifferentiated(program, step, obj))
 
 
 @on_concerned(events.Divided)

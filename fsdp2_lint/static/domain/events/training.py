@@ -102,6 +102,19 @@ class Divided(Counted):
     factor: Value | None
 
 
+class Differentiated(Counted):
+    """``torch.autograd.grad`` is asked for gradients of parameters; the step's subject is the first of their models."""
+
+    words: ClassVar[str] = "call of torch.autograd.grad"
+    held: tuple[Held, ...]
+
+
+class GradientsHandedOn(Event):
+    """What ``torch.autograd.grad`` returned, the step's subject, gets into code that was not followed."""
+
+    who: str
+
+
 class Reduced(Event):
     """Ranks reduce a tensor in place."""
 

@@ -1,0 +1,29 @@
+"""FSDP619: gradients of sharded parameters come from backward()."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fsdp2_lint.vocab.events.gradients import GradientsTaken
+from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
+
+
+class AutogradGradUnreduced(Rule):
+    code = "FSDP619"
+    name = "autograd-grad-unreduced"
+    summary = "torch.autograd.grad on parameters of a sharded model"
+    severity = Severity.ERROR
+    witnesses = "SR"
+    help = "take the gradient of an activation instead, or use backward() and p.grad"
+
+    def taken(self, event: GradientsTaken) -> Iterator[Outcome]:
+        yield APPLIES
+        sharded = event.model.unreduced()
+        if sharded:
+            yield self.found(
+                event.when,
+                f"torch.autograd.grad returns each rank's own gradient for parameters of {event.model.label}: FSDP2 "
+                "reduces only what backward() computes",
+                "nothing adds these up over the ranks; of parameters in shards they are None",
+                (sharded.what.when, "the parameters are sharded here"),
+            )
