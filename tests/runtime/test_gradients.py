@@ -70,3 +70,63 @@ optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
 def test_numbers_that_groups_divide_by(name: str, tmp_path: Path) -> None:
     program = HEAD + DIVIDING[name] + "dist.destroy_process_group()\n"
     assert told(program, tmp_path) == expected(program)
+
+
+WITHOUT = {
+    "gradients that are not reduced come first": """\
+model = shard(Net())
+optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+model.set_requires_gradient_sync(False)  # expect: FSDP604
+"""
+    + STEPS,
+    "an optimizer with gradients of its own": """\
+class Kept(torch.optim.SGD):
+    def step(self, closure=None):
+        for group in self.param_groups:
+            for parameter in group["params"]:
+                parameter.to_local().data.sub_(kept[parameter], alpha=1e-3)
+
+
+model = shard(Net())
+kept = {}
+optimizer = Kept(model.parameters(), lr=1e-3)
+for step in range(4):
+    loss_of(model, step).backward()
+    for parameter in model.parameters():
+        kept[parameter], parameter.grad = parameter.grad.to_local(), None
+    optimizer.step()
+""",
+    "a head that is used in its own steps": """\
+class Two(Net):
+    def __init__(self):
+        super().__init__()
+        self.other = nn.Linear(32, 64)
+
+    def forward(self, tokens):
+        x = self.embed(tokens)
+        return (self.other if step == 2 else self.head)(x + sum(layer(x) for layer in self.layers))
+
+
+model = shard(Two())
+optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+"""
+    + STEPS,
+    "a layer under no_grad": """\
+class Half(Net):
+    def forward(self, tokens):
+        with torch.no_grad():
+            x = self.layers[0](self.embed(tokens))
+        return self.head(self.layers[1](x))
+
+
+model = shard(Half())
+optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)  # expect: FSDP620
+"""
+    + STEPS,
+}
+
+
+@pytest.mark.parametrize("name", WITHOUT)
+def test_parameters_without_a_gradient(name: str, tmp_path: Path) -> None:
+    program = HEAD + WITHOUT[name] + "dist.destroy_process_group()\n"
+    assert told(program, tmp_path) == expected(program)

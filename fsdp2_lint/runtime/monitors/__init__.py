@@ -18,6 +18,7 @@ from .training import (
     hand_written,
     local_decisions,
     losses,
+    no_gradient,
     optimizers,
     reductions,
     value_reads,
@@ -38,6 +39,7 @@ _PARTS = (
     hand_written,  # before `forward` looks whether enough steps were made
     reductions,
     optimizers,
+    no_gradient,
     calls,
     value_reads,
     local_decisions,
