@@ -164,6 +164,8 @@ class Ledger:
     mesh_uses: set[str] = field(default_factory=set)  # dimensions of meshes whose groups the program asked for
     routing: set[tuple[int, str]] = field(default_factory=set)  # buffers that choose experts, by module and name
     sends_tokens: bool = False  # have ranks given each other parts of tensors, as experts need it?
+    # What stages of pipelines run, and how many ranks run each pipeline.
+    stages: weakref.WeakKeyDictionary[nn.Module, int] = field(default_factory=weakref.WeakKeyDictionary)
     changes: int = 0  # of what is sharded, and of what is part of what
     _inside: weakref.WeakKeyDictionary[nn.Module, tuple[int, list[Sharding]]] = field(
         default_factory=weakref.WeakKeyDictionary
@@ -197,6 +199,10 @@ class Ledger:
             found = [each for each in self.shardings if any(id(one) in parts for one in each.live_modules())]
             known = self._inside[module] = (self.changes, found)
         return known[1]
+
+    def stage_of(self, sharding: Sharding) -> int:
+        """How many ranks run the pipeline that it is a part of; 1 where it is of none."""
+        return max((ranks for module, ranks in self.stages.items() if sharding in self.inside(module)), default=1)
 
     def of_state(self, state: Any) -> Sharding | None:
         return next((each for each in self.shardings if each.state() is state), None)

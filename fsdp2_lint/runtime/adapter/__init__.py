@@ -25,11 +25,14 @@ from .dividing import Division, division
 from .frames import call_of_fully_shard, inputs_of_forward, modules_that_are_called, only_makes_states
 from .gradients import backward_is_open, holds_gradients, reduces_over_replicas
 from .frames import (
+    Stage,
     call_of_fully_shard,
+    clips_by_their_own_norm,
     inputs_of_forward,
     issued_by_the_job,
     modules_that_are_called,
     only_makes_states,
+    stage_that_runs,
 )
 from .groups import (
     Group,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from types import FrameType
 from typing import Any
 
@@ -36,6 +38,32 @@ def inputs_of_forward(frame: FrameType | None) -> tuple[Any, ...]:
 def only_makes_states(frame: FrameType | None) -> bool:
     """Is this a step that torch makes with a learning rate of 0, so that a state dict has something to fill?"""
     return any(each.f_code.co_name == "_init_optim_state" for each in frames_from(frame))
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """A module as one stage of a pipeline, which ``ranks`` ranks run together."""
+
+    module: nn.Module
+    ranks: int
+
+
+def stage_that_runs(frame: FrameType | None) -> Stage | None:
+    """The stage of torch's pipelines whose forward is being executed. The package is only loaded by who uses it."""
+    base: Any = getattr(sys.modules.get("torch.distributed.pipelining.stage"), "_PipelineStageBase", None)
+    for each in frames_from(frame) if base is not None else ():
+        stage = each.f_locals.get("self") if each.f_code.co_varnames[:1] == ("self",) else None
+        if isinstance(stage, base) and isinstance(module := getattr(stage, "submod", None), nn.Module):
+            return Stage(module, int(getattr(stage, "group_size", 1)))
+    return None
+
+
+def clips_by_their_own_norm(frame: FrameType | None) -> bool:
+    """Inside the scaling of gradients: is it by the norm that ``clip_grad_norm_`` has just made of them?"""
+    return any(
+        each.f_code.co_name == "clip_grad_norm_" and each.f_globals.get("__name__") == "torch.nn.utils.clip_grad"
+        for each in frames_from(frame)
+    )
 
 
 def issued_by_the_job(frame: FrameType | None) -> bool:

@@ -26,6 +26,9 @@ class Clipped(Labelled, Protocol):
     def used_before(self) -> Answer[Place]:
         """Have its optimizers made their step since the last backward? yes: Place of the step."""
 
+    def by_its_own_norm(self) -> Answer[Place]:
+        """Is it one stage of a pipeline of several, clipped by the norm of this stage alone? yes: where it is made."""
+
 
 @dataclass(frozen=True, slots=True)
 class Carried:

@@ -99,3 +99,43 @@ TAKEN_WRONGLY = [
 @pytest.mark.parametrize("taken", TAKEN_WRONGLY)
 def test_gradients_of_sharded_parameters(taken: str) -> None:
     assert "violated" in said("FSDP619", "", TAKING.format(taken))
+
+
+STAGED = """\
+from torch.distributed.pipelining import PipelineStage, ScheduleGPipe
+stage = PipelineStage(model, 0, {stages}, torch.device("cpu"))
+schedule = ScheduleGPipe(stage, n_microbatches=2)
+optimizer = torch.optim.AdamW(model.parameters())
+for step in range(3):
+    schedule.step(torch.ones(2, 8, dtype=torch.long))
+    {clip}
+    optimizer.step()
+    optimizer.zero_grad()
+"""
+NORM = "torch.nn.utils.clip_grad_norm_"
+CLIPPED_TOGETHER = [
+    ("1", f"{NORM}(model.parameters(), 1.0)"),
+    ("2", "torch.nn.utils.clip_grad_value_(model.parameters(), 1.0)"),
+    ("2", f"{NORM}(model.parameters(), float('inf'))"),
+    ("2", "torch.nn.utils.clip_grads_with_norm_(list(model.parameters()), 1.0, unseen.norm(model))"),
+    ("2", f"{NORM}(model.parameters(), unseen.share_of_this_stage(1.0))"),
+    ("2", f"{NORM}(nn.Linear(2, 2).parameters(), 1.0)"),
+]
+
+
+@pytest.mark.parametrize(("stages", "clip"), CLIPPED_TOGETHER)
+def test_stages_that_are_clipped_together_or_not_at_all(stages: str, clip: str) -> None:
+    assert "violated" not in said("FSDP618", "", STAGED.format(stages=stages, clip=clip))
+
+
+CLIPPED_APART = [
+    f"{NORM}(model.parameters(), 1.0)",
+    f"{NORM}([p for p in model.parameters() if p.grad is not None], max_norm=0.5)",
+    f"{NORM}(model.layers.parameters(), 1.0, foreach=True)",
+    f"{NORM}(stage.submod.parameters(), 1.0)",
+]
+
+
+@pytest.mark.parametrize("clip", CLIPPED_APART)
+def test_stages_that_are_clipped_apart(clip: str) -> None:
+    assert "violated" in said("FSDP618", "", STAGED.format(stages="dist.get_world_size()", clip=clip))

@@ -35,6 +35,8 @@ class RuntimeResharding(RuntimeModel):
         stays = all(group.stays_gathered and group.shards > 1 for group in groups)
         if own is None or len(shardings) < 2 or not stays or any(each.given_back for each in shardings):
             return looked("the groups were asked whether they are resharded")
+        if self.ledger.stage_of(own) > 1:
+            return looked("a pipeline runs several micro-batches through it before each is freed")
         said = next((each.kept_at for each in shardings if each is not own and each.kept_at), None)
         model = self.ledger.model_of(self.module)
         if said is not None and not (model is not None and model.seen):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import sys
+import weakref
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +25,8 @@ from ..shared.units import OfSharding, OfShardings
 @dataclass(frozen=True, slots=True)
 class RuntimeClip(OfSharding):
     clipped: frozenset[int]  # parameters, by identity
+    own_norm: bool  # is it the norm of these alone?
+    stage: int = 1  # how many ranks run the pipeline that it is a stage of
 
     @property
     def label(self) -> str:
@@ -38,6 +42,11 @@ class RuntimeClip(OfSharding):
         if not steps or len(steps) < len(holders):
             return looked("no step used these gradients before")
         return yes(Place(steps[-1], f"this step uses the gradients of {self.label}"))
+
+    def by_its_own_norm(self) -> Answer[Place]:
+        if self.stage < 2 or not self.own_norm:
+            return looked("stages of pipelines were looked for, and whose norm it is")
+        return yes(Place(self.sharding.when, "what the stage runs is sharded here"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,19 +67,37 @@ class RuntimeLimited(OfShardings):
 
 
 def install(session: Session) -> None:
-    session.watch_fsdp2("clipping", before=lambda args, kwargs: _clip(session, *args, **kwargs))
+    watch = _Watch(session)
+    session.watch_fsdp2("clipping", before=lambda args, kwargs: watch.clip(*args, **kwargs))
+    session.watch_fsdp2("first_forward", before=watch.entered)
 
 
-def _clip(session: Session, parameters: Any, max_norm: float, *rest: Any, **further: Any) -> None:
-    """By now torch has made a list of the parameters; an iterator of somebody else's is left alone."""
-    if not isinstance(parameters, list) or math.isinf(max_norm):
-        return
-    managed = session.ledger.managed(session.ledger.shardings)
-    sharding = next((managed[id(each)][0] for each in parameters if id(each) in managed), None)
-    if sharding is not None:
-        clipped = frozenset(map(id, parameters))
-        _note(session.ledger, clipped)
-        session.dispatch(GradientsClipped(when=here(), model=RuntimeClip(session.ledger, sharding, clipped)))
+class _Watch:
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self.met: weakref.WeakSet[nn.Module] = weakref.WeakSet()  # modules of FSDP2 that have run
+
+    def entered(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """A stage of a pipeline shows when it runs for the first time."""
+        module = adapter.modules_of(args[0])[0]
+        if module not in self.met:
+            self.met.add(module)
+            if (stage := adapter.stage_that_runs(sys._getframe())) is not None:
+                self.session.ledger.stages[stage.module] = stage.ranks
+
+    def clip(self, parameters: Any, max_norm: float, *rest: Any, **further: Any) -> None:
+        """By now torch has made a list of the parameters; an iterator of somebody else's is left alone."""
+        if not isinstance(parameters, list) or math.isinf(max_norm):
+            return
+        ledger = self.session.ledger
+        managed = ledger.managed(ledger.shardings)
+        sharding = next((managed[id(each)][0] for each in parameters if id(each) in managed), None)
+        if sharding is not None:
+            clipped = frozenset(map(id, parameters))
+            _note(ledger, clipped)
+            own_norm = adapter.clips_by_their_own_norm(sys._getframe())
+            clip = RuntimeClip(ledger, sharding, clipped, own_norm, ledger.stage_of(sharding))
+            self.session.dispatch(GradientsClipped(when=here(), model=clip))
 
 
 def _note(ledger: Ledger, clipped: frozenset[int]) -> None:

@@ -9,10 +9,11 @@ from ....vocab.finding import Place
 from ...domain import events
 from ...domain.events import AnyStep
 from ...domain.relations import Relation
-from ...domain.values import Obj
+from ...domain.values import Const, Obj
 from ..sharding.options import has_replicas
 from ..shared.program import OfStep
 from ..shared.switches import ALL_REDUCE, FINALIZE, SYNC, LeftOff
+
 
 
 class StaticStep(OfStep[events.Stepped]):
@@ -66,6 +67,23 @@ class StaticClip(OfStep[events.Clipped]):
         if why := self.program.managed(self.obj):
             return unknown(why)
         return yes(Place(last[-1].when, f"this step uses the gradients of {self.label}"))
+
+    def by_its_own_norm(self) -> Answer[Place]:
+        stages = [each for each in self.program.trace.of(events.Pipelined, before=self.step) if self._is_in(each)]
+        if not stages or self.step.what.by == "clip_grad_value_" or stages[0].what.stages == Const(1):
+            return self.program.nothing(self.obj, events.Pipelined, before=self.step)
+        bound = self.step.what.bound
+        if self.step.what.by != "clip_grad_norm_":
+            return unknown("whose norm it is that they are clipped by is not known")
+        if isinstance(bound, Obj) and bound.atom.kind in ("unknown", "opaque"):
+            return unknown("the norm that they are clipped to is computed, perhaps from those of all stages")
+        if why := self.program.managed(self.obj):
+            return unknown(why)
+        return yes(Place(stages[0].when, "it becomes a stage of the pipeline here"))
+
+    def _is_in(self, stage: Step[events.Pipelined]) -> bool:
+        relations = (self.program.relation(held.model, stage.subject) for held in self.step.what.held)
+        return any(each in (Relation.SAME, Relation.INSIDE) for each in relations)
 
     def _optimizers(self) -> Iterator[Obj]:
         for created in self.program.trace.of(events.Optimizer):

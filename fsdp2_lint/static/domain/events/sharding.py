@@ -43,8 +43,11 @@ class Parallelised(Event):
     splits: bool | None  # whether its plan splits parameters. None: not known
 
 
-class Pipelined(Event):
+class Pipelined(Counted):
     """A module becomes a stage of a pipeline."""
+
+    words: ClassVar[str] = "stage of a pipeline"
+    stages: Value | None = None  # how many there are
 
 
 class Checkpointed(Event):

@@ -64,6 +64,8 @@ class Clipped(Counted, InLoops):
 
     words: ClassVar[str] = "clipping of gradients"
     held: tuple[Held, ...]
+    by: str  # the function
+    bound: Value | None = None  # the norm that they are clipped to
 
 
 class Sync(Counted, InLoops):

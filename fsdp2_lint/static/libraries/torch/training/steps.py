@@ -75,7 +75,8 @@ def clipped(machine: Machine, call: Call) -> None:
     params = call.arg(0, "parameters")
     held, _ = optim.holdings(machine, [params] if params is not None else [])
     if held:
-        machine.emit(events.Clipped(held=held), call.node, held[0].model)
+        by = call.name.rsplit(".", 1)[-1]
+        machine.emit(events.Clipped(held=held, by=by, bound=bound), call.node, held[0].model)
 
 
 @external("torch.nn.utils.clip_grad_value_", "torch.nn.utils.clip_grads_with_norm_")
