@@ -13,7 +13,7 @@ NOTICEABLE = 1.01  # ratio of counts
 class LossNotNormalisedGlobally(Rule):
     code = "FSDP810"
     name = "loss-not-normalised-globally"
-    summary = "the loss is a local mean, over another number of targets on each rank"
+    summary = "the loss is a local mean, over another number of targets on each rank, or a sum that nothing divides"
     severity = Severity.WARNING
     witnesses = "R"
     compares = "targets"
@@ -28,7 +28,16 @@ class LossNotNormalisedGlobally(Rule):
         counted = {rank: int(count) for rank, (count, _) in said.items()}
         fewest, most = min(counted, key=counted.__getitem__), max(counted, key=counted.__getitem__)
         ignored = any(count != targets for count, targets in said.values())
-        if ignored and counted[most] > NOTICEABLE * counted[fewest]:
+        if not ignored or counted[most] <= NOTICEABLE * counted[fewest]:
+            return
+        if facts[fewest].traits["what"] == "sum":
+            yield self.found(
+                facts[fewest].when,
+                f"the loss is the sum over {counted[fewest]} targets on rank {fewest} and {counted[most]} on rank "
+                f"{most}, and nothing divides it or its gradients before the step: they grow with that number",
+                "a division after backward() does not reach the gradients",
+            )
+        else:
             yield self.found(
                 facts[fewest].when,
                 f"the loss is the mean of {counted[fewest]} targets on rank {fewest} and of {counted[most]} on rank "

@@ -130,3 +130,47 @@ optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)  # expect: FSDP620
 def test_parameters_without_a_gradient(name: str, tmp_path: Path) -> None:
     program = HEAD + WITHOUT[name] + "dist.destroy_process_group()\n"
     assert told(program, tmp_path) == expected(program)
+
+
+SUMMED = """\
+def batches():
+    for step in range(4):
+        tokens = torch.randint(64, (4, 8), generator=torch.Generator().manual_seed(step * 2 + dist.get_rank()))
+        targets = tokens.clone()
+        targets[:, 4 - 2 * dist.get_rank() :] = -100
+        yield tokens, targets.flatten()
+
+
+def summed(tokens, targets):
+    return F.cross_entropy(model(tokens).flatten(0, 1), targets, reduction="sum"){mark}
+
+
+model = shard(Net())
+optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+{before}for tokens, targets in batches():
+    loss = summed(tokens, targets){divided}
+    {backward}
+{after}    optimizer.step()
+    optimizer.zero_grad()
+"""
+PLAIN = {"mark": "", "before": "", "divided": "", "backward": "loss.backward()", "after": ""}
+FACTORS = """\
+for part in (*model.layers, model):
+    part.set_force_sum_reduction_for_comms(True)
+    part.set_gradient_divide_factor(32.0)
+"""
+SUMS = {
+    "as it is": {"mark": "  # expect: FSDP810"},
+    "divided afterwards": {"mark": "  # expect: FSDP810", "backward": "loss.backward(); loss = loss.detach() / 32"},
+    "by the rows": {"divided": " / 4"},
+    "clipped": {"after": "    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)\n"},
+    "all gradients at once": {"after": "    torch._foreach_div_([p.grad for p in model.parameters()], 32.0)\n"},
+    "gradients that are exchanged": {"after": "    for p in model.parameters():\n        p.grad = p.grad / 32\n"},
+    "by the groups": {"before": FACTORS},
+}
+
+
+@pytest.mark.parametrize("name", SUMS)
+def test_sums_that_nothing_divides(name: str, tmp_path: Path) -> None:
+    program = HEAD + SUMMED.format(**{**PLAIN, **SUMS[name]}) + "dist.destroy_process_group()\n"
+    assert told(program, tmp_path) == expected(program)
