@@ -22,8 +22,6 @@ from .collectives import (
 )
 from .copies import copies_beside, dimensions_beside, is_distributed_beside
 from .dividing import Division, division
-from .frames import call_of_fully_shard, inputs_of_forward, modules_that_are_called, only_makes_states
-from .gradients import backward_is_open, holds_gradients, reduces_over_replicas
 from .frames import (
     Stage,
     call_of_fully_shard,
@@ -34,6 +32,7 @@ from .frames import (
     only_makes_states,
     stage_that_runs,
 )
+from .gradients import backward_is_open, holds_gradients, reduces_over_replicas
 from .groups import (
     Group,
     Param,

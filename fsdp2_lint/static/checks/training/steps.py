@@ -7,13 +7,12 @@ from collections.abc import Iterator
 from ....vocab.answers import Answer, Many, No, Unknown, many, unknown, yes
 from ....vocab.finding import Place
 from ...domain import events
-from ...domain.events import AnyStep
+from ...domain.events import AnyStep, Step
 from ...domain.relations import Relation
 from ...domain.values import Const, Obj
 from ..sharding.options import has_replicas
 from ..shared.program import OfStep
 from ..shared.switches import ALL_REDUCE, FINALIZE, SYNC, LeftOff
-
 
 
 class StaticStep(OfStep[events.Stepped]):
