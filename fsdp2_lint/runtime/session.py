@@ -184,13 +184,13 @@ class Session:
         self._found(finding, "")
 
     def state(self, fact: Fact) -> None:
-        """Say something that the ranks compare, in the first steps: a job that is watched to its end says no more."""
+        """Say something that the ranks compare, in the first steps. What has a step of its own is said whenever."""
         self._state(fact, fact_as_json)
 
     def _state(self, fact: Fact, as_json: Callable[[Fact], dict[str, Any]]) -> None:
-        if self.step >= FACT_STEPS:
+        if fact.step is None and self.step >= FACT_STEPS:
             return
-        fact = replace(fact, step=self.step + 1)
+        fact = replace(fact, step=fact.step or self.step + 1)
         self.facts.append(fact)
         self.file.write("fact", **as_json(fact))
 

@@ -1,6 +1,8 @@
-"""Optimizers of libraries that do not work on sharded parameters, and what they do there."""
+"""What all optimizers have, and those of libraries that do not work on sharded parameters."""
 
 from __future__ import annotations
+
+HYPERPARAMETERS = ("lr", "betas", "weight_decay", "momentum", "eps")
 
 _REFUSES = "raises at its first step, where it reduces a shard in place"
 _MIXES = "raises at its first step, where it mixes shards with plain tensors of its own"

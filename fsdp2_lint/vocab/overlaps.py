@@ -48,6 +48,7 @@ OWNERS: tuple[tuple[str, str, bool], ...] = (
     ("FSDP613", "FSDP802", True),
     ("FSDP615", "FSDP604", False),
     ("FSDP616", "FSDP805", True),
+    ("FSDP617", "FSDP805", True),
     ("FSDP704", "FSDP703", True),
     ("FSDP705", "FSDP320", True),
     ("FSDP706", "FSDP802", True),

@@ -21,6 +21,7 @@ from .training import (
     no_gradient,
     optimizers,
     reductions,
+    hyperparameters,
     value_reads,
 )
 
@@ -40,6 +41,7 @@ _PARTS = (
     reductions,
     optimizers,
     no_gradient,
+    hyperparameters,
     calls,
     value_reads,
     local_decisions,

@@ -34,6 +34,9 @@ class Escapes(Membership):
         ``names``: all that it mentions, where that is known; it leaves fields of other names alone.
         """
         self.machine.stops += 1
+        for value in call.all:
+            if isinstance(value, Obj):
+                value.atom.handed_to = value.atom.handed_to or who
         self.not_followed(who, call)
         self.overlooked(who, call.node)
         self.escape(call, who, receiver, names)

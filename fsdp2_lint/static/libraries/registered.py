@@ -34,4 +34,4 @@ from .torch.migration import api, fallbacks, fsdp1_methods, migration
 from .torch.precision import dtypes, precision, scalers
 from .torch.ranks import collectives, data, own_sources, rank, rounds, seeds
 from .torch.sharding import composition, module_tree, modules, parameters, pipelines, sharding, sizes, tying
-from .torch.training import differentiation, dtensors, generators, optim, steps
+from .torch.training import differentiation, dtensors, generators, losses, optim, schedulers, steps

@@ -129,7 +129,7 @@ class StaticBatch(AtStep[events.Called]):
             return unknown(why)
         answer: Answer[Place] = unknown("where the batch comes from was not followed")
         for obj in inputs(self.program, self.step):
-            if any(_of_rank(item) for item in obj.path):
+            if any(of_rank(item) for item in obj.path):
                 return self.program.excluded("the rank picks its part of the batch")
             loader, drawn = obj.atom.state(Loader), obj.atom.state(Drawn)
             if loader is not None:
@@ -179,9 +179,10 @@ class StaticBatch(AtStep[events.Called]):
         return any(site.path in self.program.machine.picks for site in self.step.when.chain)
 
 
-def _of_rank(item: Any) -> bool:
+def of_rank(item: Any) -> bool:
+    """Does a step of a path depend on the rank?"""
     if isinstance(item, Text):
         return item.per_rank is not False
     if isinstance(item, TupleV):
-        return any(map(_of_rank, item.items))
-    return isinstance(item, Rank) or isinstance(item, tuple) and any(map(_of_rank, item))
+        return any(map(of_rank, item.items))
+    return isinstance(item, Rank) or isinstance(item, tuple) and any(map(of_rank, item))

@@ -11,7 +11,7 @@ from ....vocab.events.generators import GeneratorRead
 from ....vocab.events.gradients import GradientsDivided, GradientsTaken
 from ....vocab.events.losses import TensorReduced
 from ....vocab.events.steps import BackwardBegun, ClippedUsed, GradientsClipped, GradientsUsed
-from ....vocab.events.training import OptimizerSettled, ValueRead
+from ....vocab.events.training import HyperparametersSet, OptimizerSettled, ValueRead
 from ...domain import events
 from ...domain.events import Step
 from ...domain.values import Obj
@@ -25,6 +25,7 @@ from .differentiation import StaticDifferentiated
 from .dividing import StaticDividing
 from .fsdp1_methods import StaticAsked
 from .generators import StaticGenerator
+from .hyperparameters import StaticHyperparameters
 from .losses import StaticReduction
 from .optimizers import StaticOptimizer
 from .steps import StaticClip, StaticStep
@@ -61,6 +62,14 @@ def reduced(program: Program, step: Step[events.Reduced]) -> Iterator[Event]:
 @on(events.ValueRead)
 def value_read(program: Program, step: Step[events.ValueRead]) -> Iterator[Event]:
     yield ValueRead(when=step.when, reading=StaticReading(program, step))
+
+
+@on(events.HyperparameterGiven)
+def given(program: Program, step: Step[events.HyperparameterGiven]) -> Iterator[Event]:
+    """To an optimizer of a model that is sharded."""
+    held = program.held_by.get(step.subject, [])
+    if any(program.concerned(program.top(model)) for model in held):
+        yield HyperparametersSet(when=step.when, name=step.what.name, given=StaticHyperparameters(program, step))
 
 
 @on(events.Stepped)

@@ -75,6 +75,7 @@ from .training import (
     Generator,
     GradientsHandedOn,
     Held,
+    HyperparameterGiven,
     Optimizer,
     Reduced,
     Remapped,

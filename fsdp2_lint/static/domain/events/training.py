@@ -30,6 +30,14 @@ class Optimizer(Counted):
     given: bool = False  # it came from a caller that was not seen
 
 
+class HyperparameterGiven(Counted):
+    """An optimizer, the step's subject, or what changes its learning rate, is given a number that is not written."""
+
+    words: ClassVar[str] = "number for an optimizer"
+    name: str
+    value: Value
+
+
 class Remapped(Event):
     """The parameter groups of an optimizer, the step's subject, or what is in one, are exchanged."""
 

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 from astroid import nodes
 
+from .....vocab.finding import Moment
 from ....domain import events
 from ....domain.events import Step
-from ....domain.values import NONE, Atom, Const, Obj, Rank, Value
+from ....domain.values import NONE, Atom, Const, Obj, Rank, Value, unknown
 from ....interpreter.call import Call
 from ...interface import Machine
 from ...tables import external, method
@@ -21,9 +22,11 @@ _ARGUMENTS = {"dataset": 0, "shuffle": 2, "sampler": 3, "batch_sampler": 4, "col
 
 @dataclass(frozen=True, slots=True)
 class Sampler:
-    """Which rank gets which items of a data set. ``shuffle`` is True unless it is said otherwise."""
+    """Which rank gets which items of a data set. ``shuffle`` is True unless it is said otherwise, ``rank`` NONE."""
 
     shuffle: Value
+    rank: Value
+    seed: Value
     made: Step[events.Sampler]
     by_rank: bool  # each rank surely has its own part
 
@@ -69,6 +72,7 @@ class Drawn:
 
     by: Value
     at: int
+    made: Moment
 
 
 @external("torch.utils.data.DistributedSampler", "torch.utils.data.distributed.DistributedSampler")
@@ -76,10 +80,14 @@ def sampler(machine: Machine, call: Call) -> Value:
     made = machine.libraries.call_other(call.name, call)
     if isinstance(made, Obj):
         shuffle = call.arg(3, "shuffle") or Const(not call.open_why or None)
-        rank = call.arg(2, "rank") or NONE
+        rank, seed = (call.arg(*place) or _left_out(call) for place in ((2, "rank"), (4, "seed")))
         by_rank = not call.open_why and (rank == NONE or isinstance(rank, Rank))
-        made.atom.know(Sampler(shuffle, machine.emit(events.Sampler(), call.node, made), by_rank))
+        made.atom.know(Sampler(shuffle, rank, seed, machine.emit(events.Sampler(), call.node, made), by_rank))
     return made
+
+
+def _left_out(call: Call) -> Value:
+    return unknown("an argument that was not followed") if call.open_why else NONE
 
 
 @external("torch.utils.data.DataLoader", "torchdata.stateful_dataloader.StatefulDataLoader")
@@ -155,7 +163,8 @@ def seeds_of(generator: Atom) -> tuple[Value, ...]:
 def drawn(machine: Machine, call: Call) -> Value:
     made = machine.libraries.call_other(call.name, call)
     if isinstance(made, Obj):
-        made.atom.know(Drawn(by := call.kwargs.get("generator", NONE), machine.now))
+        by = call.kwargs.get("generator", NONE)
+        made.atom.know(Drawn(by, machine.now, machine.moment(call.node)))
         if any(differs(machine, seed) for obj in machine.objects(by) for seed in seeds_of(obj.atom)[-1:]):
             own_sources.drawn_for_rank(machine, made.atom)
     return made

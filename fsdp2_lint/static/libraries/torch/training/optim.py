@@ -12,7 +12,7 @@ from ....interpreter.call import Call
 from ...interface import Machine
 from ...tables import method
 from ..precision import scalers
-from . import generators
+from . import generators, schedulers
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +26,7 @@ def make_optimizer(machine: Machine, qname: str, call: Call) -> Value:
     atom = Atom("external", cls=Ext(qname), origin=qname.rsplit(".", 1)[-1], site=machine.site(call.node))
     atom.know(Algorithm(_stateless(qname, call)))
     created(machine, atom.root, call)
+    schedulers.optimizer_made(machine, atom.root, call)
     if (params := call.arg(0, "params")) is not None:
         generators.consumed_by_call(machine, params, call.node, f"{atom.origin}()")
     return atom.root
@@ -82,6 +83,8 @@ def step(machine: Machine, obj: Obj, call: Call) -> Value:
             if leaf in machine.libraries.optimizers:
                 machine.emit(events.Stepped(), call.node, leaf)
                 scalers.stepped(machine, obj, leaf, call)
+    else:
+        schedulers.stepped(machine, obj, call)
     return unknown("step()")
 
 

@@ -1,0 +1,67 @@
+"""The numbers that optimizers work with, and schedulers that change them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .....vocab.optimizers import HYPERPARAMETERS
+from ....domain import events
+from ....domain.values import NONE, Const, Obj, Value
+from ....interpreter.call import Call
+from ...interface import Machine
+from ...tables import external
+
+_MODULE = "torch.optim.lr_scheduler."
+PLATEAU = _MODULE + "ReduceLROnPlateau"
+# What a scheduler is told of how long and how far it goes, by the position of each.
+_TOLD = {
+    "OneCycleLR": {"max_lr": 1, "total_steps": 2, "epochs": 3, "steps_per_epoch": 4},
+    "CosineAnnealingLR": {"T_max": 1, "eta_min": 2},
+    "CosineAnnealingWarmRestarts": {"T_0": 1, "T_mult": 2, "eta_min": 3},
+    "LinearLR": {"start_factor": 1, "end_factor": 2, "total_iters": 3},
+    "ConstantLR": {"factor": 1, "total_iters": 2},
+    "PolynomialLR": {"total_iters": 1, "power": 2},
+    "StepLR": {"step_size": 1, "gamma": 2},
+    "ExponentialLR": {"gamma": 1},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Scheduler:
+    """A scheduler of torch, and the optimizer that it changes."""
+
+    name: str
+    optimizer: Value
+
+
+def optimizer_made(machine: Machine, optimizer: Obj, call: Call) -> None:
+    """What it is given of its own; the parameters come first, then the learning rate."""
+    for name in HYPERPARAMETERS:
+        _given(machine, call, call.arg(1 if name == "lr" else None, name), name, optimizer)
+
+
+@external(PLATEAU, *(_MODULE + name for name in _TOLD))
+def made(machine: Machine, call: Call) -> Value:
+    scheduler = machine.libraries.call_other(call.name, call)
+    name = call.name.removeprefix(_MODULE)
+    if isinstance(scheduler, Obj):
+        optimizer = call.arg(0, "optimizer") or NONE
+        scheduler.atom.know(Scheduler(name, optimizer))
+        for owner in machine.objects(optimizer):
+            for told, position in _TOLD.get(name, {}).items():
+                _given(machine, call, call.arg(position, told), f"lr ({told} of {name})", owner)
+    return scheduler
+
+
+def stepped(machine: Machine, obj: Obj, call: Call) -> None:
+    """A scheduler that looks at a number is given it."""
+    known = obj.atom.state(Scheduler) if obj.parent is None else None
+    if known is not None and known.name == "ReduceLROnPlateau":
+        for owner in machine.objects(known.optimizer):
+            _given(machine, call, call.arg(0, "metrics"), "lr (ReduceLROnPlateau)", owner)
+
+
+def _given(machine: Machine, call: Call, value: Value | None, name: str, optimizer: Obj) -> None:
+    if value is None or isinstance(value, Const) or optimizer not in machine.libraries.optimizers:
+        return
+    machine.emit(events.HyperparameterGiven(name=name, value=value), call.node, optimizer)
