@@ -203,13 +203,13 @@ def device(session: Session, chosen: torch.device, when: Moment) -> None:
     index = chosen.index if chosen.index is not None else torch.cuda.current_device()
     properties: Any = torch.cuda.get_device_properties(index)
     name = str(getattr(properties, "uuid", "") or f"cuda:{index}")
-    world = _everyone(adapter.all_ranks())
+    world = everyone(adapter.all_ranks())
     values: Mapping[str, str] = {"device": f"{platform.node()} {name}"}
     session.state(Fact("device", "devices", when, world, values, traits={"index": f"cuda:{index}"}))
 
 
 @functools.cache
-def _everyone(world_size: int) -> tuple[int, ...]:
+def everyone(world_size: int) -> tuple[int, ...]:
     return tuple(range(world_size))
 
 

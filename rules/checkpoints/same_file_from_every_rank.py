@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fsdp2_lint.vocab.events.checkpoints import FileWritten
+from fsdp2_lint.vocab.facts import Facts, in_words
 from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
 
 
 class SameFileFromEveryRank(Rule):
     code = "FSDP714"
     name = "same-file-from-every-rank"
-    summary = "every rank writes the file for which only rank 0 has a state dict"
+    summary = "every rank writes one file, and each has something else for it"
     severity = Severity.ERROR
-    witnesses = "S"
+    witnesses = "SR"
+    compares = "written-files"
     help = "gather on all ranks, and write on rank 0 alone: if dist.get_rank() == 0: torch.save(state, path)"
 
     def written(self, event: FileWritten) -> Iterator[Outcome]:
@@ -27,3 +29,18 @@ class SameFileFromEveryRank(Rule):
                 "the ranks overwrite each other here",
                 (emptied.what.when, "with cpu_offload only rank 0 gets the tensors that are gathered here"),
             )
+
+    def compare(self, facts: Facts) -> Iterator[Outcome]:
+        yield APPLIES
+        writers: dict[str, list[int]] = {}
+        for rank in sorted(facts):
+            writers.setdefault(facts[rank].values["file"], []).append(rank)
+        for file, ranks in writers.items():
+            if len({facts[rank].values["content"] for rank in ranks}) > 1:
+                yield self.found(
+                    facts[ranks[0]].when,
+                    f"{in_words(tuple(ranks))} write {file.partition(':')[2]}, each with another content: the last one "
+                    "to write wins, or the file is damaged",
+                    "the ranks overwrite each other here",
+                )
+                return

@@ -364,8 +364,8 @@ import torch.distributed.checkpoint as dcp
 
 table = torch.arange(100_000.0)
 table[54_321] += dist.get_rank()
-dcp.save({"model": model.state_dict(), "table": table}, checkpoint_id="saved")
-dcp.load({"model": model.state_dict(), "table": table}, checkpoint_id="saved")  # expect: FSDP710
+dcp.save({"model": model.state_dict(), "table": table}, checkpoint_id="saved")  # expect: FSDP712
+dcp.load({"model": model.state_dict(), "table": table}, checkpoint_id="saved")
 """,
     "the same in a thread": """\
 import threading

@@ -65,7 +65,7 @@ HOOKS: tuple[tuple[str, Any, str, tuple[str, ...]], ...] = (
     ("clipping", sys.modules.get("torch.nn.utils.clip_grad"), "_clip_grads_with_norm_", ("FSDP612",)),
     ("gather", _GROUPS, "foreach_all_gather", ("FSDP802",)),
     ("reduce", _GROUPS, "foreach_reduce", ("FSDP802",)),
-    ("saving", _SAVER, "_save_state_dict", ("FSDP710",)),
+    ("saving", _SAVER, "_save_state_dict", ("FSDP710", "FSDP712")),
     ("loading", _LOADER, "_load_state_dict", ("FSDP710",)),
 )
 

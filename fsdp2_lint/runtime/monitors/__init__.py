@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..session import Session
-from .checkpoints import async_saves, checkpoints, local_shards, round_trips, state_helpers
+from .checkpoints import async_saves, checkpoints, local_shards, round_trips, state_helpers, written_by_all
 from .forward import calls, changes, forward, order
 from .initialisation import draws
 from .launch import process
@@ -50,6 +50,7 @@ _PARTS = (
     round_trips,
     local_shards,
     state_helpers,
+    written_by_all,
     process,
     collectives,
     routing,

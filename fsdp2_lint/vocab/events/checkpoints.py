@@ -60,6 +60,18 @@ class CheckpointWritten(Event):  # torch.distributed.checkpoint.save, async_save
     by: str
 
 
+class SharedKeys(Protocol):
+    """The keys of a checkpoint that all ranks write."""
+
+    def of_each_rank(self) -> Answer[Place]:
+        """Is there what each rank has for itself? yes: Place where that is read, under which key and what it is."""
+
+
+class SharedKeysWritten(Event):  # torch.distributed.checkpoint.save, async_save: just before writing; S
+    keys: SharedKeys
+    by: str
+
+
 class CheckpointLoaded(Event):  # torch.distributed.checkpoint.load: just before reading; S R P
     payload: LoadTarget
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from typing import Any
 
@@ -26,7 +25,7 @@ from ...session import Session
 from ...sites import called_by_torch, here
 from ..shared.models import RuntimeModel
 from .numbers import numbers_stated
-from .payloads import RuntimeKeys, RuntimePayload, RuntimeWritten
+from .payloads import RuntimeKeys, RuntimePayload, RuntimeWritten, path_of
 
 FSDP1_METHODS = (
     "summon_full_params",
@@ -64,8 +63,7 @@ class _Watch:
         self.saving: Moment | None = None  # likewise a save
 
     def save(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        value, file = argument(args, kwargs, 0, "obj"), argument(args, kwargs, 1, "f")
-        path = os.fspath(file) if isinstance(file, (str, os.PathLike)) else str(getattr(file, "name", ""))
+        value, path = argument(args, kwargs, 0, "obj"), path_of(argument(args, kwargs, 1, "f"))
         own = not called_by_torch(sys._getframe())  # DCP writes its own pieces with it
         payload = RuntimePayload(value, path, ledger=self.session.ledger if own else None)
         when = here()

@@ -28,7 +28,7 @@ def tensors_in(value: Any, depth: int = _DEPTH) -> Iterator[torch.Tensor]:
     """The tensors in nested containers."""
     if isinstance(value, torch.Tensor):
         yield value
-    elif _is_array(value):
+    elif is_array(value):
         yield torch.as_tensor(value)
     elif isinstance(value, nn.Module):
         yield from value.parameters()
@@ -43,7 +43,7 @@ def tensors_in(value: Any, depth: int = _DEPTH) -> Iterator[torch.Tensor]:
             yield from tensors_in(getattr(value, name), depth - 1)
 
 
-def _is_array(value: Any) -> bool:
+def is_array(value: Any) -> bool:
     """An array of numpy, which need not be there, that can be read without a copy and without a warning."""
     kind = type(value)
     return (
@@ -52,6 +52,13 @@ def _is_array(value: Any) -> bool:
         and value.dtype.kind in "fiu"
         and value.flags.writeable
     )
+
+
+def path_of(file: Any) -> str:
+    """Of what is handed to ``torch.save``; empty where it has none."""
+    if isinstance(file, (str, os.PathLike)):
+        return str(os.fspath(file))
+    return name if isinstance(name := getattr(file, "name", ""), str) else ""
 
 
 @dataclass(frozen=True, slots=True)

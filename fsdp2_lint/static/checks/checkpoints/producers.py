@@ -14,6 +14,7 @@ from ....vocab.events.checkpoints import (
     KeysWritten,
     Loaded,
     Saved,
+    SharedKeysWritten,
 )
 from ....vocab.events.state_dicts import HelperCalled, OptimizerStateRead, StateGathered, StateSet
 from ...domain import events
@@ -27,6 +28,7 @@ from .load_targets import StaticLoadTarget
 from .optimizer_states import StaticWritten
 from .payloads import StaticKeys, StaticPayload
 from .shared_files import StaticSharedFile
+from .shared_keys import StaticSharedKeys
 from .state_helpers import StaticHelper
 
 
@@ -57,6 +59,7 @@ def checkpoint_loaded(program: Program, step: Step[events.DcpLoad]) -> Iterator[
 def checkpoint_written(program: Program, step: Step[events.DcpSaved]) -> Iterator[Event]:
     if program.machine.libraries.any_sharded:
         yield CheckpointWritten(when=step.when, written=StaticWritten(program, step), by=step.what.by)
+        yield SharedKeysWritten(when=step.when, keys=StaticSharedKeys(program, step), by=step.what.by)
 
 
 @on(events.AsyncSave)

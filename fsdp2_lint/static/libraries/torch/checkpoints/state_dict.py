@@ -120,7 +120,8 @@ def dcp(machine: Machine, call: Call) -> Value:
     if "save" in name:
         payload = call.arg(0, "state_dict") or NONE
         note_keys(machine, call, payload, f"dcp.{name}")
-        machine.emit(events.DcpSaved(payload=TupleV((payload, *states)), by=f"dcp.{name}"), call.node)
+        given = TupleV((payload, *states))
+        machine.emit(events.DcpSaved(payload=given, by=f"dcp.{name}", alone=_alone(call)), call.node)
     if "load" in name:
         note_load(machine, call, states)
         for value in call.all:
@@ -128,6 +129,13 @@ def dcp(machine: Machine, call: Call) -> Value:
     if name == "async_save":
         return note_async_save(machine, call)
     return unknown(f"dcp.{name}()")
+
+
+def _alone(call: Call) -> bool:
+    """May each rank write a checkpoint of its own?"""
+    usual = {"no_dist": Const(False), "use_collectives": Const(True)}
+    given = [(value, call.arg(None, name)) for name, value in usual.items()]
+    return bool(call.open_why) or any(value not in (None, own) for own, value in given)
 
 
 def run_stateful(machine: Machine, value: Value, method_name: str, call: Call) -> list[Value]:

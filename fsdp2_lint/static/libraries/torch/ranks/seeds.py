@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from astroid import nodes
 
+from .....vocab.finding import Moment
 from ....domain import events
 from ....domain.values import NONE, Obj, Rank, Value
 from ....frontend.origins import full_name
@@ -38,6 +39,15 @@ _DRAWS = {
     **{f"numpy.random.{name}": "numpy" for name in "rand random randint uniform choice randn random_sample".split()},
     **{f"torch.{name}": "torch" for name in "rand randint randn bernoulli randperm".split()},
 }
+_STATES = {
+    "random.getstate": "random",
+    "numpy.random.get_state": "numpy",
+    "torch.get_rng_state": "torch",
+    "torch.random.get_rng_state": "torch",
+    "torch.cuda.get_rng_state": "torch",
+    "torch.cuda.get_rng_state_all": "torch",
+    "torch.cuda.random.get_rng_state": "torch",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +55,15 @@ class Built:
     """A module has drawn its weights ``at`` this position of the trace."""
 
     at: int
+
+
+@dataclass(frozen=True, slots=True)
+class GeneratorState:
+    """Where the generator of random numbers stood, read at this position of the trace."""
+
+    generator: str
+    at: int
+    read: Moment
 
 
 @external(*_SEEDS)
@@ -57,6 +76,14 @@ def seed(machine: Machine, call: Call) -> Value:
     differing = True if value is None else differs(machine, value)
     machine.emit(events.Seeded(generators=generators, differs=differing, by_rank=by_rank), call.node)
     return NONE
+
+
+@external(*_STATES)
+def state(machine: Machine, call: Call) -> Value:
+    made = machine.libraries.call_other(call.name, call)
+    if isinstance(made, Obj):
+        made.atom.know(GeneratorState(_STATES[call.name], machine.now, machine.moment(call.node)))
+    return made
 
 
 def differs(machine: Machine, value: Value) -> bool | None:

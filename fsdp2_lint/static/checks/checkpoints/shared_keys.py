@@ -1,0 +1,99 @@
+"""What each rank has for itself, under keys of a checkpoint that are the same on all ranks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ....vocab.answers import Answer, unknown, yes
+from ....vocab.finding import Moment, Place
+from ...domain import events
+from ...domain.guards import Guard
+from ...domain.values import Const, DictV, ListV, Loaded, Obj, Rank, StateDict, Text, TupleV, Value
+from ...interpreter.expressions.numbers import is_multiple
+from ...libraries.torch.ranks.data import seeds_of
+from ...libraries.torch.ranks.seeds import GeneratorState, differs
+from ..ranks.rank_paths import split_by_rank
+from ..shared.program import AtStep
+from .payloads import StaticPayload
+
+_DEPTH = 6
+
+
+class StaticSharedKeys(AtStep[events.DcpSaved]):
+    def of_each_rank(self) -> Answer[Place]:
+        """Unknown where a part of it was not followed, or ranks may draw their random numbers alike."""
+        why = self.program.managed_by or self.program.open_why
+        if why or self.step.what.alone:
+            return unknown(why or "each rank may write a checkpoint of its own")
+        payload = self.step.what.payload
+        parts = payload.items if isinstance(payload, TupleV) else (payload,)
+        if not self._shared(parts[0]):
+            parts = parts[:1]  # what Stateful objects return may be under these keys
+        for part in parts:
+            for path, key, leaf in self._keyed(part, self.step.guard, "", _DEPTH):
+                if split_by_rank(path)[0] is None and (own := self._own(leaf)) is not None:
+                    return yes(Place(own[0], f"{own[1]} under {key or 'one key'}"))
+                if self._may_differ(leaf):
+                    why = f"whether each rank has its own under {key or 'one key'} is not known"
+        return unknown(why) if why else StaticPayload(self.program, self.step).all_parts()
+
+    def _may_differ(self, leaf: Value) -> bool:
+        """Anything but the state of models and optimizers, settings, and what is written out."""
+        machine = self.program.machine
+        if isinstance(leaf, StateDict):
+            owners = [each for _, each in machine.leaves(leaf.owner) if isinstance(each, Obj)]
+            known = (self.program.concerned(each) or each in machine.libraries.optimizers for each in owners)
+            return not owners or not all(known)
+        return isinstance(leaf, (Obj, Rank, Text, Loaded)) and machine.per_rank(leaf) is not False
+
+    def _shared(self, payload: Value) -> bool:
+        """Are its keys the same on all ranks?"""
+        machine = self.program.machine
+        dicts = [leaf for _, leaf in machine.alternatives(payload) if isinstance(leaf, DictV)]
+        keys = [key for each in dicts for key, _, _ in machine.entries(each).entries]
+        return all(machine.per_rank(key) is False for key in keys)
+
+    def _keyed(self, value: Value, at: Guard, key: str, depth: int) -> Iterator[tuple[Guard, str, Value]]:
+        """All values, each with its path and its key, as far as that is the same on all ranks."""
+        machine = self.program.machine
+        for inner, leaf in machine.alternatives(value) if depth else ():
+            if (path := at.join(inner)) is None:
+                continue
+            if isinstance(leaf, DictV):
+                for name, way, item in machine.entries(leaf).entries:
+                    if (deeper := path.join(way)) is not None and machine.per_rank(name) is False:
+                        known = repr(name.value) if isinstance(name, Const) else ""
+                        yield from self._keyed(item, deeper, known, depth - 1)
+            elif isinstance(leaf, (ListV, TupleV)):
+                for way, item in machine.contents(leaf):
+                    if (deeper := path.join(way)) is not None:
+                        yield from self._keyed(item, deeper, key, depth - 1)
+            else:
+                yield path, key, leaf
+
+    def _own(self, value: Value) -> tuple[Moment, str] | None:
+        """Where each rank reads or makes its own, and what it is."""
+        if not isinstance(value, Obj):
+            return None
+        known = value.atom.state(GeneratorState)
+        if known is not None and not value.path:
+            seeded = self._seeded(known)
+            return None if seeded is None else (seeded, f"the state of {known.generator}'s random numbers")
+        by = value.parent.atom if value.parent is not None and value.item[:2] == ("()", "get_state") else None
+        if by is not None and any(differs(self.program.machine, seed) for seed in seeds_of(by)):
+            return self.step.when, "the state of a generator with a seed of each rank's own"
+        if value.atom.per_rank and all(map(is_multiple, value.path)):
+            return self.step.when, "a number that is computed from the rank"
+        return None
+
+    def _seeded(self, state: GeneratorState) -> Moment | None:
+        """Where the ranks' random numbers part: at another seed, or, for want of one, where the state is read."""
+        trace = self.program.trace
+        seeds = [step for step in trace.of(events.Seeded) if state.generator in step.what.generators]
+        before = [step for step in seeds if step.index < state.at]
+        if before:
+            last = before[-1]
+            return last.when if last.what.differs and self.step.guard.implies(last.guard) else None
+        unseeded = state.generator != "torch" and not seeds  # torch begins with one seed in all processes
+        seen = not self.program.partial and not self.program.machine.libraries.opaque
+        return state.read if unseeded and seen else None
