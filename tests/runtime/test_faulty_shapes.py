@@ -381,8 +381,8 @@ def loop():
         optimizer.step()
         optimizer.zero_grad()
     state = {"model": model.state_dict(), "seen": torch.full((4,), float(dist.get_rank()))}
-    dcp.save(state, checkpoint_id="saved")
-    dcp.load(state, checkpoint_id="saved")  # expect: FSDP710
+    dcp.save(state, checkpoint_id="saved")  # expect: FSDP712
+    dcp.load(state, checkpoint_id="saved")
 
 
 thread = threading.Thread(target=loop)
