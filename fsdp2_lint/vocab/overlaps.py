@@ -58,6 +58,7 @@ OWNERS: tuple[tuple[str, str, bool], ...] = (
     ("FSDP801", "FSDP802", True),
     ("FSDP801", "FSDP803", True),
     ("FSDP804", "FSDP802", True),
+    ("FSDP808", "FSDP812", True),
     ("FSDP904", "FSDP701", True),
     ("FSDP806", "FSDP801", False),
     ("FSDP806", "FSDP802", False),

@@ -21,6 +21,16 @@ class SameDataOnEveryRank(Rule):
 
     def trained(self, event: BatchTrained) -> Iterator[Outcome]:
         yield APPLIES
+        by_node = event.batch.same_on_every_node()
+        if by_node:
+            yield self.found(
+                by_node.what.when,
+                "LOCAL_RANK deals out the data, and all nodes count alike: each node trains on the same batches",
+                by_node.what.words,
+                (event.when, "this forward is trained on them"),
+                severity=Severity.WARNING,
+            )
+            return
         source = event.batch.same_on_every_rank()
         if source:
             yield self.found(

@@ -8,7 +8,7 @@ from .forward import calls, changes, forward, order
 from .initialisation import draws
 from .launch import process
 from .precision import inputs, policies
-from .ranks import collectives, routing
+from .ranks import collectives, noise, routing, samplers
 from .sharding import composition, options, replacement, sharding
 from .training import (
     clipping,
@@ -54,6 +54,8 @@ _PARTS = (
     process,
     collectives,
     routing,
+    noise,
+    samplers,
     losses,
     fsdp1_methods,
     clipping,

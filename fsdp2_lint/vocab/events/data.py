@@ -16,6 +16,9 @@ class Batch(Protocol):
     def same_on_every_rank(self) -> Answer[Place]:
         """Does each rank of one data-parallel mesh get this very batch? yes: Place where it comes from."""
 
+    def same_on_every_node(self) -> Answer[Place]:
+        """Do the ranks of one number on their nodes get this very batch? yes: Place where that number is taken."""
+
 
 class BatchTrained(Event):  # a sharded model is called with a batch that it is trained on; S
     about = "model"
@@ -32,3 +35,14 @@ class Epochs(Protocol):
 
 class LoaderRead(Event):  # a loop over a loader begins; S
     epochs: Epochs
+
+
+class Sampler(Protocol):
+    """What deals out the samples of a data set to the ranks."""
+
+    def seed_differs(self) -> Answer[Place]:
+        """Does each rank shuffle with a seed of its own? yes: Place where it is given."""
+
+
+class SamplerMade(Event):  # a DistributedSampler is made; S
+    sampler: Sampler

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass
-from urllib.parse import urlsplit
 
 from ....vocab.answers import Answer, unknown, yes
 from ....vocab.finding import Moment, Place, Site
@@ -13,13 +12,14 @@ from ...domain.events import AnyStep, Step
 from ...domain.formulas import Formula, atoms, intern, is_fork, negate
 from ...domain.guards import Guard
 from ...domain.relations import Relation
-from ...domain.values import Const, Obj, Rank, Text, Value
+from ...domain.values import Const, Obj, Rank
 from ...interpreter.expressions.conditions import mentions_rank
 from ...libraries.torch.launch.device import device_kind
 from ...libraries.torch.ranks.rank import INITIALISED, alone
 from ..ranks.own_choices import own_choice
 from ..ranks.rank_paths import by_rank_zero, rank_in_words, rank_literal, reduced, split_by_rank
 from ..shared.program import RELATED, AtStep, Program
+from .machines import on_one_machine
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,24 +87,12 @@ class StaticDevice(AtStep[events.DeviceSet | events.DeviceIndex]):
         found = [leaf for guard, leaf in self.program.machine.alternatives(index) if self.step.guard.compatible(guard)]
         ranks = [leaf for leaf in found if isinstance(leaf, Rank)]
         if ranks and len(ranks) == len(found) and {leaf.kind for leaf in ranks} == {"global"}:
-            if self._on_one_machine():
+            if on_one_machine(self.program, self.step):
                 return self.program.excluded("the processes meet at localhost, so all run on one machine")
             return yes(ranks[0].at)
         if ranks or found and all(isinstance(leaf, Const) for leaf in found):
             return self.program.excluded("the index is not the global rank")
         return unknown("where the device index comes from is not known")
-
-    def _on_one_machine(self) -> bool:
-        """Do the processes meet at an address that each machine has for itself?"""
-        machine = self.program.machine
-        given = [
-            leaf
-            for group in self.program.trace.of(events.ProcessGroup)
-            if group.together(self.step) and group.what.address is not None
-            for path, leaf in machine.alternatives(group.what.address)
-            if self.step.guard.compatible(path)
-        ]
-        return bool(given) and all(map(_is_this_machine, given))
 
     def touched_before(self) -> Answer[tuple[Moment, str]]:
         """Where a GPU was used before one was selected; unknown where unseen code may have selected one."""
@@ -131,18 +119,6 @@ class StaticDevice(AtStep[events.DeviceSet | events.DeviceIndex]):
 
 _Gathering = events.Collective | events.Called | events.Backward
 Gathering = Step[_Gathering]
-
-
-def _is_this_machine(address: Value) -> bool:
-    """Does a name or a URL, of which the port may be open, lead to the machine that asks?"""
-    text = address.value if isinstance(address, Const) else address.hint if isinstance(address, Text) else None
-    if not isinstance(text, str):
-        return False
-    try:
-        host = urlsplit(text).hostname if "://" in text else text
-    except ValueError:
-        return False
-    return host in ("localhost", "127.0.0.1", "::1")
 
 
 def _name(step: Gathering) -> str | None:

@@ -9,9 +9,11 @@ from ....vocab.answers import Answer, unknown, yes
 from ....vocab.finding import Place
 from ...domain import events
 from ...domain.events import AnyStep, Step
-from ...domain.values import NONE, Const, Obj, Rank, Text, TupleV
+from ...domain.values import NONE, Const, Obj, Rank, Text, TupleV, Value
 from ...frontend.relevance import names_in
 from ...libraries.torch.ranks.data import Drawn, Loader, Sampler
+from ...libraries.torch.ranks.seeds import differs
+from ..launch.machines import on_one_machine
 from ..shared.program import AtStep, Program
 from .data_sources import code_varies, origin_known, seeded_alike
 
@@ -123,9 +125,24 @@ def _is_of_loading(obj: Obj) -> bool:
 class StaticBatch(AtStep[events.Called]):
     """What one call of a root is given."""
 
+    def same_on_every_node(self) -> Answer[Place]:
+        """Is its part of the data chosen by the rank on the node? Processes that meet at localhost have one node."""
+        for obj in inputs(self.program, self.step):
+            loader = obj.atom.state(Loader)
+            for leaf in self.program.machine.objects(loader.sampler) if loader is not None else ():
+                sampler = leaf.atom.state(Sampler)
+                if sampler is None or sampler.rank != Rank("local"):
+                    continue
+                if why := not_followed(self.program):
+                    return unknown(why)
+                if on_one_machine(self.program, self.step):
+                    return self.program.excluded("the processes meet at localhost, so there is one node")
+                return yes(Place(sampler.made.when, "this sampler takes the rank on the node for the rank in the job"))
+        return self.program.excluded("no sampler is given the rank on the node, as far as they were followed")
+
     def same_on_every_rank(self) -> Answer[Place]:
         """Does each rank read the same samples? Unknown where the loader or its data set was not followed."""
-        if why := self._not_followed():
+        if why := not_followed(self.program):
             return unknown(why)
         answer: Answer[Place] = unknown("where the batch comes from was not followed")
         for obj in inputs(self.program, self.step):
@@ -142,18 +159,6 @@ class StaticBatch(AtStep[events.Called]):
             if not answer.possibly:
                 return answer
         return answer
-
-    def _not_followed(self) -> str:
-        program = self.program
-        if program.partial:
-            return "the script that trains was not seen"
-        if why := program.managed_by or program.open_why:
-            return why
-        for mesh in program.trace.of(events.Mesh):
-            shape = mesh.what.shape
-            if not isinstance(shape, TupleV) or len(shape.items) != 1:
-                return "ranks of this mesh may need the same batch"
-        return ""
 
     def _site(self, obj: Obj) -> Any:
         return next((step.when for step in self.program.trace.of(events.Loader) if step.subject is obj), self.step.when)
@@ -177,6 +182,49 @@ class StaticBatch(AtStep[events.Called]):
     def _picked(self) -> bool:
         """Does the code around take a slice or chunk that a rank decides?"""
         return any(site.path in self.program.machine.picks for site in self.step.when.chain)
+
+
+def not_followed(program: Program) -> str:
+    """Why it is not known which ranks are to have batches of their own."""
+    if program.partial:
+        return "the script that trains was not seen"
+    if why := program.managed_by or program.open_why:
+        return why
+    for mesh in program.trace.of(events.Mesh):
+        shape = mesh.what.shape
+        if not isinstance(shape, TupleV) or len(shape.items) != 1:
+            return "ranks of this mesh may need the same batch"
+    return ""
+
+
+class StaticSampler(AtStep[events.Sampler]):
+    """A distributed sampler, as it is made."""
+
+    def seed_differs(self) -> Answer[Place]:
+        known = self.step.subject.atom.state(Sampler) if self.step.subject is not None else None
+        if known is None or known.shuffle == Const(False):
+            return self.program.excluded("the sampler does not shuffle")
+        if why := not_followed(self.program):
+            return unknown(why)
+        if known.shuffle != Const(True) or known.rank != NONE and not isinstance(known.rank, Rank):
+            return unknown("whether the sampler shuffles, and for which rank, is decided elsewhere")
+        machine, same = self.program.machine, True
+        if known.seed != NONE:
+            if differs(machine, known.seed):
+                return yes(Place(self.step.when, "a seed that is computed from the rank"))
+            same = machine.per_rank(known.seed) is False
+        for step in self.program.trace.of(events.EpochSet):
+            if step.subject is self.step.subject and differs(machine, step.what.epoch):
+                return yes(Place(step.when, "an epoch that is computed from the rank"))
+            same = same and self._counted(step.what.epoch)
+        same_order = self.program.excluded("the ranks shuffle with the same numbers")
+        return same_order if same else unknown("whether the ranks shuffle with the same numbers is not known")
+
+    def _counted(self, epoch: Value) -> bool:
+        """Is it the same on all ranks: written out, a setting, or the round of a loop over numbers?"""
+        leaves = [leaf for _, leaf in self.program.machine.alternatives(epoch)]
+        rounds = (isinstance(leaf, Obj) and leaf.atom.origin == "range" for leaf in leaves)
+        return all(known or self.program.machine.per_rank(leaf) is False for known, leaf in zip(rounds, leaves))
 
 
 def of_rank(item: Any) -> bool:

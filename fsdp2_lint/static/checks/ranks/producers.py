@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ....vocab.events.base import Event
-from ....vocab.events.data import BatchTrained, LoaderRead
+from ....vocab.events.data import BatchTrained, LoaderRead, SamplerMade
+from ....vocab.events.broadcasts import BroadcastRepeated
 from ....vocab.events.errors import StepGuarded
 from ....vocab.events.repeated import CollectiveRepeated
 from ...domain import events
@@ -13,7 +14,8 @@ from ...domain.events import Step
 from ..shared.models import StaticModel
 from ..shared.producers import on
 from ..shared.program import Program
-from .data import StaticBatch, StaticEpochs, trained_on
+from .data import StaticBatch, StaticEpochs, StaticSampler, trained_on
+from .broadcasts import StaticNames
 from .errors import StaticHandler, handlers_around
 from .orders import StaticRounds
 
@@ -23,6 +25,12 @@ def repeated(program: Program, step: Step[events.Collective]) -> Iterator[Event]
     rounds = StaticRounds(program, step)
     if program.machine.libraries.any_sharded and step.loops and rounds.applies():
         yield CollectiveRepeated(when=step.when, rounds=rounds)
+
+
+@on(events.Sampler)
+def sampler_made(program: Program, step: Step[events.Sampler]) -> Iterator[Event]:
+    if program.machine.libraries.any_sharded:
+        yield SamplerMade(when=step.when, sampler=StaticSampler(program, step))
 
 
 @on(events.LoaderRead)

@@ -45,8 +45,10 @@ class Seeded(Counted):
     by_rank: bool  # it is written as a number of the rank
 
 
-class Sampler(Event):
+class Sampler(Counted):
     """A distributed sampler, the step's subject, is made."""
+
+    words: ClassVar[str] = "distributed sampler"
 
 
 class Loader(Event):
@@ -59,3 +61,5 @@ class LoaderRead(Event):
 
 class EpochSet(Event):
     """``set_epoch`` is called, on a sampler as a rule."""
+
+    epoch: Value

@@ -141,7 +141,7 @@ def read(machine: Machine, value: Value, node: nodes.NodeNG) -> None:
 
 @method("set_epoch")
 def set_epoch(machine: Machine, obj: Obj, call: Call) -> Value:
-    machine.emit(events.EpochSet(), call.node, obj)
+    machine.emit(events.EpochSet(epoch=call.arg(0, "epoch") or NONE), call.node, obj)
     return NONE
 
 

@@ -1,0 +1,31 @@
+"""FSDP812: each data rank draws random numbers of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fsdp2_lint.vocab.facts import Facts, groups_of_ranks, in_words
+from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
+
+
+class SameNoise(Rule):
+    code = "FSDP812"
+    name = "same-noise"
+    summary = "all data ranks draw the same dropout masks or the same noise"
+    severity = Severity.INFO
+    witnesses = "R"
+    compares = "noise"
+    each_its_own = True
+    help = "after the model is built, seed each data rank differently: torch.manual_seed(seed + rank)"
+
+    def compare(self, facts: Facts) -> Iterator[Outcome]:
+        yield APPLIES
+        some = next(iter(facts.values()))
+        if set(facts) < set(some.ranks) or len(groups_of_ranks(facts, "generator")) > 1:
+            return
+        yield self.found(
+            some.when,
+            f"{in_words(some.ranks)} draw the same random numbers in {some.traits['function']}: their samples get the "
+            "same masks or the same noise",
+            "the generators of all ranks stand at the same place here",
+        )

@@ -1,0 +1,45 @@
+"""FSDP811: all ranks shuffle the data in the same way, and each takes its part of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fsdp2_lint.vocab.events.data import SamplerMade
+from fsdp2_lint.vocab.facts import Facts, groups_of_ranks, in_words
+from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
+
+
+class SamplerSeedDiffers(Rule):
+    code = "FSDP811"
+    name = "sampler-seed-differs"
+    summary = "ranks shuffle with different seeds: their parts of the data overlap"
+    severity = Severity.ERROR
+    witnesses = "SR"
+    compares = "sampler"
+    help = "give DistributedSampler one seed on all ranks, and set_epoch the same number: the rank chooses the part"
+
+    def made(self, event: SamplerMade) -> Iterator[Outcome]:
+        yield APPLIES
+        own = event.sampler.seed_differs()
+        if own:
+            yield self.found(
+                event.when,
+                f"each rank shuffles with {own.what.words}: their parts overlap, and some samples are never seen",
+                "this sampler deals out the data",
+                (own.what.when, "each rank has its own here"),
+            )
+
+    def compare(self, facts: Facts) -> Iterator[Outcome]:
+        yield APPLIES
+        some = next(iter(facts.values()))
+        sides = [(ranks, value) for ranks, value in groups_of_ranks(facts, "order") if value is not None]
+        parts = {ranks: {facts[rank].traits["part"] for rank in ranks} for ranks, _ in sides}
+        # Ranks that have one seed and all parts between them need no others: there may be several groups of these.
+        if len(sides) < 2 or all(len(own) == int(some.traits["parts"]) for own in parts.values()):
+            return
+        said = " and ".join(f"{value} on {in_words(ranks)}" for ranks, value in sides[:2])
+        yield self.found(
+            some.when,
+            f"the data is shuffled with {said}: the parts of the ranks overlap, and some samples are never seen",
+            "this sampler deals out the data",
+        )

@@ -1,0 +1,91 @@
+"""Samplers that deal out the data: by which rank, and with which seed."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.static.first_contact.programs import main
+from tests.static.program import analyse
+
+HELPERS = """
+import torch.nn.functional as F
+from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
+from unseen import rank_of_data
+
+SEED = 42
+"""
+TRAINED = """
+rank, world = dist.get_rank(), dist.get_world_size()
+local = int(os.environ["LOCAL_RANK"])
+mesh = init_device_mesh("cuda", (world,))
+model = Net()
+for layer in model.layers:
+    fully_shard(layer, mesh=mesh)
+fully_shard(model, mesh=mesh)
+data = TensorDataset(torch.randn(64, 8), torch.randn(64, 8))
+sampler = {sampler}
+loader = DataLoader(data, batch_size=8, sampler=sampler)
+optimizer = torch.optim.AdamW(model.parameters(), lr=0.1)
+for epoch in range(3):
+    sampler.set_epoch(epoch)
+    for rows, targets in loader:
+        F.mse_loss(model(rows), targets).backward()
+        optimizer.step()
+        optimizer.zero_grad()
+"""
+OWN_SEED = [
+    "DistributedSampler(data, seed=SEED + rank)",
+    "DistributedSampler(data, world, rank, True, rank)",
+    "DistributedSampler(data, num_replicas=world, rank=rank, shuffle=True, seed=1000 * rank + 7)",
+]
+ONE_SEED = [
+    "DistributedSampler(data)",
+    "DistributedSampler(data, seed=SEED)",
+    "DistributedSampler(data, seed=SEED + world)",
+    "DistributedSampler(data, seed=SEED + rank, shuffle=False)",
+    "DistributedSampler(data, num_replicas=1, rank=0, seed=SEED + rank)",
+    "DistributedSampler(data, world, rank_of_data(), seed=SEED + rank)",
+]
+BY_NODE = [
+    "DistributedSampler(data, num_replicas=world, rank=local)",
+    "DistributedSampler(data, rank=int(os.environ['LOCAL_RANK']))",
+    "DistributedSampler(data, rank=dist.get_node_local_rank())",
+]
+
+
+def codes(sampler: str, *more: str) -> list[str]:
+    return analyse(main("\n".join(more) + TRAINED.replace("{sampler}", sampler), HELPERS)).codes
+
+
+@pytest.mark.parametrize("sampler", OWN_SEED)
+def test_each_rank_shuffles_for_itself(sampler: str) -> None:
+    assert codes(sampler).count("FSDP811") == 1
+
+
+@pytest.mark.parametrize("sampler", ONE_SEED)
+def test_all_ranks_shuffle_alike_or_not_at_all(sampler: str) -> None:
+    assert "FSDP811" not in codes(sampler)
+
+
+@pytest.mark.parametrize(("epoch", "differs"), [("epoch", False), ("epoch + rank", True), ("drawn()", False)])
+def test_an_epoch_of_each_rank(epoch: str, differs: bool) -> None:
+    text = TRAINED.replace("{sampler}", ONE_SEED[1]).replace("set_epoch(epoch)", f"set_epoch({epoch})")
+    assert analyse(main(text, HELPERS + "from unseen import drawn\n")).codes.count("FSDP811") == differs
+
+
+@pytest.mark.parametrize("sampler", BY_NODE)
+def test_each_node_has_the_same_part(sampler: str) -> None:
+    assert codes(sampler).count("FSDP808") == 1
+    here = 'os.environ["MASTER_ADDR"] = "localhost"\ndist.init_process_group("nccl")\n'
+    assert "FSDP808" not in codes(sampler, here)
+
+
+@pytest.mark.parametrize("sampler", [*OWN_SEED, *ONE_SEED])
+def test_the_rank_in_the_job_deals_out_the_data(sampler: str) -> None:
+    assert "FSDP808" not in codes(sampler)
+
+
+def test_ranks_of_a_mesh_with_two_dimensions() -> None:
+    text = TRAINED.replace("(world,))", "(world // 2, 2))").replace("mesh=mesh", "mesh=mesh")
+    for sampler, code in ((OWN_SEED[0], "FSDP811"), (BY_NODE[0], "FSDP808")):
+        assert code not in analyse(main(text.replace("{sampler}", sampler), HELPERS)).codes
