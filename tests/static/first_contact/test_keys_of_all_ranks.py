@@ -37,6 +37,7 @@ NOT = [
     "dcp.save({f'rng_{dist.get_rank()}': torch.get_rng_state()}, checkpoint_id='c')",
     "dcp.save({f'app_{dist.get_rank()}': Position()}, checkpoint_id='c')",
     "dcp.save({'rng': torch.get_rng_state()}, checkpoint_id=f'c{dist.get_rank()}', no_dist=True)",
+    "dcp.save({'rng': torch.get_rng_state()}, checkpoint_id='c', planner=seeded(1))",
     "parts = [None] * 2\ndist.all_gather_object(parts, random.getstate())\ndcp.save({'r': parts}, checkpoint_id='c')",
     "torch.manual_seed(3)\ndcp.save({'rng': torch.get_rng_state()}, checkpoint_id='c')",
     "torch.save(torch.get_rng_state(), f'rng{dist.get_rank()}.pt')",

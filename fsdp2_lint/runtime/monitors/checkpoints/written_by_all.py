@@ -12,6 +12,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 import torch.distributed.checkpoint as dcp
+from torch.distributed.checkpoint.default_planner import DefaultSavePlanner
 
 from ....vocab.facts import Fact
 from ....vocab.finding import Moment, Site
@@ -50,9 +51,11 @@ class _Watch:
         self.begun = here()
 
     def saving(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        """The state as it is written, with what Stateful objects returned; each rank may do so alone."""
+        """The state as it is written, with what Stateful objects returned. A planner may give each rank other keys."""
         state, group = argument(args, kwargs, 0, "state_dict"), argument(args, kwargs, 2, "process_group")
-        if argument(args, kwargs, 4, "no_dist") or kwargs.get("use_collectives") is False:
+        planner = argument(args, kwargs, 5, "planner")
+        changed = planner is not None and type(planner) is not DefaultSavePlanner
+        if changed or argument(args, kwargs, 4, "no_dist") or argument(args, kwargs, 6, "use_collectives") is False:
             return
         when = here() if users_next(sys._getframe())[0] is not None else self.begun
         if when is None:

@@ -24,7 +24,7 @@ class StaticSharedKeys(AtStep[events.DcpSaved]):
         """Unknown where a part of it was not followed, or ranks may draw their random numbers alike."""
         why = self.program.managed_by or self.program.open_why
         if why or self.step.what.alone:
-            return unknown(why or "each rank may write a checkpoint of its own")
+            return unknown(why or "each rank may write a checkpoint or keys of its own")
         payload = self.step.what.payload
         parts = payload.items if isinstance(payload, TupleV) else (payload,)
         if not self._shared(parts[0]):

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from ....vocab.finding import Place
 from ...domain import events
-from ...domain.values import NONE, Atom, Obj, Rank, Value, is_each
+from ...domain.values import NONE, Atom, Ext, Obj, Rank, Value, is_each
+from ...interpreter.expressions.numbers import is_multiple
 from ...libraries.torch.ranks.data import Drawn, Loader, Sampler, seeds_of
 from ...libraries.torch.ranks.seeds import differs
 from ...libraries.torch.training.losses import MadeOf
@@ -19,7 +20,6 @@ _OF_VALUES = frozenset(
     """item tolist detach clone contiguous cpu cuda to float double half bfloat16 mean sum norm abs sqrt pow exp log
     view reshape flatten squeeze unsqueeze max min long int""".split()
 )
-_PARTS = ("loss", "logits", "data")
 
 
 def own_value(program: Program, value: Value) -> Place | str:
@@ -41,7 +41,7 @@ def _begins(program: Program, value: Value, passed: dict[Atom, None], depth: int
     if not isinstance(value, Obj) or not depth or value.atom in passed:
         return
     passed[value.atom] = None
-    if not all(map(_keeps_values, value.path)):
+    if not all(map(_keeps_values, value.above)):
         return
     if (place := _source(program, value)) is not None:
         yield place
@@ -49,12 +49,20 @@ def _begins(program: Program, value: Value, passed: dict[Atom, None], depth: int
         yield from _begins(program, part, passed, depth - 1)
 
 
-def _keeps_values(item: object) -> bool:
+def _keeps_values(at: Obj) -> bool:
+    """Is it an element of the one before, or computed from its values, by torch and on this rank alone?"""
+    item, before = at.item, at.parent
+    if before is None:
+        return True
     if isinstance(item, tuple) and item[0] == "()":
-        return item[1] == "" or item[1] in _OF_VALUES
-    if isinstance(item, str):
-        return item in _PARTS or item.startswith("[")
-    return isinstance(item, tuple) and item[0] == "op"
+        return item[1] in _OF_VALUES or item[1] == "" and _is_layer(before)
+    return is_multiple(item) or item == "data" or isinstance(item, str) and item.startswith("[")
+
+
+def _is_layer(callee: Obj) -> bool:
+    """One of torch's: what another one does with its input was not seen."""
+    own = callee.atom.cls if callee.parent is None else None
+    return isinstance(own, Ext) and own.qname.rpartition(".")[0] == "torch.nn"
 
 
 def _parts(obj: Obj) -> Iterator[Value]:

@@ -54,7 +54,7 @@ class DcpSaved(Counted):
     words: ClassVar[str] = "save of a checkpoint"
     payload: Value  # what it is given, and what Stateful objects in it return
     by: str
-    alone: bool  # each rank writes a checkpoint of its own, perhaps
+    alone: bool  # each rank writes a checkpoint of its own, or keys of its own, perhaps
 
 
 class DcpLoad(Counted):

@@ -132,8 +132,8 @@ def dcp(machine: Machine, call: Call) -> Value:
 
 
 def _alone(call: Call) -> bool:
-    """May each rank write a checkpoint of its own?"""
-    usual = {"no_dist": Const(False), "use_collectives": Const(True)}
+    """May each rank write a checkpoint of its own, or keys of its own, which a planner could give it?"""
+    usual = {"no_dist": Const(False), "use_collectives": Const(True), "planner": NONE}
     given = [(value, call.arg(None, name)) for name, value in usual.items()]
     return bool(call.open_why) or any(value not in (None, own) for own, value in given)
 
