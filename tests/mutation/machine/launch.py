@@ -6,9 +6,10 @@ from collections.abc import Iterator
 
 from fsdp2_lint.static.domain import events
 from fsdp2_lint.static.domain.events import Step
-from fsdp2_lint.static.domain.values import Obj
+from fsdp2_lint.static.domain.values import NONE, Const, Obj, Rank
+from fsdp2_lint.static.libraries.torch.ranks.data import Sampler
 
-from .operator import SHOWN_BY_EDIT, Mutant, Operator, Plant, argument, keyword
+from .operator import RANK, SHOWN_BY_EDIT, Mutant, Operator, Plant, argument, keyword
 from .text import Edit
 from .view import View
 
@@ -87,4 +88,25 @@ class NoSampler(Operator):
         return any((read.path, read.row) in headed for read in reads)
 
 
-OPERATORS = (DeviceNotSet(), EpochNotSet(), NoSampler())
+class OwnSeed(Operator):
+    name, code = "own-seed", "FSDP811"
+    fault = "each rank shuffles the data with a seed of its own"
+
+    def places(self, view: View) -> Iterator[Plant]:
+        if view.program.partial or not model_file(view):
+            return
+        for made in view.trace.of(events.Sampler):
+            known = made.subject.atom.state(Sampler) if made.subject is not None else None
+            found = view.call(made)
+            if known is None or known.shuffle != Const(True) or known.seed != NONE or found is None:
+                continue
+            given = [*found[1].args, *(each.value for each in found[1].keywords)]
+            yield Plant((found[0].appended(given[-1], f", seed={RANK}"),), model_file(view))
+
+    def shown(self, mutant: Mutant) -> bool:
+        made = [step.subject for step in mutant.planted(events.Sampler) if step.subject is not None]
+        known = [each.atom.state(Sampler) for each in made]
+        return any(each is not None and each.seed == Rank("global") for each in known)
+
+
+OPERATORS = (DeviceNotSet(), EpochNotSet(), NoSampler(), OwnSeed())

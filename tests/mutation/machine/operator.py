@@ -15,7 +15,8 @@ from fsdp2_lint.vocab.finding import Site
 from .text import Edit, Text, row_after, written
 from .view import View
 
-RANK_ZERO = 'int(__import__("os").environ["RANK"]) == 0'
+RANK = 'int(__import__("os").environ["RANK"])'
+RANK_ZERO = f"{RANK} == 0"
 SHOWN_BY_EDIT = "the edit alone is the fault, and no event tells of it"
 TORCH = "import torch as planted"
 

@@ -9,7 +9,7 @@ from fsdp2_lint.static.domain import events
 from fsdp2_lint.static.domain.events import AnyStep, Step
 from fsdp2_lint.static.domain.relations import Relation
 
-from .operator import TORCH, Mutant, Operator, Plant, callee
+from .operator import RANK, TORCH, Mutant, Operator, Plant, callee, keyword
 from .text import Text, short
 from .view import Unit, View, is_plain
 
@@ -185,6 +185,24 @@ class LossReduced(Operator):
         return any(each.precedes(loss) for each in reduced for loss in losses)
 
 
+class OwnRate(Operator):
+    name, code = "own-rate", "FSDP617"
+    fault = "each rank has a learning rate of its own"
+
+    def places(self, view: View) -> Iterator[Plant]:
+        for made in view.trace.of(events.Optimizer):
+            found = view.call(made) if made.what.proven and made.what.held else None
+            rate = keyword(found[1], "lr") if found is not None else None
+            model = made.what.held[0].model if made.what.held else None
+            if found is None or rate is None or not view.sharded(model, made):
+                continue
+            edit = found[0].replaced(rate, f"({found[0].words(rate)}) * ({RANK} + 1)")
+            yield Plant((edit,), view.home(model))
+
+    def shown(self, mutant: Mutant) -> bool:
+        return any(mutant.planted(events.HyperparameterGiven))
+
+
 def _loss(text: Text, call: ast.Call) -> str | None:
     """The name of what ``backward`` is called on."""
     func = call.func
@@ -230,4 +248,5 @@ OPERATORS = (
     Copied(),
     LossReduced(),
     WrittenBeforeBackward(),
+    OwnRate(),
 )
