@@ -1,19 +1,24 @@
-"""Where random numbers are drawn for a sharded model: at which place the generator stands then."""
+"""Random numbers that a model draws in its forward: where the generator of each rank stands when it begins.
+
+No function that draws is watched: scripted code refuses other functions than torch's own. What was drawn is told by the
+generator, which stands elsewhere afterwards. Reading it waits for no GPU: it is kept on the host.
+"""
 
 from __future__ import annotations
 
-import sys
+from dataclasses import dataclass
 from typing import Any
 
 import torch
-import torch.nn.functional as F
+from torch import nn
 
 from ....vocab.facts import Fact
+from ....vocab.finding import Moment
 from ... import adapter, facts
 from ...agreement.digests import digest
-from ...patches import argument
+from ...ledger import label_of
 from ...session import Session
-from ...sites import called_by_torch, here
+from ...sites import here
 
 KIND = "noise"
 
@@ -22,48 +27,54 @@ def install(session: Session) -> None:
     if not session.compares(KIND):
         return
     watch = _Watch(session)
-    session.watch((F, "dropout"), before=watch.dropout)
-    for name in ("randn_like", "rand_like"):
-        session.watch((torch, name), before=watch.drawn(name))
+    session.watch_fsdp2("first_forward", before=watch.entered)
+    session.watch_fsdp2("pre_backward", before=watch.backward)
+
+
+@dataclass(frozen=True, slots=True)
+class _Forward:
+    """The first of a step."""
+
+    when: Moment
+    label: str
+    ranks: tuple[int, ...]
+    device: torch.device
+    stood: str
 
 
 class _Watch:
     def __init__(self, session: Session) -> None:
         self.session = session
-        self.noted: set[tuple[str, int]] = set()  # function and step: the first call of a step tells
+        self.begun: _Forward | None = None
+        self.noted = 0  # the step of which a forward was stated
 
-    def dropout(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        rate = args[1] if len(args) > 1 else kwargs.get("p", 0.5)
-        training = args[2] if len(args) > 2 else kwargs.get("training", True)
-        if training and rate:
-            self._note("dropout", argument(args, kwargs, 0, "input"))
-
-    def drawn(self, name: str) -> Any:
-        def drawn(args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-            if kwargs.get("generator") is None and not called_by_torch(sys._getframe()):
-                self._note(f"torch.{name}", argument(args, kwargs, 0, "input"))
-
-        return drawn
-
-    def _note(self, function: str, like: Any) -> None:
-        """Reading where a generator stands waits for no GPU: it is kept on the host."""
-        step = self.session.step + 1
-        models = self.session.ledger.models
-        top = models[-1].module() if models else None
-        if top is None or (function, step) in self.noted or not isinstance(like, torch.Tensor):
+    def entered(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """A module of FSDP2 is entered: of a root, that is a forward of the model."""
+        is_root = adapter.is_root(args[0])
+        if is_root is False or is_root and adapter.forward_is_running(args[0]) or self.session.step < self.noted:
             return
-        if isinstance(like, adapter.DTensor) or adapter.is_fake(like) or not torch.is_grad_enabled():
+        self.begun = None
+        module = adapter.modules_of(args[0])[0]
+        ranks = facts.ranks_with_batches_of_their_own(self.session, module)
+        device = _device_of(module)
+        if torch.is_grad_enabled() and len(ranks) > 1 and device is not None and not adapter.is_captured():
+            self.begun = _Forward(here(), label_of(module), ranks, device, _place_of(device))
+
+    def backward(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """A group is about to be gathered for backward; the first one ends the forward."""
+        begun, self.begun = self.begun, None
+        if begun is None or adapter.is_captured() or _place_of(begun.device) == begun.stood:
             return
-        state = _state_of(like.device) if not adapter.is_captured() and not adapter.is_traced() else None
-        ranks = facts.ranks_with_batches_of_their_own(self.session, top)
-        if state is not None and len(ranks) > 1:
-            self.noted.add((function, step))
-            values = {"generator": f"{digest(state)}"}
-            key = f"{function}, step {step}"
-            self.session.state(Fact(KIND, key, here(), ranks, values, traits={"function": function}))
+        self.noted = self.session.step + 1
+        values = {"generator": begun.stood}
+        key = f"step {self.noted}"
+        self.session.state(Fact(KIND, key, begun.when, begun.ranks, values, traits={"model": begun.label}))
 
 
-def _state_of(device: torch.device) -> torch.Tensor | None:
-    if device.type == "cpu":
-        return torch.get_rng_state()
-    return torch.cuda.get_rng_state(device) if device.type == "cuda" else None
+def _device_of(module: nn.Module) -> torch.device | None:
+    device = next((parameter.device for parameter in module.parameters()), None)
+    return device if device is not None and device.type in ("cpu", "cuda") else None
+
+
+def _place_of(device: torch.device) -> str:
+    return digest(torch.get_rng_state() if device.type == "cpu" else torch.cuda.get_rng_state(device))
