@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from fsdp2_lint.vocab.events.gradients import GradientsTaken
+from fsdp2_lint.vocab.events.gradients import GradientsAsked
 from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
 
 
@@ -16,7 +16,7 @@ class AutogradGradUnreduced(Rule):
     witnesses = "SR"
     help = "take the gradient of an activation instead, or use backward() and p.grad"
 
-    def taken(self, event: GradientsTaken) -> Iterator[Outcome]:
+    def taken(self, event: GradientsAsked) -> Iterator[Outcome]:
         yield APPLIES
         sharded = event.model.unreduced()
         if sharded:

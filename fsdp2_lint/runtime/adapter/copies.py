@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from . import places
-from .groups import Group, Param, names_of, ranks_of, whole_of
+from .groups import Group, Param
+from .meshes import names_of, ranks_of, whole_of
 
 
 def dimensions_beside(groups: Iterable[Group]) -> frozenset[str]:

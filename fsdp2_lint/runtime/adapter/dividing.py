@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from . import places
-from .groups import Group, ranks_of
+from .groups import Group
+from .meshes import ranks_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,12 +16,12 @@ from .training import (
     dividing,
     fsdp1_methods,
     hand_written,
+    hyperparameters,
     local_decisions,
     losses,
     no_gradient,
     optimizers,
     reductions,
-    hyperparameters,
     value_reads,
 )
 

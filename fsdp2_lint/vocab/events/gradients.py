@@ -45,6 +45,6 @@ class Differentiated(Labelled, Protocol):
         """Does nothing reduce that gradient over the ranks that share the parameters? yes: where they are sharded."""
 
 
-class GradientsTaken(Event):  # torch.autograd.grad with respect to parameters; S R
+class GradientsAsked(Event):  # torch.autograd.grad with respect to parameters; S R
     about = "model"
     model: Differentiated

@@ -11,7 +11,7 @@ import torch
 from torch.optim.optimizer import register_optimizer_step_pre_hook
 
 from ....vocab.answers import Answer, unknown, yes
-from ....vocab.events.gradients import GradientsTaken
+from ....vocab.events.gradients import GradientsAsked
 from ....vocab.finding import Moment, Place
 from ... import adapter
 from ...closure import looked
@@ -66,7 +66,7 @@ class _Watch:
 
     def _watch_collectives(self) -> None:
         hot, note = self.session.hot, self.session.quietly(self._reduced)
-        for owner, name, _ in adapter.collectives():
+        for owner, name, *_ in adapter.collectives():
             if any(word in name for word in _REDUCING):
                 hot.replace(owner, name, _watched(getattr(owner, name), note))
 
@@ -77,7 +77,7 @@ class _Watch:
     def settle(self) -> None:
         taken, self.open = self.open, []
         for each in taken:
-            self.session.dispatch(GradientsTaken(when=each.when, model=each))
+            self.session.dispatch(GradientsAsked(when=each.when, model=each))
 
 
 def _watched(original: Any, note: Any) -> Any:

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from ....vocab.events.base import Event
 from ....vocab.events.data import BatchTrained, LoaderRead, SamplerMade
-from ....vocab.events.broadcasts import BroadcastRepeated
 from ....vocab.events.errors import StepGuarded
 from ....vocab.events.repeated import CollectiveRepeated
 from ...domain import events
@@ -15,7 +14,6 @@ from ..shared.models import StaticModel
 from ..shared.producers import on
 from ..shared.program import Program
 from .data import StaticBatch, StaticEpochs, StaticSampler, trained_on
-from .broadcasts import StaticNames
 from .errors import StaticHandler, handlers_around
 from .orders import StaticRounds
 

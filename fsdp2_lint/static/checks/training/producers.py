@@ -8,7 +8,7 @@ from ....vocab.events.base import Event
 from ....vocab.events.copies import Copied
 from ....vocab.events.fsdp1_methods import ClipAsked, NoSyncAsked
 from ....vocab.events.generators import GeneratorRead
-from ....vocab.events.gradients import GradientsDivided, GradientsTaken
+from ....vocab.events.gradients import GradientsAsked, GradientsDivided
 from ....vocab.events.losses import TensorReduced
 from ....vocab.events.steps import BackwardBegun, ClippedUsed, GradientsClipped, GradientsUsed
 from ....vocab.events.training import HyperparametersSet, OptimizerSettled, ValueRead
@@ -113,7 +113,7 @@ def clipped(program: Program, step: Step[events.Clipped], obj: Obj) -> Iterator[
 def differentiated(program: Program, step: Step[events.Differentiated]) -> Iterator[Event]:
     for obj in dict.fromkeys(held.model for held in step.what.held):
         if program.concerned(obj):
-            yield GradientsTaken(when=step.when, model=StaticDifferentiated(program, step, obj))
+            yield GradientsAsked(when=step.when, model=StaticDifferentiated(program, step, obj))
 
 
 @on_concerned(events.Divided)
