@@ -24,7 +24,7 @@ class DivideFactorDiffers(Rule):
             yield self.found(
                 uneven.said,
                 f"the gradients of {uneven.label} are divided by {uneven.by}, those of {uneven.other} by "
-                f"{uneven.other_by}: set_gradient_divide_factor does not reach the groups inside",
+                f"{uneven.other_by}: set_gradient_divide_factor is not recursive",
                 f"this is the number of the group of {uneven.label} alone",
                 (uneven.other_made, "this group has none of it"),
             )

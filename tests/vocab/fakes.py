@@ -24,6 +24,7 @@ from fsdp2_lint.vocab.answers import Answer, Closed, Many, many, no, unknown, ye
 from fsdp2_lint.vocab.defects import Defect
 from fsdp2_lint.vocab.events.base import Event
 from fsdp2_lint.vocab.events.generators import Spent
+from fsdp2_lint.vocab.events.gradients import Divides
 from fsdp2_lint.vocab.events.state_dicts import StrangeKeyword
 from fsdp2_lint.vocab.events.steps import Carried, Unseen
 from fsdp2_lint.vocab.finding import Finding, Fix, Moment, Place, Site
@@ -87,6 +88,7 @@ PROOFS: dict[str, st.SearchStrategy[Any]] = {
     "unrestored_buffers": st.tuples(MOMENTS, st.just(["inv_freq"])),
     "strays": st.builds(Stray, MOMENTS, st.just("head.weight"), st.just("a plain tensor"), st.none() | MOMENTS),
     "stale": st.builds(Leftover, st.just("Net"), MOMENTS, MOMENTS, st.sampled_from([FORWARD, UNSHARD, KEEPS])),
+    "unevenly": st.builds(Divides, st.just("Net"), st.just("1.0"), MOMENTS, st.just("Block"), st.just("2"), MOMENTS),
     "unsynchronised": st.tuples(st.just("Net"), st.builds(Place, MOMENTS, st.just("the_switch(False)"))),
     "carried_over": st.builds(Carried, st.just("Net"), MOMENTS, MOMENTS),
     "unseen": st.builds(Unseen, st.just("Net"), MOMENTS, st.builds(Place, MOMENTS, st.just("is gathered"))),
@@ -281,6 +283,7 @@ FIXED: dict[str, Any] = {
     **dict.fromkeys(["uninitialised", "unrestored_buffers", "without_optimizer"], (EARLY, ["embed.weight"])),
     "strays": Stray(EARLY, "head.weight", "a plain tensor"),
     "stale": Leftover("Net", EARLY, LATE, FORWARD),
+    "unevenly": Divides("Net", "1.0", LATE, "Block", "2", EARLY),
     "unsynchronised": ("Net", Place(EARLY, "set_requires_gradient_sync(False)")),
     "carried_over": Carried("Net", EARLY, LATE),
     "unseen": Unseen("Net", EARLY, Place(EARLY, "is gathered")),

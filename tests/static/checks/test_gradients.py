@@ -47,6 +47,19 @@ def test_divided_alike_or_not_known(before: str) -> None:
     assert "violated" not in said("FSDP616", before)
 
 
+PERHAPS_EXPERTS = [
+    "if len(sys.argv) > 1:\n    for layer in model.layers:\n        layer.set_gradient_divide_factor(1.0)\n"
+    "model.set_gradient_divide_factor(1.0)\n",
+    "model.layers[0].set_gradient_divide_factor(1.0)\n",
+    "for layer in model.layers:\n    layer.set_gradient_divide_factor(2.0)\nmodel.set_gradient_divide_factor(1.0)\n",
+]
+
+
+@pytest.mark.parametrize("before", PERHAPS_EXPERTS)
+def test_numbers_of_their_own(before: str) -> None:
+    assert said("FSDP616", before) == {"unknown"}
+
+
 DIVIDED_UNEVENLY = [
     "model.set_gradient_divide_factor(1.0)\n",
     "model.set_reduce_scatter_divide_factor(factor=0.5)\n",

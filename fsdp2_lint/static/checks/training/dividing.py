@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ....vocab.answers import Many, many, unknown
+from ....vocab.answers import Many, No, Unknown, many, unknown
 from ....vocab.events.gradients import Divides
 from ...domain import events
 from ...domain.events import Step
@@ -24,7 +24,7 @@ class StaticDividing(OfStep[events.Divided]):
         left = list(self._left_out())
         own = next((step for step, _ in self.program.units(self.obj, Relation.SAME) if step.precedes(self.step)), None)
         if own is None or not left:
-            return many((), self.program.nothing(self.obj, events.Divided, events.Sharded))
+            return many((), self._alike())
         if why := self._why_not(left):
             return many((), unknown(why))
         first, part = left[0]
@@ -35,6 +35,14 @@ class StaticDividing(OfStep[events.Divided]):
         )
         return many([uneven], self.program.nothing(self.obj, events.Divided))
 
+    def _alike(self) -> No | Unknown:
+        """No: each group of the model is given this number; unknown where one of another number may be right."""
+        top = self.program.top(self.obj)
+        for step, part in self.program.units(top, Relation.SAME, Relation.CONTAINS):
+            if step.together(self.step) and not any(self._gives(each, part, alike=True) for each in self._all()):
+                return unknown(f"whether the group of {self.program.label(part)} is to be divided alike is not known")
+        return self.program.nothing(top, events.Divided, events.Sharded)
+
     def _left_out(self) -> Iterator[tuple[Step[events.Sharded], Obj]]:
         for step, part in self.program.units(self.obj, Relation.CONTAINS):
             if step.together(self.step) and not any(self._gives(each, part) for each in self._all()):
@@ -43,7 +51,9 @@ class StaticDividing(OfStep[events.Divided]):
     def _all(self) -> Iterator[Step[events.Divided]]:
         return self.program.trace.of(events.Divided)
 
-    def _gives(self, other: Step[events.Divided], part: Obj) -> bool:
+    def _gives(self, other: Step[events.Divided], part: Obj, *, alike: bool = False) -> bool:
+        if alike and not (other.what.factor == self.step.what.factor and self.step.guard.implies(other.guard)):
+            return False
         return other.together(self.step) and self.program.relation(part, other.subject) is Relation.SAME
 
     def _why_not(self, left: list[tuple[Step[events.Sharded], Obj]]) -> str:

@@ -69,8 +69,10 @@ class StaticClip(OfStep[events.Clipped]):
 
     def by_its_own_norm(self) -> Answer[Place]:
         stages = [each for each in self.program.trace.of(events.Pipelined, before=self.step) if self._is_in(each)]
-        if not stages or self.step.what.by == "clip_grad_value_" or stages[0].what.stages == Const(1):
+        if not stages:
             return self.program.nothing(self.obj, events.Pipelined, before=self.step)
+        if self.step.what.by == "clip_grad_value_" or stages[0].what.stages == Const(1):
+            return self.program.excluded("the pipeline has one stage, or each number is clipped alone")
         bound = self.step.what.bound
         if self.step.what.by != "clip_grad_norm_":
             return unknown("whose norm it is that they are clipped by is not known")
