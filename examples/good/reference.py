@@ -96,8 +96,9 @@ def shard_model(model: LanguageModel, device: torch.device) -> None:
     fully_shard(model, mesh=mesh, mp_policy=mixed)
     # to_empty allocates and writes nothing: parameters and buffers hold garbage until init.
     model.to_empty(device=device)
-    # One seed for all ranks: each draws its own part of the same stream of numbers.
-    torch.manual_seed(0)
+    # One seed for all ranks: on GPUs each draws its own part of the same stream of numbers. On CPUs
+    # each has a stream of its own, and equal seeds would make equal shards.
+    torch.manual_seed(0 if device.type == "cuda" else dist.get_rank())
     with torch.no_grad():
         model.init_weights()
 
