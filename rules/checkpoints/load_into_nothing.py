@@ -5,16 +5,29 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fsdp2_lint.vocab.events.checkpoints import CheckpointLoaded
+from fsdp2_lint.vocab.events.state_dicts import StateSet
 from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
 
 
 class LoadIntoNothing(Rule):
     code = "FSDP703"
     name = "load-into-nothing"
-    summary = "dcp.load into an empty dict, or into the state of an optimizer that has none yet"
+    summary = "a load into an empty dict, into an optimizer without state, or of names that need not fit"
     severity = Severity.ERROR
     witnesses = "SR"
     help = "load into get_state_dict(model, optimizer), then set_state_dict(...)"
+
+    def set(self, event: StateSet) -> Iterator[Outcome]:
+        yield APPLIES
+        lenient = event.setting.misses_unseen()
+        if lenient:
+            yield self.found(
+                event.when,
+                f"{event.setting.name} leaves out what has another name without an error: perhaps nothing is loaded",
+                lenient.what.words,
+                (lenient.what.when, "strict=False allows for that"),
+                severity=Severity.WARNING,
+            )
 
     def loaded(self, event: CheckpointLoaded) -> Iterator[Outcome]:
         yield APPLIES

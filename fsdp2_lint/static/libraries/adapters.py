@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..domain import events
-from ..domain.values import NONE, Atom, Const, Ext, Obj, Value, unknown
+from ..domain.values import NONE, Atom, Const, Ext, Obj, StateDict, Value, unknown
 from ..interpreter.call import Call
 from .interface import Machine
 from .tables import external, method
@@ -43,6 +43,31 @@ def inject(machine: Machine, call: Call) -> Value:
     if model is not None:
         attach(machine, model, call, "inject_adapter_in_model()")
     return model if model is not None else unknown("inject_adapter_in_model()")
+
+
+@external(
+    "peft.get_peft_model_state_dict",
+    "peft.utils.get_peft_model_state_dict",
+    "peft.utils.save_and_load.get_peft_model_state_dict",
+)
+def adapter_state(machine: Machine, call: Call) -> Value:
+    """Those entries of the model's state dict, or of the one that is given, that belong to an adapter: as they are."""
+    given = call.arg(1, "state_dict")
+    if given is not None and given != NONE:
+        return given
+    models = [_inside(machine, leaf) for leaf in machine.objects(call.arg(0, "model"))]
+    known = len(models) == 1
+    return StateDict("model", models[0], machine.now, numbered=False) if known else unknown("an adapter's state dict")
+
+
+def _inside(machine: Machine, model: Obj) -> Obj:
+    """The model that PEFT's wrappers hold; itself where nothing is around it."""
+    while model.parent is None and model.atom.wrapper and isinstance(model.atom.cls, Ext):
+        held = machine.store.get((model, model.atom.wrapper)) if model.atom.cls.qname.startswith("peft.") else None
+        if not isinstance(held, Obj):
+            break
+        model = held
+    return model
 
 
 @method("add_adapter", "load_lora_adapter")

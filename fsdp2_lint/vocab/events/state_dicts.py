@@ -48,6 +48,9 @@ class Setting(Named, Protocol):
     def broadcasts_shards(self) -> Answer[Place]:
         """Does it broadcast from rank 0 what is not asked for as a full state dict? yes: Place of the options."""
 
+    def misses_unseen(self) -> Answer[Place]:
+        """May names be missing, and are all, or does nobody look which? yes: Place of the options, which in words."""
+
 
 class HelperCalled(Event):  # a helper, or StateDictOptions, is called; S
     helper: HelperCall

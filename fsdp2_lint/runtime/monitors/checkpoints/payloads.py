@@ -112,8 +112,8 @@ class RuntimePayload:
             return unknown("what is loaded into is not a dict")
         if self.planned:
             return unknown("a planner of its own may put in what is missing")
-        if not self.value:
-            return yes("an empty dict")
+        if _is_empty(self.value):
+            return yes("nothing but empty dicts" if self.value else "an empty dict")
         whole = {"the state": self.value} if "param_groups" in self.value else {}
         for name, value in (whole or {f"{key!r}": value for key, value in self.value.items()}).items():
             if _is_cold(value):
@@ -172,6 +172,11 @@ def _prefixed_keys(value: Any, depth: int = 4) -> Iterator[str]:
         if isinstance(key, str) and any(name in key.split(".") for name in WRAPPERS):
             yield key
         yield from _prefixed_keys(item, depth - 1)
+
+
+def _is_empty(value: Any) -> bool:
+    """A dict with nothing in it, however deep: of a part that is empty DCP keeps no entry."""
+    return isinstance(value, Mapping) and all(map(_is_empty, value.values()))
 
 
 def _is_of_optimizer(value: Any) -> bool:

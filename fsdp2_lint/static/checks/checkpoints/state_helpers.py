@@ -15,7 +15,7 @@ from ...domain.formulas import atoms, is_fork
 from ...domain.guards import Guard
 from ...domain.values import Const, Ext, Obj, Value, is_each
 from ...interpreter.expressions.conditions import mentions_rank
-from ...libraries.torch.checkpoints.state_helpers import KEYWORDS, Options, option
+from ...libraries.torch.checkpoints.state_helpers import KEYWORDS, Options, lenient, option
 from ...libraries.torch.launch.device import device_kind
 from ...libraries.torch.training.optim import Algorithm
 from ..shared.program import RELATED, AtStep, Program
@@ -140,6 +140,17 @@ class StaticHelper(AtStep[events.StateHelper]):
             return unknown("whether both happen in one run is not known")
         why = self.program.escaped(model, after=backward, before=self.step)
         return unknown(why) if why else yes(backward)
+
+    def misses_unseen(self) -> Answer[Place]:
+        """Only of a sharded model; what else is done with its state dicts is not this tool's to say."""
+        model, why = self.step.subject, ""
+        if not self.step.what.dropped:
+            return self.program.excluded("what it returns is kept")
+        for path, leaf in self.step.what.options:
+            if lenient(leaf) and model is not None and self._sharded(model, path):
+                return yes(Place(_made(leaf) or self.step.when, "the names that do not fit are returned, and dropped"))
+            why = why or ("which options it is given is not known" if option(leaf, "strict") is None else "")
+        return unknown(why) if why else self.program.excluded("it is strict")
 
     def empty_here(self) -> Answer[Place]:
         """A full dict that some ranks have nothing in, without the option that sends it to them."""

@@ -78,6 +78,7 @@ class StateHelper(Counted):
     keywords: Mapping[str, nodes.NodeNG]  # where each is written; the call, where it came in a dict
     missing_on: tuple[tuple[Guard, bool], ...]  # the paths with nothing in a state dict, and whether rank 0 has it
     tried: bool  # the call is an attempt, and its error is caught
+    dropped: bool  # nobody keeps what it returns
     loops: int  # how deep in loops, over all active calls
 
 

@@ -87,6 +87,7 @@ def note_helper(machine: Machine, name: str, call: Call, model: Obj | None) -> N
             keywords=keyword_sites(machine, call),
             missing_on=tuple(path for state in states if state is not None for path in _empty(machine, state)),
             tried=_tried(call.node),
+            dropped=isinstance(call.node.parent, nodes.Expr),
             loops=machine.loops,
         ),
         call.node,

@@ -1,0 +1,49 @@
+"""What is known of PEFT's getters (FSDP701), and of loads that allow for names that do not fit (FSDP703)."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.static.program import analyse, script
+
+IMPORTS = """\
+from peft import LoraConfig, get_peft_model, get_peft_model_state_dict
+from torch.distributed.checkpoint.state_dict import StateDictOptions, get_model_state_dict, set_model_state_dict
+"""
+SHARDED = "for layer in model.layers:\n    fully_shard(layer)\nfully_shard(model)\n"
+ADAPTED = "model = get_peft_model(Net(), LoraConfig())\nfully_shard(model)\n"
+WRITTEN = "if dist.get_rank() == 0:\n    torch.save(get_peft_model_state_dict({}), 'adapter.pt')"
+FULL = "state = get_model_state_dict(model, options=StateDictOptions(full_state_dict=True))\n"
+LENIENT = "set_model_state_dict(model, torch.load('x'), options=StateDictOptions(full_state_dict=True, strict=False))"
+
+
+def codes(body: str) -> set[str]:
+    return {code for code in analyse(script(body, IMPORTS)).codes if code in ("FSDP701", "FSDP703")}
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        pytest.param("model = Net()\n" + SHARDED + WRITTEN.format("model"), {"FSDP701"}, id="adapters in the model"),
+        pytest.param(ADAPTED + WRITTEN.format("model"), {"FSDP701"}, id="adapters around the model"),
+        pytest.param(
+            "model = Net()\n" + SHARDED + "state = model.state_dict()\n" + WRITTEN.format("model, state_dict=state"),
+            {"FSDP701"},
+            id="of a dict that is not gathered",
+        ),
+        pytest.param(
+            "model = Net()\n" + SHARDED + FULL + WRITTEN.format("model, state"), set(), id="of a gathered dict"
+        ),
+        pytest.param("model = Net()\n" + WRITTEN.format("model") + "\n" + SHARDED, set(), id="before sharding"),
+        pytest.param("model = Net()\n" + WRITTEN.format("model"), set(), id="not sharded"),
+        pytest.param("model = Net()\n" + SHARDED + LENIENT, {"FSDP703"}, id="names may be missing"),
+        pytest.param("model = Net()\n" + SHARDED + "keys = " + LENIENT, set(), id="the result is kept"),
+        pytest.param("model = Net()\n" + SHARDED + LENIENT.replace(", strict=False", ""), set(), id="strict"),
+        pytest.param(
+            "model = Net()\n" + SHARDED + LENIENT.replace("False", "'lax' not in sys.argv"), set(), id="a setting"
+        ),
+        pytest.param("model = Net()\n" + LENIENT + "\n" + SHARDED, set(), id="loaded before sharding"),
+    ],
+)
+def test_what_is_written_and_loaded(body: str, expected: set[str]) -> None:
+    assert codes(body) == expected
