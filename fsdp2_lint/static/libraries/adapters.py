@@ -25,6 +25,9 @@ _OWN = (
 )
 
 
+_WRAPPERS = (_ADAPTED, _TUNER) = ("peft.PeftModel", "peft.tuners.lora.LoraModel")
+
+
 @external(*_TAKES_MODEL_FIRST)
 def get_peft_model(machine: Machine, call: Call) -> Value:
     """A wrapper around a tuner around the model; attributes of each are found through the outer ones."""
@@ -32,8 +35,8 @@ def get_peft_model(machine: Machine, call: Call) -> Value:
     if model is None:
         return unknown("get_peft_model()")
     attach(machine, model, call, "get_peft_model()")
-    tuner = _around(machine, model, "model", "peft.tuners.lora.LoraModel", call)
-    return _around(machine, tuner, "base_model", "peft.PeftModel", call)
+    tuner = _around(machine, model, "model", _TUNER, call)
+    return _around(machine, tuner, "base_model", _ADAPTED, call)
 
 
 @external("peft.inject_adapter_in_model", "peft.mapping.inject_adapter_in_model")
@@ -63,7 +66,7 @@ def adapter_state(machine: Machine, call: Call) -> Value:
 def _inside(machine: Machine, model: Obj) -> Obj:
     """The model that PEFT's wrappers hold; itself where nothing is around it."""
     while model.parent is None and model.atom.wrapper and isinstance(model.atom.cls, Ext):
-        held = machine.store.get((model, model.atom.wrapper)) if model.atom.cls.qname.startswith("peft.") else None
+        held = machine.store.get((model, model.atom.wrapper)) if model.atom.cls.qname in _WRAPPERS else None
         if not isinstance(held, Obj):
             break
         model = held
