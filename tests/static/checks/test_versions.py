@@ -22,7 +22,7 @@ fully_shard(model, mp_policy=MixedPrecisionPolicy(param_dtype=torch.bfloat16))
 @pytest.mark.parametrize(
     ("target", "words"),
     [
-        ((2, 14), "the ranks add up the gradients of Linear in bfloat16"),
+        ((2, 14), "in torch 2.14 the ranks add up the gradients of Linear in bfloat16"),
         ((2, 15), "torch 2.15 reduces the gradients of Linear in the dtype of its parameters and not in bfloat16"),
     ],
 )

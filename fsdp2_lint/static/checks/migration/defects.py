@@ -118,13 +118,13 @@ class DividedScatter(_OfSharding):
     """A group with replicas."""
 
     def meets(self) -> Answer[Place]:
-        for factor in self.program.trace.of(events.ScatterDivided, after=self.step):
+        for factor in self.program.trace.of(events.Divided, after=self.step):
             same = self.program.relation(self.obj, factor.subject) is Relation.SAME
-            if same and self.step.precedes(factor):
+            if same and factor.what.scatter and self.step.precedes(factor):
                 if not self._is_for_all(factor.what.factor):
                     return unknown(f"whether the factor at {factor.when.at} is meant for the replicas too is not known")
                 return yes(Place(factor.when, "this is the number of all ranks, replicas too"))
-        return self.program.nothing(self.obj, events.ScatterDivided, after=self.step)
+        return self.program.nothing(self.obj, events.Divided, after=self.step)
 
     def _is_for_all(self, factor: Value | None) -> bool:
         """Is it the number of all ranks of the mesh? Nobody divides by that and then by the replicas."""

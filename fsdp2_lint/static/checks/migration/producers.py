@@ -125,7 +125,7 @@ def _defects(program: Program, step: Step[events.Sharded], obj: Obj) -> Iterator
                 yield defects.BUFFER_OF_REPLICAS_REUSED, ReducedInHalf(program, step, obj, path, policy)
     if program.trace.count(events.ParamHook) and (offloading := offloaded(program, step)) is not None:
         yield defects.HOOK_BEFORE_COPY, HookedGradients(program, step, obj, offloading)
-    if has_replicas and program.trace.count(events.ScatterDivided):
+    if has_replicas and any(each.what.scatter for each in program.trace.of(events.Divided)):
         yield defects.REPLICAS_DIVIDE_AGAIN, DividedScatter(program, step, obj)
 
 

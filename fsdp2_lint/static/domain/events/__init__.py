@@ -79,7 +79,6 @@ from .training import (
     Optimizer,
     Reduced,
     Remapped,
-    ScatterDivided,
     StepGivenUp,
     Stepped,
     Supplanted,

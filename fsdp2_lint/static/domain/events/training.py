@@ -98,18 +98,15 @@ class Finalized(Counted):
     words: ClassVar[str] = "call of finalize_backward"
 
 
-class ScatterDivided(Counted):
-    """A model, the step's subject, gets a factor that its reduce-scatter divides by."""
-
-    words: ClassVar[str] = "factor of a reduce-scatter"
-    factor: Value | None
-
-
 class Divided(Counted):
-    """The group of a module, the step's subject, is given the number that its gradients are divided by."""
+    """The group of a module, the step's subject, is given the number that its gradients are divided by.
+
+    ``scatter``: by the name of early versions, which meant the reduce-scatter alone.
+    """
 
     words: ClassVar[str] = "divide factor of gradients"
     factor: Value | None
+    scatter: bool
 
 
 class Differentiated(Counted):

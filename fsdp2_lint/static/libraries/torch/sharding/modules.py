@@ -180,8 +180,6 @@ def freeze(machine: Machine, obj: Obj, switch: Value, node: nodes.NodeNG) -> Non
 )
 def switched(machine: Machine, obj: Obj, call: Call) -> Value:
     """Switches of FSDP2 and of Hugging Face's models: no parameter is sharded, moved or exchanged."""
-    if call.name == "set_reduce_scatter_divide_factor":
-        machine.emit(events.ScatterDivided(factor=call.arg(0, "factor")), call.node, obj)
     if call.name == "set_reshard_after_forward":
         keeps = call.arg(0, "reshard_after_forward") != Const(True)
         machine.emit(events.ReshardingSwitched(keeps=keeps), call.node, obj)

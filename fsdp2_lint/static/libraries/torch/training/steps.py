@@ -58,7 +58,8 @@ def give_up(machine: Machine, obj: Obj, call: Call) -> Value:
 
 @method("set_gradient_divide_factor", "set_reduce_scatter_divide_factor")
 def divide(machine: Machine, obj: Obj, call: Call) -> Value:
-    machine.emit(events.Divided(factor=call.arg(0, "factor")), call.node, obj)
+    scatter = call.name == "set_reduce_scatter_divide_factor"
+    machine.emit(events.Divided(factor=call.arg(0, "factor"), scatter=scatter), call.node, obj)
     return NONE
 
 
