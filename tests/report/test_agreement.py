@@ -51,6 +51,13 @@ CASES = {
         "the model is put together from shards of different initialisations",
         SHARDS,
     ),
+    "FSDP208": Case(
+        "drawn-shards",
+        ({"a": "x", "b": "y"}, {"a": "p", "b": "q"}),
+        ({"a": "x", "b": "y"}, {"a": "p", "b": "y"}),
+        21,
+        "ranks 0-1 drew the same numbers for b: its shards are equal, bit by bit",
+    ),
     "FSDP315": Case(
         "outside-gradients",
         ({"a": "w g", "b": "w g"}, {"a": "w g", "b": "w g"}),
