@@ -33,10 +33,11 @@ class SameFileFromEveryRank(Rule):
     def compare(self, facts: Facts) -> Iterator[Outcome]:
         yield APPLIES
         writers: dict[str, list[int]] = {}
-        for rank in sorted(facts):
-            writers.setdefault(facts[rank].values["file"], []).append(rank)
+        for rank, fact in sorted(facts.items()):
+            if "content" in fact.values:
+                writers.setdefault(fact.values.get("file", ""), []).append(rank)
         for file, ranks in writers.items():
-            if len({facts[rank].values["content"] for rank in ranks}) > 1:
+            if file and len({facts[rank].values["content"] for rank in ranks}) > 1:
                 yield self.found(
                     facts[ranks[0]].when,
                     f"{in_words(tuple(ranks))} write {file.partition(':')[2]}, each with another content: the last one "

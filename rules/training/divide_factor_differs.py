@@ -34,6 +34,8 @@ class DivideFactorDiffers(Rule):
         yield APPLIES
         by_place: dict[str, tuple[int, str]] = {}
         for rank, fact in sorted(facts.items()):
+            if not fact.values:
+                continue
             first, weights = by_place.setdefault(fact.traits["place"], (rank, fact.values["weights"]))
             if weights != fact.values["weights"]:
                 by, rest, label = (fact.traits[name] for name in ("by", "rest", "label"))

@@ -135,6 +135,38 @@ CASES = {
         "b differs between rank 0 and rank 1 after this step: the replicas of an HSDP mesh train apart",
         {"what": "weights"},
     ),
+    "FSDP616": Case(
+        "divided",
+        ({"weights": "p"}, {"weights": "p"}),
+        ({"weights": "p"}, {"weights": "q"}),
+        9,
+        "the gradients of Expert are divided by 2, those of the rest by 4: ranks 0-1 hold different experts, "
+        "and each gets tokens of all ranks",
+        {"place": "0", "by": "2", "rest": "4", "label": "Expert"},
+    ),
+    "FSDP617": Case(
+        "hyperparameters",
+        ({"lr": "0.1", "betas": "x"}, {"lr": "0.1", "betas": "x"}),
+        ({"lr": "0.1", "betas": "x"}, {"lr": "0.2", "betas": "x"}),
+        20,
+        "lr is 0.1 on rank 0 and 0.2 on rank 1: each updates its shards of a parameter in its own way",
+    ),
+    "FSDP620": Case(
+        "no-gradient",
+        ({"a": "ran"}, {"b": "ran"}),
+        ({"a": "ran"}, {"a": "ran"}),
+        9,
+        "a of Net had no gradient in 3 steps, on any rank: its module ran, and no gradient came back",
+        {"model": "Net", "steps": "3"},
+    ),
+    "FSDP712": Case(
+        "saved-values",
+        ({"rng": "p", "step": "q"}, {"rng": "p", "step": "q"}),
+        ({"rng": "p", "step": "q"}, {"rng": "r", "step": "q"}),
+        9,
+        "'rng' differs between rank 0 and rank 1, and a checkpoint keeps the value of one rank for each key: "
+        "after a load all ranks have it",
+    ),
     "FSDP713": Case(
         "optimizer-numbers",
         ({"parameters": "p"}, {"parameters": "p"}),
@@ -142,6 +174,13 @@ CASES = {
         9,
         "rank 0 and rank 1 write the state of other parameters under the same numbers, 'state.0.exp_avg': "
         "one of them is kept, and all load it, without an error",
+    ),
+    "FSDP714": Case(
+        "written-files",
+        ({"file": "host:/m.pt", "content": "p"}, {"file": "host:/n.pt", "content": "q"}),
+        ({"file": "host:/m.pt", "content": "p"}, {"file": "host:/m.pt", "content": "q"}),
+        9,
+        "ranks 0-1 write /m.pt, each with another content: the last one to write wins, or the file is damaged",
     ),
     "FSDP808": Case(
         "batch",
@@ -157,7 +196,25 @@ CASES = {
         9,
         "the loss is the mean of 12 targets on rank 0 and of 16 on rank 1, and both count the same: "
         "a target of rank 1 has less weight",
-        {"scale": "1"},
+        {"scale": "1", "what": "mean"},
+    ),
+    "FSDP811": Case(
+        "sampler",
+        ({"order": "seed 1"}, {"order": "seed 1"}),
+        ({"order": "seed 1"}, {"order": "seed 2"}),
+        9,
+        "the data is shuffled with seed 1 on rank 0 and seed 2 on rank 1: the parts of the ranks overlap, "
+        "and some samples are never seen",
+        {"part": "0", "parts": "8"},
+    ),
+    "FSDP812": Case(
+        "noise",
+        ({"generator": "p"}, {"generator": "q"}),
+        ({"generator": "p"}, {"generator": "p"}),
+        9,
+        "ranks 0-1 draw the same random numbers in the forward of Net: their samples get the same masks or the same "
+        "noise",
+        {"model": "Net"},
     ),
 }
 

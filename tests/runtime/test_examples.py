@@ -29,6 +29,8 @@ def script(path: Path) -> Path:
     return path / "train.py" if path.is_dir() else path
 
 
+# Its hour has not come when the job is over: what would happen is seen in the source.
+NOT_IN_A_SHORT_JOB = {"stop_by_own_clock"}
 # A model of hundreds of megabytes, and a hang that lasts until it is given up. The pages of both clauses are short.
 LONG = {"root_only", "rank_guarded_collective"}
 
@@ -37,7 +39,9 @@ def case(path: Path) -> Any:
     return pytest.param(path, id=path.stem, marks=[pytest.mark.slow] if path.stem in LONG else [])
 
 
-@pytest.mark.parametrize("path", [case(path) for path in entries("broken") if judged(path)])
+@pytest.mark.parametrize(
+    "path", [case(path) for path in entries("broken") if judged(path) and path.stem not in NOT_IN_A_SHORT_JOB]
+)
 def test_broken(path: Path, tmp_path: Path) -> None:
     job = run_program(script(path), tmp_path)
     assert {(mark.file, mark.row, mark.code) for mark in job.marks(EXAMPLES)} == judged(path), job.output()

@@ -42,7 +42,7 @@ def test_names_that_all_ranks_know_are_compared(tmp_path: Path, monkeypatch: pyt
     rolling = {}
     for rank, (name, told) in enumerate([("a", True), ("b", True), ("a", False), ("b", False)]):
         sequence = Sequence(RankFile(tmp_path, rank))
-        sequence.now.use = Use((name,), told=told)
+        sequence.now.at.use = Use((name,), told=told)
         for _ in range(EVERY):
             sequence.add(("0", "all_gather", 4, torch.float32))
         rolling[name, told] = sequence.marks()[0].rolling
