@@ -41,6 +41,8 @@ class StaticLimited(OfStep[events.Stepped]):
     def _unreduced(self) -> Unseen | Unknown | None:
         """Clipped after a backward that reduces nothing, and before the one that does."""
         backwards = list(self.program.trace.of(events.Backward))
+        if not any(each.driven_before(self.clip) for each in backwards):
+            return unknown("which backward pass left the gradients that it clips was not seen")
         if not any(self.clip.index < each.index < self.step.index and each.together(self.clip) for each in backwards):
             return None
         found, rest = LeftOff(self.program, self.clip, self.obj, SYNC).found()

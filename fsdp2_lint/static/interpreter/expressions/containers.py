@@ -113,7 +113,8 @@ class Containers(Names[L]):
         if isinstance(key := _spelled_out(key), Choice):
             return self.over(key, lambda one: self.get_item(leaf, one, node))
         if isinstance(leaf, TupleV) and isinstance(key, Const) and isinstance(key.value, int):
-            return leaf.items[key.value] if -len(leaf.items) <= key.value < len(leaf.items) else unknown("an item")
+            there = -len(leaf.items) <= key.value < len(leaf.items)
+            return leaf.items[key.value] if there else unknown("an item", kind="opaque")
         if isinstance(leaf, (ListV, TupleV)):
             return self.list_item(self.listing(leaf), key)
         if isinstance(leaf, DictV):
