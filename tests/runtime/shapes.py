@@ -134,11 +134,11 @@ def each_fault_is_told_once(program: str, folder: Path) -> None:
     script.write_text(program + "dist.barrier()\ndist.destroy_process_group()\n")
     job = run_program(script, folder / "report", ranks=4 if "# ranks: 4" in program else 2)
     found = [(each.code, each.primary.site.row) for each in job.findings if each.severity.value != "info"]
-    assert found == _expected(program), (job.output(), job.findings)
+    assert found == expected(program), (job.output(), job.findings)
     assert "broke down" not in str(job.report.notes), job.report.notes
 
 
-def _expected(program: str) -> list[tuple[str, int]]:
+def expected(program: str) -> list[tuple[str, int]]:
     """The codes and rows that comments of the program ask for."""
     lines = enumerate(program.splitlines(), start=1)
     return [(code, row) for row, line in lines for code in re.findall(r"# expect: (FSDP\d+)", line)]

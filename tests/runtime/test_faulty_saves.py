@@ -31,7 +31,7 @@ for step in range(4):
         thread = threading.Thread(target=asked.append, args=(step,))
         thread.start()
         thread.join()
-        dist.barrier(group)
+        dist.barrier()  # not of the group in which the save may still be at work
 future.result()
 """,
     # What to_local() gives is no DTensor, and no model either.

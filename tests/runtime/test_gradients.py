@@ -10,8 +10,7 @@ pytest.importorskip("torch")
 
 from tests.pages.harness import programs
 from tests.runtime.jobs import run_program
-from tests.runtime.test_correct_shapes import HEAD
-from tests.runtime.test_faulty_shapes import STEPS, expected
+from tests.runtime.shapes import HEAD, STEPS, expected
 
 pytestmark = pytest.mark.torchrun
 FACTOR = "    experts.set_gradient_divide_factor(float(mesh.size()))\n"
