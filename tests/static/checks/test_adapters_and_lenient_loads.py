@@ -43,6 +43,16 @@ def codes(body: str) -> set[str]:
             "model = Net()\n" + SHARDED + LENIENT.replace("False", "'lax' not in sys.argv"), set(), id="a setting"
         ),
         pytest.param("model = Net()\n" + LENIENT + "\n" + SHARDED, set(), id="loaded before sharding"),
+        # Frozen parameters are left out by the getter, so the names fit by construction.
+        pytest.param(
+            "model = Net()\n"
+            + SHARDED
+            + "state = {'model': get_model_state_dict(model, options=StateDictOptions(ignore_frozen_params=True))}\n"
+            + "dcp.load(state, checkpoint_id='x')\n"
+            + LENIENT.replace("torch.load('x')", "state['model']"),
+            set(),
+            id="a dict that the model gave itself",
+        ),
     ],
 )
 def test_what_is_written_and_loaded(body: str, expected: set[str]) -> None:

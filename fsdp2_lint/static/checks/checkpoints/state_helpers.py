@@ -13,7 +13,7 @@ from ...domain import events
 from ...domain.events import AnyStep, Step
 from ...domain.formulas import atoms, is_fork
 from ...domain.guards import Guard
-from ...domain.values import Const, Ext, Obj, Value, is_each
+from ...domain.values import Const, Ext, Obj, StateDict, Value, is_each
 from ...interpreter.expressions.conditions import mentions_rank
 from ...libraries.torch.checkpoints.state_helpers import KEYWORDS, Options, lenient, option
 from ...libraries.torch.launch.device import device_kind
@@ -144,8 +144,11 @@ class StaticHelper(AtStep[events.StateHelper]):
     def misses_unseen(self) -> Answer[Place]:
         """Only of a sharded model; what else is done with its state dicts is not this tool's to say."""
         model, why = self.step.subject, ""
-        if not self.step.what.dropped:
-            return self.program.excluded("what it returns is kept")
+        if not self.step.what.dropped or self.name == "set_optimizer_state_dict":
+            return self.program.excluded("it returns nothing, or what it returns is kept")
+        given = self.step.what.given
+        if given and all(isinstance(leaf, StateDict) and leaf.owner == model for leaf in given):
+            return self.program.excluded("its names are those that the model gave itself")
         for path, leaf in self.step.what.options:
             if lenient(leaf) and model is not None and self._sharded(model, path):
                 return yes(Place(_made(leaf) or self.step.when, "the names that do not fit are returned, and dropped"))

@@ -76,6 +76,7 @@ class StateHelper(Counted):
     options: tuple[tuple[Guard, Value], ...]  # what is given for them, with the path of each
     open_why: str  # why there may be more arguments; empty: there are none
     keywords: Mapping[str, nodes.NodeNG]  # where each is written; the call, where it came in a dict
+    given: tuple[Value, ...]  # the state dict of the model that it is to set, on whatever path
     missing_on: tuple[tuple[Guard, bool], ...]  # the paths with nothing in a state dict, and whether rank 0 has it
     tried: bool  # the call is an attempt, and its error is caught
     dropped: bool  # nobody keeps what it returns

@@ -85,6 +85,7 @@ def note_helper(machine: Machine, name: str, call: Call, model: Obj | None) -> N
             options=tuple(machine.alternatives(call.arg(None, "options") or NONE)),
             open_why=call.open_why,
             keywords=keyword_sites(machine, call),
+            given=tuple(leaf for _, leaf in machine.leaves(states[0])) if states and states[0] is not None else (),
             missing_on=tuple(path for state in states if state is not None for path in _empty(machine, state)),
             tried=_tried(call.node),
             dropped=isinstance(call.node.parent, nodes.Expr),
