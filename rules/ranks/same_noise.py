@@ -25,7 +25,7 @@ class SameNoise(Rule):
             return
         yield self.found(
             some.when,
-            f"{in_words(some.ranks)} draw the same random numbers in the forward of {some.traits['model']}: "
-            "their samples get the same masks or the same noise",
+            f"{in_words(some.ranks)} draw the same random numbers from the forward of {some.traits['model']} to its "
+            "backward: their samples get the same masks or the same noise",
             "the generators of all ranks stand at the same place when this forward begins",
         )

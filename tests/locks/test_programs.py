@@ -5,17 +5,18 @@ from __future__ import annotations
 import pytest
 
 from tests.locks.programs import Program, analyse, daily, examples, name_of, pages, planted, projects
-from tests.pages.harness import marks
+from tests.pages.harness import in_source, marks
 
 MISSED = {"modules_filter-FSDP908-insert_before-fa3644": "the one that tests/mutation/README.md counts as missed"}
 
 
 @pytest.mark.parametrize("program", daily((*pages(), *examples()), 0.2), ids=str)
 def test_findings_are_those_that_are_marked(program: Program) -> None:
-    wanted = {(mark.code, mark.file, mark.row) for mark in marks(program.files) if mark.kind != "related"}
+    """An example whose fault only a job can see has nothing to find here."""
+    wanted = {(mark.code, mark.file, mark.row) for mark in in_source(marks(program.files)) if mark.kind != "related"}
     found = {place for place in analyse(program).places if place[0] == program.clause or not program.clause}
     assert found <= wanted
-    assert bool(found) is not program.good
+    assert bool(found) is (not program.good and bool(wanted))
 
 
 @pytest.mark.parametrize("program", projects(), ids=str)

@@ -212,8 +212,8 @@ CASES = {
         ({"generator": "p"}, {"generator": "q"}),
         ({"generator": "p"}, {"generator": "p"}),
         9,
-        "ranks 0-1 draw the same random numbers in the forward of Net: their samples get the same masks or the same "
-        "noise",
+        "ranks 0-1 draw the same random numbers from the forward of Net to its backward: their samples get the same "
+        "masks or the same noise",
         {"model": "Net"},
     ),
 }
