@@ -41,7 +41,7 @@ def verify(finding: Finding) -> str:
     project is checked.
     """
     path = finding.primary.site.path
-    if finding.observed is not None and finding.standing != CONFIRMED:
+    if finding.observed is not None and not finding.standing.startswith(CONFIRMED):
         return "fsdp2-lint run --check SCRIPT"  # the source alone does not show it
     if finding.code == unused.CODE:  # which is about the other codes: none of them may be left out
         return shlex.join(["fsdp2-lint", "check", _project(path)])

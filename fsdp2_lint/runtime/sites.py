@@ -80,6 +80,16 @@ def construction_of(value: object) -> Moment:
     return moment_of(_places(making[-1].f_back)) if making else here()
 
 
+def made_by_user(kind: type) -> Moment:
+    """Where the user's code makes the outermost object of a kind of which one is being made just now."""
+    making = [each for each in frames_from(sys._getframe(1)) if _initialises(each, kind)]
+    return moment_of(_places(making[-1].f_back)) if making else here()
+
+
+def _initialises(frame: FrameType, kind: type) -> bool:
+    return frame.f_code.co_name == "__init__" and isinstance(frame.f_locals.get("self"), kind)
+
+
 def _makes(frame: FrameType, value: object) -> bool:
     return frame.f_code.co_name == "__init__" and frame.f_locals.get("self") is value
 

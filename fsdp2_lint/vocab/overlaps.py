@@ -24,6 +24,7 @@ OWNERS: tuple[tuple[str, str, bool], ...] = (
     ("FSDP305", "FSDP302", False),
     ("FSDP304", "FSDP320", True),
     ("FSDP308", "FSDP805", True),
+    ("FSDP316", "FSDP405", True),
     ("FSDP316", "FSDP613", True),
     ("FSDP316", "FSDP203", True),
     ("FSDP301", "FSDP319", True),

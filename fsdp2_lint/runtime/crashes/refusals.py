@@ -12,11 +12,13 @@ from torch.nn.parallel import DistributedDataParallel
 
 from ...catalogue import registry
 from ...vocab.events.composition import ParametersExchanged
+from ...vocab.events.initialisation import ResetCalled
 from ...vocab.events.policies import OptionsGiven, PolicySettled
 from ...vocab.finding import Moment
 from .. import adapter
 from ..expressions import operands
 from ..ledger import label_of
+from ..monitors.initialisation import resets
 from ..monitors.precision.policies import RuntimePolicy
 from ..monitors.sharding.composition import RuntimeComposition
 from ..monitors.sharding.options import RuntimeOptions
@@ -100,6 +102,19 @@ def judge_attribute(session: Session, error: BaseException, frames: Frames) -> N
     if not isinstance(error, AttributeError) or not isinstance(owner, adapter.DTensor) or not isinstance(name, str):
         return
     look_up_lost(session, name, of_traceback(error.__traceback__))
+
+
+def judge_reset(session: Session, error: BaseException, frames: Frames) -> None:
+    """A call of ``reset_parameters`` on a module of a sharded model, or on one whose parameters have no memory."""
+    owner = getattr(error, "obj", None)
+    if not isinstance(error, AttributeError) or error.name != resets.NAME or not isinstance(owner, nn.Module):
+        return
+    hollow = any(parameter.is_meta for parameter in owner.parameters())
+    if not (hollow or session.ledger.inside(owner) or owner in session.ledger.below):
+        return
+    when = of_traceback(error.__traceback__)
+    key = session.ledger.key_of(owner, label_of(owner), when)
+    session.dispatch(ResetCalled(when=when, model=resets.RuntimeInitialised(owner, when, key)))
 
 
 def judge_gathered(session: Session, error: BaseException, frames: Frames) -> Explanation | None:

@@ -1,0 +1,106 @@
+"""One process of a rehearsal: the script runs as one rank of a job whose other ranks are not there."""
+
+from __future__ import annotations
+
+import traceback
+from typing import Any
+
+from ..report.folders import inherit
+from ..runtime import adapter
+from ..runtime.launch.program import NoSuchModule, Program
+from ..runtime.launch.watch import Plan, Watch
+from ..runtime.monitors.forward import closing
+from ..runtime.session import Options
+from ..runtime.sites import is_users
+from .part import Part
+from .plan.reading import plan_of
+from .world import CannotRehearse, enter
+
+
+class Over(BaseException):
+    """As much was seen of the script as was asked for. No ``except Exception`` of the user's takes it for an error."""
+
+
+def play(part: Part) -> None:
+    """Run the script as one rank. All that is to be known of it is in the report, also how it ended."""
+    world = enter(part.place, part.asked.depth)
+    adapter.rehearse(part.token)
+    inherit()
+    program = Program(part.script.name, part.script.arguments, part.script.kind)
+    rank = _Rank(part, program)
+    program.prepare()
+    rank.begin()
+    try:
+        program.execute()
+    except Over:
+        pass
+    except SystemExit as leave:
+        rank.left(leave)
+    except (CannotRehearse, NoSuchModule) as refusal:
+        rank.stopped(str(refusal), refusal)
+    except BaseException as error:
+        rank.crashed(error)
+    for limit in world.limits:
+        rank.limited(limit)
+    rank.end()
+
+
+class _Rank:
+    """The watch over one rank, which ends when the depth is reached."""
+
+    def __init__(self, part: Part, program: Program) -> None:
+        asked, place = part.asked, part.place
+        options = Options(asked.steps, "report", asked.select, asked.ignore, stall_after=0, analysis="P")
+        about = {"rehearsed": list(part.ranks), "depth": asked.depth, "per_node": place.local_world_size}
+        self._watch = Watch(Plan(program, options, part.folder, live=False, about=about))
+        self._session = self._watch.session
+        self._depth = asked.depth
+        self._over = False
+
+    def begin(self) -> None:
+        self._watch.begin()
+        self._session.closed = self._closed
+        # Put on last, so that all other hooks have had their look at the model.
+        self._session.watch_fsdp2("first_forward", after=self._laid_out)
+
+    def _laid_out(self, result: Any, token: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """A model comes to its first forward: which groups there are is settled."""
+        if self._depth == "plan" and adapter.is_root(args[0]):
+            closing.close(self._session, why="plan")
+
+    def _closed(self) -> None:
+        """What was asked for has been seen."""
+        for model in self._session.ledger.whole_models():
+            self._session.file.write("plan", **plan_of(model).as_json())
+        if not self._over:
+            self._over = True
+            raise Over
+
+    def left(self, leave: SystemExit) -> None:
+        """The script ends itself: well, or because it misses something."""
+        if leave.code in (None, 0):
+            return
+        said = leave.code if isinstance(leave.code, str) else f"the script ended itself with exit code {leave.code}"
+        self.stopped(said, leave)
+
+    def crashed(self, error: BaseException) -> None:
+        """What a clause explains is a finding; whatever it is, the rehearsal goes no further."""
+        self._watch.crashed(error)
+        self.stopped(f"{type(error).__name__}: {error}", error)
+
+    def stopped(self, why: str, error: BaseException) -> None:
+        self._session.file.write("stopped", why=why.partition("\n")[0][:500], **_where(error))
+
+    def limited(self, limit: Any) -> None:
+        self._session.file.write("limit", text=limit.text)
+
+    def end(self) -> None:
+        self._over = True
+        self._watch.end(0)
+
+
+def _where(error: BaseException) -> dict[str, object]:
+    """The innermost line that is the user's."""
+    frames = traceback.extract_tb(error.__traceback__)
+    own = next((frame for frame in reversed(frames) if is_users(frame.filename)), None)
+    return {} if own is None else {"path": own.filename, "row": own.lineno or 1}
