@@ -1,0 +1,1 @@
+"""Rehearses a job of any size in one CPU process."""
