@@ -14,7 +14,8 @@ from uuid import uuid4
 from .chosen_ranks import chosen_ranks
 from .part import Asked, Part, Place, Script
 
-_STAGE = "fsdp2_lint.preflight.stage"
+# Imported once, where processes can be forked: torch, and its compiler, which the first hook of FSDP2 needs.
+_PRELOADED = ["torch._dynamo", "torch.distributed.checkpoint.state_dict", "fsdp2_lint.preflight.stage"]
 
 
 def rehearse(script: Script, asked: Asked, world_sizes: Sequence[int], folder: Path) -> list[Path]:
@@ -44,7 +45,7 @@ def _context() -> Any:
     """Processes that have torch already, where they can be forked: to import it takes longer than most rehearsals."""
     if "forkserver" in multiprocessing.get_all_start_methods():
         context = multiprocessing.get_context("forkserver")
-        context.set_forkserver_preload([_STAGE])
+        context.set_forkserver_preload(_PRELOADED)
         return context
     return multiprocessing.get_context("spawn")
 

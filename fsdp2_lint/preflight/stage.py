@@ -14,7 +14,7 @@ from ..runtime.session import Options
 from ..runtime.sites import is_users
 from .part import Part
 from .plan.reading import plan_of
-from .world import CannotRehearse, enter
+from .world import CannotRehearse, World, enter
 
 
 class Over(BaseException):
@@ -27,7 +27,7 @@ def play(part: Part) -> None:
     adapter.rehearse(part.token)
     inherit()
     program = Program(part.script.name, part.script.arguments, part.script.kind)
-    rank = _Rank(part, program)
+    rank = _Rank(part, program, world)
     program.prepare()
     rank.begin()
     try:
@@ -40,20 +40,19 @@ def play(part: Part) -> None:
         rank.stopped(str(refusal), refusal)
     except BaseException as error:
         rank.crashed(error)
-    for limit in world.limits:
-        rank.limited(limit)
     rank.end()
 
 
 class _Rank:
     """The watch over one rank, which ends when the depth is reached."""
 
-    def __init__(self, part: Part, program: Program) -> None:
+    def __init__(self, part: Part, program: Program, world: World) -> None:
         asked, place = part.asked, part.place
         options = Options(asked.steps, "report", asked.select, asked.ignore, stall_after=0, analysis="P")
         about = {"rehearsed": list(part.ranks), "depth": asked.depth, "per_node": place.local_world_size}
         self._watch = Watch(Plan(program, options, part.folder, live=False, about=about))
         self._session = self._watch.session
+        self._world = world
         self._depth = asked.depth
         self._over = False
 
@@ -91,12 +90,19 @@ class _Rank:
     def stopped(self, why: str, error: BaseException) -> None:
         self._session.file.write("stopped", why=why.partition("\n")[0][:500], **_where(error))
 
-    def limited(self, limit: Any) -> None:
-        self._session.file.write("limit", text=limit.text)
-
     def end(self) -> None:
         self._over = True
+        for limit in self._world.limits:
+            site = {"path": limit.site.path, "row": limit.site.row} if limit.site is not None else {}
+            self._session.file.write("limit", text=limit.text, **site)
+        self._tell_device()
         self._watch.end(0)
+
+    def _tell_device(self) -> None:
+        """The model lies on the CPU here. In the job it lies on the GPU that is current where the script names one."""
+        cuda, devices, shardings = self._session.cuda, self._world.devices, self._session.ledger.shardings
+        if cuda.sharded is None and devices.used and shardings:
+            cuda.sharded, cuda.index = shardings[0].when, devices.current
 
 
 def _where(error: BaseException) -> dict[str, object]:

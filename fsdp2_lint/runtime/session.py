@@ -208,7 +208,7 @@ class Session:
 
         Who says what the first rank said writes no more than that: thousands of ranks have one plan.
         """
-        if len(fact.ranks) < 2 or adapter.rehearsal():  # nobody else is there
+        if len(fact.ranks) < 2 or adapter.rehearsal_token():  # nobody else is there
             self.state(fact)
             return
         met = meet(fact, adapter.own_rank())

@@ -65,4 +65,4 @@ from .operations import Marks, Operation, Operations
 from .peers import ranks_of_replica
 from .phases import before_backward, in_forward
 from .places import Missing
-from .probe import first_cuda_use, is_captured, lacking, missing, place, rehearsal, rehearse, store
+from .probe import first_cuda_use, is_captured, lacking, missing, place, rehearsal_token, rehearse, store

@@ -130,7 +130,7 @@ def rehearse(token: str) -> None:
     _rehearsal[:] = [token]
 
 
-def rehearsal() -> str:
+def rehearsal_token() -> str:
     """What the rehearsals of one job have in common; empty in a job whose ranks are there."""
     return _rehearsal[0] if _rehearsal else ""
 
@@ -139,7 +139,7 @@ def store() -> Any | None:
     """The key-value store of the default process group. A restarted job may get the one of its last attempt."""
     c10d = sys.modules.get("torch.distributed.distributed_c10d")
     get = getattr(c10d, "_get_default_store", None)
-    if get is None or not dist.is_initialized() or rehearsal():
+    if get is None or not dist.is_initialized() or rehearsal_token():
         return None
     return dist.PrefixStore(  # type: ignore[attr-defined]
         f"fsdp2_lint/{attempt()}", get()
