@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -101,18 +101,26 @@ def job_report(folder: str, options: Options) -> JobReport:
 
 def present(report: JobReport, options: JobOptions) -> int:
     """Print what the ranks reported; the exit code that follows from it."""
+    return present_all([report], options)
+
+
+def present_all(reports: Sequence[JobReport], options: JobOptions) -> int:
+    """The same of one job at several sizes: what is found at more than one of them is shown once."""
     from fsdp2_lint.catalogue import registry
     from fsdp2_lint.report.view import view
 
     rules, selection = registry.select(registry.rules(), options.select, options.ignore, options.severities)
-    shown = view(report, selection)
+    shown = [view(report, selection) for report in reports]
+    findings = list({found.key: found for each in shown for found in each.findings}.values())
     color = options.color == "always" if options.output_file else use_color(options.color, sys.stdout)
-    if shown.findings or options.output_format in EMPTY_IS_TEXT or options.output_file is not None:
-        deliver(render(options.output_format, shown.findings, shown.sources, color=color), options.output_file)
-    for text in report.notes:
+    if findings or options.output_format in EMPTY_IS_TEXT or options.output_file is not None:
+        deliver(render(options.output_format, findings, shown[0].sources, color=color), options.output_file)
+    for text in dict.fromkeys(text for report in reports for text in report.notes):
         complain(text, "warning")
-    for crash in report.crashes:
-        note(shown.crash(crash))
-    note(shown.summary(count(shown.findings)) if rules else NOTHING_SELECTED)
-    report.findings = shown.findings
-    return CLEAN if options.exit_zero and report.exit_code in (FOUND, ABNORMAL) else report.exit_code
+    for each in shown:
+        for crash in each.report.crashes:
+            note(each.crash(crash))
+        note(each.summary(count(each.findings)) if rules else NOTHING_SELECTED)
+        each.report.findings = each.findings
+    code = max((report.exit_code for report in reports), key=lambda code: (code == FOUND, code))
+    return CLEAN if options.exit_zero and code in (FOUND, ABNORMAL) else code

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from fsdp2_lint.cli.job_output import JobOptions, job_options, present, read_report
+from fsdp2_lint.cli.job_output import JobOptions, job_options, present_all, read_report
 from fsdp2_lint.cli.run import DEFAULT_FOLDER, refuse_absent
-from fsdp2_lint.cli.streams import Failure, complain, refused
+from fsdp2_lint.cli.streams import Failure, complain, deliver, refused, use_color
 from fsdp2_lint.environment import refuse_odd_jobs
+from fsdp2_lint.preflight.page import text
+from fsdp2_lint.preflight.part import Asked, Script
+from fsdp2_lint.preflight.plan.codec import as_json
+from fsdp2_lint.preflight.rehearsal import rehearse
+from fsdp2_lint.preflight.result import result
 
 if TYPE_CHECKING:
     from fsdp2_lint.report.outcome import JobReport
@@ -49,6 +56,7 @@ class Numbers(click.ParamType[tuple[int, ...]]):
 @click.option("--steps", type=click.IntRange(min=1), default=2, show_default=True, help="Optimizer steps.")
 @click.option("--gpus-per-node", type=click.IntRange(min=1), default=8, show_default=True)
 @click.option("--ranks", type=Numbers(0), default=(), metavar="N,N…", help="Play these. Default: one of each kind.")
+@click.option("--json", type=click.Path(dir_okay=False), metavar="FILE", help="Write plan, memory and findings there.")
 @click.option("--report-dir", type=click.Path(file_okay=False), default=DEFAULT_FOLDER, show_default=True)
 @job_options
 @click.option("-m", "kind", flag_value="-m", help="SCRIPT is a module, as for python -m.")
@@ -66,28 +74,37 @@ def preflight(**given: Any) -> int:
     with refused():
         refuse_odd_jobs(os.environ)
     refuse_absent(given["kind"], given["script"])
-    folders = _rehearse(options, given)
-    codes = [_present(read_report(folder), options) for folder in folders]
-    return max(codes, key=lambda code: (code == 1, code))
+    script = Script(given["script"], given["arguments"], given["kind"] or "")
+    asked = Asked(
+        given["depth"], given["steps"], given["gpus_per_node"], given["ranks"], options.select, options.ignore
+    )
+    told = [(folder, read_report(folder)) for folder in _rehearse(script, asked, given)]
+    reports = [report for _, report in told]
+    for why in _stops(reports):
+        complain(f"the script cannot be rehearsed further: {why}")
+    code = present_all(reports, options)
+    rehearsal = result(script, asked, told, {found.key: found for each in reports for found in each.findings}.values())
+    if options.output_format in ("full", "concise") and options.output_file is None:
+        deliver(text.render(rehearsal, color=use_color(options.color, sys.stdout)), None)
+    if given["json"]:
+        deliver(json.dumps(as_json(rehearsal), indent=1) + "\n", given["json"])
+    return code
 
 
-def _rehearse(options: JobOptions, given: dict[str, Any]) -> list[Path]:
-    from fsdp2_lint.preflight.part import Asked, Script
-    from fsdp2_lint.preflight.rehearsal import rehearse
-
+def _rehearse(script: Script, asked: Asked, given: dict[str, Any]) -> list[Path]:
     if importlib.util.find_spec("torch") is None:
         raise Failure("`preflight` needs PyTorch in this environment; a build for CPUs will do")
-    sizes, ranks = given["world_size"], given["ranks"]
-    if absent := [rank for rank in ranks if rank >= max(sizes)]:
+    sizes = given["world_size"]
+    if absent := [rank for rank in asked.ranks if rank >= max(sizes)]:
         raise Failure(f"--ranks {absent[0]}: the largest job asked for has ranks 0 to {max(sizes) - 1}")
-    script = Script(given["script"], given["arguments"], given["kind"] or "")
-    asked = Asked(given["depth"], given["steps"], given["gpus_per_node"], ranks, options.select, options.ignore)
     return rehearse(script, asked, sizes, Path(given["report_dir"]).absolute())
 
 
-def _present(report: JobReport, options: JobOptions) -> int:
-    explained = {rank for crash in report.crashes if crash.code for rank in crash.ranks}
-    report.crashes = [crash for crash in report.crashes if crash.code]  # the others are no more than where it stopped
-    for why in dict.fromkeys(stop.words for rank, stop in report.stopped.items() if rank not in explained):
-        complain(f"the script cannot be rehearsed further: {why}")
-    return present(report, options)
+def _stops(reports: list[JobReport]) -> list[str]:
+    """Where it went no further, but for what a clause explains: that is shown as a finding."""
+    found = {}
+    for report in reports:
+        explained = {rank for crash in report.crashes if crash.code for rank in crash.ranks}
+        report.crashes = [crash for crash in report.crashes if crash.code]
+        found.update({stop.words: None for rank, stop in report.stopped.items() if rank not in explained})
+    return list(found)

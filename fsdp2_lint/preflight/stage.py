@@ -13,6 +13,7 @@ from ..runtime.monitors.forward import closing
 from ..runtime.session import Options
 from ..runtime.sites import is_users
 from .part import Part
+from .plan.codec import as_json
 from .plan.reading import plan_of
 from .world import CannotRehearse, World, enter
 
@@ -70,7 +71,7 @@ class _Rank:
     def _closed(self) -> None:
         """What was asked for has been seen."""
         for model in self._session.ledger.whole_models():
-            self._session.file.write("plan", **plan_of(model).as_json())
+            self._session.file.write("plan", plan=as_json(plan_of(model, self._session.ledger)))
         if not self._over:
             self._over = True
             raise Over

@@ -65,9 +65,5 @@ from .operations import Marks, Operation, Operations
 from .peers import ranks_of_replica
 from .phases import before_backward, in_forward
 from .places import Missing
-<<<<<<< HEAD
-from .probe import first_cuda_use, is_captured, lacking, missing, place, rehearsal_token, rehearse, store
-=======
 from .plans import gathers_its_own_way, placements, registered, replicas, reshards
-from .probe import first_cuda_use, is_captured, lacking, missing, place, store
->>>>>>> a7
+from .probe import first_cuda_use, is_captured, lacking, missing, place, rehearsal_token, rehearse, store
