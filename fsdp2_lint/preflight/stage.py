@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import traceback
-from typing import Any
 
 from ..report.folders import inherit
 from ..runtime import adapter
 from ..runtime.launch.program import NoSuchModule, Program
 from ..runtime.launch.watch import Plan, Watch
-from ..runtime.monitors.forward import closing
 from ..runtime.session import Options
 from ..runtime.sites import is_users
+from .ending import Ending, Over
 from .part import Part
 from .plan.codec import as_json
 from .plan.reading import plan_of
 from .world import CannotRehearse, World, enter
-
-
-class Over(BaseException):
-    """As much was seen of the script as was asked for. No ``except Exception`` of the user's takes it for an error."""
 
 
 def play(part: Part) -> None:
@@ -54,19 +49,13 @@ class _Rank:
         self._watch = Watch(Plan(program, options, part.folder, live=False, about=about))
         self._session = self._watch.session
         self._world = world
-        self._depth = asked.depth
+        self._ending = Ending(self._session, asked)
         self._over = False
 
     def begin(self) -> None:
         self._watch.begin()
         self._session.closed = self._closed
-        # Put on last, so that all other hooks have had their look at the model.
-        self._session.watch_fsdp2("first_forward", after=self._laid_out)
-
-    def _laid_out(self, result: Any, token: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        """A model comes to its first forward: which groups there are is settled."""
-        if self._depth == "plan" and adapter.is_root(args[0]):
-            closing.close(self._session, why="plan")
+        self._ending.install()
 
     def _closed(self) -> None:
         """What was asked for has been seen."""
@@ -85,7 +74,9 @@ class _Rank:
 
     def crashed(self, error: BaseException) -> None:
         """What a clause explains is a finding; whatever it is, the rehearsal goes no further."""
-        self._watch.crashed(error)
+        explained = self._watch.crashed(error)
+        if self._ending.reached and not explained:
+            return  # all that was asked for was seen: what follows may need what the loop did not come to
         self.stopped(f"{type(error).__name__}: {error}", error)
 
     def stopped(self, why: str, error: BaseException) -> None:
