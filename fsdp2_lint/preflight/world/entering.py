@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack, nullcontext
+from typing import Any
 
 from ...runtime.adapter import rehearsal
 from .cuda import pretend
-from .devices import Devices, OnCpu, follow_threads, redirect
+from .devices import Devices, follow_threads, redirect
+from .fakes import fakes, without_values
 from .groups import Groups, connect
 from .place import Depth, Limit, Limits, Place, Told
+from .sharding import cut_for_one_rank
 
 
 class World:
@@ -42,14 +44,17 @@ def enter(place: Place, depth: Depth) -> World:
     mode = redirect(world.devices)
     pretend(world.devices)
     connect(world.groups)
-    follow_threads(_modes(mode, depth))
+    cut_for_one_rank()
+    modes: list[Any] = [mode]
+    if depth != "real":
+        modes.insert(0, fakes(world.said))
+        without_values(world.said, modes[0], mode.handlers)
+    follow_threads(lambda: _all(modes))
     return world
 
 
-def _modes(mode: OnCpu, depth: Depth) -> Callable[[], AbstractContextManager[object]]:
-    def entered() -> AbstractContextManager[object]:
-        stack = ExitStack()
+def _all(modes: list[Any]) -> AbstractContextManager[object]:
+    stack = ExitStack()
+    for mode in modes:
         stack.enter_context(mode)
-        return stack
-
-    return entered
+    return stack

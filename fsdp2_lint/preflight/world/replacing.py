@@ -36,3 +36,14 @@ def arguments(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[
         if parameter.kind is parameter.VAR_KEYWORD:
             given.update(given.pop(parameter.name, {}))
     return given
+
+
+def inside_class(owner: type, name: str, make: Callable[[Callable[..., Any]], Replacement]) -> None:
+    """The same for what a class has: a method, a static one, or a property."""
+    found = vars(owner)[name]
+    if isinstance(found, property) and found.fget is not None:
+        setattr(owner, name, property(make(found.fget), found.fset, found.fdel, found.__doc__))
+    elif isinstance(found, staticmethod):
+        setattr(owner, name, staticmethod(functools.wraps(found.__func__)(make(found.__func__))))
+    else:
+        instead([(owner, name)], make)

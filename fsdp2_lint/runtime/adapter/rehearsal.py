@@ -7,7 +7,8 @@ What is done there is a matter of ``preflight/world``. Who asks for what this to
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any
 
 import torch
@@ -95,3 +96,36 @@ def load_what_looks_around() -> None:
     It is loaded in any case when the first hook of FSDP2 runs.
     """
     importlib.import_module("torch._dynamo")
+
+
+def asks_for_values() -> tuple[type[Exception], ...]:
+    """What a tensor without memory raises where its values would decide."""
+    module = "torch._subclasses.fake_tensor"
+    return _find(module, "DataDependentOutputException"), _find(module, "DynamicOutputShapeException")
+
+
+def has_no_values(tensor: torch.Tensor) -> bool:
+    return isinstance(tensor, _find("torch._subclasses.fake_tensor", "FakeTensor"))
+
+
+def spots_of_tracing() -> Iterator[Spot]:
+    """Where DTensor asks whether a compiler looks on, in which case it remembers nothing of what it has worked out."""
+    for module in ("_dispatch", "_sharding_prop", "_redistribute"):
+        with suppress(Lacking):
+            yield _spot(f"torch.distributed.tensor.{module}", "_are_we_tracing")
+
+
+def parts_of_meshes() -> Iterator[str]:
+    """What of a ``DeviceMesh`` computes with the ranks in it, as tensors."""
+    mesh = dist.device_mesh.DeviceMesh
+    names = "__init__ __setstate__ __getitem__ mesh from_group _flatten _unflatten _concatenate _get_all_submeshes"
+    return (name for name in names.split() if name in vars(mesh))
+
+
+def conversion() -> Spot:
+    """What ``to``, ``to_empty``, ``half`` and the like of a module go through."""
+    return _spot("torch.nn", "Module._apply")
+
+
+def convert(module: torch.nn.Module, change: Callable[[torch.Tensor], torch.Tensor]) -> None:
+    module._apply(change)
