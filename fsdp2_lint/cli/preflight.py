@@ -53,7 +53,9 @@ class Numbers(click.ParamType[tuple[int, ...]]):
     show_default=True,
     help="plan: to the first forward. step: some training steps without numbers. real: with numbers, on the CPU.",
 )
-@click.option("--steps", type=click.IntRange(min=1), default=2, show_default=True, help="Optimizer steps.")
+@click.option(
+    "--steps", type=click.IntRange(min=0), default=2, show_default=True, help="Optimizer steps; 0: to the script's end."
+)
 @click.option("--gpus-per-node", type=click.IntRange(min=1), default=8, show_default=True)
 @click.option("--ranks", type=Numbers(0), default=(), metavar="N,N…", help="Play these. Default: one of each kind.")
 @click.option("--json", type=click.Path(dir_okay=False), metavar="FILE", help="Write plan, memory and findings there.")

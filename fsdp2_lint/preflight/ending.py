@@ -30,8 +30,15 @@ class Ending:
 
     @property
     def reached(self) -> bool:
-        """Have all steps been made?"""
-        return self._session.step >= self._asked.steps
+        """Have all steps been made that were asked for?"""
+        return 0 < self._asked.steps <= self._session.step
+
+    @property
+    def words(self) -> str:
+        """What was not come to."""
+        if self._asked.depth == "plan":
+            return "it was left at the first forward: training and saving were not rehearsed"
+        return f"it was left after {self._session.step} steps, inside its loop: what follows on that was not rehearsed"
 
     def install(self) -> None:
         """After all monitors, so that they have had their look at a model before it ends."""

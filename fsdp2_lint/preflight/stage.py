@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import traceback
+import weakref
+from typing import Any
+
+from torch import nn
 
 from ..report.folders import inherit
 from ..runtime import adapter
@@ -14,7 +18,7 @@ from .ending import Ending, Over
 from .part import Part
 from .plan.codec import as_json
 from .plan.reading import plan_of
-from .world import CannotRehearse, World, enter
+from .world import CannotRehearse, Limit, World, enter
 
 
 def play(part: Part) -> None:
@@ -50,19 +54,34 @@ class _Rank:
         self._session = self._watch.session
         self._world = world
         self._ending = Ending(self._session, asked)
+        self._told: weakref.WeakSet[nn.Module] = weakref.WeakSet()
         self._over = False
+        self._code = 0  # 1: it stopped on its way, and what it did not come to tells nothing
 
     def begin(self) -> None:
         self._watch.begin()
         self._session.closed = self._closed
+        self._session.watch_fsdp2("first_forward", after=self._laid_out)
         self._ending.install()
+
+    def _laid_out(self, result: Any, token: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """A model comes to its first forward: which groups there are is settled."""
+        if adapter.is_root(args[0]):
+            self._tell_plans()
+
+    def _tell_plans(self) -> None:
+        """Of each model once, while it is there: functions of the script return, and their models go."""
+        for model in self._session.ledger.whole_models():
+            if model not in self._told:
+                self._told.add(model)
+                self._session.file.write("plan", plan=as_json(plan_of(model, self._session.ledger)))
 
     def _closed(self) -> None:
         """What was asked for has been seen."""
-        for model in self._session.ledger.whole_models():
-            self._session.file.write("plan", plan=as_json(plan_of(model, self._session.ledger)))
+        self._tell_plans()
         if not self._over:
             self._over = True
+            self._limit(Limit(self._ending.words))
             raise Over
 
     def left(self, leave: SystemExit) -> None:
@@ -80,15 +99,19 @@ class _Rank:
         self.stopped(f"{type(error).__name__}: {error}", error)
 
     def stopped(self, why: str, error: BaseException) -> None:
+        self._code = 1
         self._session.file.write("stopped", why=why.partition("\n")[0][:500], **_where(error))
 
     def end(self) -> None:
         self._over = True
         for limit in self._world.limits:
-            site = {"path": limit.site.path, "row": limit.site.row} if limit.site is not None else {}
-            self._session.file.write("limit", text=limit.text, **site)
+            self._limit(limit)
         self._tell_device()
-        self._watch.end(0)
+        self._watch.end(self._code)
+
+    def _limit(self, limit: Limit) -> None:
+        site = {"path": limit.site.path, "row": limit.site.row} if limit.site is not None else {}
+        self._session.file.write("limit", text=limit.text, **site)
 
     def _tell_device(self) -> None:
         """The model lies on the CPU here. In the job it lies on the GPU that is current where the script names one."""

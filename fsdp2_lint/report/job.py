@@ -60,7 +60,7 @@ def read_job(folder: Path, rules: Sequence[Rule]) -> JobReport:
         _say_rivals(report, run)
     else:
         report.complete = False
-    _complete(report, {rank for rank, _ in said.crashes})
+    _complete(report, {rank for rank, _ in said.crashes} | report.stopped.keys())
     report.all_judged = len(said.closed) == len(report.rehearsed or range(report.world_size))
     issued = [each for rank in said.issued for each in said.issued[rank]]
     stood = [each for rank in said.stalls for each in said.stalls[rank]]
