@@ -204,6 +204,7 @@ def pretend(devices: Devices) -> None:
     _put(torch.cuda.memory, cuda)
     _put(torch.cuda.random, cuda)
     _put(torch.cuda.streams, cuda)
+    _put(torch.cuda.nccl, {"version": lambda: (2, 27, 5)})
     if accelerator := getattr(torch, "accelerator", None):
         _put(accelerator, of_accelerator(devices, cuda))
 

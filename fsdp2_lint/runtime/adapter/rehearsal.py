@@ -14,6 +14,8 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
+from .modules import local
+
 Spot = tuple[Any, str]
 
 
@@ -129,3 +131,37 @@ def conversion() -> Spot:
 
 def convert(module: torch.nn.Module, change: Callable[[torch.Tensor], torch.Tensor]) -> None:
     module._apply(change)
+
+
+def spots_of_checkpoints() -> tuple[Spot, Spot]:
+    """What ``dcp.save`` and ``dcp.load`` do with a state in which all objects have given theirs."""
+    checkpoint = "torch.distributed.checkpoint"
+    return (
+        _spot(f"{checkpoint}.state_dict_saver", "_save_state_dict"),
+        _spot(f"{checkpoint}.state_dict_loader", "_load_state_dict"),
+    )
+
+
+def spots_of_saves(name: str) -> list[Spot]:
+    modules = ("torch.distributed.checkpoint.state_dict_saver", "torch.distributed.checkpoint")
+    return [_spot(module, name) for module in modules]
+
+
+def exchange_of_checkpoints() -> Any:
+    """``(group, are there ranks, the one that coordinates)`` to what exchanges objects of a checkpoint."""
+    return _find("torch.distributed.checkpoint.utils", "_DistWrapper")
+
+
+def answer_of_async_save(done: Any) -> Any:
+    """What ``dcp.async_save`` returns with a stager of its own: when it is copied, and when it is written."""
+    with suppress(Lacking):
+        return _find("torch.distributed.checkpoint.state_dict_saver", "AsyncSaveResponse")(done, done)
+    return done
+
+
+def holds_no_values(value: Any) -> bool:
+    """Is there a tensor without memory in something that is about to be pickled?"""
+    if isinstance(value, torch.Tensor):
+        return has_no_values(local(value))
+    parts = value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else ()
+    return any(holds_no_values(each) for each in parts)

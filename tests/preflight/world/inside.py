@@ -33,43 +33,65 @@ class Seen:
 
 
 def rehearse(
-    folder: Path, text: str, *arguments: str, rank: int = 3, world_size: int = 256, depth: Depth = "real"
+    folder: Path,
+    text: str,
+    *arguments: str,
+    rank: int = 3,
+    world_size: int = 256,
+    depth: Depth = "real",
+    shared: str = "",
 ) -> Seen:
     """``text`` is the program. It fails here where it fails there."""
-    seen = attempt(folder, text, *arguments, rank=rank, world_size=world_size, depth=depth)
+    seen = attempt(folder, text, *arguments, rank=rank, world_size=world_size, depth=depth, shared=shared)
     assert not seen.error, seen.error
     return seen
 
 
 def attempt(
-    folder: Path, text: str, *arguments: str, rank: int = 3, world_size: int = 256, depth: Depth = "real"
+    folder: Path,
+    text: str,
+    *arguments: str,
+    rank: int = 3,
+    world_size: int = 256,
+    depth: Depth = "real",
+    shared: str = "",
 ) -> Seen:
     script = folder / "train.py"
     script.write_text(dedent(text))
-    return run(script, *arguments, rank=rank, world_size=world_size, depth=depth)
+    return run(script, *arguments, rank=rank, world_size=world_size, depth=depth, shared=shared)
 
 
-def run(script: Path, *arguments: str, rank: int = 3, world_size: int = 256, depth: Depth = "real") -> Seen:
-    (outcome,) = run_ranks(_inside, 1, str(script), arguments, Place(rank, world_size, 8), depth, timeout=BUSY)
+def run(
+    script: Path,
+    *arguments: str,
+    rank: int = 3,
+    world_size: int = 256,
+    depth: Depth = "real",
+    shared: str = "",
+) -> Seen:
+    place = Place(rank, world_size, 8)
+    (outcome,) = run_ranks(_inside, 1, str(script), arguments, place, depth, shared, timeout=BUSY)
     assert outcome.result is not None, outcome.error
     seen: Seen = outcome.result
     return seen
 
 
-def _inside(script: str, arguments: tuple[str, ...], place: Place, depth: Depth) -> Seen:
+def _inside(script: str, arguments: tuple[str, ...], place: Place, depth: Depth, shared: str) -> Seen:
+    import os
     import resource
     import traceback
 
     from fsdp2_lint.preflight.world import Save, enter
     from fsdp2_lint.runtime.launch.program import Program
 
-    world = enter(place, depth)
+    os.chdir(Path(script).parent)
+    world = enter(place, depth, Path(shared) if shared else None)
     saves: list[tuple[str, str, int]] = []
 
     def told(save: Save) -> None:
         saves.append((save.by, save.target, save.site.row))
 
-    world.told = told
+    world.tell_saves(told)
     program, error = Program(script, arguments), ""
     program.prepare()
 
