@@ -8,6 +8,7 @@ still can.
 
 from torch.distributed.tensor import DTensor
 
+from .allocations import STORAGE, Allocations, backward_is_running, gathering, propagating
 from .collectives import (
     Issue,
     Issuer,
