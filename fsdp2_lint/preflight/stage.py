@@ -23,7 +23,7 @@ from .world import CannotRehearse, Limit, World, enter
 
 def play(part: Part) -> None:
     """Run the script as one rank. All that is to be known of it is in the report, also how it ended."""
-    world = enter(part.place, part.asked.depth)
+    world = enter(part.place, part.asked.depth, part.folder)
     adapter.rehearse(part.token)
     inherit()
     program = Program(part.script.name, part.script.arguments, part.script.kind)

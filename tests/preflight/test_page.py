@@ -21,6 +21,7 @@ from fsdp2_lint.preflight.plan.shape import (
     Rehearsed,
     Sample,
 )
+from fsdp2_lint.preflight.plan.what_if import alternatives
 from fsdp2_lint.vocab.finding import Observed, Site
 from tests import fake
 from tests.preflight.fakes import Net, sharded, world
@@ -43,7 +44,11 @@ def rehearsal() -> Rehearsal:
         "train.py",
         ("--lr", "1"),
         "step",
-        (Rehearsed(2, (0, 1), small, memory), Rehearsed(8, (0, 4, 7), planned(8)), Rehearsed(16, (0,), None)),
+        (
+            Rehearsed(2, (0, 1), small, memory, alternatives(small, 8)),
+            Rehearsed(8, (0, 4, 7), planned(8)),
+            Rehearsed(16, (0,), None),
+        ),
         limits=(Limit("torch.compile was left out", Site("/jobs/train.py", 12)), Limit("numbers are made up")),
     )
 
@@ -81,6 +86,11 @@ train.py --lr 1 (rehearsed: step)
     7 all-gathers      over 2 ranks  3.14 KiB
     4 reduce-scatters  over 2 ranks  1.63 KiB
     in all                           4.77 KiB
+  other plans, without activations:
+                state     gathered at once  gradients at once  in all     sent in a step  collectives
+    as it is    6.52 KiB  1.24 KiB          940 B              8.68 KiB   4.77 KiB        11
+    root only   6.52 KiB  3.26 KiB          2.97 KiB           12.74 KiB  3.26 KiB        2
+    no reshard  6.52 KiB  3.26 KiB          940 B              10.69 KiB  3.26 KiB        8
 
 8 ranks, of which ranks 0, 4, 7 ran here
   Net: 760 parameters in 4 groups

@@ -9,7 +9,7 @@ from ...output import plural
 from ...output.terminal import Paint, clean
 from ...vocab.facts import in_words
 from ..plan import sizes
-from ..plan.shape import WORDS, MemoryProfile, Plan, Rehearsal, Rehearsed
+from ..plan.shape import WORDS, Alternative, MemoryProfile, Plan, Rehearsal, Rehearsed
 from .words import Run, after_forward, dtypes, in_bytes, in_numbers, runs, uneven
 
 MOST_UNEVEN = 8
@@ -34,6 +34,7 @@ def _lines(rehearsal: Rehearsal, paint: Paint) -> Iterator[str]:
         yield from _plan(size.plan)
         yield from _memory(size)
         yield from _traffic(size.plan)
+        yield from _alternatives(size.alternatives)
     if len(rehearsal.sizes) > 1:
         yield ""
         yield from _by_size(rehearsal.sizes)
@@ -119,6 +120,19 @@ def _traffic(plan: Plan) -> Iterator[str]:
     yield from _table(rows, indent=4)
     if any(group.own_gather for group in plan.groups):
         yield "    some tensors say themselves what is gathered: the size of that is not known"
+
+
+def _alternatives(found: Sequence[Alternative]) -> Iterator[str]:
+    if len(found) < 2:
+        return
+    yield "  other plans, without activations:"
+    head = ("", "state", "gathered at once", "gradients at once", "in all", "sent in a step", "collectives")
+    rows = [
+        (each.name, *map(in_bytes, (each.state, each.gathered, each.gradients, each.total, each.sent)))
+        + (f"{each.collectives:,}",)
+        for each in found
+    ]
+    yield from _table([head, *rows], indent=4)
 
 
 def _by_size(found: Sequence[Rehearsed]) -> Iterator[str]:

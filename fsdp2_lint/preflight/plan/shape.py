@@ -201,14 +201,22 @@ class Limit:
 
 @dataclass(frozen=True, slots=True)
 class Alternative:
-    """What another plan would give. ``kept``: gathered from forward to backward; ``gathered``: the largest at once."""
+    """What a plan takes at its fullest rank. ``gathered``, ``gradients``: the most of these that are unsharded at once.
+
+    The buffers in which parameters arrive and from which gradients are reduced come on top, and the activations.
+    """
 
     name: str
     means: str
     state: int
-    kept: int
     gathered: int
-    sent: int
+    gradients: int
+    sent: int  # in a step
+    collectives: int
+
+    @property
+    def total(self) -> int:
+        return self.state + self.gathered + self.gradients
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,6 +227,7 @@ class Rehearsed:
     ranks: tuple[int, ...]  # that were rehearsed
     plan: Plan | None
     memory: MemoryProfile | None = None
+    alternatives: tuple[Alternative, ...] = ()  # the plan as it is first
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager, ExitStack, nullcontext
 from pathlib import Path
 from typing import Any
 
+from ...runtime import adapter
 from ...runtime.adapter import rehearsal
 from .checkpoints import Checkpoints, leave_files_alone
 from .cuda import pretend
@@ -66,6 +67,7 @@ def enter(place: Place, depth: Depth, shared: Path | None = None) -> World:
     modes: list[Any] = [mode]
     if depth != "real":
         modes.insert(0, fakes(world.said))
+        adapter.rehearse_in(modes[0])
         without_values(world.said, modes[0], mode.handlers)
     follow_threads(lambda: _all(modes))
     return world

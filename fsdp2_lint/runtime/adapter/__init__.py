@@ -8,6 +8,7 @@ still can.
 
 from torch.distributed.tensor import DTensor
 
+from .allocations import STORAGE, Allocations, backward_is_running, gathering, propagating
 from .collectives import (
     Issue,
     Issuer,
@@ -55,9 +56,11 @@ from .modules import (
     local,
     memory_of,
     non_persistent,
+    only_for_shapes,
     original_class,
     own_buffers,
     own_parameters,
+    rehearse_in,
     unwrapped,
     version,
 )
