@@ -7,6 +7,7 @@ import weakref
 from typing import Any
 
 from torch import nn
+from torch.optim.optimizer import register_optimizer_step_post_hook
 
 from ..report.folders import inherit
 from ..runtime import adapter
@@ -17,13 +18,16 @@ from ..runtime.sites import is_users
 from .ending import Ending, Over
 from .part import Part
 from .plan.codec import as_json
+from .plan.memory import Memory
 from .plan.reading import plan_of
 from .world import CannotRehearse, Limit, World, enter
 
 
 def play(part: Part) -> None:
     """Run the script as one rank. All that is to be known of it is in the report, also how it ended."""
-    world = enter(part.place, part.asked.depth, part.folder)
+    sent = part.folder / "sent"
+    sent.mkdir(parents=True, exist_ok=True)
+    world = enter(part.place, part.asked.depth, sent)
     adapter.rehearse(part.token)
     inherit()
     program = Program(part.script.name, part.script.arguments, part.script.kind)
@@ -55,6 +59,9 @@ class _Rank:
         self._world = world
         self._ending = Ending(self._session, asked)
         self._told: weakref.WeakSet[nn.Module] = weakref.WeakSet()
+        # The first rank holds as much as any other.
+        watched = asked.depth != "plan" and place.rank == part.ranks[0]
+        self._memory = Memory() if watched else None
         self._over = False
         self._code = 0  # 1: it stopped on its way, and what it did not come to tells nothing
 
@@ -62,12 +69,21 @@ class _Rank:
         self._watch.begin()
         self._session.closed = self._closed
         self._session.watch_fsdp2("first_forward", after=self._laid_out)
+        self._session.hot.keep(register_optimizer_step_post_hook(self._stepped))
         self._ending.install()
 
     def _laid_out(self, result: Any, token: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """A model comes to its first forward: which groups there are is settled."""
-        if adapter.is_root(args[0]):
-            self._tell_plans()
+        if not adapter.is_root(args[0]):
+            return
+        self._tell_plans()
+        if self._memory is not None:
+            for model in self._session.ledger.whole_models():
+                self._memory.begin(model)
+
+    def _stepped(self, optimizer: Any, args: Any, kwargs: Any) -> None:
+        if self._memory is not None:
+            self._memory.end_of_step(self._session.step)
 
     def _tell_plans(self) -> None:
         """Of each model once, while it is there: functions of the script return, and their models go."""
@@ -107,6 +123,9 @@ class _Rank:
         for limit in self._world.limits:
             self._limit(limit)
         self._tell_device()
+        if self._memory is not None and self._told:
+            self._memory.end()
+            self._session.file.write("memory", memory=as_json(self._memory.profile()))
         self._watch.end(self._code)
 
     def _limit(self, limit: Limit) -> None:
