@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from ..plan import sizes
-from ..plan.shape import Plan, PlannedGroup
+from ..plan.shape import MemoryProfile, Plan, PlannedGroup
 
 _UNITS = (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10))
 
@@ -18,6 +18,11 @@ def in_bytes(count: int) -> str:
         if count >= size:
             return f"{count / size:,.2f} {unit}"
     return f"{count} B"
+
+
+def unit_of(most: int) -> tuple[str, int]:
+    """The unit of an axis that goes so far."""
+    return next((each for each in _UNITS if most >= each[1]), ("B", 1))
 
 
 def in_numbers(count: int) -> str:
@@ -99,3 +104,9 @@ def uneven(plan: Plan) -> Iterator[str]:
                 parts.append(f"none for {empty:,}")
             others = f" (so in {len(run.groups)} groups)" if len(run.groups) > 1 else ""
             yield f"{param.fqn}: {length:,} rows over {shards:,} ranks: {', '.join(parts)}{others}"
+
+
+def peak_in_words(memory: MemoryProfile) -> str:
+    peak = memory.peak
+    where = f" of {peak.where}" if peak.where else ""
+    return f"{in_bytes(peak.held.total)}, in {peak.phase}{where}, step {peak.step}"
