@@ -116,7 +116,7 @@ def test_its_words(rehearsal: Rehearsal) -> None:
     assert "1 finding" in page and "FSDP601" in page and "/jobs/train.py:33" in page
     assert "torch.compile was left out <code>/jobs/train.py:12</code>" in page
     assert "Tied: embed.weight = head.weight" in page
-    assert "Uneven: embed.weight: 11 rows over 8 ranks" in page
+    assert "Uneven: layers.0.norm.weight and 11 more: 5 rows over 8 ranks" in page
     assert "Nothing was sharded." in page
 
 

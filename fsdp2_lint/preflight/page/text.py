@@ -72,7 +72,7 @@ def _plan(plan: Plan) -> Iterator[str]:
         for param in group.params:
             if param.also:
                 yield f"  tied: {clean(' = '.join([param.fqn, *param.also]))}"
-    unequal = list(uneven(plan))
+    unequal = uneven(plan)
     for words in unequal[:MOST_UNEVEN]:
         yield f"  uneven: {clean(words)}"
     if len(unequal) > MOST_UNEVEN:

@@ -32,7 +32,8 @@ class Memory:
         self._patches = Patches()
         self._mode = adapter.Allocations(self._given, self._made)
         self._names: dict[int, str] = {}  # of sharded modules
-        self._groups: weakref.WeakSet[Any] = weakref.WeakSet()  # FSDP2's own objects
+        # FSDP2's own objects, and the names of their modules.
+        self._groups: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()
         self._hooked: set[int] = set()  # gathered parameters
         self._samples: list[Sample] = []
         self._step, self._phase, self._where = 1, "before", ""
@@ -46,8 +47,9 @@ class Memory:
         """Count what the model holds already, and all that comes."""
         self._names.update((id(each), name or "(root)") for name, each in model.named_modules())
         for state in adapter.states_below(model):
+            name = ", ".join(self._names.get(id(each), "?") for each in adapter.modules_of(state))
             for group in adapter.groups(state):
-                self._groups.add(group.raw)
+                self._groups[group.raw] = name
                 self._settle(group)
         for buffer in model.buffers():
             self._storages.call(adapter.local(buffer), "buffers")
@@ -191,7 +193,7 @@ class Memory:
 
     def _goes_back(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         self._tell_phase()
-        self._go(self._phase, adapter.Group(args[0]).fqn or "(root)")
+        self._go(self._phase, self._groups.get(args[0], ""))
 
     def _reduced(self, result: Any, token: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         if args[0] in self._groups:
