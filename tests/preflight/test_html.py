@@ -48,7 +48,7 @@ STEPS = tuple(
 )
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def rehearsal() -> Rehearsal:
     memory = MemoryProfile(STEPS, STEPS[6], 2, 0)
     found = [Rehearsed(size, (0, size - 1), plan, memory, alternatives(plan, 4)) for size in (8, 64)
@@ -61,6 +61,11 @@ def rehearsal() -> Rehearsal:
         (fake.finding(fake.site("/jobs/train.py", 33)),),
         (Limit("torch.compile was left out", Site("/jobs/train.py", 12)),),
     )
+
+
+@pytest.fixture(scope="module")
+def page(rehearsal: Rehearsal) -> str:
+    return html.render(rehearsal)
 
 
 def svgs(page: str) -> list[ElementTree.Element]:
@@ -87,8 +92,7 @@ class Balance(HTMLParser):
         assert self.open.pop() == tag
 
 
-def test_it_stands_alone(rehearsal: Rehearsal) -> None:
-    page = html.render(rehearsal)
+def test_it_stands_alone(page: str) -> None:
     parser = Balance()
     parser.feed(page)
     assert not parser.open
@@ -100,8 +104,7 @@ def test_it_stands_alone(rehearsal: Rehearsal) -> None:
     }
 
 
-def test_its_pictures(rehearsal: Rehearsal) -> None:
-    page = html.render(rehearsal)
+def test_its_pictures(page: str) -> None:
     texts = ["".join(picture.itertext()) for picture in svgs(page)]
     assert len(texts) == 1 + 2 * 3  # by size; then shards, memory and other plans of two sizes
     assert "peak of a step" in texts[0] and "1,024" not in texts[0] and "256" in texts[0]
@@ -110,8 +113,7 @@ def test_its_pictures(rehearsal: Rehearsal) -> None:
     assert "root only" in texts[3] and "sends" in texts[3]
 
 
-def test_its_words(rehearsal: Rehearsal) -> None:
-    page = html.render(rehearsal)
+def test_its_words(page: str) -> None:
     assert "<h1>train.py --lr 1</h1>" in page
     assert "1 finding" in page and "FSDP601" in page and "/jobs/train.py:33" in page
     assert "torch.compile was left out <code>/jobs/train.py:12</code>" in page
@@ -120,8 +122,8 @@ def test_its_words(rehearsal: Rehearsal) -> None:
     assert "Nothing was sharded." in page
 
 
-def test_the_same_rehearsal_gives_the_same_page(rehearsal: Rehearsal) -> None:
-    assert html.render(rehearsal) == html.render(rehearsal)
+def test_the_same_rehearsal_gives_the_same_page(rehearsal: Rehearsal, page: str) -> None:
+    assert html.render(rehearsal) == page
 
 
 def test_names_are_no_markup(rehearsal: Rehearsal) -> None:
