@@ -19,6 +19,7 @@ ALLOWED = {
     "astroid": ("static",),
     "click": ("cli",),
     "torch": ("runtime", "preflight"),
+    "matplotlib": ("preflight",),
     "pytest": ("pytest_plugin.py",),
     "tomli": ("settings",),  # what Python 3.11 brings itself
     "lsprotocol": ("servers",),

@@ -63,3 +63,12 @@ def sharded(model: Net, **options: object) -> Net:
         fully_shard(layer, **options)  # type: ignore[call-overload]
     fully_shard(model, **options)  # type: ignore[call-overload]
     return model
+
+
+def with_experts() -> Net:
+    """Of 8 ranks: a part of each block is sharded over 4 of them, all else over all."""
+    grid = mesh(2, 4, names=("expert", "shard"))
+    model = Net()
+    for layer in model.layers:
+        fully_shard(layer.up, mesh=grid["shard"])
+    return sharded(model, mesh=mesh(8))

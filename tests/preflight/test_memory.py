@@ -15,6 +15,7 @@ from torch import nn
 from torch._subclasses import FakeTensorMode
 from torch.distributed.fsdp import CPUOffloadPolicy, MixedPrecisionPolicy, fully_shard
 from torch.distributed.tensor import DTensor
+from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
 from torch.utils.checkpoint import checkpoint
 
 from fsdp2_lint.preflight.plan import sizes
@@ -273,6 +274,55 @@ def test_parameters_in_no_group() -> None:
         step = next(each for each in memory.profile().samples if each.phase == "optimizer")
     head, layer = (WIDTH + 1) * 8 * 4, (WIDTH + 1) * WIDTH * 4 // RANKS
     assert step.held.parameters == step.held.gradients == head + layer
+
+
+def test_begun_in_the_first_forward() -> None:
+    """When a model comes to its first forward is when it is known how it is sharded."""
+    with world(0, RANKS):
+        model = Stack()
+        for layer in model.layers:
+            fully_shard(layer)
+        fully_shard(model)
+        optimizer = torch.optim.AdamW(model.parameters())
+        memory = Memory()
+        handle = model.layers[0].register_forward_pre_hook(lambda *_: memory.begin(model), prepend=True)
+        for number in (1, 2):
+            stack_step(model).backward()
+            optimizer.step()
+            optimizer.zero_grad()
+            memory.end_of_step(number)
+            handle.remove()
+        memory.end()
+        found = memory.profile()
+    whole, _ = trained(Stack, stack_step, fake=False)
+    assert found.peak == whole.peak
+
+
+def test_tensor_parallel_and_replicas() -> None:
+    with world(0, 8):
+        grid = mesh(2, 2, 2, names=("replicate", "shard", "tp"))
+        model = Net(width=16)
+        for layer in model.layers:
+            parallelize_module(layer, grid["tp"], {"up": ColwiseParallel(), "down": RowwiseParallel()})
+        sharded(model, mesh=grid["replicate", "shard"])
+        optimizer = torch.optim.AdamW(model.parameters())
+        memory = Memory()
+        memory.begin(model)
+        for number in (1, 2):
+            model(torch.zeros(2, 3, dtype=torch.int64)).sum().backward()
+            optimizer.step()
+            optimizer.zero_grad()
+            memory.end_of_step(number)
+        memory.end()
+        found, state = memory.profile(), sizes.state(plan_of(model))
+    step = highest(found, "optimizer")
+    assert (step.held.parameters, step.held.gradients, step.held.optimizer) == (
+        state.parameters,
+        state.gradients,
+        state.optimizer,
+    )
+    assert not step.held.unsharded and not step.held.unsharded_gradients
+    assert highest(found, "backward").where
 
 
 def test_the_sharding_of_operations_is_no_memory() -> None:

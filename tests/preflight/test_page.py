@@ -63,15 +63,8 @@ train.py --lr 1 (rehearsed: step)
   layers.0                  Block  940 B       516 B       2      freed          float32  /jobs/train.py:8
   layers.1 to layers.2 (2)  Block  940 B each  516 B each  2      freed          float32
   tied: embed.weight = head.weight
+  uneven: layers.0.norm.weight and 11 more: 5 rows over 2 ranks: 3 for the first, 2 for the last that has any
   uneven: embed.weight: 11 rows over 2 ranks: 6 for the first, 5 for the last that has any
-  uneven: layers.0.norm.weight: 5 rows over 2 ranks: 3 for the first, 2 for the last that has any
-  uneven: layers.0.norm.bias: 5 rows over 2 ranks: 3 for the first, 2 for the last that has any
-  uneven: layers.0.down.weight: 5 rows over 2 ranks: 3 for the first, 2 for the last that has any
-  uneven: layers.0.down.bias: 5 rows over 2 ranks: 3 for the first, 2 for the last that has any
-  uneven: layers.1.norm.weight: 5 rows over 2 ranks: 3 for the first, 2 for the last that has any (so in 2 groups)
-  uneven: layers.1.norm.bias: 5 rows over 2 ranks: 3 for the first, 2 for the last that has any (so in 2 groups)
-  uneven: layers.1.down.weight: 5 rows over 2 ranks: 3 for the first, 2 for the last that has any (so in 2 groups)
-  uneven: 1 more
   memory of the fullest rank, from step to step (Adam's two states):
     parameters       1.63 KiB
     gradients        1.63 KiB
@@ -98,13 +91,9 @@ train.py --lr 1 (rehearsed: step)
   (root)                    Net    220 B       40 B        8      kept           float32
   layers.0 to layers.2 (3)  Block  940 B each  164 B each  8      freed          float32
   tied: embed.weight = head.weight
+  uneven: layers.0.up.weight and 5 more: 20 rows over 8 ranks: 3 for most, 2 for the last that has any, none for 1
+  uneven: layers.0.norm.weight and 11 more: 5 rows over 8 ranks: 1 for most, none for 3
   uneven: embed.weight: 11 rows over 8 ranks: 2 for most, 1 for the last that has any, none for 2
-  uneven: layers.0.norm.weight: 5 rows over 8 ranks: 1 for most, none for 3 (so in 3 groups)
-  uneven: layers.0.norm.bias: 5 rows over 8 ranks: 1 for most, none for 3 (so in 3 groups)
-  uneven: layers.0.up.weight: 20 rows over 8 ranks: 3 for most, 2 for the last that has any, none for 1 (so in 3 groups)
-  uneven: layers.0.up.bias: 20 rows over 8 ranks: 3 for most, 2 for the last that has any, none for 1 (so in 3 groups)
-  uneven: layers.0.down.weight: 5 rows over 8 ranks: 1 for most, none for 3 (so in 3 groups)
-  uneven: layers.0.down.bias: 5 rows over 8 ranks: 1 for most, none for 3 (so in 3 groups)
   memory of the fullest rank, from step to step (Adam's two states):
     parameters       532 B
     gradients        532 B

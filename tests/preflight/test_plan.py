@@ -12,7 +12,7 @@ from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, 
 from fsdp2_lint.preflight.plan import sizes
 from fsdp2_lint.preflight.plan.reading import plan_of
 from fsdp2_lint.preflight.plan.shape import Plan
-from tests.preflight.fakes import Net, mesh, sharded, world
+from tests.preflight.fakes import Net, mesh, sharded, with_experts, world
 
 
 def assert_true(plan: Plan, model: nn.Module) -> None:
@@ -81,11 +81,7 @@ def test_tensor_parallel() -> None:
 
 def test_experts_on_a_mesh_of_their_own() -> None:
     with world(6, 8):
-        grid = mesh(2, 4, names=("expert", "shard"))
-        model = Net()
-        for layer in model.layers:
-            fully_shard(layer.up, mesh=grid["shard"])
-        sharded(model, mesh=mesh(8))
+        model = with_experts()
         plan = plan_of(model)
         assert_true(plan, model)
     assert {each.name: each.shards for each in plan.groups}["layers.0.up"] == 4

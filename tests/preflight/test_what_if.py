@@ -8,7 +8,7 @@ from torch.distributed.fsdp import fully_shard
 from fsdp2_lint.preflight.plan.reading import plan_of
 from fsdp2_lint.preflight.plan.shape import Alternative, Plan
 from fsdp2_lint.preflight.plan.what_if import AS_IT_IS, alternatives, measured
-from tests.preflight.fakes import Net, mesh, sharded, world
+from tests.preflight.fakes import Net, mesh, sharded, with_experts, world
 
 
 def by_block() -> Plan:
@@ -75,11 +75,7 @@ def test_root_only_has_all_parameters_at_once() -> None:
 
 def test_experts_stay_on_their_mesh() -> None:
     with world(0, 8):
-        grid = mesh(2, 4, names=("expert", "shard"))
-        model = Net()
-        for layer in model.layers:
-            fully_shard(layer.up, mesh=grid["shard"])
-        sharded(model, mesh=mesh(8))
+        model = with_experts()
         plan = plan_of(model)
         found = {each.name: each for each in alternatives(plan, 4)}
     assert found["root only"].state == found[AS_IT_IS].state

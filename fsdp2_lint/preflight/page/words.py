@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from ..plan import sizes
-from ..plan.shape import Plan, PlannedGroup
+from ..plan.shape import MemoryProfile, Plan, PlannedGroup, PlannedParam
 
 _UNITS = (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10))
 
@@ -18,6 +18,11 @@ def in_bytes(count: int) -> str:
         if count >= size:
             return f"{count / size:,.2f} {unit}"
     return f"{count} B"
+
+
+def unit_of(most: int) -> tuple[str, int]:
+    """The unit of an axis that goes so far."""
+    return next((each for each in _UNITS if most >= each[1]), ("B", 1))
 
 
 def in_numbers(count: int) -> str:
@@ -81,21 +86,31 @@ def _all(names: Iterator[str]) -> str:
     return " and ".join(dict.fromkeys(names)) or "nothing"
 
 
-def uneven(plan: Plan) -> Iterator[str]:
-    """What is not cut into equal parts: of parameters that are alike in groups that are alike, the first."""
-    for run in runs(plan):
-        for param in run.first.params:
-            length, shards = param.shape[param.dimension], run.first.shards
-            if not sizes.is_uneven(param, shards):
-                continue
-            empty = sizes.without_any(param, shards)
-            least = sizes.rows(length, shards, shards - empty - 1)
-            most = sizes.chunk(length, shards)
-            full = shards - empty - (least != most)
-            parts = [f"{most:,} for {'most' if full > 1 else 'the first'}"]
-            if least != most:
-                parts.append(f"{least:,} for the last that has any")
-            if empty:
-                parts.append(f"none for {empty:,}")
-            others = f" (so in {len(run.groups)} groups)" if len(run.groups) > 1 else ""
-            yield f"{param.fqn}: {length:,} rows over {shards:,} ranks: {', '.join(parts)}{others}"
+def uneven(plan: Plan) -> list[str]:
+    """What is not cut into equal parts, the largest first. Parameters of as many rows are cut alike."""
+    alike: dict[tuple[int, int], list[PlannedParam]] = {}
+    for group in plan.groups:
+        for param in group.params:
+            if sizes.is_uneven(param, group.shards):
+                alike.setdefault((param.shape[param.dimension], group.shards), []).append(param)
+    ordered = sorted(alike.items(), key=lambda each: -sum(param.bytes for param in each[1]))
+    return [_cut(length, shards, params) for (length, shards), params in ordered]
+
+
+def _cut(length: int, shards: int, params: Sequence[PlannedParam]) -> str:
+    empty = sizes.without_any(params[0], shards)
+    most, least = sizes.chunk(length, shards), sizes.rows(length, shards, shards - empty - 1)
+    full = shards - empty - (least != most)
+    parts = [f"{most:,} for {'most' if full > 1 else 'the first'}"]
+    if least != most:
+        parts.append(f"{least:,} for the last that has any")
+    if empty:
+        parts.append(f"none for {empty:,}")
+    more = f" and {len(params) - 1:,} more" if len(params) > 1 else ""
+    return f"{params[0].fqn}{more}: {length:,} rows over {shards:,} ranks: {', '.join(parts)}"
+
+
+def peak_in_words(memory: MemoryProfile) -> str:
+    peak = memory.peak
+    where = f" of {peak.where}" if peak.where else ""
+    return f"{in_bytes(peak.held.total)}, in {peak.phase}{where}, step {peak.step}"

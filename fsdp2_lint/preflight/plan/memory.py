@@ -6,7 +6,7 @@ It is what the tensors take that the job would have on its GPU: no rounding and 
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import torch
@@ -18,10 +18,18 @@ from torch.optim.optimizer import register_optimizer_step_post_hook, register_op
 
 from ...runtime import adapter
 from ...runtime.patches import Patches
-from .shape import MemoryProfile, Sample
+from .shape import Limit, MemoryProfile, Sample
 from .storages import HOST, Storages
 
 EVERY = 50  # operations, at most, to a sample
+LIMITS = (
+    Limit("the memory is that of tensors: the buffers of NCCL, often 1 to 2 GB, the CUDA context, and what the caching "
+          "allocator rounds up or cannot use come on top"),
+    Limit("what is kept for backward is what the kernels of the CPU keep: those of a GPU, as of attention, may keep "
+          "other tensors"),
+    Limit("optimizers step through one parameter after the other here unless told otherwise: on GPUs they take all at "
+          "once (foreach), and for that moment about as much again as this rank's parameters"),
+)  # fmt: skip
 
 
 class Memory:
@@ -32,7 +40,8 @@ class Memory:
         self._patches = Patches()
         self._mode = adapter.Allocations(self._given, self._made)
         self._names: dict[int, str] = {}  # of sharded modules
-        self._groups: weakref.WeakSet[Any] = weakref.WeakSet()  # FSDP2's own objects
+        # FSDP2's own objects, and the names of their modules.
+        self._groups: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()
         self._hooked: set[int] = set()  # gathered parameters
         self._samples: list[Sample] = []
         self._step, self._phase, self._where = 1, "before", ""
@@ -42,17 +51,20 @@ class Memory:
         self._asking = 0  # for shapes only
         self._optimizer_runs = False
 
-    def begin(self, model: nn.Module) -> None:
-        """Count what the model holds already, and all that comes."""
+    def begin(self, model: nn.Module, optimizers: Iterable[Optimizer] = ()) -> None:
+        """Count what the model and its optimizers hold already, and all that comes."""
         self._names.update((id(each), name or "(root)") for name, each in model.named_modules())
         for state in adapter.states_below(model):
+            name = ", ".join(self._names.get(id(each), "?") for each in adapter.modules_of(state))
             for group in adapter.groups(state):
-                self._groups.add(group.raw)
+                self._groups[group.raw] = name
                 self._settle(group)
         for buffer in model.buffers():
             self._storages.call(adapter.local(buffer), "buffers")
         for parameter in model.parameters():  # those in no group
             self._storages.see(adapter.local(parameter), "parameters")
+        for optimizer in optimizers:
+            self._call_states(optimizer)
         if not self._patches.live:
             self._install()
             self._storages.lower()
@@ -191,7 +203,7 @@ class Memory:
 
     def _goes_back(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         self._tell_phase()
-        self._go(self._phase, adapter.Group(args[0]).fqn or "(root)")
+        self._go(self._phase, self._groups.get(args[0], ""))
 
     def _reduced(self, result: Any, token: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         if args[0] in self._groups:
