@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import importlib.util
-import json
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,6 @@ from fsdp2_lint.cli.streams import Failure, complain, deliver, refused, use_colo
 from fsdp2_lint.environment import refuse_odd_jobs
 from fsdp2_lint.preflight.page import text
 from fsdp2_lint.preflight.part import Asked, Script
-from fsdp2_lint.preflight.plan.codec import as_json
 from fsdp2_lint.preflight.rehearsal import rehearse
 from fsdp2_lint.preflight.result import result
 
@@ -59,6 +58,7 @@ class Numbers(click.ParamType[tuple[int, ...]]):
 @click.option("--gpus-per-node", type=click.IntRange(min=1), default=8, show_default=True)
 @click.option("--ranks", type=Numbers(0), default=(), metavar="N,N…", help="Play these. Default: one of each kind.")
 @click.option("--json", type=click.Path(dir_okay=False), metavar="FILE", help="Write plan, memory and findings there.")
+@click.option("--html", type=click.Path(dir_okay=False), metavar="FILE", help="Write a page with pictures there.")
 @click.option("--report-dir", type=click.Path(file_okay=False), default=DEFAULT_FOLDER, show_default=True)
 @job_options
 @click.option("-m", "kind", flag_value="-m", help="SCRIPT is a module, as for python -m.")
@@ -80,6 +80,7 @@ def preflight(**given: Any) -> int:
     asked = Asked(
         given["depth"], given["steps"], given["gpus_per_node"], given["ranks"], options.select, options.ignore
     )
+    pages = list(_pages(given["json"], given["html"]))
     told = [(folder, read_report(folder)) for folder in _rehearse(script, asked, given)]
     reports = [report for _, report in told]
     for why in _stops(reports):
@@ -88,9 +89,23 @@ def preflight(**given: Any) -> int:
     rehearsal = result(script, asked, told, {found.key: found for each in reports for found in each.findings}.values())
     if options.output_format in ("full", "concise") and options.output_file is None:
         deliver(text.render(rehearsal, color=use_color(options.color, sys.stdout)), None)
-    if given["json"]:
-        deliver(json.dumps(as_json(rehearsal), indent=1) + "\n", given["json"])
+    for page, file in pages:
+        deliver(page.render(rehearsal), file)
     return code
+
+
+def _pages(data: str | None, html: str | None) -> Iterator[tuple[Any, str]]:
+    """What writes each file that is asked for. What it needs is there before the rehearsal, which takes its time."""
+    if data is not None:
+        from fsdp2_lint.preflight.page import json
+
+        yield json, data
+    if html is not None:
+        if importlib.util.find_spec("matplotlib") is None:
+            raise Failure("--html needs matplotlib: pip install 'fsdp2-lint[preflight]'")
+        from fsdp2_lint.preflight.page import html as page
+
+        yield page, html
 
 
 def _rehearse(script: Script, asked: Asked, given: dict[str, Any]) -> list[Path]:
