@@ -11,7 +11,8 @@ from ..report.rank_file import rank_files, records
 from ..vocab.finding import Finding, Site
 from .part import Asked, Script
 from .plan.codec import from_json
-from .plan.shape import Limit, MemoryProfile, Plan, Rehearsal, Rehearsed
+from .plan.shape import Checkpoint, Limit, MemoryProfile, Plan, Rehearsal, Rehearsed
+from .plan.what_if import alternatives
 
 Record = Mapping[str, Any]
 
@@ -26,7 +27,7 @@ def result(
         script=" ".join([*filter(None, [script.kind]), script.name]),
         arguments=script.arguments,
         depth=asked.depth,
-        sizes=tuple(_of_size(report, own) for report, own in written),
+        sizes=tuple(_of_size(report, own, asked.per_node) for report, own in written),
         findings=tuple(findings),
         limits=tuple(limits),
     )
@@ -36,11 +37,13 @@ def _limit(record: Record) -> Limit:
     return Limit(record["text"], Site(record["path"], record["row"]) if "path" in record else None)
 
 
-def _of_size(report: JobReport, written: Sequence[Record]) -> Rehearsed:
+def _of_size(report: JobReport, written: Sequence[Record], per_node: int) -> Rehearsed:
     """Of several models the one with the most numbers, as the rank sees it that holds the most of it."""
     plan = max(_read(Plan, "plan", written), key=lambda each: (each.numel, each.held), default=None)
     memory = max(_read(MemoryProfile, "memory", written), key=lambda each: each.peak.held.total, default=None)
-    return Rehearsed(report.world_size, report.ranks, plan, memory)
+    checkpoints = tuple(dict.fromkeys(_read(Checkpoint, "checkpoint", written)))
+    others = alternatives(plan, per_node) if plan is not None else ()
+    return Rehearsed(report.world_size, report.ranks, plan, memory, checkpoints, others)
 
 
 def _read(kind: type[Any], name: str, written: Iterable[Record]) -> Iterator[Any]:

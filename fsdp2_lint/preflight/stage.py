@@ -20,7 +20,8 @@ from .part import Part
 from .plan.codec import as_json
 from .plan.memory import Memory
 from .plan.reading import plan_of
-from .world import CannotRehearse, Limit, World, enter
+from .plan.saving import checkpoint_of
+from .world import CannotRehearse, Limit, Save, World, enter
 
 
 def play(part: Part) -> None:
@@ -68,6 +69,7 @@ class _Rank:
     def begin(self) -> None:
         self._watch.begin()
         self._session.closed = self._closed
+        self._world.tell_saves(self._saves)
         self._session.watch_fsdp2("first_forward", after=self._laid_out)
         self._session.hot.keep(register_optimizer_step_post_hook(self._stepped))
         self._ending.install()
@@ -91,6 +93,14 @@ class _Rank:
             if model not in self._told:
                 self._told.add(model)
                 self._session.file.write("plan", plan=as_json(plan_of(model, self._session.ledger)))
+
+    def _saves(self, save: Save) -> None:
+        shards = {
+            adapter.identity_of_memory(param.sharded)
+            for sharding in self._session.ledger.shardings
+            for param in sharding.params()
+        }
+        self._session.file.write("checkpoint", checkpoint=as_json(checkpoint_of(save, shards)))
 
     def _closed(self) -> None:
         """What was asked for has been seen."""

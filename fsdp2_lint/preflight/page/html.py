@@ -94,6 +94,9 @@ def _size(size: Rehearsed) -> Iterator[str]:
         yield _table(sent)
     if any(group.own_gather for group in size.plan.groups):
         yield "<p>Some tensors say themselves what is gathered: the size of that is not known.</p>"
+    if (saved := tables.checkpoints(size.checkpoints)).rows:
+        yield "<h3>Checkpoints that it would write</h3>"
+        yield _table(saved)
     if (others := tables.alternatives(size.alternatives)).rows:
         yield "<h3>Other plans, without activations</h3>"
         yield pictures.others(size.alternatives)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from ...files.source import line_of
 from ..plan import sizes
-from ..plan.shape import WORDS, Alternative, MemoryProfile, Plan, Rehearsed
+from ..plan.shape import WORDS, Alternative, Checkpoint, MemoryProfile, Plan, Rehearsed
 from .words import Run, after_forward, dtypes, in_bytes, runs
 
 _KINDS = {"all_gather": "all-gather", "reduce_scatter": "reduce-scatter", "all_reduce": "all-reduce"}
@@ -69,6 +69,24 @@ def traffic(plan: Plan) -> Table:
     if rows:
         rows.append(("in all", "", in_bytes(sum(each.sent for each in issued))))
     return Table((), rows)
+
+
+def checkpoints(found: Sequence[Checkpoint]) -> Table:
+    """What would be written. The rank that writes the most of one checkpoint stands for all."""
+    most: dict[tuple[str, str, str], Checkpoint] = {}
+    for each in found:
+        key = (each.by, each.target, line_of(each.at))
+        most[key] = max(most.get(key, each), each, key=lambda one: one.own)
+    head = ("by", "to", "at", "tensors", "a rank writes", "at another number of ranks")
+    rows = [
+        (by, target, at, f"{each.dtensors + each.plain:,}", in_bytes(each.own), _loads(each))
+        for (by, target, at), each in most.items()
+    ]
+    return Table(head, rows)
+
+
+def _loads(checkpoint: Checkpoint) -> str:
+    return f"{'it loads' if checkpoint.resizable else 'it does not load'}: {checkpoint.why}"
 
 
 def alternatives(found: Sequence[Alternative]) -> Table:

@@ -57,6 +57,9 @@ def _size(size: Rehearsed) -> Iterator[str]:
         yield from _table(sent, indent=4)
     if any(group.own_gather for group in plan.groups):
         yield "    some tensors say themselves what is gathered: the size of that is not known"
+    if (saved := tables.checkpoints(size.checkpoints)).rows:
+        yield "  checkpoints that it would write:"
+        yield from _table(saved, indent=4)
     if (others := tables.alternatives(size.alternatives)).rows:
         yield "  other plans, without activations:"
         yield from _table(others, indent=4)

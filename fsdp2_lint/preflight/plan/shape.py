@@ -200,6 +200,24 @@ class Limit:
 
 
 @dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """What a rank would have written. ``whole``: bytes of its DTensors on all ranks; ``own``: of what it holds.
+
+    ``resizable``: a job of another number of ranks can load it, and ``why`` says what decides that.
+    """
+
+    by: str
+    target: str
+    at: Site
+    dtensors: int
+    plain: int  # tensors of which each rank has its own or the same
+    whole: int
+    own: int
+    resizable: bool
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
 class Alternative:
     """What a plan takes at its fullest rank. ``gathered``, ``gradients``: the most of these that are unsharded at once.
 
@@ -227,6 +245,7 @@ class Rehearsed:
     ranks: tuple[int, ...]  # that were rehearsed
     plan: Plan | None
     memory: MemoryProfile | None = None
+    checkpoints: tuple[Checkpoint, ...] = ()
     alternatives: tuple[Alternative, ...] = ()  # the plan as it is first
 
 

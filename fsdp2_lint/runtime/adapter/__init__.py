@@ -51,6 +51,7 @@ from .meshes import Mesh, names_of, ranks_of, whole_of
 from .modules import (
     FSDPModule,
     children,
+    identity_of_memory,
     is_everywhere,
     is_fake,
     local,

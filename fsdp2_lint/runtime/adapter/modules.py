@@ -71,10 +71,18 @@ def _reaches_all(length: int, sizes: list[int]) -> bool:
 
 def memory_of(tensor: torch.Tensor) -> int | None:
     """Where the memory begins that this rank's part lies in; None where it has none."""
-    try:
-        return local(tensor).untyped_storage().data_ptr() or None
-    except (RuntimeError, NotImplementedError):  # of fake and sparse tensors
+    own = local(tensor)
+    if is_fake(own):
         return None
+    try:
+        return own.untyped_storage().data_ptr() or None
+    except (RuntimeError, NotImplementedError):  # of sparse tensors
+        return None
+
+
+def identity_of_memory(tensor: torch.Tensor) -> int:
+    """The same number for all tensors that lie in one memory with this rank's part, also where they are fake."""
+    return int(local(tensor).untyped_storage()._cdata)
 
 
 def is_fake(tensor: torch.Tensor) -> bool:

@@ -15,7 +15,7 @@ from ....vocab.finding import Moment, Place, Site
 from ....vocab.rule import ModelKey
 from ... import adapter
 from ...closure import looked, shown
-from ...ledger import Ledger, Sharding, label_of
+from ...ledger import Ledger, Sharding, dotted, label_of
 
 LOW = (torch.bfloat16, torch.float16)
 
@@ -96,8 +96,11 @@ class RuntimeUnit(OfSharding):
         model = self.ledger.model_of(modules[0]) if modules else None
         top = model.module() if model is not None else None
         whole = sum(each.numel() for each in top.parameters()) if top is not None else 0
+        # Before the first forward is over, a parameter does not know its whole name.
+        paths = {id(module): path for path, module in top.named_modules()} if top is not None else {}
         words = [
-            f"{param.fqn} of {param.shape[0]} rows leaves {empty} of {group.shards} ranks without any"
+            f"{dotted(paths.get(id(param.module), ''), param.name)} of {param.shape[0]} rows leaves {empty} of "
+            f"{group.shards} ranks without any"
             for group in self.sharding.groups()
             for param in group.params
             if (empty := _without_rows(param, group.shards)) and _matters(param, whole)
