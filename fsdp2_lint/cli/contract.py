@@ -16,7 +16,7 @@ from fsdp2_lint.cli.streams import ABNORMAL, Failure, deliver
 @click.option("--confirm", type=click.Path(file_okay=False), help="Settle unknowns with the report of a job.")
 @click.option("--output-format", type=click.Choice(["text", "json"]), default="text", show_default=True)
 def contract(output_format: str, confirm: str | None, **given: Any) -> int:
-    """Say of each model which clauses hold: violated, upheld or unknown, and why.
+    """Say of each model which rules hold, and why.
 
     It begins with the five points of the contract. A clause is listed under a model if something
     was seen that it judges; what belongs to no single model, such as a save or an import, under

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from fsdp2_lint.cli import completion
 from fsdp2_lint.cli.streams import ABNORMAL, CLEAN, FOUND, Failure, complain, note, use_color
 from fsdp2_lint.cli.streams import refused as refused
 from fsdp2_lint.errors import DEBUG, INTERNAL
@@ -33,12 +34,23 @@ _SHARED: tuple[Callable[[Any], Any], ...] = (
         "--select",
         multiple=True,
         metavar="CODES",
+        shell_complete=completion.codes,
         help="Judge only these codes or prefixes, such as FSDP6; the selection of the settings does not count. ALL adds"
         " advice (info).",
     ),
-    click.option("--extend-select", multiple=True, metavar="CODES", help="Judge these in addition."),
     click.option(
-        "--ignore", multiple=True, metavar="CODES", help="Leave out these codes or prefixes. The longer prefix wins."
+        "--extend-select",
+        multiple=True,
+        metavar="CODES",
+        shell_complete=completion.codes,
+        help="Judge these in addition.",
+    ),
+    click.option(
+        "--ignore",
+        multiple=True,
+        metavar="CODES",
+        shell_complete=completion.codes,
+        help="Leave out these codes or prefixes. The longer prefix wins.",
     ),
     click.option(
         "--target-torch",
@@ -75,6 +87,7 @@ _SHARED: tuple[Callable[[Any], Any], ...] = (
     click.option(
         "--exit-zero", is_flag=True, help="Exit with 0 although there are findings. Failures still exit with 2."
     ),
+    click.option("-q", "--quiet", is_flag=True, help="Only findings, errors and warnings: no summary, no progress."),
     click.option(
         "-o", "--output-file", type=click.Path(dir_okay=False), help="Write the findings there and not to stdout."
     ),
@@ -113,6 +126,7 @@ class Options:
     no_cache: bool
     cache_dir: str | None
     exit_zero: bool
+    quiet: bool
     output_file: str | None
     color: str
     dump_trace: bool
@@ -122,6 +136,11 @@ class Options:
         if self.output_file is not None:
             return self.color == "always"
         return use_color(self.color, sys.stdout)
+
+    def say(self, message: str) -> None:
+        """What is neither a finding nor a problem: summaries, and what was done."""
+        if not self.quiet:
+            note(message)
 
     def exit_code(self, report: Report, *, found: bool) -> int:
         if report.failures:
@@ -189,7 +208,7 @@ def analyse(
 
     given = dict([options.stdin] if options.stdin is not None else [])
     files = {**given, **(overlay or {})}
-    with refused(), Progress() as progress:
+    with refused(), Progress(quiet=options.quiet) as progress:
         return lint(paths or options.named, asked or options.asked, overlay=files, progress=progress)
 
 

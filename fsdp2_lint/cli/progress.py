@@ -15,8 +15,8 @@ _CLEAR = "\r\x1b[K"
 class Progress:
     """Called with each place that is looked at; as a context it leaves the line clean."""
 
-    def __init__(self) -> None:
-        self._watched = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+    def __init__(self, *, quiet: bool = False) -> None:
+        self._watched = not quiet and sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
         self._since = time.monotonic()
         self._shown = False
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from fsdp2_lint.cli.streams import complain, deliver, note
+from fsdp2_lint.cli.streams import complain, deliver
 from fsdp2_lint.errors import CostsOnly
 from fsdp2_lint.findings.unseen import Unseen
 from fsdp2_lint.output import EMPTY_IS_TEXT, TELL_UNSEEN, count, looked_at, not_judged, plural, render
@@ -25,8 +25,8 @@ def tell(options: Options, report: Report, output_format: str, most: int | None 
     if shown or output_format in EMPTY_IS_TEXT or says_rest or options.output_file is not None:
         deliver(_rendered(options, report, output_format, shown), options.output_file)
     if len(shown) < len(report.findings):
-        note(f"{len(report.findings) - len(shown)} more are not shown (--max-findings {most})")
-    note(summary(report))
+        options.say(f"{len(report.findings) - len(shown)} more are not shown (--max-findings {most})")
+    options.say(summary(report))
 
 
 def _unseen(report: Report) -> Unseen:

@@ -54,6 +54,33 @@ def test_fix_mends_what_can_be_mended_and_tells_the_rest(cli: Cli, project: Path
     assert (ran.code, ran.out, ran.err) == (0, "", "No findings in 2 files, 1 with FSDP2.\n"), "nothing left to do"
 
 
+def test_the_exit_code_may_count_what_was_fixed(cli: Cli, project: Path) -> None:
+    (project / "root_only.py").unlink()
+    assert cli("check", "--exit-non-zero-on-fix").err.endswith("--exit-non-zero-on-fix needs --fix\n")
+    assert cli("check", "--diff", "--exit-non-zero-on-fix").code == 2
+    ran = cli("check", "--fix", "--exit-non-zero-on-fix")
+    assert (ran.code, ran.out) == (1, "") and ran.err.startswith("Fixed 2 findings in 2 files.\n")
+    assert cli("check", "--fix", "--exit-non-zero-on-fix").code == 0, "nothing was left to fix"
+
+
+@pytest.mark.parametrize("quiet", ["-q", "--quiet"])
+def test_quiet_leaves_out_what_is_neither_finding_nor_problem(cli: Cli, project: Path, quiet: str) -> None:
+    loud = cli("check", "--output-format", "concise")
+    ran = cli("check", "--output-format", "concise", quiet)
+    assert (ran.code, ran.out, ran.err) == (1, loud.out, "") and loud.err
+    assert "missing.py" in cli("check", quiet, ".", "missing.py").err, "what could not be checked is told"
+    assert cli("check", "-o", "before.json", "--output-format", "json", quiet).err == ""
+    for arguments in (
+        ["check", "--fix", "--max-findings", "1"],
+        ["check", "--statistics"],
+        ["check", "--diff"],
+        ["verify", "--since", "before.json"],
+        ["check", "--update-baseline"],
+        ["check", "--add-ignore"],
+    ):
+        assert cli(*arguments, quiet).err == "", arguments
+
+
 def test_fix_keeps_the_mode_of_a_file_and_links_to_it(cli: Cli, project: Path) -> None:
     (project / "private.py").chmod(0o750)
     (project / "link.py").symlink_to(project / "private.py")

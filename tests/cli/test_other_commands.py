@@ -7,9 +7,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from click.shell_completion import ShellComplete
 
 import fsdp2_lint
 from fsdp2_lint.catalogue import registry
+from fsdp2_lint.cli import COMMANDS, completion, main
 from fsdp2_lint.vocab.finding import Label
 from tests import fake
 from tests.cli.conftest import Ran
@@ -189,10 +191,51 @@ def test_a_violation_that_a_program_tells_stands_there_once(cli: Cli, engine: fa
     assert ran.out.count("violated FSDP601") == 1
 
 
-def test_explain_without_the_examples(cli: Cli) -> None:
-    whole, short = cli("explain", "FSDP601").out, cli("explain", "FSDP601", "--short").out
-    assert whole.startswith(short.rstrip("\n")) and "## Examples" in whole and "```" not in short
-    assert "## Wrong fixes" in short
+@pytest.mark.parametrize("rule", [each.code for each in registry.rules()])
+def test_explain_is_about_a_screen_unless_examples_are_asked_for(cli: Cli, rule: str) -> None:
+    short, whole = cli("explain", rule).out, cli("explain", rule, "--examples").out
+    assert whole == registry.page(registry.rule(rule)).rstrip("\n") + "\n"
+    headings = [line for line in short.splitlines() if line.startswith("## ")]
+    assert headings == ["## Why it matters", "## How to fix", "## Wrong fixes", "## What does not count"]
+    *said, last = short.splitlines()
+    assert last.endswith(f"fsdp2-lint explain {rule} --examples")
+    lines = 100 if rule == "FSDP907" else 60  # whose fix is a table with a row for each argument of FSDP1
+    assert len(said) < lines and {*said} < {*whole.splitlines()}, "nothing is said anew"
+
+
+def test_what_has_no_examples_is_explained_as_a_whole(cli: Cli) -> None:
+    short = cli("explain", "FSDP001").out
+    assert "## How to fix" in short and "--examples" not in short
+
+
+COMPLETED = [
+    ("explain FSDP70", "FSDP701"),
+    ("explain fsdp70", "FSDP701"),
+    ("explain naive", "naive-torch-save"),
+    ("check --select FSDP60", "FSDP601"),
+    ("check --ignore FSDP601,naive", "FSDP601,naive-torch-save"),
+    ("report --select optimizer-before-s", "optimizer-before-sharding"),
+    ("completion z", "zsh"),
+]
+
+
+@pytest.mark.parametrize(("typed", "wanted"), COMPLETED)
+def test_codes_and_names_are_completed(typed: str, wanted: str) -> None:
+    *before, last = typed.split()
+    asked = ShellComplete(main, {}, "fsdp2-lint", completion.VARIABLE)
+    assert wanted in [item.value for item in asked.get_completions(before, last)]
+
+
+@pytest.mark.parametrize("shell", completion.SHELLS)
+def test_the_script_for_a_shell_asks_this_tool(cli: Cli, shell: str) -> None:
+    ran = cli("completion", shell)
+    assert ran.code == 0 and f"{completion.VARIABLE}={shell}_complete" in ran.out and "%(" not in ran.out
+    assert cli("completion", "tcsh").code == 2
+
+
+def test_the_help_cuts_no_summary_off(cli: Cli) -> None:
+    listed = cli("--help").out.partition("Commands:\n")[2]
+    assert len(listed.splitlines()) == len(COMMANDS) and "..." not in listed
 
 
 def test_contract_without_a_model_is_no_success(cli: Cli, engine: fake.Engine, tree: Path) -> None:
