@@ -13,11 +13,14 @@ from fsdp2_lint.output.terminal import defused, defused_json
 if TYPE_CHECKING:
     from fsdp2_lint.vocab.finding import Finding
 
-FORMATS = ("full", "concise", "json", "json-lines", "agent", "github", "gitlab", "sarif", "junit")
+FORMATS = ("full", "concise", "json", "json-lines", "agent", "github", "gitlab", "sarif", "junit", "rdjson")
 TELL_UNSEEN = frozenset({"agent", "github", "sarif", "junit"})
-_JSON = frozenset({"json", "json-lines", "gitlab", "sarif"})
+_JSON = frozenset({"json", "json-lines", "gitlab", "sarif", "rdjson"})
+JSON_VERSION = 1  # of what `check`, `verify` and `contract` print as JSON: a key that goes or changes makes it 2
 NOTHING_SELECTED = "Nothing was judged: no code is selected."
-EMPTY_IS_TEXT = frozenset({"json", "agent", "gitlab", "sarif", "junit"})  # these say something where nothing is found
+EMPTY_IS_TEXT = frozenset(
+    {"json", "agent", "gitlab", "sarif", "junit", "rdjson"}
+)  # these say something where nothing is found
 
 
 def render(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from fsdp2_lint.files.source import display_path, display_text, line_of, place
 from fsdp2_lint.findings.unseen import ALL_SEEN, Unseen
+from fsdp2_lint.output import JSON_VERSION
 from fsdp2_lint.output.catalogue import clause_as_json
 from fsdp2_lint.output.five_points import NOT_JUDGED, POINTS, points
 from fsdp2_lint.output.terminal import Paint, clean, defused, defused_json
@@ -137,6 +138,7 @@ def render_json(contract: Contract, rules: Sequence[Rule], target: Version, unse
     """The clauses themselves, what holds of each model and each program, and what is violated elsewhere."""
     names = {rule.code: rule.name for rule in rules}
     told = {
+        "version": JSON_VERSION,
         "target_torch": in_digits(target),
         "points": [{"point": name, "verdict": word, "why": why} for name, word, why in points(contract.clauses)],
         "clauses": [clause_as_json(rule) for rule in rules],

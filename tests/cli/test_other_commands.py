@@ -119,7 +119,7 @@ def test_contract_json(cli: Cli, engine: fake.Engine, tree: Path) -> None:
     assert ran.code == 0
     told = json.loads(ran.out)
     assert [clause["code"] for clause in told["clauses"]] == ["FSDP601", "FSDP602", "FSDP907"]
-    assert told["target_torch"] == "2.15"
+    assert (told["version"], told["target_torch"]) == (1, "2.15")
     (model,) = told["models"]
     assert model["model"] == "Net" and model["filename"] == str(tree / "train.py")
     assert [clause["verdict"] for clause in model["clauses"]] == ["violated", "upheld", "unknown"]
