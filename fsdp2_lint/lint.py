@@ -121,6 +121,8 @@ def lint(
     report = Report(files=found.files, candidates=len(found.candidates), settings=given)
     report.skipped = [] if found.files else sorted(found.skipped)
     near = Around(found.files if found.candidates else [])  # if what follows breaks
+    if progress is not None:
+        progress("following imports")
     with CostsOnly("the search for what imports the files", report.broke):
         near = around(found, given.roots)
     report.sources = Sources(found.overlay, found.notebooks)

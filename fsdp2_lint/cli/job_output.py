@@ -13,7 +13,7 @@ import click
 
 from fsdp2_lint.cli import completion
 from fsdp2_lint.cli.options import Options, refused, selected, split
-from fsdp2_lint.cli.streams import ABNORMAL, CLEAN, FOUND, Failure, complain, deliver, note, use_color
+from fsdp2_lint.cli.streams import ABNORMAL, CLEAN, FOUND, Failure, columns, complain, deliver, note, use_color
 from fsdp2_lint.output import EMPTY_IS_TEXT, FORMATS, NOTHING_SELECTED, count, plural, render
 
 if TYPE_CHECKING:
@@ -121,7 +121,9 @@ def present(report: JobReport, options: JobOptions) -> int:
     shown = view(report, selection)
     color = options.color == "always" if options.output_file else use_color(options.color, sys.stdout)
     if shown.findings or options.output_format in EMPTY_IS_TEXT or options.output_file is not None:
-        deliver(render(options.output_format, shown.findings, shown.sources, color=color), options.output_file)
+        width = None if options.output_file else columns(sys.stdout)
+        text = render(options.output_format, shown.findings, shown.sources, color=color, width=width)
+        deliver(text, options.output_file)
     for text in report.notes:
         complain(text, "warning")
     for crash in report.crashes:

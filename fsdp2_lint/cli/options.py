@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from fsdp2_lint.cli import completion
-from fsdp2_lint.cli.streams import ABNORMAL, CLEAN, FOUND, Failure, complain, note, use_color
+from fsdp2_lint.cli.streams import ABNORMAL, CLEAN, FOUND, Failure, columns, complain, note, use_color
 from fsdp2_lint.cli.streams import refused as refused
 from fsdp2_lint.errors import DEBUG, INTERNAL
 from fsdp2_lint.files.reading import NOTEBOOK_BYTES
@@ -136,6 +136,10 @@ class Options:
         if self.output_file is not None:
             return self.color == "always"
         return use_color(self.color, sys.stdout)
+
+    @property
+    def width(self) -> int | None:
+        return columns(sys.stdout) if self.output_file is None else None
 
     def say(self, message: str) -> None:
         """What is neither a finding nor a problem: summaries, and what was done."""

@@ -39,7 +39,8 @@ def _rendered(options: Options, report: Report, output_format: str, shown: Seque
     """Those that a defect keeps from being shown are named on stderr in place of it, and the others are shown."""
 
     def rendered(findings: Sequence[Finding]) -> str:
-        return render(output_format, findings, report.sources, color=options.colored, unseen=_unseen(report))
+        color, width = options.colored, options.width
+        return render(output_format, findings, report.sources, color=color, unseen=_unseen(report), width=width)
 
     def broke(part: str, defect: str) -> None:
         report.broke(part, defect)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fsdp2_lint.files.source import Sources
 from fsdp2_lint.findings.unseen import ALL_SEEN, Unseen
@@ -24,14 +24,21 @@ EMPTY_IS_TEXT = frozenset(
 
 
 def render(
-    name: str, findings: Sequence[Finding], sources: Sources, *, color: bool = False, unseen: Unseen = ALL_SEEN
+    name: str,
+    findings: Sequence[Finding],
+    sources: Sources,
+    *,
+    color: bool = False,
+    unseen: Unseen = ALL_SEEN,
+    width: int | None = None,
 ) -> str:
     """The findings in the named format: text that ends with a newline, or nothing at all.
 
-    ``unseen`` has a place in some formats; for the others stderr has to do.
+    ``unseen`` has a place in some formats; for the others stderr has to do. ``width`` is that of a terminal, to which
+    the format for people fits its lines.
     """
     module = importlib.import_module(f"fsdp2_lint.output.{name.replace('-', '_')}")
-    more = {"unseen": unseen} if name in TELL_UNSEEN else {}
+    more: dict[str, Any] = {"unseen": unseen} if name in TELL_UNSEEN else {"width": width} if name == "full" else {}
     text: str = module.render(findings, sources, color=color, **more)
     if name in _JSON:
         return defused_json(text)
