@@ -244,6 +244,19 @@ def test_contract_without_a_model_is_no_success(cli: Cli, engine: fake.Engine, t
     assert "the selected clauses judge no model that is sharded in 2 files" in ran.err
 
 
+def test_contract_of_a_project_without_fsdp2_is_no_failure(cli: Cli, engine: fake.Engine, tree: Path) -> None:
+    (tree / "train.py").write_text(
+        "from torch.distributed.fsdp.fully_sharded_data_parallel import FullyShardedDataParallel\n"
+    )
+    for arguments in ([], ["train.py"], ["--select", "ALL"], ["--select", "ALL", "train.py"]):
+        ran = cli("contract", *arguments)
+        files = "1 file" if "train.py" in arguments else "2 files"
+        assert (ran.code, ran.out) == (0, ""), arguments
+        assert ran.err == f"There is no model to judge in {files}, none with FSDP2.\n"
+    assert json.loads(cli("contract", "--output-format", "json").out)["models"] == []
+    assert cli("contract", ".", "missing.py").code == 2
+
+
 def test_contract_leaves_out_models_of_files_that_were_not_given(cli: Cli, engine: fake.Engine, tree: Path) -> None:
     engine.result.models = [fake.model("Other", fake.site(tree / "helper.py", 1))]
     assert cli("contract", "train.py").code == 2
