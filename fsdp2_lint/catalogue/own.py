@@ -19,8 +19,9 @@ which Python reads it. If the file is of a Python that is newer still, install f
 This code cannot be silenced by a comment: comments of a file that is not Python have no place.
 """,
     UNUSED: """\
-A comment silences a code of this tool, and nothing is found that it silences. Or it begins with `# fsdp2-lint:` and
-silences nothing, since it is not understood or names a code that does not exist.
+A comment silences a code of this tool, and nothing is found that it silences. Or it is meant for this tool, begins with
+`# fsdp2-lint:` or with `# noqa:` and a misspelt code or name, and silences nothing, since it is not understood or names
+a code that does not exist.
 
 ## Why it matters
 

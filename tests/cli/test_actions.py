@@ -229,7 +229,9 @@ def test_files_are_listed_as_they_would_be_checked(cli: Cli, project: Path) -> N
 def test_settings_are_shown_with_where_they_were_read(cli: Cli, project: Path) -> None:
     assert cli("check", "--show-settings").out.startswith("# no settings were found: these are the defaults\n")
     (project / "pyproject.toml").write_text('[tool.fsdp2-lint]\nselect = ["FSDP6"]\n')
-    assert cli("check", "--show-settings").out.startswith(f'# {project / "pyproject.toml"}\nselect = ["FSDP6"]\n')
+    assert cli("check", "--show-settings").out.startswith(
+        f'# {project / "pyproject.toml"}\nselect = ["FSDP6"]  # pyproject.toml\nextend-select = []  # the default\n'
+    )
     assert 'select = ["FSDP6"]' not in cli("check", "--show-settings", "--isolated").out
 
 
@@ -245,7 +247,13 @@ def test_the_settings_that_are_shown_are_those_that_hold(cli: Cli, project: Path
     (project / "pyproject.toml").write_text(
         '[tool.fsdp2-lint]\ntarget-torch = "2.8"\nextend-select = ["fsdp907"]\nignore = ["FSDP3"]\nbaseline = "a"\n'
     )
-    assert {'target-torch = "2.8"  # the setting', 'baseline = "a"', default} < shown()
+    assert {
+        'target-torch = "2.8"  # the setting target-torch',
+        'baseline = "a"  # pyproject.toml',
+        'ignore = ["FSDP3"]  # pyproject.toml',
+        "exclude = []  # the default",
+        default,
+    } < shown()
     more = shown("--extend-select", "naive-torch-save", "--ignore", "fsdp6", "--baseline", "b")
     assert {
         'extend-select = ["FSDP907", "FSDP701"]  # --extend-select',
