@@ -22,8 +22,8 @@ class _Check(click.Command):
 @shared
 @click.option("--confirm", type=click.Path(file_okay=False), help="Compare with the report of a job (see `run`).")
 @click.option("--output-format", type=click.Choice(FORMATS), default="full", show_default=True)
-@click.option("--fix", is_flag=True, help="Mend what can be mended without changing what the program does.")
-@click.option("--unsafe-fixes", is_flag=True, help="With --fix or --diff: also mend what needs to be read afterwards.")
+@click.option("--fix", is_flag=True, help="Fix what can be fixed without changing what the program does.")
+@click.option("--unsafe-fixes", is_flag=True, help="With --fix or --diff: also fixes that you have to read afterwards.")
 @click.option("--diff", is_flag=True, help="Show what --fix would change, and change nothing.")
 @click.option(
     "--exit-non-zero-on-fix", is_flag=True, help="With --fix: exit with 1 also if all that was found is fixed."

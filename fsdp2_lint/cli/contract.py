@@ -18,11 +18,11 @@ from fsdp2_lint.cli.streams import ABNORMAL, Failure, deliver
 def contract(output_format: str, confirm: str | None, **given: Any) -> int:
     """Say of each model which rules hold, and why.
 
-    It begins with the five points of the contract. A clause is listed under a model if something
-    was seen that it judges; what belongs to no single model, such as a save or an import, under
-    its program. The last lines say how far each program was followed. Exit codes: 0 nothing
-    violated, 1 a clause is violated, 2 abnormal, also where no model of those with FSDP2 was judged.
-    Comments that silence findings do not change verdicts.
+    Violated, upheld or unknown. It begins with the five points of the contract. A rule is listed
+    under a model if something was seen that it judges; what belongs to no single model, such as a
+    save or an import, under its program. The last lines say how far each program was followed. Exit
+    codes: 0 nothing violated, 1 a rule is violated, 2 abnormal, also where no model of those with
+    FSDP2 was judged. Comments that silence findings do not change verdicts.
     """
     from fsdp2_lint.catalogue import registry
     from fsdp2_lint.catalogue.codes import OWN_CODES
@@ -52,5 +52,5 @@ def contract(output_format: str, confirm: str | None, **given: Any) -> int:
         return code
     if not judged and code != ABNORMAL:
         # Success would read as "the contract holds", and nothing was judged.
-        raise Failure(f"the selected clauses judge no model that is sharded in {plural(len(report.files), 'file')}")
+        raise Failure(f"the selected rules judge no model that is sharded in {plural(len(report.files), 'file')}")
     return code

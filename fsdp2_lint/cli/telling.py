@@ -85,5 +85,5 @@ def summary(report: Report) -> str:
         said += f" Left out, unless named: {', '.join(report.left_out)}."
     safe, unsafe = (len(report.mendable(safe=safe)) for safe in (True, False))
     if safe or unsafe:
-        said += f" {safe} can be mended by --fix{f', {unsafe} more with --unsafe-fixes' if unsafe else ''}."
+        said += f" {safe} can be fixed by --fix{f', {unsafe} more with --unsafe-fixes' if unsafe else ''}."
     return said

@@ -18,7 +18,7 @@ from fsdp2_lint.report.codec import finding_as_json
 from fsdp2_lint.report.confirm import CONFIRMED
 from fsdp2_lint.vocab.finding import Finding
 
-SILENCING = "Do not silence it with a comment, a baseline or a setting: that hides the fault and does not mend it."
+SILENCING = "Do not silence it with a comment, a baseline or a setting: that hides the fault and does not fix it."
 
 
 def findings_as_json(findings: Sequence[Finding]) -> Iterator[dict[str, Any]]:

@@ -58,7 +58,7 @@ def _lines(compared: Comparison, paint: Paint) -> Iterator[str]:
 
 def _because(word: str, each: Gone) -> Sequence[str]:
     if word == "fixed":
-        return ["the clause is upheld"]
+        return ["the rule is upheld"]
     if word == "gone":
         words = "not proved, but no less is seen than before" if each.as_before else "not proved"
         return [f"{words}: {'; '.join(each.reasons)}"]

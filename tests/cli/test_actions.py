@@ -43,7 +43,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_fix_mends_what_can_be_mended_and_tells_the_rest(cli: Cli, project: Path) -> None:
     rest = (project / "root_only.py").read_text()
-    assert "2 can be mended by --fix." in cli("check").err
+    assert "2 can be fixed by --fix." in cli("check").err
     ran = cli("check", "--fix", "--output-format", "concise")
     assert ran.code == 1 and ran.out.startswith("root_only.py:") and ran.out.count("\n") == 1
     assert ran.err == "Fixed 2 findings in 2 files.\nFound 1 warning in 3 files.\n"
@@ -98,7 +98,7 @@ def test_files_that_were_not_asked_for_stay_as_they_are(cli: Cli, project: Path,
     assert ran.code == 1 and "mended" not in ran.err
     assert (project / "idle.py").read_text().startswith("x")
     engine.result.findings = [finding]
-    assert "2 can be mended by --fix." in cli("check", "private.py", "idle.py").err, "with the comment of idle.py"
+    assert "2 can be fixed by --fix." in cli("check", "private.py", "idle.py").err, "with the comment of idle.py"
 
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
@@ -187,7 +187,7 @@ def test_statistics_count_by_code(cli: Cli, project: Path) -> None:
     ran = cli("check", "--statistics")
     assert ran.code == 1
     assert ran.out == "2  FSDP901  private-import-path\n1  FSDP001  unused-suppression\n1  FSDP301  root-only\n"
-    assert ran.err == "Found 4 warnings in 4 files. 3 can be mended by --fix.\n"
+    assert ran.err == "Found 4 warnings in 4 files. 3 can be fixed by --fix.\n"
     assert cli("check", "--statistics", "--isolated", "--ignore", "FSDP").out == ""
     assert json.loads(cli("check", "--statistics", "--output-format", "json").out) == [
         {"code": "FSDP901", "name": "private-import-path", "count": 2},

@@ -241,7 +241,7 @@ def test_the_help_cuts_no_summary_off(cli: Cli) -> None:
 def test_contract_without_a_model_is_no_success(cli: Cli, engine: fake.Engine, tree: Path) -> None:
     ran = cli("contract", ".")
     assert (ran.code, ran.out) == (2, "")
-    assert "the selected clauses judge no model that is sharded in 2 files" in ran.err
+    assert "the selected rules judge no model that is sharded in 2 files" in ran.err
 
 
 def test_contract_of_a_project_without_fsdp2_is_no_failure(cli: Cli, engine: fake.Engine, tree: Path) -> None:
