@@ -257,7 +257,7 @@ def _run_engine(
         sort_in(rest.comments)
         report.gone = rest.entries
         if rest.refused:
-            report.notes.append(f"comments and baseline entries that are not needed are not told: {rest.refused}")
+            report.notes.append(f"comments and baseline entries that are not needed are not reported: {rest.refused}")
 
 
 def _report_problem(report: Report, path: str, row: int, column: int, message: str) -> None:

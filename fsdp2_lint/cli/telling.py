@@ -39,8 +39,15 @@ def _rendered(options: Options, report: Report, output_format: str, shown: Seque
     """Those that a defect keeps from being shown are named on stderr in place of it, and the others are shown."""
 
     def rendered(findings: Sequence[Finding]) -> str:
-        color, width = options.colored, options.width
-        return render(output_format, findings, report.sources, color=color, unseen=_unseen(report), width=width)
+        return render(
+            output_format,
+            findings,
+            report.sources,
+            color=options.colored,
+            unseen=_unseen(report),
+            width=options.width,
+            left_out=len(report.findings) - len(shown),
+        )
 
     def broke(part: str, defect: str) -> None:
         report.broke(part, defect)
