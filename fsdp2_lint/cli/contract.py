@@ -43,7 +43,7 @@ def contract(output_format: str, confirm: str | None, **given: Any) -> int:
         text = verdicts.render_json(told, registry.rules(), report.target, report.unseen)
     else:
         names = {rule.code: rule.name for rule in registry.rules()}
-        text = verdicts.render_text(told, names, color=options.colored) if judged else ""
+        text = verdicts.render_text(told, names, color=options.colored, width=options.width) if judged else ""
     deliver(text, options.output_file)
     code = options.exit_code(report, found=told.violated)
     if not (judged or report.candidates or report.linked or report.failures):

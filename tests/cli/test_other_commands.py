@@ -12,6 +12,7 @@ from click.shell_completion import ShellComplete
 import fsdp2_lint
 from fsdp2_lint.catalogue import registry
 from fsdp2_lint.cli import COMMANDS, completion, main
+from fsdp2_lint.output.contract import Contract, render_text
 from fsdp2_lint.vocab.finding import Label
 from tests import fake
 from tests.cli.conftest import Ran
@@ -109,6 +110,28 @@ def test_contract_text(cli: Cli, engine: fake.Engine, tree: Path) -> None:
         "  upheld   FSDP602 optimizer-after-forward    train.py:4: sharded here",
         "  unknown  FSDP907 fsdp1-in-use               the model comes from a library",
         "                                              settled by: runtime",
+        "",
+    ]
+
+
+def test_the_contract_is_fitted_to_the_terminal() -> None:
+    at = fake.site("/a.py", 1)
+    reasons = ("the model comes from a library that was not followed, so nobody knows its parameters",)
+    model = fake.model("Net", at, fake.clause("FSDP601", "unknown", reasons=reasons, settled_by="runtime"))
+    names = {"FSDP601": "optimizer-before-sharding"}
+    contract = Contract([model], [], [])  # type: ignore[list-item]
+    wide, narrow = (render_text(contract, names, width=width).partition("Net (")[2] for width in (100, 80))
+    assert wide.splitlines()[1:] == [
+        "  unknown  FSDP601 optimizer-before-sharding  the model comes from a library that was not followed,",
+        "                                              so nobody knows its parameters",
+        "                                              settled by: runtime",
+        "",
+    ]
+    assert narrow.splitlines()[1:] == [
+        "  unknown  FSDP601 optimizer-before-sharding",
+        "      the model comes from a library that was not followed, so nobody knows its",
+        "      parameters",
+        "      settled by: runtime",
         "",
     ]
 
