@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from fsdp2_lint.cli import completion
-from fsdp2_lint.cli.options import Options, refused, selected, split
+from fsdp2_lint.cli.options import Options, of_codes, refused, selected, split
 from fsdp2_lint.cli.streams import ABNORMAL, CLEAN, FOUND, Failure, columns, complain, deliver, note, use_color
 from fsdp2_lint.output import EMPTY_IS_TEXT, FORMATS, NOTHING_SELECTED, count, plural, render
 
@@ -22,20 +21,8 @@ if TYPE_CHECKING:
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 _OPTIONS: tuple[Callable[[Any], Any], ...] = (
-    click.option(
-        "--select",
-        multiple=True,
-        metavar="CODES",
-        shell_complete=completion.codes,
-        help="Judge only these codes or prefixes.",
-    ),
-    click.option(
-        "--ignore",
-        multiple=True,
-        metavar="CODES",
-        shell_complete=completion.codes,
-        help="Leave out these codes or prefixes.",
-    ),
+    of_codes("--select", "Judge only these codes or prefixes."),
+    of_codes("--ignore", "Leave out these codes or prefixes."),
     click.option("--output-format", type=click.Choice(FORMATS), default="full", show_default=True),
     click.option("-o", "--output-file", type=click.Path(dir_okay=False), help="Write the findings there."),
     click.option("--exit-zero", is_flag=True, help="Exit with 0 also with findings, or an incomplete report."),

@@ -28,30 +28,21 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 STDIN = "-"
 
+
+def of_codes(name: str, help: str) -> Callable[[Any], Any]:
+    """An option that takes codes, prefixes or names, and completes them."""
+    return click.option(name, multiple=True, metavar="CODES", shell_complete=completion.codes, help=help)
+
+
 _SHARED: tuple[Callable[[Any], Any], ...] = (
     click.argument("paths", nargs=-1, type=click.Path()),
-    click.option(
+    of_codes(
         "--select",
-        multiple=True,
-        metavar="CODES",
-        shell_complete=completion.codes,
-        help="Judge only these codes or prefixes, such as FSDP6; the selection of the settings does not count. ALL adds"
+        "Judge only these codes or prefixes, such as FSDP6; the selection of the settings does not count. ALL adds"
         " advice (info).",
     ),
-    click.option(
-        "--extend-select",
-        multiple=True,
-        metavar="CODES",
-        shell_complete=completion.codes,
-        help="Judge these in addition.",
-    ),
-    click.option(
-        "--ignore",
-        multiple=True,
-        metavar="CODES",
-        shell_complete=completion.codes,
-        help="Leave out these codes or prefixes. The longer prefix wins.",
-    ),
+    of_codes("--extend-select", "Judge these in addition."),
+    of_codes("--ignore", "Leave out these codes or prefixes. The longer prefix wins."),
     click.option(
         "--target-torch",
         metavar="VERSION",
