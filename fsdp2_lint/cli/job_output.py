@@ -59,6 +59,11 @@ class JobOptions:
         return cls(selection.select, selection.ignore, selection.severities, **rest)
 
 
+def _unread(error: OSError) -> str:
+    """Some of these errors are ours, and say it themselves."""
+    return f"{error.filename}: cannot be read: {error.strerror}" if error.strerror else str(error)
+
+
 def read_report(folder: Path) -> JobReport:
     """What the ranks of a job reported. A folder without reports is a failure."""
     from fsdp2_lint.catalogue import registry
@@ -67,7 +72,7 @@ def read_report(folder: Path) -> JobReport:
     try:
         return read_job(folder, registry.rules())
     except OSError as error:
-        raise Failure(str(error)) from None
+        raise Failure(_unread(error)) from None
 
 
 def read_chosen(folder: Path) -> JobReport:
@@ -77,7 +82,7 @@ def read_chosen(folder: Path) -> JobReport:
     try:
         chosen = choose(folder)
     except OSError as error:
-        raise Failure(str(error)) from None
+        raise Failure(_unread(error)) from None
     report = read_report(chosen.folder)
     if others := len(chosen.others):
         words = f"{plural(others, 'other job')} in {folder}: name one to see it, such as {folder / chosen.others[0]}"

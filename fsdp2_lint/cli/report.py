@@ -21,4 +21,5 @@ def report(folder: str, **given: Any) -> int:
     FOLDER is that of a job, or the one with the folders of several: then it is the newest. Exit
     codes: 0 nothing found, 1 findings, 2 abnormal or not complete, 3 nothing was checked.
     """
-    return present(read_chosen(Path(folder)), JobOptions.of(given))
+    options = JobOptions.of(given)  # first: a misspelt code is an error whatever there is to read
+    return present(read_chosen(Path(folder)), options)

@@ -226,6 +226,14 @@ def test_explain_is_about_a_screen_unless_examples_are_asked_for(cli: Cli, rule:
     assert len(said) < lines and {*said} < {*whole.splitlines()}, "nothing is said anew"
 
 
+def test_a_report_that_is_not_there_and_a_code_that_is_not(cli: Cli, tmp_path: Path) -> None:
+    gone = tmp_path / "gone"
+    assert cli("report", gone).err == f"error: {gone}: cannot be read: No such file or directory\n"
+    ran = cli("report", gone, "--select", "optimizer-before-shardin")
+    assert ran.code == 2 and "did you mean optimizer-before-sharding?" in ran.err
+    assert cli("report", gone, "--select", "optimizer-before-sharding").err.startswith(f"error: {gone}: ")
+
+
 def test_what_has_no_examples_is_explained_as_a_whole(cli: Cli) -> None:
     short = cli("explain", "FSDP001").out
     assert "## How to fix" in short and "--examples" not in short
