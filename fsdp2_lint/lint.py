@@ -118,9 +118,11 @@ def lint(
     if not found.files and not found.errors and not asked.force_exclude and EXCLUDE not in found.skipped:
         but = f" but for what {GITIGNORE} leaves out" if found.skipped else ""
         raise NothingToCheck(f"no Python files in {', '.join(paths)}{but}")
-    report = Report(files=found.files, candidates=len(found.candidates), settings=given)
+    report = Report(files=found.files, candidates=found.users, settings=given)
     report.skipped = [] if found.files else sorted(found.skipped)
     near = Around(found.files if found.candidates else [])  # if what follows breaks
+    if progress is not None:
+        progress("following imports")
     with CostsOnly("the search for what imports the files", report.broke):
         near = around(found, given.roots)
     report.sources = Sources(found.overlay, found.notebooks)
@@ -128,7 +130,7 @@ def lint(
     report.beyond = [path for path in found.files if not found.holds(path)]
     report.left_out = [display_path(folder) for folder in found.left_out]
     report.failures += [f"{display_path(path)}: {reason}" for path, reason in found.errors]
-    report.notes, report.linked = near.notes, bool(near.files)
+    report.notes, report.linked = near.notes, near.linked
     report.all_judged = not report.failures and not report.notes
     if near.files or asked.says_what(given):
         with CostsOnly("the selection", report.broke):
@@ -255,7 +257,7 @@ def _run_engine(
         sort_in(rest.comments)
         report.gone = rest.entries
         if rest.refused:
-            report.notes.append(f"comments and baseline entries that are not needed are not told: {rest.refused}")
+            report.notes.append(f"comments and baseline entries that are not needed are not reported: {rest.refused}")
 
 
 def _report_problem(report: Report, path: str, row: int, column: int, message: str) -> None:

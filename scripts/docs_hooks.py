@@ -19,6 +19,7 @@ from mkdocs.structure.files import File  # noqa: E402
 
 from fsdp2_lint.catalogue import registry  # noqa: E402
 from fsdp2_lint.catalogue.codes import OWN_CODES  # noqa: E402
+from fsdp2_lint.catalogue.examples import with_whole_programs  # noqa: E402
 from fsdp2_lint.catalogue.own import PAGES  # noqa: E402
 from fsdp2_lint.output.catalogue import HUNDREDS  # noqa: E402
 from fsdp2_lint.settings import Settings  # noqa: E402
@@ -68,7 +69,8 @@ def on_files(files: Files, config: MkDocsConfig) -> None:
     pages |= {name: re.sub(r", here [0-9.]+", "", PAGES[code]) for code, name in OWN_CODES.items()}
     pages["index"] = listing((ROOT / "rules" / "README.md").read_text(encoding="utf-8"))
     for name, text in pages.items():
-        files.append(File.generated(config, f"{FOLDER}{name}.md", content=examples(text)))
+        text = examples(with_whole_programs(text))
+        files.append(File.generated(config, f"{FOLDER}{name}.md", content=text))
     assert config.site_url is not None, "mkdocs.yml says where the site is"
     text = json.dumps(schema(), indent=2)
     files.append(File.generated(config, ID.removeprefix(config.site_url), content=text))  # editors fetch it there

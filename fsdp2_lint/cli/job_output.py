@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from fsdp2_lint.cli.options import Options, refused, selected, split
-from fsdp2_lint.cli.streams import ABNORMAL, CLEAN, FOUND, Failure, complain, deliver, note, use_color
+from fsdp2_lint.cli.options import Options, of_codes, refused, selected, split
+from fsdp2_lint.cli.streams import ABNORMAL, CLEAN, FOUND, Failure, columns, complain, deliver, note, use_color
 from fsdp2_lint.output import EMPTY_IS_TEXT, FORMATS, NOTHING_SELECTED, count, plural, render
 
 if TYPE_CHECKING:
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 _OPTIONS: tuple[Callable[[Any], Any], ...] = (
-    click.option("--select", multiple=True, metavar="CODES", help="Judge only these codes or prefixes."),
-    click.option("--ignore", multiple=True, metavar="CODES", help="Leave out these codes or prefixes."),
+    of_codes("--select", "Judge only these codes or prefixes."),
+    of_codes("--ignore", "Leave out these codes or prefixes."),
     click.option("--output-format", type=click.Choice(FORMATS), default="full", show_default=True),
     click.option("-o", "--output-file", type=click.Path(dir_okay=False), help="Write the findings there."),
     click.option("--exit-zero", is_flag=True, help="Exit with 0 also with findings, or an incomplete report."),
@@ -59,6 +59,11 @@ class JobOptions:
         return cls(selection.select, selection.ignore, selection.severities, **rest)
 
 
+def _unread(error: OSError) -> str:
+    """Some of these errors are ours, and say it themselves."""
+    return f"{error.filename}: cannot be read: {error.strerror}" if error.strerror else str(error)
+
+
 def read_report(folder: Path) -> JobReport:
     """What the ranks of a job reported. A folder without reports is a failure."""
     from fsdp2_lint.catalogue import registry
@@ -67,7 +72,7 @@ def read_report(folder: Path) -> JobReport:
     try:
         return read_job(folder, registry.rules())
     except OSError as error:
-        raise Failure(str(error)) from None
+        raise Failure(_unread(error)) from None
 
 
 def read_chosen(folder: Path) -> JobReport:
@@ -77,7 +82,7 @@ def read_chosen(folder: Path) -> JobReport:
     try:
         chosen = choose(folder)
     except OSError as error:
-        raise Failure(str(error)) from None
+        raise Failure(_unread(error)) from None
     report = read_report(chosen.folder)
     if others := len(chosen.others):
         words = f"{plural(others, 'other job')} in {folder}: name one to see it, such as {folder / chosen.others[0]}"
@@ -114,7 +119,9 @@ def present_all(reports: Sequence[JobReport], options: JobOptions) -> int:
     findings = list({found.key: found for each in shown for found in each.findings}.values())
     color = options.color == "always" if options.output_file else use_color(options.color, sys.stdout)
     if findings or options.output_format in EMPTY_IS_TEXT or options.output_file is not None:
-        deliver(render(options.output_format, findings, shown[0].sources, color=color), options.output_file)
+        width = None if options.output_file else columns(sys.stdout)
+        told = render(options.output_format, findings, shown[0].sources, color=color, width=width)
+        deliver(told, options.output_file)
     for text in dict.fromkeys(text for report in reports for text in report.notes):
         complain(text, "warning")
     for each in shown:

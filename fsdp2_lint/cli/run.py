@@ -45,7 +45,7 @@ LAUNCHED = "FSDP2_LINT_LAUNCHED"  # set in ranks whose parent merges the reports
 @click.argument("script")
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def run(check: bool, nproc_per_node: str | None, **given: Any) -> int:
-    """Run a training script under hooks that confirm FSDP2's contract.
+    """Run a training script and check its first steps.
 
     Under torchrun: torchrun --nproc-per-node N -m fsdp2_lint run --check train.py ARGS, or run
     --check -m package.train ARGS. The script is not changed, and neither are its numbers. Exit codes:

@@ -50,6 +50,8 @@ class Driver:
         self.cut_off: set[ProgramKey] = set()  # those that were not followed to their end
 
     def run(self) -> None:
+        if self.progress is not None:
+            self.progress("looking for programs")
         plan = find_entries(self.project, frozenset(self.request.explicit))
         self.hear_text(plan)
         self.notes.extend(f"entry-points: {name} was not found" for name in plan.absent)

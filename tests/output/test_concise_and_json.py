@@ -35,6 +35,7 @@ def test_concise(story: Finding) -> None:
 def test_json(story: Finding, tmp_path: Path) -> None:
     (one,) = json.loads(render("json", [story], Sources()))
     assert one == {
+        "version": 1,
         "code": "FSDP601",
         "name": "optimizer-before-sharding",
         "severity": "error",

@@ -69,7 +69,7 @@ def test_the_loop(project: Path) -> None:
         assert "1 silenced instead of fixed" in (await call(client, "verify"))[1]
         train.write_text(text.replace(EARLY, "").replace(SHARDED, SHARDED + EARLY))
         failed, told = await call(client, "verify")
-        assert not failed and "(the clause is upheld)" in told and told.endswith("1 fixed.")
+        assert not failed and "(the rule is upheld)" in told and told.endswith("1 fixed.")
         assert "0 findings" in (await call(client, "check"))[1]
 
     talk(project, dialogue)

@@ -111,13 +111,15 @@ class Memory:
         self._mode.__enter__()
 
     def _given(self, tensor: torch.Tensor) -> None:
-        if not self._asking:
+        if not self._asking and self._phase != "before":
             self._storages.see(tensor, "other")
 
     def _made(self, tensor: torch.Tensor) -> None:
         if self._asking:
             return
         self._tell_phase()
+        if self._phase == "before" and self._purpose() == "other":
+            return  # batches are made on the host; what a model is given of them counts from then on
         self._storages.see(tensor, self._purpose())
         self._operations += 1
         if self._operations >= EVERY:
