@@ -66,7 +66,7 @@ class Numbers(click.ParamType[tuple[int, ...]]):
 @click.argument("script")
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def preflight(**given: Any) -> int:
-    """Rehearse a training job of any size on this machine, without GPUs.
+    """Rehearse a job of any size without GPUs.
 
     fsdp2-lint preflight --world-size 8,1024 train.py ARGS. The script is not changed: it runs once per kind of
     rank in a world where the other ranks are made up. Exit codes: 0 nothing found, 1 findings, 2 abnormal,

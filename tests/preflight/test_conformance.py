@@ -1,4 +1,4 @@
-"""What a rehearsal can judge, it judges as the page says: the same code on the same line, without a GPU or a second rank.
+"""What a rehearsal can judge, it judges as the page says: the same code on the same line, without a second rank.
 
 Here programs that need CUDA and NCCL run too. The first bad and the first good program of a page are in the first step.
 """
