@@ -33,7 +33,7 @@ from .frames import (
     only_wraps,
     stage_that_runs,
 )
-from .gradients import backward_is_open, holds_gradients, reduces_over_replicas
+from .gradients import backward_is_open, holds_gradients, reduces_over_replicas, reduction_is_awaited
 from .groups import (
     Group,
     Param,
