@@ -14,7 +14,7 @@ import torch
 
 from ..report.hangs.layers import Layers
 from ..vocab.finding import Moment, Site
-from .adapter.frames import frames_from
+from .adapter.frames import frames_from, only_wraps
 
 _OWN = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _TORCH = os.path.dirname(os.path.abspath(torch.__file__))
@@ -191,10 +191,10 @@ _AROUND = {
     "wrapper",
     "inner_func",
     "_wrapper",
+    "_no_grad_wrapper",
     "wrapped",
     "watched",
     "inner",
-    "decorate_context",
     "_fn",
     "__call__",
     "watch",
@@ -207,7 +207,7 @@ def called_from_user(frame: FrameType | None) -> str:
     for each in frames_from(frame):
         if _layer(each.f_code.co_filename) == "user":
             break
-        if not each.f_code.co_filename.startswith(_OWN):
+        if not each.f_code.co_filename.startswith(_OWN) and not only_wraps(each):
             names.append(each.f_code.co_name)
     if any(name in ("_wrapped_call_impl", "_call_impl") for name in names[-1:]):
         return "forward"

@@ -31,9 +31,10 @@ from .frames import (
     issued_by_the_job,
     modules_that_are_called,
     only_makes_states,
+    only_wraps,
     stage_that_runs,
 )
-from .gradients import backward_is_open, holds_gradients, reduces_over_replicas
+from .gradients import backward_is_open, holds_gradients, reduces_over_replicas, reduction_is_awaited
 from .groups import (
     Group,
     Param,

@@ -87,6 +87,11 @@ GATHERED = Explanation(
     "a forward has left this group gathered: until it is resharded, plain tensors stand in the place of its shards",
     "call model.reshard() after that forward, or shard the root with reshard_after_forward=True",
 )
+OPEN = Explanation(
+    "FSDP604",
+    "the backward before this is not finished: some gradients are not reduced, and some parameters are gathered still",
+    "call model.finalize_backward() behind the last backward of a step, and wait() for the handle that it may return",
+)
 OTHER_DTYPE = Explanation(
     "FSDP303",
     "sharded parameters are cast to the dtype of their policy, and parameters in no group are not",

@@ -23,10 +23,11 @@ from ..monitors.precision.policies import RuntimePolicy
 from ..monitors.sharding.composition import RuntimeComposition
 from ..monitors.sharding.options import RuntimeOptions
 from ..monitors.sharding.replacement import look_up_lost
+from ..monitors.shared.units import unfinished
 from ..session import Session
 from ..sites import is_users, of_traceback
 from ..stand_ins import copy_behind
-from .messages import CLASH, GATHERED, MIXED, Explanation, dtypes_clash
+from .messages import CLASH, GATHERED, MIXED, OPEN, Explanation, dtypes_clash
 
 Frames = list[tuple[FrameType, TracebackType]]
 # Messages of torch 2.13, measured.
@@ -125,9 +126,11 @@ def judge_gathered(session: Session, error: BaseException, frames: Frames) -> Ex
     for sharding in filter(None, found):
         runs = any(map(adapter.hooks_have_run, sharding.live_modules()))  # then it is gathered for what runs
         if sharding.gathered_at is not None and not runs and not sharding.unsharded_by_user:
+            open_since = unfinished(sharding)
+            meaning, place = (OPEN, open_since.when) if open_since is not None else (GATHERED, sharding.gathered_at)
             when = of_traceback(error.__traceback__)
-            tell(session, GATHERED, sharding.gathered_at, (when, "the gathered parameters meet shards here"))
-            return GATHERED
+            tell(session, meaning, place, (when, "the gathered parameters meet shards here"))
+            return meaning
     return None
 
 

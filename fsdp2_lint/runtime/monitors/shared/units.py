@@ -10,7 +10,7 @@ from torch import nn
 from torch.distributed.fsdp import MixedPrecisionPolicy, OffloadPolicy
 
 from ....vocab.answers import Answer, Many, many, unknown, yes
-from ....vocab.events.steps import UNFINISHED
+from ....vocab.events.steps import NOT_AWAITED, UNFINISHED
 from ....vocab.finding import Moment, Place, Site
 from ....vocab.rule import ModelKey
 from ... import adapter
@@ -177,8 +177,12 @@ def _without_rows(param: adapter.Param, shards: int) -> int:
 
 def unfinished(sharding: Sharding) -> Place | None:
     """The call by which a backward waits to be brought to an end, while it does."""
-    said, state = sharding.gradients.manual, sharding.state()
-    return Place(said, UNFINISHED) if said and state is not None and adapter.backward_is_open(state) else None
+    seen, state = sharding.gradients, sharding.state()
+    if state is None or not adapter.backward_is_open(state):
+        return None
+    if seen.finalized is not None and adapter.reduction_is_awaited(state):
+        return Place(seen.finalized, NOT_AWAITED)
+    return Place(seen.manual, UNFINISHED) if seen.manual is not None else None
 
 
 def strays(sharding: Sharding, first_forward: bool) -> list[tuple[adapter.Param, str]]:

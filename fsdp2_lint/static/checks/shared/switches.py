@@ -19,7 +19,9 @@ SYNC = "set_requires_gradient_sync"
 ALL_REDUCE = "set_requires_all_reduce"
 RESHARD = "set_reshard_after_backward"
 FINALIZE = "set_manual_backward_finalization"
+FINISH = "finalize_backward"
 _Switch = Step[events.Sync] | Step[events.BackwardSwitched]
+Reduction = Step[events.Backward] | Step[events.Finalized]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +71,10 @@ class LeftOff(OfStep[events.InLoops]):
             own.extend(switched(self.program, SYNC))
         return sorted(own, key=lambda each: each.index)
 
-    def _last_backward(self) -> Step[events.Backward] | None:
-        found = [each for each in self.program.trace.of(events.Backward) if each.driven_before(self.step)]
+    def _last_backward(self) -> Reduction | None:
+        """Or what finishes it: that goes by the switches of its own time."""
+        ends = self.program.trace.of(events.Backward) if self.switch == FINALIZE else reductions(self.program, self.obj)
+        found = [each for each in ends if each.driven_before(self.step)]
         return found[-1] if found else None
 
     def _in_one_run(self, off: _Switch) -> bool:
@@ -81,7 +85,7 @@ class LeftOff(OfStep[events.InLoops]):
         path = TOP.join(off.guard.without_literals(off.guard.literal_set - invariant))
         return path is not None and path.compatible(self.step.guard.undriven)
 
-    def _may_win(self, on: _Switch, off: _Switch, backward: Step[events.Backward]) -> str:
+    def _may_win(self, on: _Switch, off: _Switch, backward: Reduction) -> str:
         """Why another switch than ``off`` may be the last one before the backward, be it of an earlier round."""
         if on.what.off:
             return ""
@@ -103,6 +107,13 @@ def trained_by(program: Program, optimizer: Obj | None) -> Iterator[Obj]:
     for top in dict.fromkeys(program.top(model) for model in program.held_by.get(optimizer, ())):
         if program.concerned(top):
             yield top
+
+
+def reductions(program: Program, obj: Obj) -> list[Reduction]:
+    """What reduces gradients of a model: each backward, and what finishes one where the program says when."""
+    found: list[Reduction] = [*program.trace.of(events.Backward)]
+    found.extend(each for each in program.trace.of(events.Finalized) if program.touches(obj, each.subject))
+    return sorted(found, key=lambda each: each.index)
 
 
 def switched(program: Program, switch: str) -> Iterator[_Switch]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ....vocab.answers import Answer, No, Unknown, unknown, yes
+from ....vocab.behaviour import NORM_OF_CLIPPING_IS_PARTIAL, TESTS_ARE_PARTIAL, Behaviour
 from ....vocab.finding import Place, Site
 from ...domain import events
 from ...domain.events import Step
@@ -16,6 +17,8 @@ from ...libraries.torch.training.dtensors import PLACEMENTS
 from ..checkpoints.payloads import asked_of_unseen
 from ..ranks.agreement import agreed_later
 from ..shared.program import RELATED, AtStep
+
+_IN_SOME_VERSIONS = {"clip": NORM_OF_CLIPPING_IS_PARTIAL, "any": TESTS_ARE_PARTIAL, "all": TESTS_ARE_PARTIAL}
 
 
 class StaticReading(AtStep[events.ValueRead]):
@@ -36,10 +39,13 @@ class StaticReading(AtStep[events.ValueRead]):
             return unknown(why)
         return yes((PLACEMENTS[value.how], value.at))
 
-    def clipped(self) -> Answer[Place]:
-        if self.step.what.value.how == "clip":
-            return yes(Place(self.step.when, "the norm of the gradients"))
-        return self.program.excluded("it is no norm of clipping")
+    def in_some_versions(self) -> Answer[Behaviour]:
+        only = _IN_SOME_VERSIONS.get(self.step.what.value.how)
+        return (
+            yes(only)
+            if only is not None
+            else self.program.excluded("it is no norm of clipping, and neither any() nor all()")
+        )
 
     def sharding(self) -> Answer[Place]:
         step = self._sharding()

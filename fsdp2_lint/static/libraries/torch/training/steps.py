@@ -46,7 +46,8 @@ def switch_backward(machine: Machine, obj: Obj, call: Call) -> Value:
 
 @method("finalize_backward")
 def finalize(machine: Machine, obj: Obj, call: Call) -> Value:
-    machine.emit(events.Finalized(), call.node, obj)
+    handle = call.arg(None, "async_op")
+    machine.emit(events.Finalized(waits=call.fixed and handle in (None, Const(False))), call.node, obj)
     return unknown("finalize_backward()")
 
 
