@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ....vocab.answers import Answer, unknown, yes
 from ....vocab.finding import Moment, Place
-from ....vocab.meshes import misread, says_replicas, says_shards
+from ....vocab.meshes import misread, says_replicas, says_shards, says_stages, whole
 from ...domain import events
 from ...domain.events import Step
 from ...domain.values import Const, Obj, Value
@@ -38,7 +38,7 @@ class StaticOptions(OfStep[events.Sharded]):
 
     def misread(self) -> Answer[Place]:
         for value, mesh in self._meshes():
-            if said := _misread(mesh):
+            if said := self._misread(mesh):
                 told = any(value == other for each in self._earlier() for other, _ in each._meshes())
                 if told:
                     return self.program.excluded("it was told at the first call")
@@ -46,6 +46,14 @@ class StaticOptions(OfStep[events.Sharded]):
         if names := next((mesh.names for _, mesh in self._meshes() if not _says_what_for(mesh)), None):
             return unknown(f"whether {names[0]!r} replicates and {names[1]!r} shards is not known")
         return self._checked("the names of the mesh's dimensions are not known")
+
+    def _misread(self, mesh: Mesh) -> str:
+        """Where the first dimension is known to have one rank, nothing is copied over it."""
+        if not mesh.names or len(mesh.names) != 2 or mesh.sizes[0] == 1:
+            return ""
+        if says_stages(mesh.names[0]) and any(self.program.trace.of(events.Pipelined)):
+            return whole(*mesh.names)
+        return misread(*mesh.names)
 
     def _checked(self, why: str) -> Answer[Place]:
         return self.program.excluded("the mesh of this call is known") if self._all_known() else unknown(why)
@@ -105,8 +113,3 @@ def _wrong_dimensions(mesh: Mesh) -> str:
 def _says_what_for(mesh: Mesh) -> bool:
     """Do the names of two dimensions say which of them replicates, or shards? One dimension only shards."""
     return mesh.names is None or len(mesh.names) != 2 or says_replicas(mesh.names[0]) or says_shards(mesh.names[1])
-
-
-def _misread(mesh: Mesh) -> str:
-    """Where the first dimension is known to have one rank, nothing is copied over it."""
-    return misread(*mesh.names) if mesh.names and len(mesh.names) == 2 and mesh.sizes[0] != 1 else ""

@@ -12,7 +12,7 @@ from ...domain.events import Step
 from ...domain.formulas import atoms
 from ...domain.relations import Relation
 from ...domain.values import Computed, ParamV
-from ...libraries.python.attempts import is_dtensor
+from ...libraries.python.attempts import never_dtensor
 from ...libraries.torch.training.dtensors import PLACEMENTS
 from ..checkpoints.payloads import asked_of_unseen
 from ..ranks.agreement import agreed_later
@@ -32,7 +32,7 @@ class StaticReading(AtStep[events.ValueRead]):
         if sharded is None:
             return self._may()
         assert self.step.subject is not None
-        if self.step.guard.decide(is_dtensor(value.of)) is False:
+        if never_dtensor(self.step.guard, value.of):
             return self.program.excluded("the program asked, and reads what is no DTensor")
         why = self.program.managed(self.step.subject) or self._checked(value)
         if why := why or agreed_later(self.program, self.step):
