@@ -36,9 +36,8 @@ class Driver:
         progress: Callable[[str], None] | None = None,
     ) -> None:
         self.project, self.request = project, request
-        self.progress = progress
         self.dispatcher = Dispatcher(request.rules)
-        self.workers = Workers(project, request.rules, kept, jobs, keep_traces=keep_traces)
+        self.workers = Workers(project, request.rules, kept, jobs, keep_traces=keep_traces, progress=progress)
         self.repeatable = True  # would another run say the same?
         self.programs = self.cut = 0  # how many there were, and how many of these were not followed to their end
         self.out_of_budget: list[str] = []
@@ -55,8 +54,7 @@ class Driver:
         self.notes.extend(f"entry-points: {name} was not found" for name in plan.absent)
         course = Course(plan, self.request.budget)
         for entry, limits in course.steps():
-            if self.progress is not None:
-                self.progress(entry.name)
+            self.project.look()
             followed = self.workers.follow(entry, limits, lambda: Course(plan, self.request.budget))
             course.reached |= followed.reached
             self.take(entry, followed)
