@@ -36,8 +36,9 @@ class Driver:
         progress: Callable[[str], None] | None = None,
     ) -> None:
         self.project, self.request = project, request
+        self.progress = progress
         self.dispatcher = Dispatcher(request.rules)
-        self.workers = Workers(project, request.rules, kept, jobs, keep_traces=keep_traces, progress=progress)
+        self.workers = Workers(project, request.rules, kept, jobs, keep_traces=keep_traces, progress=self.progress)
         self.repeatable = True  # would another run say the same?
         self.programs = self.cut = 0  # how many there were, and how many of these were not followed to their end
         self.out_of_budget: list[str] = []

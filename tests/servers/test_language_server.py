@@ -325,7 +325,7 @@ SHOWS_PROGRESS = types.ClientCapabilities(window=types.WindowClientCapabilities(
 
 def followed(ide: Editor) -> list[str]:
     """The programs that the editor was told of."""
-    return [message.partition(": ")[2] for _, kind, message in ide.progress if kind == "report"]
+    return [message for _, kind, message in ide.progress if kind == "report" and message.endswith(".py")]
 
 
 def over(ide: Editor) -> bool:
@@ -349,7 +349,7 @@ async def test_what_is_followed_is_told_and_on_a_warm_cache_nothing_is(project: 
         ide.open(train)
         assert [each.code for each in await ide.diagnostics(other, None)] == ["FSDP601"]
         assert [each.code for each in await ide.diagnostics(train)] == ["FSDP601"]
-        assert not ide.progress, "the first answer waits for no program"
+        assert not followed(ide), "the first answer waits for no program"
         ide.change(train, RIGHT, 2)
         assert await ide.diagnostics(train, 2) == []
         await ide.until(lambda: followed(ide))
