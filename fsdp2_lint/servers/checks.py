@@ -10,22 +10,18 @@ But whoever never stops to type gets an answer too: one that is owed for long is
 from __future__ import annotations
 
 import asyncio
-import threading
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from functools import partial
-from typing import TypeVar
 
 from fsdp2_lint.errors import Refusal
 from fsdp2_lint.files.discovery import common_folder
 from fsdp2_lint.findings.baseline import Baseline
 from fsdp2_lint.findings.outcome import Report
 from fsdp2_lint.lint import Asked, lint
+from fsdp2_lint.servers.threads import from_thread, in_thread
 from fsdp2_lint.settings import settings
 
-T = TypeVar("T")
 LONGEST = 3.0  # seconds for which changes may put off the answer to the first of them
-THREAD = "fsdp2-lint check"
 _TICK = 0.05  # a timer may come so much too early
 Input = tuple[Sequence[str], Mapping[str, bytes]]
 """Paths, and what the buffers of the editor hold."""
@@ -125,7 +121,7 @@ class Checks:
             if not paths:
                 return Report()  # the last of its files was closed
             try:
-                busy = partial(_from_thread, loop, self._busy)
+                busy = partial(from_thread, loop, self._busy)
                 return lint(paths, _asked(whole), overlay=overlay, progress=busy, look=look)
             except _Outdated:
                 return None
@@ -134,7 +130,7 @@ class Checks:
             except Exception as error:  # a defect costs this check, not the server
                 return f"internal error: {type(error).__name__}: {error}"
 
-        said = await _in_thread(check)
+        said = await in_thread(check)
         return said if overdue or not self.outdated(project) else None
 
 
@@ -144,21 +140,3 @@ def _asked(paths: Sequence[str]) -> Asked:
     baseline = Baseline.read(given.path(given.baseline)) if given.baseline is not None else None
     # An open file is named, and yet the editor's user did not choose it against the project's settings.
     return Asked(settings=given, baseline=baseline, force_exclude=True, confined=True, cache=True)
-
-
-async def _in_thread(work: Callable[[], T]) -> T:
-    """Not by an executor: Python waits for its threads at the end, and an editor that closes does not."""
-    loop = asyncio.get_running_loop()
-    future: asyncio.Future[T] = loop.create_future()
-
-    def deliver(result: T) -> None:
-        if not future.done():
-            future.set_result(result)
-
-    threading.Thread(target=lambda: _from_thread(loop, deliver, work()), name=THREAD, daemon=True).start()
-    return await future
-
-
-def _from_thread(loop: asyncio.AbstractEventLoop, tell: Callable[[T], None], what: T) -> None:
-    with suppress(RuntimeError):  # the server has ended
-        loop.call_soon_threadsafe(tell, what)

@@ -13,7 +13,7 @@ import pytest
 pytest.importorskip("pygls")
 
 from fsdp2_lint.findings.outcome import Report
-from fsdp2_lint.servers import checks
+from fsdp2_lint.servers import checks, threads
 from fsdp2_lint.servers.checks import LONGEST, Checks
 from tests.servers.editor import scenario
 
@@ -71,7 +71,7 @@ class Desk:
         seen = self._looks
         for _ in range(20):
             await asyncio.sleep(0)  # what is due begins
-        while any(thread.name == checks.THREAD for thread in threading.enumerate()):
+        while any(thread.name == threads.NAME for thread in threading.enumerate()):
             if self._running and self._looks >= seen + 3:
                 break
             await asyncio.sleep(0)
