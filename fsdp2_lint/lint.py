@@ -108,11 +108,13 @@ def lint(
     *,
     overlay: Mapping[str, bytes] | None = None,
     progress: Callable[[str], None] | None = None,
+    look: Callable[[], None] | None = None,
 ) -> Report:
     """Check ``paths``. What cannot be done as asked raises a Refusal.
 
     ``overlay`` holds what files contain in place of what is on disk, by absolute path without links. ``progress`` is
-    told what is being looked at.
+    told each program that is followed, and not what an earlier run has kept. ``look`` is called again and again, and
+    ends the run if it raises what is no Exception.
     """
     found, given = found_files(paths, asked, overlay)
     if not found.files and not found.errors and not asked.force_exclude and EXCLUDE not in found.skipped:
@@ -145,7 +147,7 @@ def lint(
         _report_problem(report, path, *problem)
     with CostsOnly("the analysis", report.broke):
         if report.selected and (near.files or asked.baseline is not None):  # whose entries may be gone with all FSDP2
-            _run_engine(report, found, near, asked, progress, set(spoilt))
+            _run_engine(report, found, near, asked, set(spoilt), progress, look)
     for told in report.sorted_out:
         told[:] = sorted((finding.with_sites(report.sources.in_cell) for finding in told), key=by_place)
     return report
@@ -156,8 +158,9 @@ def _run_engine(
     found: Discovered,
     near: Around,
     asked: Asked,
-    progress: Callable[[str], None] | None,
     told: Collection[str],
+    progress: Callable[[str], None] | None,
+    look: Callable[[], None] | None,
 ) -> None:
     # A tree without FSDP2 never comes here, and so never pays for these imports.
     from fsdp2_lint.catalogue import registry
@@ -200,7 +203,9 @@ def _run_engine(
         def work() -> Result:
             from fsdp2_lint.static.check import check  # which brings all that an analysis needs
 
-            return check(request, store=store, jobs=asked.jobs, dump_trace=asked.dump_trace, progress=progress)
+            return check(
+                request, store=store, jobs=asked.jobs, dump_trace=asked.dump_trace, progress=progress, look=look
+            )
 
         return remembered(store, request, work) if store is not None else work()
 

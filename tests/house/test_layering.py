@@ -244,7 +244,11 @@ OF_OS = {f"os.{name}" for name in ("rename", "replace", "renames", "truncate", "
 
 
 # Of users' files; and of what the tool keeps in a folder of its own, where nothing is lost with an entry.
-WRITERS = {PACKAGE / "files" / "writing.py", PACKAGE / "static" / "cache" / "store.py"}
+WRITERS = {
+    PACKAGE / "files" / "writing.py",
+    PACKAGE / "static" / "cache" / "store.py",
+    PACKAGE / "servers" / "revisions.py",
+}
 
 
 def writes(node: ast.AST) -> bool:
