@@ -7,11 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
-from html.parser import HTMLParser
 from pathlib import Path
-from types import ModuleType
-from urllib.parse import unquote, urldefrag, urljoin, urlsplit
 
 import pytest
 import yaml
@@ -135,106 +131,6 @@ def test_the_shell_completes() -> None:
         asked["_FSDP2_LINT_COMPLETE"] = "bash_complete"
         ran = subprocess.run([script], env={**os.environ, **asked}, text=True, capture_output=True, timeout=60)
         assert f"plain,{wanted}" in ran.stdout, ran.stderr
-
-
-# What needs MkDocs.
-
-
-@pytest.fixture(scope="module")
-def hooks() -> ModuleType:
-    pytest.importorskip("mkdocs")
-    import importlib.util
-
-    spec = importlib.util.spec_from_file_location("docs_hooks", ROOT / "scripts" / "docs_hooks.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-def test_codes_in_prose_become_links(hooks: ModuleType) -> None:
-    text = "# FSDP601\n\nSee FSDP601, `FSDP602`, FSDP999 and [FSDP603](x).\n\n```\nFSDP604\n```\n"
-    linked = "See [FSDP601](rules/optimizer-before-sharding.md), `FSDP602`, FSDP999"
-    assert hooks.linked(text, "rules/", "index.md") == text.replace("See FSDP601, `FSDP602`, FSDP999", linked)
-    assert hooks.linked(text, "", "rules/optimizer-before-sharding.md") == text
-
-
-def test_examples_get_names_and_marks(hooks: ModuleType) -> None:
-    text = "`model.py`:\n\n```python\na = 1\nb = 2  # error: [FSDP601]\n```\n\n```python\nc = 3\n```\n"
-    assert hooks.examples(text) == (
-        '```python title="model.py" hl_lines="2"\na = 1\nb = 2  # error: [FSDP601]\n```\n\n```python\nc = 3\n```\n'
-    )
-
-
-class Links(HTMLParser):
-    """What a page of HTML leads to, what it loads, and what can be led to."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.ids: set[str] = {""}
-        self.links: list[str] = []
-        self.loads: list[str] = []
-        self.feed(text)
-
-    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
-        given = {name: value or "" for name, value in attributes}
-        self.ids |= {given[name] for name in ("id", "name") if name in given}
-        if tag == "a" and "href" in given:
-            self.links.append(given["href"])
-        elif tag in ("script", "img", "iframe", "source") and given.get("src"):
-            self.loads.append(given["src"])
-        elif tag == "link" and given.get("rel") not in ("canonical", "next", "prev"):
-            self.loads.append(given["href"])
-
-
-@pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    pytest.importorskip("mkdocs")
-    pytest.importorskip("material")
-    folder = tmp_path_factory.mktemp("site")
-    ran = subprocess.run(
-        [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", folder],
-        cwd=ROOT,
-        env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
-        text=True,
-        capture_output=True,
-        timeout=300,
-    )
-    assert ran.returncode == 0, ran.stderr
-    return folder
-
-
-def html(site: Path) -> Iterator[tuple[str, Links]]:
-    """The address of each page below the site's own, and what is in it."""
-    for path in sorted(site.rglob("*.html")):
-        yield path.relative_to(site).as_posix(), Links(path.read_text(encoding="utf-8"))
-
-
-@pytest.mark.slow
-def test_the_site_is_complete(site: Path) -> None:
-    for name in ("invalid-syntax", "unused-suppression", *(rule.name for rule in registry.rules())):
-        assert (site / "rules" / name / "index.html").is_file()
-    assert (site / "settings.schema.json").is_file()
-    assert not (site / "hooks.py").exists()
-
-
-@pytest.mark.slow
-def test_links_lead_somewhere_and_nothing_is_loaded_from_elsewhere(site: Path) -> None:
-    base = CONFIG["site_url"]
-    found = dict(html(site))
-    assert len(found) > 90
-    for name, page in found.items():
-        for link in page.loads:
-            assert urljoin(base + name, link).startswith(base), f"{name} loads {link}"
-        for link in page.links:
-            address, fragment = urldefrag(urljoin(base + name, link))
-            if not address.startswith(base):
-                assert urlsplit(address).scheme == "https", f"{name}: {link}"
-                continue
-            target = unquote(address.removeprefix(base)) or "index.html"
-            target += "index.html" if target.endswith("/") else ""
-            assert (site / target).is_file(), f"{name}: {link}"
-            assert target not in found or unquote(fragment) in found[target].ids, f"{name}: {link}"
 
 
 def test_files_that_the_page_on_the_engine_names_are_there() -> None:

@@ -21,7 +21,8 @@ ALLOWED = {
     "torch": ("runtime", "preflight"),
     "matplotlib": ("preflight",),
     "pytest": ("pytest_plugin.py",),
-    "tomli": ("settings",),  # what Python 3.11 brings itself
+    "tomli": ("settings",),  # before Python 3.11
+    "tomllib": ("settings",),  # since then, and unknown to the standard library of 3.10
     "lsprotocol": ("servers",),
     "pygls": ("servers",),
     "mcp": ("servers",),

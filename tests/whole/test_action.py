@@ -56,16 +56,6 @@ def test_defaults_are_what_the_documentation_says() -> None:
         assert rows[name] == (f"`{described['default']}`" if described["default"] else "none")
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / ".github" / "workflows").glob("*.yml")), ids=lambda path: path.stem)
-def test_workflows_ask_for_little(path: Path) -> None:
-    text = path.read_text(encoding="utf-8")
-    workflow = yaml.safe_load(text)
-    assert workflow["permissions"] == {"contents": "read"}
-    assert all(re.fullmatch(r"[\w.-]+/[\w./-]+@v\d+", used) for used in re.findall(r"uses: (\S+)", text))
-    for folder in re.findall(r"\b(?:tests|examples)/[\w./]+", text):
-        assert (ROOT / folder).exists(), folder
-
-
 @needs_bash
 @pytest.mark.parametrize(
     ("inputs", "words"),

@@ -1,21 +1,25 @@
-"""Hooks of MkDocs: the pages of the clauses, made from ``rules/``, and links from codes to them.
+"""What the site is built from: ``docs/`` with the pages of the clauses, made from ``rules/``, and links to them.
 
-The pages are written for ``explain`` and for the tests that run their examples; here they only get what a browser
-can show: titles of files, marked lines, links.
+It is plain Markdown with one configuration, so the generator of the site can be another one at any time:
+CONTRIBUTING.md says which it is, and why. The pages are written for ``explain`` and for the tests that run their
+examples; here they only get what a browser can show: titles of files, marked lines, links.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import re
+import shutil
 import sys
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
+
+import yaml
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))  # the pages of this checkout, whatever is installed
-
-from mkdocs.structure.files import File  # noqa: E402
 
 from fsdp2_lint.catalogue import registry  # noqa: E402
 from fsdp2_lint.catalogue.codes import OWN_CODES  # noqa: E402
@@ -25,13 +29,7 @@ from fsdp2_lint.output.catalogue import HUNDREDS  # noqa: E402
 from fsdp2_lint.settings import Settings  # noqa: E402
 from fsdp2_lint.settings.keys import KEYS  # noqa: E402
 from fsdp2_lint.settings.schema import ID, schema  # noqa: E402
-
-if TYPE_CHECKING:
-    from mkdocs.config.defaults import MkDocsConfig
-    from mkdocs.structure.files import Files
-    from mkdocs.structure.pages import Page
-
-    from fsdp2_lint.vocab.rule import Rule
+from fsdp2_lint.vocab.rule import Rule  # noqa: E402
 
 FOLDER = "rules/"
 NAMES = {**OWN_CODES, **{rule.code: rule.name for rule in registry.rules()}}
@@ -49,44 +47,48 @@ _FENCE = re.compile(r"(?:^`(?P<title>[^`\n]+)`:\n\n)?^```python\n(?P<code>.*?)^`
 _MARK = re.compile(r"# (?:error|warning|info|related): \[FSDP\d{3}\]")
 # What a code name is not linked in: blocks and spans of code, headings, links.
 _AS_IS = re.compile(r"(^```.*?^```$|`[^`]+`|^#+ .*?$|\[[^\]]*\]\([^)]*\))", re.DOTALL | re.MULTILINE)
-_EXAMPLE = re.compile(r'<(?:h3|div)(?= (?:class="[^"]*\bhighlight\b|id="(?:bad|good)-))')
+_HEADING = re.compile(r"^(### (?:Bad|Good): .*)$", re.MULTILINE)
+# Examples repeat one small model, so a search would find all of them for any word of it.
+_UNSEARCHED = 'data-search-exclude=""'
 _CODE = re.compile(r"\bFSDP\d{3}\b")
 
 
-def on_config(config: MkDocsConfig) -> None:
-    """The clauses come last in the navigation, by hundreds."""
-    own = [_entry(code) for code in OWN_CODES]
+def write(folder: Path) -> None:
+    """All that a generator needs, into ``folder``: ``mkdocs.yml`` and ``docs/``."""
+    docs = folder / "docs"
+    shutil.rmtree(docs, ignore_errors=True)
+    shutil.copytree(ROOT / "docs", docs)
+    for path in sorted(docs.glob("*.md")):
+        text = path.read_text(encoding="utf-8").replace(SETTINGS_TABLE, settings_table())
+        path.write_text(linked(text, FOLDER, own=path.name), encoding="utf-8")
+    (docs / FOLDER).mkdir()
+    for name, text in clauses():
+        own = f"{FOLDER}{name}.md"
+        (docs / own).write_text(linked(examples(with_whole_programs(text)), "", own), encoding="utf-8")
+    config = configuration()
+    (docs / ID.removeprefix(config["site_url"])).write_text(json.dumps(schema(), indent=2))  # editors fetch it there
+    (folder / "mkdocs.yml").write_text(yaml.safe_dump(config, sort_keys=False), encoding="utf-8")
+
+
+def configuration() -> dict[str, Any]:
+    """That of the checkout, with the clauses last in the navigation, by hundreds."""
+    config: dict[str, Any] = yaml.safe_load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"))
     groups = [
         {f"{hundred}xx {title}": [_entry(rule.code) for rule in registry.rules() if rule.code[4] == hundred]}
         for hundred, title in HUNDREDS.items()
     ]
-    assert config.nav is not None, "mkdocs.yml says what is in the navigation"
-    config.nav.append({"Clauses": [f"{FOLDER}index.md", *groups, {"0xx The tool itself": own}]})
+    own = {"0xx The tool itself": [_entry(code) for code in OWN_CODES]}
+    config["nav"].append({"Clauses": [f"{FOLDER}index.md", *groups, own]})
+    return config
 
 
-def on_files(files: Files, config: MkDocsConfig) -> None:
-    pages = {rule.name: with_head(registry.page(rule), rule) for rule in registry.rules()}
-    pages |= {name: re.sub(r", here [0-9.]+", "", PAGES[code]) for code, name in OWN_CODES.items()}
-    pages["index"] = listing((ROOT / "rules" / "README.md").read_text(encoding="utf-8"))
-    for name, text in pages.items():
-        text = examples(with_whole_programs(text))
-        files.append(File.generated(config, f"{FOLDER}{name}.md", content=text))
-    assert config.site_url is not None, "mkdocs.yml says where the site is"
-    text = json.dumps(schema(), indent=2)
-    files.append(File.generated(config, ID.removeprefix(config.site_url), content=text))  # editors fetch it there
-
-
-def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    markdown = markdown.replace(SETTINGS_TABLE, settings_table())
-    here = page.file.src_uri
-    return linked(markdown, "" if here.startswith(FOLDER) else FOLDER, own=here)
-
-
-def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Examples repeat one small model, so a search would find all of them for any word of it."""
-    if page.file.src_uri.startswith(FOLDER):
-        return _EXAMPLE.sub(r'\g<0> data-search-exclude=""', html)
-    return html
+def clauses() -> Iterator[tuple[str, str]]:
+    """The name of each page, and its text."""
+    for rule in registry.rules():
+        yield rule.name, with_head(registry.page(rule), rule)
+    for code, name in OWN_CODES.items():
+        yield name, re.sub(r", here [0-9.]+", "", PAGES[code])
+    yield "index", listing((ROOT / "rules" / "README.md").read_text(encoding="utf-8"))
 
 
 def with_head(text: str, rule: Rule) -> str:
@@ -110,9 +112,9 @@ def examples(text: str) -> str:
         rows = [str(row) for row, line in enumerate(match["code"].splitlines(), 1) if _MARK.search(line)]
         title = f' title="{match["title"]}"' if match["title"] else ""
         marked = f' hl_lines="{" ".join(rows)}"' if rows else ""
-        return f"```python{title}{marked}\n{match['code']}```"
+        return f"```{{.python{title}{marked} {_UNSEARCHED}}}\n{match['code']}```"
 
-    return _FENCE.sub(block, text)
+    return _FENCE.sub(block, _HEADING.sub(rf"\1 {{ {_UNSEARCHED} }}", text))
 
 
 def linked(text: str, folder: str, own: str) -> str:
@@ -140,3 +142,9 @@ def settings_table() -> str:
 
 def _entry(code: str) -> dict[str, str]:
     return {f"{code} {NAMES[code]}": f"{FOLDER}{NAMES[code]}.md"}
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path, help="where mkdocs.yml and docs/ are written")
+    write(parser.parse_args().folder)

@@ -1,0 +1,90 @@
+"""What runs on GitHub: pinned, with few rights, on each supported Python. And the links of the package."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[2]
+WORKFLOWS = {path.stem: path for path in sorted((ROOT / ".github" / "workflows").glob("*.yml"))}
+PYPROJECT = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+# The rights that a job may have beyond reading the checkout, and why is said beside them.
+RIGHTS = {("docs", "deploy"): {"id-token", "pages"}, ("release", "publish"): {"id-token"}}
+
+
+def jobs(name: str) -> dict[str, Any]:
+    read: dict[str, Any] = yaml.safe_load(WORKFLOWS[name].read_text(encoding="utf-8"))["jobs"]
+    return read
+
+
+def steps(name: str, action: str) -> list[dict[str, Any]]:
+    found = [step for job in jobs(name).values() for step in job["steps"]]
+    return [step for step in found if step.get("uses", "").startswith(f"{action}@")]
+
+
+@pytest.mark.parametrize("path", [*WORKFLOWS.values(), ROOT / "action.yml"], ids=lambda path: path.stem)
+def test_actions_are_pinned_by_commit_and_say_their_version(path: Path) -> None:
+    used = re.findall(r"uses: (.*)", path.read_text(encoding="utf-8"))
+    assert used and all(re.fullmatch(r"[\w.-]+/[\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", each) for each in used)
+
+
+def test_an_action_has_one_commit() -> None:
+    texts = [path.read_text(encoding="utf-8") for path in (*WORKFLOWS.values(), ROOT / "action.yml")]
+    pins = {tuple(pin.split("@")) for text in texts for pin in re.findall(r"uses: (.*)", text)}
+    assert len(pins) == len({action for action, _ in pins})
+
+
+@pytest.mark.parametrize("name", WORKFLOWS)
+def test_no_credentials_are_left_in_a_checkout(name: str) -> None:
+    assert all(step["with"]["persist-credentials"] is False for step in steps(name, "actions/checkout"))
+
+
+@pytest.mark.parametrize("name", WORKFLOWS)
+def test_workflows_ask_for_little(name: str) -> None:
+    assert yaml.safe_load(WORKFLOWS[name].read_text(encoding="utf-8"))["permissions"] == {"contents": "read"}
+    rights = {(name, job): {*asked["permissions"]} for job, asked in jobs(name).items() if "permissions" in asked}
+    assert rights == {where: what for where, what in RIGHTS.items() if where[0] == name}
+
+
+@pytest.mark.parametrize("name", WORKFLOWS)
+def test_no_job_runs_for_ever(name: str) -> None:
+    assert all(job["timeout-minutes"] <= 90 for job in jobs(name).values())
+
+
+@pytest.mark.parametrize("path", WORKFLOWS.values(), ids=lambda path: path.stem)
+def test_what_is_run_is_there(path: Path) -> None:
+    for named in re.findall(r"\b(?:tests|examples|scripts)/[\w./]+", path.read_text(encoding="utf-8")):
+        assert (ROOT / named).exists(), named
+
+
+@pytest.mark.parametrize("name", WORKFLOWS)
+def test_what_is_installed_is_declared(name: str) -> None:
+    extras = set(re.findall(r"^([a-z-]+) = \[", PYPROJECT.split("[project.optional-dependencies]")[1], re.MULTILINE))
+    asked = re.findall(r"-e \"\.\[([\w,-]+)\]\"", WORKFLOWS[name].read_text(encoding="utf-8"))
+    assert {extra for each in asked for extra in each.split(",")} <= extras
+
+
+def test_each_python_that_is_named_is_tested() -> None:
+    named = re.findall(r'"Programming Language :: Python :: (3\.\d+)"', PYPROJECT)
+    assert jobs("ci")["source"]["strategy"]["matrix"]["python"] == named
+    assert f'requires-python = ">={named[0]}"' in PYPROJECT and named[-1] == "3.14"
+
+
+def test_a_release_is_published_by_what_pypi_trusts() -> None:
+    (upload,) = steps("release", "pypa/gh-action-pypi-publish")
+    assert upload["with"] == {"attestations": True}, "no password and no token"
+    publish = jobs("release")["publish"]
+    assert publish["environment"]["name"] == "pypi" and publish["needs"] == "build"
+
+
+def test_the_package_says_where_things_are() -> None:
+    table = PYPROJECT.split("[project.urls]\n")[1].split("\n[")[0]
+    urls = dict(re.findall(r'^(\w+) = "(https://\S+)"$', table, re.MULTILINE))
+    assert {"Homepage", "Documentation", "Source", "Issues", "Changelog"} <= {*urls}
+    site = yaml.safe_load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"))["site_url"]
+    assert urls["Homepage"] == site and urls["Documentation"].startswith(site)
+    assert urls["Changelog"].removeprefix(f"{urls['Source']}/blob/main/") == "CHANGELOG.md"
