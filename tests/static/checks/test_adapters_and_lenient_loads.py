@@ -7,6 +7,10 @@ import pytest
 from tests.static.program import analyse, script
 
 IMPORTS = """\
+import sys
+import store
+import torch.distributed.checkpoint as dcp
+from torch.distributed.checkpoint import DefaultLoadPlanner, FileSystemReader
 from peft import LoraConfig, get_peft_model, get_peft_model_state_dict
 from torch.distributed.checkpoint.state_dict import StateDictOptions, get_model_state_dict, set_model_state_dict
 """
@@ -15,6 +19,8 @@ ADAPTED = "model = get_peft_model(Net(), LoraConfig())\nfully_shard(model)\n"
 WRITTEN = "if dist.get_rank() == 0:\n    torch.save(get_peft_model_state_dict({}), 'adapter.pt')"
 FULL = "state = get_model_state_dict(model, options=StateDictOptions(full_state_dict=True))\n"
 LENIENT = "set_model_state_dict(model, torch.load('x'), options=StateDictOptions(full_state_dict=True, strict=False))"
+OWN = "model.load_state_dict({f'model.{name}': value for name, value in store.read().items()}, strict=False)"
+PARTIAL = "dcp.load({{'net': model.state_dict()}}, planner=DefaultLoadPlanner(allow_partial_load={}))"
 
 
 def codes(body: str) -> set[str]:
@@ -43,6 +49,29 @@ def codes(body: str) -> set[str]:
             "model = Net()\n" + SHARDED + LENIENT.replace("False", "'lax' not in sys.argv"), set(), id="a setting"
         ),
         pytest.param("model = Net()\n" + LENIENT + "\n" + SHARDED, set(), id="loaded before sharding"),
+        pytest.param("model = Net()\n" + SHARDED + OWN, {"FSDP703"}, id="by the model itself"),
+        pytest.param("model = Net()\n" + SHARDED + "unfit = " + OWN, set(), id="by the model itself, and kept"),
+        pytest.param("model = Net()\n" + OWN + "\n" + SHARDED, set(), id="by the model itself, before sharding"),
+        pytest.param(
+            "model = Net()\n" + SHARDED + OWN.replace("False", "'lax' not in sys.argv"),
+            set(),
+            id="a setting",
+        ),
+        pytest.param(
+            "model = Net()\n" + SHARDED + "state = model.state_dict()\ndcp.load(state, checkpoint_id='x')\n"
+            "model.load_state_dict(state, strict=False)",
+            set(),
+            id="what the model gave itself",
+        ),
+        pytest.param("model = Net()\n" + SHARDED + PARTIAL.format("True"), {"FSDP703"}, id="a planner that allows it"),
+        pytest.param("model = Net()\n" + SHARDED + PARTIAL.format("False"), set(), id="a planner that does not"),
+        pytest.param("model = Net()\n" + SHARDED + PARTIAL.format("'x' in sys.argv"), set(), id="by a setting"),
+        pytest.param(
+            "model = Net()\n" + SHARDED + "names = FileSystemReader('x').read_metadata().state_dict_metadata\n"
+            "assert 'net.head.weight' in names\n" + PARTIAL.format("True"),
+            set(),
+            id="the names in the checkpoint are read",
+        ),
         # Frozen parameters are left out by the getter, so the names fit by construction.
         pytest.param(
             "model = Net()\n"
