@@ -8,6 +8,9 @@ from tests.static.program import analyse, script
 
 IMPORTS = """\
 import sys
+import diffusers
+import transformers
+from settings import options
 import store
 import torch.distributed.checkpoint as dcp
 from torch.distributed.checkpoint import DefaultLoadPlanner, FileSystemReader
@@ -16,6 +19,9 @@ from torch.distributed.checkpoint.state_dict import StateDictOptions, get_model_
 """
 SHARDED = "for layer in model.layers:\n    fully_shard(layer)\nfully_shard(model)\n"
 ADAPTED = "model = get_peft_model(Net(), LoraConfig())\nfully_shard(model)\n"
+LOADED = "model = transformers.AutoModel.from_pretrained('m')\n"
+ON_RANK_0 = "if dist.get_rank() == 0:\n    "
+PRETRAINED = "model.save_pretrained('out')"
 WRITTEN = "if dist.get_rank() == 0:\n    torch.save(get_peft_model_state_dict({}), 'adapter.pt')"
 FULL = "state = get_model_state_dict(model, options=StateDictOptions(full_state_dict=True))\n"
 LENIENT = "set_model_state_dict(model, torch.load('x'), options=StateDictOptions(full_state_dict=True, strict=False))"
@@ -42,6 +48,43 @@ def codes(body: str) -> set[str]:
         ),
         pytest.param("model = Net()\n" + WRITTEN.format("model") + "\n" + SHARDED, set(), id="before sharding"),
         pytest.param("model = Net()\n" + WRITTEN.format("model"), set(), id="not sharded"),
+        pytest.param(ADAPTED + PRETRAINED, {"FSDP701"}, id="saved by PEFT"),
+        pytest.param(ADAPTED + ON_RANK_0 + PRETRAINED, {"FSDP701"}, id="saved by PEFT on one rank"),
+        pytest.param(
+            ADAPTED + FULL + PRETRAINED.replace(")", ", state_dict=state)"), set(), id="given to PEFT after gathering"
+        ),
+        pytest.param(LOADED + SHARDED + ON_RANK_0 + PRETRAINED, {"FSDP701"}, id="saved by transformers on one rank"),
+        pytest.param(LOADED + SHARDED + PRETRAINED, set(), id="some versions of transformers gather"),
+        pytest.param(LOADED + ON_RANK_0 + PRETRAINED + "\n" + SHARDED, set(), id="saved before sharding"),
+        pytest.param(
+            LOADED + SHARDED + FULL + ON_RANK_0 + PRETRAINED.replace(")", ", state_dict=state)"),
+            set(),
+            id="given to transformers after gathering",
+        ),
+        pytest.param(
+            LOADED
+            + SHARDED
+            + "state = get_model_state_dict(model, options=options())\n"
+            + ON_RANK_0
+            + PRETRAINED.replace(")", ", state_dict=state)"),
+            set(),
+            id="gathered by options that were not seen",
+        ),
+        pytest.param("model = Net()\n" + SHARDED + ON_RANK_0 + PRETRAINED, set(), id="a method that was not seen"),
+        pytest.param(
+            LOADED.replace("transformers.AutoModel", "diffusers.UNet2DConditionModel") + SHARDED + PRETRAINED,
+            {"FSDP701"},
+            id="saved by diffusers",
+        ),
+        pytest.param(
+            "tokenizer = transformers.AutoTokenizer.from_pretrained('m')\n"
+            + LOADED
+            + SHARDED
+            + ON_RANK_0
+            + "tokenizer.save_pretrained('out')",
+            set(),
+            id="a tokenizer",
+        ),
         pytest.param("model = Net()\n" + SHARDED + LENIENT, {"FSDP703"}, id="names may be missing"),
         pytest.param("model = Net()\n" + SHARDED + "keys = " + LENIENT, set(), id="the result is kept"),
         pytest.param("model = Net()\n" + SHARDED + LENIENT.replace(", strict=False", ""), set(), id="strict"),

@@ -21,6 +21,7 @@ class Saved(Counted):
     path: Value
     by: str
     chosen_by: tuple[str, ...] = ()  # what may write on some ranks only: decorators that were not followed, the writer
+    own: bool = False  # the writer itself takes the state dict of the model, and perhaps gathers it
 
 
 class AsyncSave(Counted):
