@@ -65,6 +65,8 @@ class StaticLenient(OfStep[events.Loaded]):
             return self.program.excluded("its names are those that the model gave itself")
         if any(not each.entries and not each.open_why for each in held):
             return self.program.excluded("there is nothing in it to leave out")
+        if held and (filled := next(self.program.trace.of(events.DcpLoad, before=self.step), None)) is not None:
+            return unknown(f"its names may be those of the model, which {filled.when.at} has filled")
         sharded = (each for each, _ in self.program.units(self.obj, *RELATED) if each.driven_before(self.step))
         if any(each.guard.compatible(self.step.guard) for each in sharded):
             return yes(Place(self.step.when, "the names that do not fit are returned, and dropped"))
