@@ -53,9 +53,11 @@ OWNERS: tuple[tuple[str, str, bool], ...] = (
     ("FSDP701", "FSDP714", False),
     ("FSDP704", "FSDP703", True),
     ("FSDP705", "FSDP320", True),
+    ("FSDP705", "FSDP703", False),
     ("FSDP706", "FSDP802", True),
     ("FSDP712", "FSDP710", False),
     ("FSDP712", "FSDP714", False),
+    ("FSDP713", "FSDP710", False),  # what comes back is that of another stage
     ("FSDP801", "FSDP802", True),
     ("FSDP801", "FSDP803", True),
     ("FSDP804", "FSDP802", True),

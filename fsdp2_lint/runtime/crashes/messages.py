@@ -77,6 +77,13 @@ BYPASS = Explanation(
     "a method of a sharded module runs without the hooks that gather its parameters",
     "call the module itself, or register the method with register_fsdp_forward_method(module, name)",
 )
+NO_MEMORY = re.compile(r"access the data pointer on an invalid python storage")
+SHARDS_SAVED = Explanation(
+    "FSDP701",
+    "safetensors reads the memory of tensors, and DTensors have none: nothing is written",
+    "gather with get_model_state_dict(model, options=StateDictOptions(full_state_dict=True, cpu_offload=True)) on all "
+    "ranks, and save on rank 0",
+)
 CLASH = Explanation(
     "FSDP308",
     "groups of one model compute in different dtypes, and their tensors meet in a layer",

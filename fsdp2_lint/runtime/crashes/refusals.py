@@ -18,6 +18,7 @@ from ...vocab.finding import Moment
 from .. import adapter
 from ..expressions import operands
 from ..ledger import label_of
+from ..monitors.checkpoints.payloads import RuntimePayload
 from ..monitors.initialisation import resets
 from ..monitors.precision.policies import RuntimePolicy
 from ..monitors.sharding.composition import RuntimeComposition
@@ -27,7 +28,7 @@ from ..monitors.shared.units import unfinished
 from ..session import Session
 from ..sites import is_users, of_traceback
 from ..stand_ins import copy_behind
-from .messages import CLASH, GATHERED, MIXED, OPEN, Explanation, dtypes_clash
+from .messages import CLASH, GATHERED, MIXED, NO_MEMORY, OPEN, SHARDS_SAVED, Explanation, dtypes_clash
 
 Frames = list[tuple[FrameType, TracebackType]]
 # Messages of torch 2.13, measured.
@@ -132,6 +133,15 @@ def judge_gathered(session: Session, error: BaseException, frames: Frames) -> Ex
             tell(session, meaning, place, (when, "the gathered parameters meet shards here"))
             return meaning
     return None
+
+
+def judge_saving(session: Session, error: BaseException, frames: Frames) -> Explanation | None:
+    """Shards that safetensors is to write, be it by ``save_pretrained``."""
+    if not NO_MEMORY.search(str(error)):
+        return None
+    writers = (frame for frame, _ in frames if str(frame.f_globals.get("__name__")).startswith("safetensors"))
+    held = (value for frame in writers for value in list(frame.f_locals.values()))
+    return SHARDS_SAVED if any(RuntimePayload(each).shards().items for each in held) else None
 
 
 def _involved(frames: Frames) -> Iterator[torch.Tensor]:

@@ -55,7 +55,7 @@ class StaticPayload(AtStep[events.Saved | events.Loaded | events.DcpSaved]):
             elif isinstance(leaf, (StateDict, StateTensor)):
                 state = leaf.of if isinstance(leaf, StateTensor) else leaf
                 words = self._of(state, guard)
-                if state.full is None:
+                if state.full is None and not self._of_one_rank():
                     why, words = why or "whether the state dict is gathered is decided elsewhere", ""
                 elif state.full:
                     words = ""
@@ -69,6 +69,10 @@ class StaticPayload(AtStep[events.Saved | events.Loaded | events.DcpSaved]):
             if words:
                 found[words] = None
         return many(found, unknown(why) if why else self.all_parts())
+
+    def _of_one_rank(self) -> bool:
+        """Is it for the writer to gather, which no writer can on one rank alone?"""
+        return isinstance(self.step.what, events.Saved) and self.step.what.own and by_one_rank(self.step.guard)
 
     def _in_memory(self) -> bool:
         """Is it written into an object of Python's, from which any rank may take it back?"""

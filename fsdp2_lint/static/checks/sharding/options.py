@@ -9,10 +9,11 @@ from ....vocab.finding import Moment, Place
 from ....vocab.meshes import misread, says_replicas, says_shards, says_stages, whole
 from ...domain import events
 from ...domain.events import Step
+from ...domain.relations import Relation
 from ...domain.values import Const, Obj, Value
 from ...libraries.torch.launch.meshes import Mesh, dimensions, possible
 from ..shared.closure import excluded
-from ..shared.program import OfStep
+from ..shared.program import OfStep, Program
 
 
 class StaticOptions(OfStep[events.Sharded]):
@@ -100,6 +101,13 @@ def has_replicas(sharding: Step[events.Sharded]) -> Answer[object]:
     if known is None or len(known.sizes) not in (1, 2):
         return unknown("the shape of the mesh is not known")
     return yes(True) if len(known.sizes) == 2 else excluded("the mesh has one dimension")
+
+
+def in_replicas(program: Program, model: Obj) -> Answer[object]:
+    """Is a part of the model on a mesh of several replicas?"""
+    units = program.units(model, Relation.SAME, Relation.CONTAINS)
+    answers = sorted((has_replicas(step) for step, _ in units), key=lambda each: not each.surely)
+    return next((each for each in answers if each.possibly), excluded("no mesh has replicas"))
 
 
 def _wrong_dimensions(mesh: Mesh) -> str:

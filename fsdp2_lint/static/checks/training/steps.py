@@ -10,7 +10,7 @@ from ...domain import events
 from ...domain.events import AnyStep, Step
 from ...domain.relations import Relation
 from ...domain.values import Const, Obj
-from ..sharding.options import has_replicas
+from ..sharding.options import in_replicas
 from ..shared.program import OfStep
 from ..shared.switches import ALL_REDUCE, FINALIZE, FINISH, SYNC, LeftOff, called_unseen
 
@@ -34,10 +34,8 @@ class StaticStep(OfStep[events.Stepped]):
 
     def _one_replica(self) -> No | Unknown | None:
         """Why there is nothing to reduce over replicas; None where there is."""
-        answers = [has_replicas(step) for step, _ in self.program.units(self.obj, Relation.SAME, Relation.CONTAINS)]
-        if any(each.surely for each in answers):
-            return None
-        return next((each.denied() for each in answers if each.possibly), self.program.excluded("no mesh has replicas"))
+        replicas = in_replicas(self.program, self.obj)
+        return None if replicas.surely else replicas.denied()
 
     def _finalized(self) -> No | Unknown | None:
         """Why the last backward is finished all the same; None where nothing does that."""

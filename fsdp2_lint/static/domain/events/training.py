@@ -90,6 +90,7 @@ class BackwardSwitched(Counted, InLoops):
     words: ClassVar[str] = "switch of what a backward does"
     name: str  # of the setter
     off: bool  # what a backward does as ever is surely switched off; else it is on, or depends on the micro-batch
+    on: Formula  # when it does that
 
 
 class Finalized(Counted, InLoops):
