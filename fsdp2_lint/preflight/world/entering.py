@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ...runtime.adapter import rehearsal
+from .attention import attend, attend_flexibly
 from .checkpoints import Checkpoints, leave_files_alone
 from .cuda import pretend
 from .devices import Devices, follow_threads, redirect
@@ -54,6 +55,9 @@ def enter(place: Place, depth: Depth, shared: Path | None = None) -> World:
     world = World(place, depth, shared)
     os.environ.update(place.variables())
     mode = redirect(world.devices)
+    attention, attending = attend()
+    mode.handlers[attention] = attending
+    attend_flexibly(world.said)
     pretend(world.devices)
     connect(world.groups)
     exchange_objects(world.objects)
