@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from .devices import Devices
+from .graphs import graphs
 
 GIB = 2**30
 NAME = "NVIDIA H100 80GB HBM3"
@@ -200,7 +201,9 @@ def of_accelerator(devices: Devices, cuda: dict[str, Any]) -> dict[str, Any]:
 def pretend(devices: Devices) -> None:
     """Answer for the GPUs of a node."""
     cuda = answers(devices)
+    cuda |= graphs(devices.limits)
     _put(torch.cuda, cuda)
+    _put(torch.cuda.graphs, cuda)
     _put(torch.cuda.memory, cuda)
     _put(torch.cuda.random, cuda)
     _put(torch.cuda.streams, cuda)

@@ -9,6 +9,7 @@ from typing import Any
 
 from ...runtime import adapter
 from ...runtime.adapter import rehearsal
+from .attention import attend, attend_flexibly
 from .checkpoints import Checkpoints, leave_files_alone
 from .cuda import pretend
 from .devices import Devices, follow_threads, redirect
@@ -55,6 +56,9 @@ def enter(place: Place, depth: Depth, shared: Path | None = None) -> World:
     world = World(place, depth, shared)
     os.environ.update(place.variables())
     mode = redirect(world.devices)
+    attention, attending = attend()
+    mode.handlers[attention] = attending
+    attend_flexibly(world.said)
     pretend(world.devices)
     connect(world.groups)
     exchange_objects(world.objects)
