@@ -21,7 +21,7 @@ from torch.utils.checkpoint import checkpoint
 from fsdp2_lint.preflight.plan import sizes
 from fsdp2_lint.preflight.plan.memory import Memory
 from fsdp2_lint.preflight.plan.reading import plan_of
-from fsdp2_lint.preflight.plan.shape import MemoryProfile, Plan, Sample
+from fsdp2_lint.preflight.plan.shape import MemoryProfile, Plan, Rehearsed, Sample
 from fsdp2_lint.runtime import adapter
 from tests.preflight.fakes import Net, mesh, sharded, world
 
@@ -347,6 +347,13 @@ def test_it_looks_and_leaves_no_trace() -> None:
             losses.append([each.grad.to_local().clone() for each in model.parameters()])  # type: ignore[union-attr]
     assert all(torch.equal(*pair) for pair in zip(*losses, strict=True))
     assert [getattr(*each) for each in places if each is not None] == before
+
+
+def test_nothing_seen() -> None:
+    memory = Memory()
+    memory.end()
+    profile = memory.profile()
+    assert not profile.samples and not profile.peak.held.total and Rehearsed(8, (0,), None, profile).watched is None
 
 
 def test_it_keeps_no_tensor_alive() -> None:

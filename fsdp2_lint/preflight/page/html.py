@@ -80,11 +80,11 @@ def _size(size: Rehearsed) -> Iterator[str]:
         yield "<p>Nothing was sharded.</p>"
         return
     yield from _plan(size.plan)
-    if size.memory is not None:
-        yield f"<h3>Memory over step {size.memory.peak.step}</h3>"
-        yield f"<p>The most of {plural(size.memory.steps, 'step')}: {_text(peak_in_words(size.memory))}.</p>"
-        yield pictures.memory(size.memory)
-        yield _table(tables.peak(size.memory))
+    if size.watched is not None:
+        yield f"<h3>Memory over step {size.watched.peak.step}</h3>"
+        yield f"<p>The most of {plural(size.watched.steps, 'step')}: {_text(peak_in_words(size.watched))}.</p>"
+        yield pictures.memory(size.watched)
+        yield _table(tables.peak(size.watched))
     yield "<h3>The fullest rank, from step to step</h3>"
     yield _table(tables.state(size.plan))
     held = sizes.state(size.plan)

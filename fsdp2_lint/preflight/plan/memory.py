@@ -18,7 +18,7 @@ from torch.optim.optimizer import register_optimizer_step_post_hook, register_op
 
 from ...runtime import adapter
 from ...runtime.patches import Patches
-from .shape import Limit, MemoryProfile, Sample
+from .shape import Held, Limit, MemoryProfile, Sample
 from .storages import HOST, Storages
 
 EVERY = 50  # operations, at most, to a sample
@@ -84,7 +84,8 @@ class Memory:
     def profile(self) -> MemoryProfile:
         samples = tuple(self._samples)
         # Of steps that take as much the last one: it has the optimizer's states under their own name.
-        peak = max(reversed(samples), key=lambda each: each.held.total)
+        nothing = Sample(self._step, self._phase, "", Held())
+        peak = max(reversed(samples), key=lambda each: each.held.total, default=nothing)
         return MemoryProfile(samples, peak, self._step - 1, self._storages.most_on_host)
 
     def _install(self) -> None:

@@ -229,6 +229,11 @@ class Rehearsed:
     memory: MemoryProfile | None = None
     alternatives: tuple[Alternative, ...] = ()  # the plan as it is first
 
+    @property
+    def watched(self) -> MemoryProfile | None:
+        """Its memory, where anything of it was seen: not of a script that stopped before its first forward."""
+        return self.memory if self.memory is not None and self.memory.samples else None
+
 
 @dataclass(frozen=True, slots=True)
 class Rehearsal:
