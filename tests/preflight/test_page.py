@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from fsdp2_lint.preflight.page import text
-from fsdp2_lint.preflight.page.words import in_bytes, in_numbers
+from fsdp2_lint.preflight.page.words import in_bytes, in_numbers, peak_in_words
 from fsdp2_lint.preflight.plan.codec import as_json, from_json
 from fsdp2_lint.preflight.plan.reading import plan_of
 from fsdp2_lint.preflight.plan.shape import (
@@ -141,6 +141,19 @@ def test_names_cannot_write_to_the_terminal(rehearsal: Rehearsal) -> None:
     evil = replace(small.plan, label="\x1b[31mred", groups=(replace(small.plan.groups[0], fqn="a\x1b[2J"),))
     found = text.render(replace(rehearsal, sizes=(replace(small, plan=evil),), script="\x1b]0;x"))
     assert "\x1b" not in found
+
+
+@pytest.mark.parametrize(
+    ("phase", "where", "words"),
+    [
+        ("backward", "layers.1", "1.00 KiB, in backward of layers.1, step 2"),
+        ("backward", "", "1.00 KiB, in backward outside the sharded modules, step 2"),
+        ("optimizer", "", "1.00 KiB, in optimizer, step 2"),
+    ],
+)
+def test_where_the_peak_is(phase: str, where: str, words: str) -> None:
+    peak = Sample(2, phase, where, Held(other=1024))
+    assert peak_in_words(MemoryProfile((peak,), peak, 2, 0)) == words
 
 
 def test_bytes_and_numbers_in_words() -> None:

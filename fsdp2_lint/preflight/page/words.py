@@ -112,5 +112,6 @@ def _cut(length: int, shards: int, params: Sequence[PlannedParam]) -> str:
 
 def peak_in_words(memory: MemoryProfile) -> str:
     peak = memory.peak
-    where = f" of {peak.where}" if peak.where else ""
+    outside = " outside the sharded modules" if peak.phase in ("forward", "backward") else ""  # as in the loss
+    where = f" of {peak.where}" if peak.where else outside
     return f"{in_bytes(peak.held.total)}, in {peak.phase}{where}, step {peak.step}"
