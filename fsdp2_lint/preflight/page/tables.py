@@ -20,7 +20,8 @@ class Table(NamedTuple):
 
 
 def groups(plan: Plan) -> Table:
-    head = ("group", "class", "unsharded", "a rank has", "ranks", "after forward", "dtype", "sharded at")
+    dtype = "dtype (gathered, reduced)"
+    head = ("group", "class", "unsharded", "a rank has", "ranks", "after forward", dtype, "sharded at")
     return Table(head, [_group(run) for run in runs(plan)])
 
 

@@ -70,16 +70,11 @@ def after_forward(group: PlannedGroup) -> str:
 
 
 def dtypes(group: PlannedGroup) -> str:
-    """``float32, gathered in bfloat16, reduced in float32``."""
+    """``float32 (bfloat16, float32)``: its own, that in which it is gathered, and that of the reduction."""
     own = _all(each.dtype for each in group.params)
     gathered = _all(each.gathered_dtype for each in group.params)
     reduced = group.reduce_dtype if any(each.trained for each in group.params) else gathered
-    parts = [own]
-    if gathered != own:
-        parts.append(f"gathered in {gathered}")
-    if reduced != gathered:
-        parts.append(f"reduced in {reduced}")
-    return ", ".join(parts)
+    return own if own == gathered == reduced else f"{own} ({gathered}, {reduced})"
 
 
 def _all(names: Iterator[str]) -> str:

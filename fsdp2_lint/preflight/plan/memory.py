@@ -73,6 +73,7 @@ class Memory:
         """A training step has ended, the ``step``-th from 1."""
         self._sample()
         self._step, self._phase, self._where = step + 1, "before", ""
+        self._optimizer_runs = False  # what else looks at the end of its step is no part of it
 
     def end(self) -> None:
         """Count no more."""
