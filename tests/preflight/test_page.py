@@ -10,7 +10,7 @@ import torch
 from torch.distributed.fsdp import MixedPrecisionPolicy
 
 from fsdp2_lint.preflight.page import text
-from fsdp2_lint.preflight.page.words import dtypes, in_bytes, in_numbers, peak_in_words
+from fsdp2_lint.preflight.page.words import dtypes, in_bytes, in_numbers, peak_in_words, runs
 from fsdp2_lint.preflight.plan.codec import as_json, from_json
 from fsdp2_lint.preflight.plan.reading import plan_of
 from fsdp2_lint.preflight.plan.shape import (
@@ -25,7 +25,7 @@ from fsdp2_lint.preflight.plan.shape import (
 from fsdp2_lint.preflight.plan.what_if import alternatives
 from fsdp2_lint.vocab.finding import Observed, Site
 from tests import fake
-from tests.preflight.fakes import Net, sharded, world
+from tests.preflight.fakes import Net, sharded, with_experts, world
 
 
 def planned(size: int, **options: object) -> Plan:
@@ -130,6 +130,12 @@ def test_groups_that_are_alike_take_one_line() -> None:
     assert "layers.0 to layers.2 (3)" in found and "layers.1 " not in found
 
 
+def test_blocks_and_their_experts_take_turns() -> None:
+    with world(0, 8):
+        names = [run.name for run in runs(plan_of(with_experts()))]
+    assert names == ["(root)", "layers.0 to layers.2", "layers.0.up to layers.2.up"]
+
+
 def test_dtypes() -> None:
     low = planned(2, mp_policy=MixedPrecisionPolicy(torch.bfloat16, torch.float32))
     assert (dtypes(planned(2).groups[0]), dtypes(low.groups[0])) == ("float32", "float32 (bfloat16, float32)")
@@ -154,7 +160,7 @@ def test_names_cannot_write_to_the_terminal(rehearsal: Rehearsal) -> None:
     [
         ("backward", "layers.1", "1.00 KiB, in backward of layers.1, step 2"),
         ("backward", "", "1.00 KiB, in backward outside the sharded modules, step 2"),
-        ("optimizer", "", "1.00 KiB, in optimizer, step 2"),
+        ("optimizer", "", "1.00 KiB, in the optimizer's step, step 2"),
     ],
 )
 def test_where_the_peak_is(phase: str, where: str, words: str) -> None:

@@ -13,7 +13,7 @@ from ...vocab.finding import Finding
 from ..plan import sizes
 from ..plan.shape import Plan, Rehearsal, Rehearsed
 from . import pictures, tables
-from .words import in_bytes, in_numbers, peak_in_words, uneven
+from .words import in_bytes, in_numbers, peak_in_words, runs, uneven
 
 _CSS = """
 :root { color-scheme: light; }
@@ -116,7 +116,9 @@ def _plan(plan: Plan) -> Iterator[str]:
     if plan.groups:
         yield "<h3>Which rank has how much of each group</h3>"
         yield pictures.shards(plan)
-        yield '<p class="note">The darker the more; white where a rank has nothing.</p>'
+        drawn, rows = pictures.MOST_ROWS, len(runs(plan))
+        first = f" The first {drawn} of {rows} rows." if rows > drawn else ""
+        yield f'<p class="note">The darker the more; white where a rank has nothing.{first}</p>'
 
 
 def _list(words: list[str]) -> Iterator[str]:

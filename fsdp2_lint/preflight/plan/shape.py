@@ -10,8 +10,6 @@ from math import prod
 
 from ...vocab.finding import Finding, Site
 
-PHASES = ("before", "forward", "backward", "optimizer")
-
 
 @dataclass(frozen=True, slots=True)
 class MeshShape:
@@ -176,7 +174,7 @@ class Sample:
     """The memory at one place of a step: the most since the sample before it."""
 
     step: int
-    phase: str  # one of PHASES
+    phase: str  # before, forward, backward or optimizer
     where: str  # the module or group
     held: Held
 
