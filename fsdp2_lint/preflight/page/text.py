@@ -49,9 +49,9 @@ def _size(size: Rehearsed) -> Iterator[str]:
     yield from _table(tables.state(plan), indent=4)
     state = sizes.state(plan)
     yield f"    largest group while gathered: {clean(state.largest)}, {in_bytes(state.largest_bytes)}"
-    if size.memory is not None:
-        yield f"  peak of a step: {clean(peak_in_words(size.memory))}:"
-        yield from _table(tables.peak(size.memory), indent=4)
+    if size.watched is not None:
+        yield f"  peak of a step: {clean(peak_in_words(size.watched))}:"
+        yield from _table(tables.peak(size.watched), indent=4)
     if (sent := tables.traffic(plan)).rows:
         yield "  a rank sends in a step, with each group run once:"
         yield from _table(sent, indent=4)

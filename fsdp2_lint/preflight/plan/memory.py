@@ -18,7 +18,7 @@ from torch.optim.optimizer import register_optimizer_step_post_hook, register_op
 
 from ...runtime import adapter
 from ...runtime.patches import Patches
-from .shape import Limit, MemoryProfile, Sample
+from .shape import Held, Limit, MemoryProfile, Sample
 from .storages import HOST, Storages
 
 EVERY = 50  # operations, at most, to a sample
@@ -73,6 +73,7 @@ class Memory:
         """A training step has ended, the ``step``-th from 1."""
         self._sample()
         self._step, self._phase, self._where = step + 1, "before", ""
+        self._optimizer_runs = False  # what else looks at the end of its step is no part of it
 
     def end(self) -> None:
         """Count no more."""
@@ -84,7 +85,8 @@ class Memory:
     def profile(self) -> MemoryProfile:
         samples = tuple(self._samples)
         # Of steps that take as much the last one: it has the optimizer's states under their own name.
-        peak = max(reversed(samples), key=lambda each: each.held.total)
+        nothing = Sample(self._step, self._phase, "", Held())
+        peak = max(reversed(samples), key=lambda each: each.held.total, default=nothing)
         return MemoryProfile(samples, peak, self._step - 1, self._storages.most_on_host)
 
     def _install(self) -> None:
