@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ...runtime.adapter import rehearsal
+from ...runtime.adapter.rehearsed import Rehearsed, rehearse
 from .attention import attend, attend_flexibly
 from .checkpoints import Checkpoints, leave_files_alone
 from .cuda import pretend
@@ -71,6 +72,8 @@ def enter(place: Place, depth: Depth, shared: Path | None = None) -> World:
     if depth != "real":
         modes.insert(0, fakes(world.said))
         without_values(world.said, modes[0], mode.handlers)
+    mode_of_tensors = modes[0] if depth != "real" else None
+    rehearse(Rehearsed(mode_of_tensors, world.groups.device, f"node {place.node}"))
     follow_threads(lambda: _all(modes))
     return world
 

@@ -66,3 +66,4 @@ from .peers import ranks_of_replica
 from .phases import before_backward, in_forward
 from .places import Missing
 from .probe import first_cuda_use, is_captured, lacking, missing, place, store
+from .rehearsed import device_meant, is_rehearsed, node
