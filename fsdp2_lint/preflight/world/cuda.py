@@ -149,6 +149,9 @@ def answers(devices: Devices) -> dict[str, Any]:
         "temperature": zero,
         "power_draw": zero,
         "clock_rate": zero,
+        # Tensors that would be on the GPU are drawn by the generator of the CPU.
+        "manual_seed": torch.default_generator.manual_seed,
+        "manual_seed_all": torch.default_generator.manual_seed,
         "get_rng_state": lambda *device: torch.get_rng_state(),
         "get_rng_state_all": lambda: [torch.get_rng_state()],
         "set_rng_state": lambda state, *device: torch.set_rng_state(state),
@@ -163,7 +166,7 @@ def answers(devices: Devices) -> dict[str, Any]:
     for name in ("synchronize", "reset_peak_memory_stats", "reset_max_memory_allocated", "reset_max_memory_cached"):
         asked[name] = using(nothing)
     for name in (  # these do not begin to use CUDA where nothing has used it
-        *("manual_seed", "manual_seed_all", "empty_cache", "ipc_collect", "reset_accumulated_memory_stats"),
+        *("empty_cache", "ipc_collect", "reset_accumulated_memory_stats"),
         *("set_per_process_memory_fraction", "set_sync_debug_mode", "reset_peak_host_memory_stats"),
     ):
         asked[name] = nothing
