@@ -74,7 +74,19 @@ def test_what_is_found_is_data_on_stdout(preflight: Callable[..., Ran]) -> None:
     assert ran.code == 1
     found = json.loads(ran.out)
     findings = found["findings"] if isinstance(found, dict) else found
-    assert [(each["code"], each["row"]) for each in findings] == [("FSDP601", 11)]  # once, at both sizes
+    assert [(each["code"], each["location"]["row"]) for each in findings] == [("FSDP601", 11)]  # once, at both sizes
+
+
+def test_a_finding_of_the_source_is_confirmed(
+    preflight: Callable[..., Ran], capfd: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    assert preflight(STALE, "--world-size", "1024", "--ranks", "0,1", "train.py").code == 1
+    assert invoke(["check", "--output-format", "json", "--confirm", "fsdp2-lint-report", "."]) == 1
+    found = json.loads(capfd.readouterr().out)
+    findings = found["findings"] if isinstance(found, dict) else found
+    assert [(each["code"], each["standing"]) for each in findings] == [
+        ("FSDP601", "confirmed in a rehearsal of 1,024 ranks")
+    ]
 
 
 def test_scripts_of_the_settings(preflight: Callable[..., Ran], tmp_path: Path) -> None:
