@@ -32,7 +32,7 @@ from .messages import (
     Explanation,
     dtypes_clash,
 )
-from .refusals import judge_attribute, judge_dtypes, judge_exchange, judge_gathered, judge_options, tell
+from .refusals import judge_attribute, judge_dtypes, judge_exchange, judge_gathered, judge_options, judge_policies, tell
 from .uses import Frames
 
 Judge = Callable[[Session, BaseException, Frames], Explanation | None]
@@ -191,6 +191,7 @@ _JUDGES: tuple[Judge, ...] = (
     _ran_alone,
     _bypassed,
     judge_options,
+    judge_policies,
     judge_exchange,
     judge_dtypes,
     judge_gathered,
