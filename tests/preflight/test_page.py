@@ -116,6 +116,9 @@ train.py --lr 1 (rehearsed: step)
 What was not as in the job:
   - torch.compile was left out (/jobs/train.py:12)
   - numbers are made up
+  - bytes are those of tensors: NCCL's buffers (often 1 to 2 GB), the CUDA context and fragmentation come on top
+  - kept for backward is what kernels of the CPU keep: those of a GPU, as of attention, may keep other tensors
+  - an optimizer that takes all parameters at once, GPUs' default, needs as much again as a rank's parameters
 """
 
 
@@ -145,6 +148,12 @@ def test_parameters_in_no_group() -> None:
     plan = plan_of(Net())
     found = text.render(Rehearsal("train.py", (), "plan", (Rehearsed(1, (0,), plan),)))
     assert "in no group: embed.weight, 1.00 KiB on every rank, trained without being reduced" in found
+
+
+def test_limits_of_memory_are_those_of_a_watched_step(rehearsal: Rehearsal) -> None:
+    assert "NCCL" in text.render(rehearsal)
+    sizes = tuple(replace(each, memory=None) for each in rehearsal.sizes)
+    assert "NCCL" not in text.render(replace(rehearsal, sizes=sizes))
 
 
 def test_names_cannot_write_to_the_terminal(rehearsal: Rehearsal) -> None:

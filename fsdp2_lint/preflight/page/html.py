@@ -13,7 +13,7 @@ from ...vocab.finding import Finding
 from ..plan import sizes
 from ..plan.shape import Plan, Rehearsal, Rehearsed
 from . import pictures, tables
-from .words import in_bytes, in_numbers, peak_in_words, runs, uneven
+from .words import in_bytes, in_numbers, limits, peak_in_words, runs, uneven
 
 _CSS = """
 :root { color-scheme: light; }
@@ -54,9 +54,9 @@ def _body(rehearsal: Rehearsal) -> Iterator[str]:
     for size in rehearsal.sizes:
         yield f"<h2>{plural(size.world_size, 'rank')}</h2>"
         yield from _size(size)
-    if rehearsal.limits:
+    if said := limits(rehearsal):
         yield "<h2>What was not as in the job</h2>\n<ul>"
-        for limit in rehearsal.limits:
+        for limit in said:
             where = f" <code>{_text(line_of(limit.site))}</code>" if limit.site is not None else ""
             yield f"<li>{_text(limit.text)}{where}</li>"
         yield "</ul>"

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from ..plan import sizes
-from ..plan.shape import MemoryProfile, Plan, PlannedGroup, PlannedParam
+from ..plan.shape import Limit, MemoryProfile, Plan, PlannedGroup, PlannedParam, Rehearsal
 
 _UNITS = (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10))
 
@@ -31,6 +31,19 @@ def in_numbers(count: int) -> str:
         if count >= size:
             return f"{count / size:,.2f} {unit}"
     return f"{count:,}"
+
+
+_OF_MEMORY = (
+    "bytes are those of tensors: NCCL's buffers (often 1 to 2 GB), the CUDA context and fragmentation come on top",
+    "kept for backward is what kernels of the CPU keep: those of a GPU, as of attention, may keep other tensors",
+    "an optimizer that takes all parameters at once, GPUs' default, needs as much again as a rank's parameters",
+)
+
+
+def limits(rehearsal: Rehearsal) -> list[Limit]:
+    """What was met on the way, and what is so of each memory that is counted here."""
+    watched = any(size.watched is not None for size in rehearsal.sizes)
+    return [*rehearsal.limits, *(map(Limit, _OF_MEMORY) if watched else ())]
 
 
 class Run(NamedTuple):

@@ -18,18 +18,10 @@ from torch.optim.optimizer import register_optimizer_step_post_hook, register_op
 
 from ...runtime import adapter
 from ...runtime.patches import Patches
-from .shape import Held, Limit, MemoryProfile, Sample
+from .shape import Held, MemoryProfile, Sample
 from .storages import HOST, Storages
 
 EVERY = 50  # operations, at most, to a sample
-LIMITS = (
-    Limit("the memory is that of tensors: the buffers of NCCL, often 1 to 2 GB, the CUDA context, and what the caching "
-          "allocator rounds up or cannot use come on top"),
-    Limit("what is kept for backward is what the kernels of the CPU keep: those of a GPU, as of attention, may keep "
-          "other tensors"),
-    Limit("optimizers step through one parameter after the other here unless told otherwise: on GPUs they take all at "
-          "once (foreach), and for that moment about as much again as this rank's parameters"),
-)  # fmt: skip
 
 
 class Memory:
