@@ -61,6 +61,7 @@ from .modules import (
     original_class,
     own_buffers,
     own_parameters,
+    place_in_memory,
     unwrapped,
     version,
 )

@@ -85,6 +85,12 @@ def identity_of_memory(tensor: torch.Tensor) -> int:
     return int(local(tensor).untyped_storage()._cdata)
 
 
+def place_in_memory(tensor: torch.Tensor) -> tuple[int, int] | None:
+    """Where this rank's part begins, also where it is fake; None where it is empty."""
+    own = local(tensor)
+    return (identity_of_memory(own), int(own.storage_offset())) if own.numel() else None
+
+
 def is_fake(tensor: torch.Tensor) -> bool:
     """Has it no memory, as under FakeTensorMode?"""
     return type(tensor).__name__ == "FakeTensor"

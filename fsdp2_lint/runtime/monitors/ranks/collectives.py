@@ -98,7 +98,7 @@ class _Names:
     def __init__(self, session: Session) -> None:
         self.session = session
         self._known: tuple[int, int] | None = None
-        self._params: dict[int, tuple[weakref.ref[Any], str]] = {}
+        self._params: dict[tuple[int, int], tuple[weakref.ref[Any], str]] = {}
         self._uses: dict[str, Use] = {}
 
     def of(self, tensor: Any) -> Use | None:
@@ -106,18 +106,18 @@ class _Names:
         if self._known != (ledger.changes, self.session.step):
             self._known = (ledger.changes, self.session.step)
             self._params = dict(self._named())
-        place = adapter.local(tensor).data_ptr()
-        known, name = self._params.get(place, (None, ""))
+        place = adapter.place_in_memory(tensor)
+        known, name = self._params.get(place, (None, "")) if place is not None else (None, "")
         raw = known() if known is not None else None
-        if not place or raw is None:
+        if raw is None:
             return None
         param = adapter.Param(raw)
-        if adapter.local(param.sharded).data_ptr() != place or tensor.shape != param.sharded.shape:
+        if adapter.place_in_memory(param.sharded) != place or tensor.shape != param.sharded.shape:
             return None
         # A rank whose part is empty does not know which parameter it is: then it cannot be compared.
         return self._uses.get(name) or self._uses.setdefault(name, Use((name,), told=adapter.is_everywhere(tensor)))
 
-    def _named(self) -> Iterator[tuple[int, tuple[weakref.ref[Any], str]]]:
+    def _named(self) -> Iterator[tuple[tuple[int, int], tuple[weakref.ref[Any], str]]]:
         """FSDP2 names its parameters in the first forward; until then they go by where their modules lie."""
         shardings = self.session.ledger.shardings
         paths: dict[int, str] = {}
@@ -128,4 +128,5 @@ class _Names:
         for sharding in shardings:
             for param in sharding.params():
                 name = param.below_root or dotted(paths.get(id(param.module), ""), param.name)
-                yield adapter.local(param.sharded).data_ptr(), (weakref.ref(param.raw), name)
+                if (place := adapter.place_in_memory(param.sharded)) is not None:
+                    yield place, (weakref.ref(param.raw), name)
