@@ -75,7 +75,7 @@ def _plans(folder: Path) -> Iterator[Plan]:
 
 
 def _size(words: str) -> str:
-    """Bytes are pickled objects. Among them is the plan of a checkpoint with its files, of which a rehearsal has none."""
+    """Bytes are pickled objects, such as the plan of a checkpoint with its files, of which a rehearsal has none."""
     return "an object" if words.endswith("torch.uint8") else words
 
 
