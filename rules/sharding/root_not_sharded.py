@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from fsdp2_lint.vocab.events.plans import PlanSettled, RootSharded
+from fsdp2_lint.vocab.events.plans import PlanSettled
 from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
 from fsdp2_lint.vocab.words import listed
 
@@ -19,7 +19,11 @@ class RootNotSharded(Rule):
 
     def settled(self, event: PlanSettled) -> Iterator[Outcome]:
         model = event.model
-        if model.sharded() or not model.trained():
+        if model.sharded():
+            if event.takes_all and not model.added_late():
+                yield APPLIES  # its group takes every parameter that is in no other one
+            return
+        if not model.trained():
             return
         yield APPLIES
         units = model.units()
@@ -30,8 +34,3 @@ class RootNotSharded(Rule):
                 f"{model.label} itself is never sharded: the gradients of {listed(outside.what)} are not reduced",
                 f"only parts of {model.label} are sharded",
             )
-
-    def with_root(self, event: RootSharded) -> Iterator[Outcome]:
-        """Its group takes every parameter that is in no other one."""
-        if event.model.sharded() and not event.model.added_late():
-            yield APPLIES

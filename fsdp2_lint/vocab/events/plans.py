@@ -26,11 +26,7 @@ class KeywordPassed(Event):  # a keyword reaches fully_shard; S
 class PlanSettled(Event):  # no further fully_shard is expected on this model; S R P
     about = "model"
     model: Model
-
-
-class RootSharded(Event):  # a model itself is sharded wherever a part of it is, with all its parameters; S
-    about = "model"
-    model: Model
+    takes_all: bool = False  # its own call comes wherever a part of it is sharded, and leaves out no parameter; S
 
 
 class Offload(Protocol):

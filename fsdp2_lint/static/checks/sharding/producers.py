@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from ....vocab.events.base import Event
 from ....vocab.events.composition import Checkpointed, Compiled, ParametersExchanged, TensorParallelised, WrappedAgain
 from ....vocab.events.groups import GroupSettled
-from ....vocab.events.plans import KeywordPassed, Offloaded, PlanSettled, RootSharded, Sharded, ShardingBegun
+from ....vocab.events.plans import KeywordPassed, Offloaded, PlanSettled, Sharded, ShardingBegun
 from ....vocab.events.policies import OptionsGiven, PolicySettled, ReshardingSettled
 from ....vocab.events.replacement import ParametersReplaced
 from ....vocab.finding import Moment
@@ -102,7 +102,7 @@ def settled_plans(program: Program) -> Iterator[Event]:
             if not step.what.listed and not program.has_units(obj, Relation.INSIDE, Relation.MAY):
                 models[obj] = step
     for model, last in models.items():
-        yield PlanSettled(when=last.when, model=StaticModel(program, model))
+        yield PlanSettled(when=last.when, model=StaticModel(program, model), takes_all=_takes_all(program, model))
         for step in _without_root(program, model):
             yield PlanSettled(when=step.when, model=StaticModel(program, model, path=step.guard))
 
@@ -116,20 +116,17 @@ def _without_root(program: Program, model: Obj) -> Iterator[Step[events.Sharded]
             return
 
 
-@at_end
-def sharded_roots(program: Program) -> Iterator[Event]:
-    """What takes all that its parts leave. Code that no script runs may have got a block of a larger model."""
-    roots = {} if program.partial else {step.subject: step for step in program.trace.of(events.Sharded)}
-    for model, step in roots.items():
-        if model is not None and program.top(model) == model and _takes_all(program, model, step):
-            yield RootSharded(when=step.when, model=StaticModel(program, model))
+def _takes_all(program: Program, model: Obj) -> bool:
+    """Not where no script runs the code: what it was given may be a block of a larger model."""
+    if program.partial or program.top(model) != model or program.relation(model, model) is not Relation.SAME:
+        return False
+    return any(_leaves_nothing(program, model, step) for step, _ in program.units(model, Relation.SAME))
 
 
-def _takes_all(program: Program, model: Obj, step: Step[events.Sharded]) -> bool:
-    """Does this call run wherever a part is sharded, and leave no parameter of the model out?"""
+def _leaves_nothing(program: Program, model: Obj, step: Step[events.Sharded]) -> bool:
     what = step.what
     unsure = what.listed or what.filtered or what.open_why or what.options_open or "ignored_params" in what.keywords
-    if unsure or step.guard.blurred or program.relation(model, model) is not Relation.SAME:
+    if unsure or step.guard.blurred:
         return False
     return all(part.guard.implies(step.guard) for part, _ in program.units(model, Relation.CONTAINS, Relation.MAY))
 
