@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from pathlib import Path
 from typing import Any
@@ -47,12 +48,9 @@ class World:
         return rehearsal.without_fakes() if self.depth != "real" else nullcontext()
 
 
-def enter(place: Place, depth: Depth, shared: Path | None = None) -> World:
-    """Make this process rank ``place.rank`` of a job on GPUs. There is no way back.
-
-    ``shared`` is a folder of all ranks of one rehearsal: what a rank broadcasts as an object, later ones get.
-    """
+def enter(place: Place, depth: Depth, shared: Path | None) -> World:
     rehearsal.load_what_looks_around()
+    warnings.filterwarnings("ignore", message="DTensor random operators")  # they have, on the meshes of the job
     world = World(place, depth, shared)
     os.environ.update(place.variables())
     mode = redirect(world.devices)

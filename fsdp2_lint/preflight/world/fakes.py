@@ -14,6 +14,7 @@ from ...runtime.sites import here
 from .moving import keep_parameters
 from .place import Limits
 from .replacing import inside_class, instead
+from .routing import counts, in_bins, refuse_unknown_routes
 
 aten = torch.ops.aten
 VALUE = "the value of a tensor is read here, which has none: {} stands in, and in the job it may go another way"
@@ -40,6 +41,9 @@ def fakes(limits: Limits) -> Any:
             kwargs = kwargs or {}
             if not types and _has_values(func, args, kwargs):
                 return func(*args, **kwargs)
+            if func in COUNTS:
+                with rehearsal.without_fakes():
+                    return COUNTS[func](limits, *args, **kwargs)
             try:
                 return super().dispatch(func, types, args, kwargs)
             except rehearsal.asks_for_values():
@@ -106,12 +110,6 @@ def _repeated(limits: Limits, func: Any, repeats: torch.Tensor, *, output_size: 
     return torch.empty(repeats.numel(), dtype=torch.long, device=repeats.device)
 
 
-def _counts(limits: Limits, func: Any, tensor: torch.Tensor, weights: Any = None, minlength: int = 0) -> torch.Tensor:
-    limits.say(NUMBER, here().at)
-    dtype = torch.double if weights is not None else torch.long
-    return torch.empty(max(minlength, 1), dtype=dtype, device=tensor.device)
-
-
 def _distinct(limits: Limits, func: Any, tensor: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
     """All are taken to be distinct."""
     limits.say(NUMBER, here().at)
@@ -124,6 +122,7 @@ def _distinct(limits: Limits, func: Any, tensor: torch.Tensor, *args: Any, **kwa
     return values, inverse, torch.empty(number, dtype=torch.long, device=tensor.device)
 
 
+COUNTS: dict[Any, Callable[..., Any]] = {aten.histc.default: in_bins, aten.bincount.default: counts}
 ANSWERS: dict[Any, Callable[..., Any]] = {
     aten._local_scalar_dense.default: _scalar,
     aten.equal.default: _equal,
@@ -131,7 +130,6 @@ ANSWERS: dict[Any, Callable[..., Any]] = {
     aten.masked_select.default: _selected,
     aten.index.Tensor: _indexed,
     aten.repeat_interleave.Tensor: _repeated,
-    aten.bincount.default: _counts,
     aten._unique2.default: _distinct,
     aten.unique_dim.default: _distinct,
     aten.unique_consecutive.default: _distinct,
@@ -147,6 +145,7 @@ def without_values(limits: Limits, mode: Any, handlers: dict[Any, Any]) -> None:
     instead([(torch.nn.init, "trunc_normal_")], _drawing(limits))
     _work_for_real()
     keep_parameters()
+    refuse_unknown_routes()
     _propagate_beside()
 
 

@@ -166,3 +166,9 @@ def holds_no_values(value: Any) -> bool:
         return has_no_values(local(value))
     parts = value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else ()
     return any(holds_no_values(each) for each in parts)
+
+
+def spots_of_functional(name: str) -> list[Spot]:
+    """A functional collective, which DTensor uses, and the same with gradients."""
+    module = importlib.import_module("torch.distributed._functional_collectives")
+    return [(module, each) for each in (name, f"{name}_autograd") if hasattr(module, each)]

@@ -115,3 +115,30 @@ def test_kernels_and_graphs(tmp_path: Path) -> None:
     seen = rehearse(tmp_path, BEGIN + KERNELS, depth="step")
     assert seen.said == ((1, 4, 128, 16), (1, 4, 128, 16), "cuda")
     assert seen.limit("flex_attention").site is not None and seen.limit("graph is replayed").site is not None
+
+
+ROUTED = """
+    mesh = init_device_mesh("cuda", (world_size // 4, 4), mesh_dim_names=("dp", "ep"))
+    tokens = torch.randn(64, 8, device="cuda")
+    expert = torch.randn(64, 8, device="cuda").argmax(dim=-1)
+    counts = COUNTS
+    theirs = torch.empty_like(counts)
+    dist.all_to_all_single(theirs, counts, group=mesh.get_group("ep"))
+    sends, gets = (each.view(4, -1).sum(dim=1).tolist() for each in (counts, theirs))
+    got = tokens.new_empty(sum(gets), 8)
+    dist.all_to_all_single(got, tokens, gets, sends, group=mesh.get_group("ep"))
+    SAID = sends, gets, tuple(got.shape)
+"""
+
+
+@pytest.mark.parametrize("count", ["torch.bincount(expert, minlength=8)", "torch.histc(expert, bins=8, min=0, max=8)"])
+def test_tokens_of_experts_are_spread_evenly(tmp_path: Path, count: str) -> None:
+    seen = rehearse(tmp_path, BEGIN + ROUTED.replace("COUNTS", count), world_size=32, depth="step")
+    assert seen.said == ([16] * 4, [16] * 4, (64, 8))
+    assert seen.limit("spread evenly").site is not None
+
+
+def test_tokens_that_are_counted_otherwise_are_refused(tmp_path: Path) -> None:
+    count = 'torch.zeros(8, device="cuda").long().scatter_add_(0, expert, torch.ones_like(expert))'
+    seen = attempt(tmp_path, BEGIN + ROUTED.replace("COUNTS", count), world_size=32, depth="step")
+    assert "CannotRehearse: the values of tensors decide" in seen.error

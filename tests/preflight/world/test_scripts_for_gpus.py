@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -76,3 +78,8 @@ def test_selection_of_the_gpu_is_remembered(tmp_path: Path) -> None:
 def test_the_reference_script(rank: int) -> None:
     seen = run(ROOT / "examples/good/reference.py", "--steps", "2", rank=rank)
     assert not seen.error and seen.limit("collective").site is None
+
+
+def test_who_starts_rehearsals_needs_no_torch() -> None:
+    code = "import sys, fsdp2_lint.preflight.world as w; w.Place(0, 8, 8); sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, timeout=120).returncode == 0
