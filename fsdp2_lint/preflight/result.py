@@ -43,7 +43,7 @@ def _of_size(report: JobReport, written: Sequence[Record], per_node: int) -> Reh
     memory = max(_read(MemoryProfile, "memory", written), key=lambda each: each.peak.held.total, default=None)
     checkpoints = tuple(dict.fromkeys(_read(Checkpoint, "checkpoint", written)))
     others = alternatives(plan, per_node) if plan is not None else ()
-    return Rehearsed(report.world_size, report.ranks, plan, memory, checkpoints, others)
+    return Rehearsed(report.world_size, report.ranks, plan, memory, others, checkpoints)
 
 
 def _read(kind: type[Any], name: str, written: Iterable[Record]) -> Iterator[Any]:

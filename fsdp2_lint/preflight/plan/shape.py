@@ -243,8 +243,8 @@ class Rehearsed:
     ranks: tuple[int, ...]  # that were rehearsed
     plan: Plan | None
     memory: MemoryProfile | None = None
-    checkpoints: tuple[Checkpoint, ...] = ()
     alternatives: tuple[Alternative, ...] = ()  # the plan as it is first
+    checkpoints: tuple[Checkpoint, ...] = ()
 
     @property
     def watched(self) -> MemoryProfile | None:
