@@ -21,7 +21,8 @@ from .plan.codec import as_json
 from .plan.memory import Memory
 from .plan.reading import plan_of
 from .plan.saving import checkpoint_of
-from .world import CannotRehearse, Limit, Save, World, enter
+from .world import CannotRehearse, Limit, Save
+from .world.entering import World, enter
 
 
 def play(part: Part) -> None:

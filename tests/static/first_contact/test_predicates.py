@@ -61,7 +61,7 @@ for tensor in model.parameters():
         tensor = tensor.full_tensor()
     except AttributeError:
         pass
-    if tensor.sum() > 1e6:
+    if math.isnan(tensor.sum()):
         print("broken")
 """
     assert analyse(main(body)).codes == []
