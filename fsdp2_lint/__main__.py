@@ -14,7 +14,8 @@ def main() -> int:
     from fsdp2_lint.cli import invoke
 
     code = invoke(sys.argv[1:])
-    gc.freeze()  # the process ends: nothing of what it made needs to be looked through once more
+    if "torch" not in sys.modules:  # else a job ran here, and its objects are to end as they do without us
+        gc.freeze()  # the process ends: nothing of what it made needs to be looked through once more
     return code
 
 

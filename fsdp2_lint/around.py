@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, TypeVar
 from fsdp2_lint.files.discovery import Discovered, look_at, walk_project
 from fsdp2_lint.files.source import display_path
 from fsdp2_lint.files.test_names import is_test
+from fsdp2_lint.files.words import speaks_of_fsdp2
 from fsdp2_lint.static.frontend.lookup import Lookup, Surroundings, imports_of
 
 if TYPE_CHECKING:
@@ -30,18 +31,19 @@ class Around:
     """``files`` are to be analysed; nothing of FSDP2 is in reach if there are none.
 
     ``within`` says what else there is; None if the whole project was given. ``notes`` are what was not looked at, so
-    that a program could have been missed.
+    that a program could have been missed. ``linked``: a program that the given files are a part of speaks of FSDP2.
     """
 
     files: list[str] = field(default_factory=list)
     within: Surroundings | None = None
     notes: list[str] = field(default_factory=list)
+    linked: bool = False
 
 
 def around(given: Discovered, source_roots: Sequence[str]) -> Around:
     """Of what was given. Notebooks of the project that are met are added to ``given``, as programs."""
     if given.whole:
-        return Around(given.files if given.candidates else [], notes=unread(given.unread))
+        return Around(given.files if given.candidates else [], notes=unread(given.unread), linked=given.users > 0)
     project, imported = _survey(given)
     lookup = _lookup(given, project, source_roots)
     if not given.candidates and not imported:
@@ -92,7 +94,8 @@ def _programs(given: Discovered, project: Discovered, source_roots: Sequence[str
     if not _speak(reached, given, project):
         return Around(notes=_notes(project, given))
     within = Surroundings(lookup.files, frozenset(begin), _inverted(imports))
-    return Around(scope, within, _notes(project, given))
+    linked = given.users > 0 or any(speaks_of_fsdp2(text_of(path, given)) for path in reached)
+    return Around(scope, within, _notes(project, given), linked)
 
 
 def _speak(files: Iterable[str], given: Discovered, project: Discovered) -> bool:

@@ -108,19 +108,23 @@ def lint(
     *,
     overlay: Mapping[str, bytes] | None = None,
     progress: Callable[[str], None] | None = None,
+    look: Callable[[], None] | None = None,
 ) -> Report:
     """Check ``paths``. What cannot be done as asked raises a Refusal.
 
     ``overlay`` holds what files contain in place of what is on disk, by absolute path without links. ``progress`` is
-    told what is being looked at.
+    told each program that is followed, and not what an earlier run has kept. ``look`` is called again and again, and
+    ends the run if it raises what is no Exception.
     """
     found, given = found_files(paths, asked, overlay)
     if not found.files and not found.errors and not asked.force_exclude and EXCLUDE not in found.skipped:
         but = f" but for what {GITIGNORE} leaves out" if found.skipped else ""
         raise NothingToCheck(f"no Python files in {', '.join(paths)}{but}")
-    report = Report(files=found.files, candidates=len(found.candidates), settings=given)
+    report = Report(files=found.files, candidates=found.users, settings=given)
     report.skipped = [] if found.files else sorted(found.skipped)
     near = Around(found.files if found.candidates else [])  # if what follows breaks
+    if progress is not None:
+        progress("following imports")
     with CostsOnly("the search for what imports the files", report.broke):
         near = around(found, given.roots)
     report.sources = Sources(found.overlay, found.notebooks)
@@ -128,7 +132,7 @@ def lint(
     report.beyond = [path for path in found.files if not found.holds(path)]
     report.left_out = [display_path(folder) for folder in found.left_out]
     report.failures += [f"{display_path(path)}: {reason}" for path, reason in found.errors]
-    report.notes, report.linked = near.notes, bool(near.files)
+    report.notes, report.linked = near.notes, near.linked
     report.all_judged = not report.failures and not report.notes
     if near.files or asked.says_what(given):
         with CostsOnly("the selection", report.broke):
@@ -143,7 +147,7 @@ def lint(
         _report_problem(report, path, *problem)
     with CostsOnly("the analysis", report.broke):
         if report.selected and (near.files or asked.baseline is not None):  # whose entries may be gone with all FSDP2
-            _run_engine(report, found, near, asked, progress, set(spoilt))
+            _run_engine(report, found, near, asked, set(spoilt), progress, look)
     for told in report.sorted_out:
         told[:] = sorted((finding.with_sites(report.sources.in_cell) for finding in told), key=by_place)
     return report
@@ -154,8 +158,9 @@ def _run_engine(
     found: Discovered,
     near: Around,
     asked: Asked,
-    progress: Callable[[str], None] | None,
     told: Collection[str],
+    progress: Callable[[str], None] | None,
+    look: Callable[[], None] | None,
 ) -> None:
     # A tree without FSDP2 never comes here, and so never pays for these imports.
     from fsdp2_lint.catalogue import registry
@@ -198,7 +203,9 @@ def _run_engine(
         def work() -> Result:
             from fsdp2_lint.static.check import check  # which brings all that an analysis needs
 
-            return check(request, store=store, jobs=asked.jobs, dump_trace=asked.dump_trace, progress=progress)
+            return check(
+                request, store=store, jobs=asked.jobs, dump_trace=asked.dump_trace, progress=progress, look=look
+            )
 
         return remembered(store, request, work) if store is not None else work()
 
@@ -255,7 +262,7 @@ def _run_engine(
         sort_in(rest.comments)
         report.gone = rest.entries
         if rest.refused:
-            report.notes.append(f"comments and baseline entries that are not needed are not told: {rest.refused}")
+            report.notes.append(f"comments and baseline entries that are not needed are not reported: {rest.refused}")
 
 
 def _report_problem(report: Report, path: str, row: int, column: int, message: str) -> None:

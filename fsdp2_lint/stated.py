@@ -26,7 +26,7 @@ def target(root: str, option: Version | None, setting: Version | None) -> Target
     if option is not None:
         return Target(option, own, "the option --target-torch")
     if setting is not None:
-        return Target(setting, own, "the setting")
+        return Target(setting, own, "the setting target-torch")
     if pinned is None:
         return Target(own, own, "the newest known")
     return _of_pin(pinned)

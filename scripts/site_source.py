@@ -23,6 +23,7 @@ sys.path.insert(0, str(ROOT))  # the pages of this checkout, whatever is install
 
 from fsdp2_lint.catalogue import registry  # noqa: E402
 from fsdp2_lint.catalogue.codes import OWN_CODES  # noqa: E402
+from fsdp2_lint.catalogue.examples import with_whole_programs  # noqa: E402
 from fsdp2_lint.catalogue.own import PAGES  # noqa: E402
 from fsdp2_lint.output.catalogue import HUNDREDS  # noqa: E402
 from fsdp2_lint.settings import Settings  # noqa: E402
@@ -63,7 +64,7 @@ def write(folder: Path) -> None:
     (docs / FOLDER).mkdir()
     for name, text in clauses():
         own = f"{FOLDER}{name}.md"
-        (docs / own).write_text(linked(examples(text), "", own), encoding="utf-8")
+        (docs / own).write_text(linked(examples(with_whole_programs(text)), "", own), encoding="utf-8")
     config = configuration()
     (docs / ID.removeprefix(config["site_url"])).write_text(json.dumps(schema(), indent=2))  # editors fetch it there
     (folder / "mkdocs.yml").write_text(yaml.safe_dump(config, sort_keys=False), encoding="utf-8")

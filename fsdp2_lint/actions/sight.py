@@ -1,6 +1,6 @@
 """Does the analysis see as much of what a finding was about as before the edit, and is the clause proved now?
 
-A finding that is gone may be mended, or out of sight. The first needs a proof: the clause is upheld for the same model.
+A finding that is gone may be fixed, or out of sight. The first needs a proof: the rule is upheld for the same model.
 For the second there are many ways, so it is not looked for in the edit. What was seen before is compared with what is
 seen now: models, scripts, verdicts, calls that were not followed.
 """
@@ -149,9 +149,9 @@ def _weakest(words: set[str]) -> Word:
 def _not_proved(word: Word, still: tuple[str, ...]) -> tuple[str, ...]:
     """Why exit code 0 is right although nothing is proved."""
     if word == "unknown":
-        return ("what is left of its clause was not decided before the edit either, for the same reason", *still)
+        return ("what is left of its rule was not decided before the edit either, for the same reason", *still)
     if word == "not judged":
-        return ("nothing is left there that its clause judges",)
+        return ("nothing is left there that its rule judges",)
     return ()
 
 

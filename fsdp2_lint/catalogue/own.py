@@ -9,7 +9,7 @@ from fsdp2_lint.catalogue.codes import OWN_CODES, UNUSED
 INVALID, *_ = OWN_CODES
 _TEXTS = {
     INVALID: f"""\
-Python cannot parse the file, so no clause of the contract was judged in it.
+Python cannot parse the file, so no rule of the contract was judged in it.
 
 fsdp2-lint parses with the Python that it runs on, here {sys.version_info.major}.{sys.version_info.minor}.
 Syntax of newer versions, up to 3.15, is no finding: most of it is read all the same, and of the rest a warning says
@@ -19,8 +19,9 @@ which Python reads it. If the file is of a Python that is newer still, install f
 This code cannot be silenced by a comment: comments of a file that is not Python have no place.
 """,
     UNUSED: """\
-A comment silences a code of this tool, and nothing is found that it silences. Or it begins with `# fsdp2-lint:` and
-silences nothing, since it is not understood or names a code that does not exist.
+A comment silences a code of this tool, and nothing is found that it silences. Or it is meant for this tool, begins with
+`# fsdp2-lint:` or with `# noqa:` and a misspelt code or name, and silences nothing, since it is not understood or names
+a code that does not exist.
 
 ## Why it matters
 
@@ -31,7 +32,7 @@ do what its writer meant.
 
 Remove the comment, or those of its codes that are not needed. `fsdp2-lint check --fix` does so. A comment that is not
 understood is removed by `--unsafe-fixes` only: write `# fsdp2-lint: ignore[CODE] reason`, or `ignore-file[CODE]`, with
-codes or names of clauses in the brackets.
+codes or names of rules in the brackets.
 
 ## What does not count
 

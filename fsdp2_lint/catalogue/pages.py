@@ -10,6 +10,7 @@ from fsdp2_lint.catalogue.own import PAGES
 from fsdp2_lint.errors import UnknownCode
 
 _CODE = re.compile(r"^```.*\n((?:.*\n)*?)```$", re.MULTILINE)
+_SHORT = ("Why it matters", "How to fix", "Wrong fixes", "What does not count")
 _ITEM = re.compile(r"^(?:- |\d+\. )", re.MULTILINE)
 
 
@@ -43,6 +44,13 @@ def section(page: str, title: str) -> str:
         elif inside and (fenced or not line.startswith("# ")):
             taken.append(line)
     return "\n".join(taken).strip("\n")
+
+
+def in_short(page: str) -> str:
+    """About a screen of it: the rule, why, how to fix it and how not, and what does not count."""
+    title = page.partition("\n")[0]
+    parts = [f"## {name}\n\n{text}" for name in _SHORT if (text := section(page, name))]
+    return "\n\n".join([title, section(page, ""), *parts]) + "\n"
 
 
 def items(page: str, title: str) -> list[str]:

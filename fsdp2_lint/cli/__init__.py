@@ -23,7 +23,20 @@ from fsdp2_lint.errors import DEBUG, INTERNAL, Refusal, debugging, in_words, nea
 from fsdp2_lint.vocab.target import NEWEST, OLDEST, in_digits
 
 _OF_FILES = ("check", "contract", "verify")  # the commands that pre-commit and shells give names of files
-COMMANDS = ("check", "clean", "contract", "explain", "mcp", "report", "rules", "run", "server", "verify")
+COMMANDS = (
+    "check",
+    "clean",
+    "completion",
+    "contract",
+    "explain",
+    "mcp",
+    "preflight",
+    "report",
+    "rules",
+    "run",
+    "server",
+    "verify",
+)
 
 
 class Commands(click.Group):

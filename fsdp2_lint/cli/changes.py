@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import io
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fsdp2_lint.cli.options import Options, analyse, refused, say_problems
@@ -19,10 +20,19 @@ if TYPE_CHECKING:
     from fsdp2_lint.lint import Asked
 
 
-def fix(
-    options: Options, asked: Asked, *, write: bool, unsafe: bool, output_format: str, most: int | None = None
-) -> int:
-    """Mend findings in their files, or show the difference. What is read from stdin is printed as mended."""
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """How findings are shown that are left, and how many of them."""
+
+    output_format: str
+    most: int | None = None
+
+
+def fix(options: Options, asked: Asked, shown: Shown, *, write: bool, unsafe: bool, fixing_counts: bool = False) -> int:
+    """Fix findings in their files, or show the difference. What is read from stdin is printed as fixed.
+
+    ``fixing_counts``: that something was fixed is reason enough for the exit code of findings.
+    """
     from fsdp2_lint.actions.fix import mend
 
     mended = mend(lambda overlay: analyse(options, asked, overlay), unsafe=unsafe)
@@ -31,24 +41,25 @@ def fix(
     fixed = f"Fixed {plural(len(mended.applied), 'finding')} in {plural(len(mended.changed), 'file')}."
     if not write:
         deliver(difference(mended.changed, mended.originals), options.output_file)
-        note(f"Would have fixed{fixed.removeprefix('Fixed')}")
+        options.say(f"Would have fixed{fixed.removeprefix('Fixed')}")
         return ABNORMAL if mended.report.failures else FOUND if mended.changed and not options.exit_zero else CLEAN
     if options.stdin is not None:
         path, data = options.stdin
         deliver(mended.changed.pop(path, data), None)
         _write(mended.changed, mended.originals)
-        note(summary(mended.report))
+        options.say(summary(mended.report))
     else:
         try:
             _write(mended.changed, mended.originals)
         except Failure as failure:
             failure.show()
-            tell(options, mended.before, output_format, most)
+            tell(options, mended.before, shown.output_format, shown.most)
             return ABNORMAL
         if mended.applied:
-            note(fixed)
-        tell(options, mended.report, output_format, most)
-    return options.exit_code(mended.report, found=bool(mended.report.findings))
+            options.say(fixed)
+        tell(options, mended.report, shown.output_format, shown.most)
+    found = bool(mended.report.findings) or (fixing_counts and bool(mended.applied))
+    return options.exit_code(mended.report, found=found)
 
 
 def _say_beyond(report: Report) -> None:
@@ -63,7 +74,7 @@ def add_ignore(options: Options, report: Report, reason: str) -> int:
 
     ignored = with_ignores(report.findings, report.sources, report.own, reason)
     _write(ignored.changed, {path: report.sources.data(path) for path in ignored.changed})
-    note(f"Silenced {plural(len(ignored.silenced), 'finding')} in {plural(len(ignored.changed), 'file')}.")
+    options.say(f"Silenced {plural(len(ignored.silenced), 'finding')} in {plural(len(ignored.changed), 'file')}.")
     for finding in ignored.left:
         note(f"{place(finding.primary.site)}: {finding.code} is left: no comment could be written for it")
     return options.exit_code(report, found=bool(ignored.left))

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from fsdp2_lint.cli.options import Options, analyse, say_problems, shared
-from fsdp2_lint.cli.streams import deliver, note
+from fsdp2_lint.cli.streams import deliver
 from fsdp2_lint.cli.telling import summary, tell
 from fsdp2_lint.output import FORMATS
 
@@ -22,9 +22,12 @@ class _Check(click.Command):
 @shared
 @click.option("--confirm", type=click.Path(file_okay=False), help="Compare with the report of a job (see `run`).")
 @click.option("--output-format", type=click.Choice(FORMATS), default="full", show_default=True)
-@click.option("--fix", is_flag=True, help="Mend what can be mended without changing what the program does.")
-@click.option("--unsafe-fixes", is_flag=True, help="With --fix or --diff: also mend what needs to be read afterwards.")
+@click.option("--fix", is_flag=True, help="Fix what can be fixed without changing what the program does.")
+@click.option("--unsafe-fixes", is_flag=True, help="With --fix or --diff: also fixes that you have to read afterwards.")
 @click.option("--diff", is_flag=True, help="Show what --fix would change, and change nothing.")
+@click.option(
+    "--exit-non-zero-on-fix", is_flag=True, help="With --fix: exit with 1 also if all that was found is fixed."
+)
 @click.option(
     "--add-ignore", metavar="[=REASON]", help="Write a comment that silences it above each finding, with the reason."
 )
@@ -40,6 +43,7 @@ def check(
     fix: bool,
     unsafe_fixes: bool,
     diff: bool,
+    exit_non_zero_on_fix: bool,
     add_ignore: str | None,
     baseline: str | None,
     update_baseline: bool,
@@ -74,14 +78,17 @@ def check(
         raise click.UsageError(f"--statistics can be shown as {', '.join(show.STATISTICS)}")
     if unsafe_fixes and not (fix or diff):
         raise click.UsageError("--unsafe-fixes needs --fix or --diff")
+    if exit_non_zero_on_fix and not actions["--fix"]:
+        raise click.UsageError("--exit-non-zero-on-fix needs --fix")
     if show_settings:
         return show.settings(options, baseline)
     if show_files:
         return show.files(options)
     asked = known.with_baseline(options, baseline, update=update_baseline)
     if fix or diff:
+        shown = changes.Shown(output_format, max_findings)
         return changes.fix(
-            options, asked, write=not diff, unsafe=unsafe_fixes, output_format=output_format, most=max_findings
+            options, asked, shown, write=not diff, unsafe=unsafe_fixes, fixing_counts=exit_non_zero_on_fix
         )
     report = analyse(options, asked)
     say_problems(report)
@@ -97,7 +104,7 @@ def check(
     if statistics:
         if report.files or not report.failures:
             deliver(show.statistics(report, output_format), options.output_file)
-        note(summary(report))
+        options.say(summary(report))
     else:
         tell(options, report, output_format, max_findings)
     return options.exit_code(report, found=bool(report.findings))

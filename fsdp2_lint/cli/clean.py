@@ -11,7 +11,10 @@ from fsdp2_lint.cli.streams import CLEAN, note
 @click.argument("paths", nargs=-1, type=click.Path())
 @click.option("--cache-dir", metavar="FOLDER", type=click.Path(file_okay=False), help="Remove what is kept there.")
 def clean(paths: tuple[str, ...], cache_dir: str | None) -> int:
-    """Remove the answers that earlier runs kept for the project of PATHS (default: this folder)."""
+    """Remove what earlier runs kept in the cache.
+
+    Of the project of PATHS (default: this folder).
+    """
     from fsdp2_lint.files.discovery import project_root
     from fsdp2_lint.output import plural
     from fsdp2_lint.static.cache.store import default_store

@@ -16,18 +16,18 @@ from fsdp2_lint.cli.streams import ABNORMAL, Failure, deliver
 @click.option("--confirm", type=click.Path(file_okay=False), help="Settle unknowns with the report of a job.")
 @click.option("--output-format", type=click.Choice(["text", "json"]), default="text", show_default=True)
 def contract(output_format: str, confirm: str | None, **given: Any) -> int:
-    """Say of each model which clauses hold: violated, upheld or unknown, and why.
+    """Say of each model which rules hold, and why.
 
-    It begins with the five points of the contract. A clause is listed under a model if something
-    was seen that it judges; what belongs to no single model, such as a save or an import, under
-    its program. The last lines say how far each program was followed. Exit codes: 0 nothing
-    violated, 1 a clause is violated, 2 abnormal, also where no model was judged.
-    Comments that silence findings do not change verdicts.
+    Violated, upheld or unknown. It begins with the five points of the contract. A rule is listed
+    under a model if something was seen that it judges; what belongs to no single model, such as a
+    save or an import, under its program. The last lines say how far each program was followed. Exit
+    codes: 0 nothing violated, 1 a rule is violated, 2 abnormal, also where no model of those with
+    FSDP2 was judged. Comments that silence findings do not change verdicts.
     """
     from fsdp2_lint.catalogue import registry
     from fsdp2_lint.catalogue.codes import OWN_CODES
     from fsdp2_lint.output import contract as verdicts
-    from fsdp2_lint.output import plural
+    from fsdp2_lint.output import looked_at, plural
 
     options = Options(**given)
     report = analyse(options)
@@ -43,10 +43,14 @@ def contract(output_format: str, confirm: str | None, **given: Any) -> int:
         text = verdicts.render_json(told, registry.rules(), report.target, report.unseen)
     else:
         names = {rule.code: rule.name for rule in registry.rules()}
-        text = verdicts.render_text(told, names, color=options.colored) if judged else ""
+        text = verdicts.render_text(told, names, color=options.colored, width=options.width) if judged else ""
     deliver(text, options.output_file)
     code = options.exit_code(report, found=told.violated)
+    if not (judged or report.candidates or report.linked or report.failures):
+        files = looked_at(len(report.files), report.candidates, linked=report.linked)
+        options.say(f"There is no model to judge in {files}.")
+        return code
     if not judged and code != ABNORMAL:
         # Success would read as "the contract holds", and nothing was judged.
-        raise Failure(f"the selected clauses judge no model that is sharded in {plural(len(report.files), 'file')}")
+        raise Failure(f"the selected rules judge no model that is sharded in {plural(len(report.files), 'file')}")
     return code

@@ -4,22 +4,28 @@ from __future__ import annotations
 
 import click
 
+from fsdp2_lint.cli import completion
 from fsdp2_lint.cli.streams import CLEAN, Failure, deliver
 
 
 @click.command()
-@click.argument("code")
-@click.option("--short", is_flag=True, help="Without the examples.")
-def explain(code: str, short: bool) -> int:
-    """Print the page of a clause, by its code or its name: what, why, how to fix, examples."""
-    from fsdp2_lint.catalogue.pages import page_of
+@click.argument("code", shell_complete=completion.code)
+@click.option("--examples", is_flag=True, help="The whole page, with what was measured, exceptions and programs.")
+def explain(code: str, examples: bool) -> int:
+    """Say what a rule checks, why, and how to fix it.
+
+    CODE is its code or its name.
+    """
+    from fsdp2_lint.catalogue.pages import in_short, page_of
     from fsdp2_lint.errors import UnknownCode
 
     try:
         text = page_of(code)
     except UnknownCode as error:
         raise Failure(str(error)) from None
-    if short:
-        text = text.partition("\n## Examples\n")[0]
+    if not examples:
+        code, _, _ = text.removeprefix("# ").partition(":")
+        more = f"\nThe whole page, with programs: fsdp2-lint explain {code} --examples\n"
+        text = in_short(text) + more * ("\n## Examples\n" in text)
     deliver(text.rstrip("\n") + "\n", None)
     return CLEAN

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from fsdp2_lint.cli.options import Options, refused, selected, split
-from fsdp2_lint.cli.streams import ABNORMAL, CLEAN, FOUND, Failure, complain, deliver, note, use_color
+from fsdp2_lint.cli.options import Options, of_codes, refused, selected, split
+from fsdp2_lint.cli.streams import ABNORMAL, CLEAN, FOUND, Failure, columns, complain, deliver, note, use_color
 from fsdp2_lint.output import EMPTY_IS_TEXT, FORMATS, NOTHING_SELECTED, count, plural, render
 
 if TYPE_CHECKING:
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 _OPTIONS: tuple[Callable[[Any], Any], ...] = (
-    click.option("--select", multiple=True, metavar="CODES", help="Judge only these codes or prefixes."),
-    click.option("--ignore", multiple=True, metavar="CODES", help="Leave out these codes or prefixes."),
+    of_codes("--select", "Judge only these codes or prefixes."),
+    of_codes("--ignore", "Leave out these codes or prefixes."),
     click.option("--output-format", type=click.Choice(FORMATS), default="full", show_default=True),
     click.option("-o", "--output-file", type=click.Path(dir_okay=False), help="Write the findings there."),
     click.option("--exit-zero", is_flag=True, help="Exit with 0 also with findings, or an incomplete report."),
@@ -59,6 +59,11 @@ class JobOptions:
         return cls(selection.select, selection.ignore, selection.severities, **rest)
 
 
+def _unread(error: OSError) -> str:
+    """Some of these errors are ours, and say it themselves."""
+    return f"{error.filename}: cannot be read: {error.strerror}" if error.strerror else str(error)
+
+
 def read_report(folder: Path) -> JobReport:
     """What the ranks of a job reported. A folder without reports is a failure."""
     from fsdp2_lint.catalogue import registry
@@ -67,7 +72,7 @@ def read_report(folder: Path) -> JobReport:
     try:
         return read_job(folder, registry.rules())
     except OSError as error:
-        raise Failure(str(error)) from None
+        raise Failure(_unread(error)) from None
 
 
 def read_chosen(folder: Path) -> JobReport:
@@ -77,7 +82,7 @@ def read_chosen(folder: Path) -> JobReport:
     try:
         chosen = choose(folder)
     except OSError as error:
-        raise Failure(str(error)) from None
+        raise Failure(_unread(error)) from None
     report = read_report(chosen.folder)
     if others := len(chosen.others):
         words = f"{plural(others, 'other job')} in {folder}: name one to see it, such as {folder / chosen.others[0]}"
@@ -101,18 +106,28 @@ def job_report(folder: str, options: Options) -> JobReport:
 
 def present(report: JobReport, options: JobOptions) -> int:
     """Print what the ranks reported; the exit code that follows from it."""
+    return present_all([report], options)
+
+
+def present_all(reports: Sequence[JobReport], options: JobOptions) -> int:
+    """The same of one job at several sizes: what is found at more than one of them is shown once."""
     from fsdp2_lint.catalogue import registry
     from fsdp2_lint.report.view import view
 
     rules, selection = registry.select(registry.rules(), options.select, options.ignore, options.severities)
-    shown = view(report, selection)
+    shown = [view(report, selection) for report in reports]
+    findings = list({found.key: found for each in shown for found in each.findings}.values())
     color = options.color == "always" if options.output_file else use_color(options.color, sys.stdout)
-    if shown.findings or options.output_format in EMPTY_IS_TEXT or options.output_file is not None:
-        deliver(render(options.output_format, shown.findings, shown.sources, color=color), options.output_file)
-    for text in report.notes:
+    if findings or options.output_format in EMPTY_IS_TEXT or options.output_file is not None:
+        width = None if options.output_file else columns(sys.stdout)
+        told = render(options.output_format, findings, shown[0].sources, color=color, width=width)
+        deliver(told, options.output_file)
+    for text in dict.fromkeys(text for report in reports for text in report.notes):
         complain(text, "warning")
-    for crash in report.crashes:
-        note(shown.crash(crash))
-    note(shown.summary(count(shown.findings)) if rules else NOTHING_SELECTED)
-    report.findings = shown.findings
-    return CLEAN if options.exit_zero and report.exit_code in (FOUND, ABNORMAL) else report.exit_code
+    for each in shown:
+        for crash in each.report.crashes:
+            note(each.crash(crash))
+        note(each.summary(count(each.findings)) if rules else NOTHING_SELECTED)
+        each.report.findings = each.findings
+    code = max((report.exit_code for report in reports), key=lambda code: (code == FOUND, code))
+    return CLEAN if options.exit_zero and code in (FOUND, ABNORMAL) else code

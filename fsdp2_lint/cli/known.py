@@ -11,7 +11,7 @@ import click
 
 from fsdp2_lint.catalogue.codes import UNUSED
 from fsdp2_lint.cli.options import Options, refused
-from fsdp2_lint.cli.streams import CLEAN, Failure, note
+from fsdp2_lint.cli.streams import CLEAN, Failure
 from fsdp2_lint.files import syntax
 from fsdp2_lint.files.discovery import below, project_root
 from fsdp2_lint.files.source import display_path
@@ -62,11 +62,11 @@ def update(options: Options, asked: Asked, report: Report, given: str | None) ->
     entries = {*kept, *(Entry.of(finding, held.file.parent) for finding in written)}
     with refused():
         write([Change(os.path.realpath(held.file), held.data, as_text(entries).encode(errors="backslashreplace"))])
-    note(f"{display_path(str(held.file))}: {plural(len(entries), 'finding')}")
+    options.say(f"{display_path(str(held.file))}: {plural(len(entries), 'finding')}")
     if left := len(report.findings) - len(written):
-        note(f"not written: {plural(left, 'finding')} about comments, which --fix removes")
+        options.say(f"not written: {plural(left, 'finding')} about comments, which --fix removes")
     if options.settings.baseline is None and given is None:
-        note(f'set `baseline = "{DEFAULT}"` in the settings, or pass --baseline {held.file.name}, to use it')
+        options.say(f'set `baseline = "{DEFAULT}"` in the settings, or pass --baseline {held.file.name}, to use it')
     return CLEAN
 
 

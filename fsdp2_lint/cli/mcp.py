@@ -9,9 +9,9 @@ from fsdp2_lint.cli.streams import CLEAN, Failure
 
 @click.command()
 def mcp() -> int:
-    """Serve check, explain and verify to coding agents over stdio (Model Context Protocol).
+    """Serve coding agents over stdio (MCP).
 
-    The tools read only. They check the folder in which the server was started.
+    The tools check, explain and verify read only. They check the folder in which the server was started.
     """
     try:
         from fsdp2_lint.servers.mcp import serve

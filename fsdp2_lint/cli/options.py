@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from fsdp2_lint.cli.streams import ABNORMAL, CLEAN, FOUND, Failure, complain, note, use_color
+from fsdp2_lint.cli import completion
+from fsdp2_lint.cli.streams import ABNORMAL, CLEAN, FOUND, Failure, columns, complain, note, use_color
 from fsdp2_lint.cli.streams import refused as refused
 from fsdp2_lint.errors import DEBUG, INTERNAL
 from fsdp2_lint.files.reading import NOTEBOOK_BYTES
@@ -27,19 +28,21 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 STDIN = "-"
 
+
+def of_codes(name: str, help: str) -> Callable[[Any], Any]:
+    """An option that takes codes, prefixes or names, and completes them."""
+    return click.option(name, multiple=True, metavar="CODES", shell_complete=completion.codes, help=help)
+
+
 _SHARED: tuple[Callable[[Any], Any], ...] = (
     click.argument("paths", nargs=-1, type=click.Path()),
-    click.option(
+    of_codes(
         "--select",
-        multiple=True,
-        metavar="CODES",
-        help="Judge only these codes or prefixes, such as FSDP6; the selection of the settings does not count. ALL adds"
+        "Judge only these codes or prefixes, such as FSDP6; the selection of the settings does not count. ALL adds"
         " advice (info).",
     ),
-    click.option("--extend-select", multiple=True, metavar="CODES", help="Judge these in addition."),
-    click.option(
-        "--ignore", multiple=True, metavar="CODES", help="Leave out these codes or prefixes. The longer prefix wins."
-    ),
+    of_codes("--extend-select", "Judge these in addition."),
+    of_codes("--ignore", "Leave out these codes or prefixes. The longer prefix wins."),
     click.option(
         "--target-torch",
         metavar="VERSION",
@@ -75,6 +78,7 @@ _SHARED: tuple[Callable[[Any], Any], ...] = (
     click.option(
         "--exit-zero", is_flag=True, help="Exit with 0 although there are findings. Failures still exit with 2."
     ),
+    click.option("-q", "--quiet", is_flag=True, help="Only findings, errors and warnings: no summary, no progress."),
     click.option(
         "-o", "--output-file", type=click.Path(dir_okay=False), help="Write the findings there and not to stdout."
     ),
@@ -113,6 +117,7 @@ class Options:
     no_cache: bool
     cache_dir: str | None
     exit_zero: bool
+    quiet: bool
     output_file: str | None
     color: str
     dump_trace: bool
@@ -122,6 +127,15 @@ class Options:
         if self.output_file is not None:
             return self.color == "always"
         return use_color(self.color, sys.stdout)
+
+    @property
+    def width(self) -> int | None:
+        return columns(sys.stdout) if self.output_file is None else None
+
+    def say(self, message: str) -> None:
+        """What is neither a finding nor a problem: summaries, and what was done."""
+        if not self.quiet:
+            note(message)
 
     def exit_code(self, report: Report, *, found: bool) -> int:
         if report.failures:
@@ -189,7 +203,7 @@ def analyse(
 
     given = dict([options.stdin] if options.stdin is not None else [])
     files = {**given, **(overlay or {})}
-    with refused(), Progress() as progress:
+    with refused(), Progress(quiet=options.quiet) as progress:
         return lint(paths or options.named, asked or options.asked, overlay=files, progress=progress)
 
 

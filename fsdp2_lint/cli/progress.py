@@ -1,42 +1,62 @@
-"""What is being looked at, on one line of stderr, if a person watches and it takes long."""
+"""What is being looked at, on one line of stderr, if a person watches and it takes longer than a second."""
 
 from __future__ import annotations
 
 import os
 import sys
+import threading
 import time
 
+from fsdp2_lint.cli.streams import columns
 from fsdp2_lint.output.terminal import clean
 
-PATIENCE = 2.0  # seconds without a word
+PATIENCE = 1.0  # seconds without a word
+_EACH = 0.5  # seconds: how often the line is written anew, also where one thing takes long
 _CLEAR = "\r\x1b[K"
 
 
 class Progress:
-    """Called with each place that is looked at; as a context it leaves the line clean."""
+    """Called with each thing that is looked at; as a context it leaves the line clean."""
 
-    def __init__(self) -> None:
-        self._watched = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+    def __init__(self, *, quiet: bool = False) -> None:
+        self.watched = not quiet and sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
         self._since = time.monotonic()
+        self._what = "reading files"
         self._shown = False
+        self._over = threading.Event()
+        self._clock = threading.Thread(target=self._run, name="fsdp2-lint progress", daemon=True)
 
     def __enter__(self) -> Progress:
+        if self.watched:
+            self._clock.start()
         return self
 
     def __exit__(self, *error: object) -> None:
+        self._over.set()
+        if self.watched:
+            self._clock.join()
         if self._shown:
             self._write(_CLEAR)
 
-    def __call__(self, place: str) -> None:
+    def __call__(self, what: str) -> None:
+        self._what = what  # it is the thread that shows it: what comes and goes in between nobody could read
+
+    def _run(self) -> None:
+        while not self._over.wait(_EACH):
+            self.show()
+
+    def show(self) -> None:
+        """Write the line, unless it is too early."""
         seconds = time.monotonic() - self._since
-        if self._watched and seconds > PATIENCE:
+        if seconds >= PATIENCE:
             self._shown = True
-            self._write(f"{_CLEAR}{int(seconds)} s: {clean(os.path.basename(place))}"[:100])
+            text = f"{int(seconds)} s: {clean(os.path.basename(self._what))}"
+            self._write(_CLEAR + text[: (columns(sys.stderr) or 80) - 1])
 
     @staticmethod
     def _write(text: str) -> None:
         try:
-            sys.stderr.write(text)
-            sys.stderr.flush()
-        except OSError:
+            # Not through the buffer of the stream, whose lock a process that begins now would inherit as taken.
+            os.write(sys.stderr.fileno(), text.encode(sys.stderr.encoding or "utf-8", "replace"))
+        except (OSError, ValueError):
             pass  # as in streams.note

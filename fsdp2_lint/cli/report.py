@@ -14,9 +14,12 @@ from fsdp2_lint.cli.job_output import JobOptions, job_options, present, read_cho
 @click.argument("folder", type=click.Path(file_okay=False))
 @job_options
 def report(folder: str, **given: Any) -> int:
-    """Merge the reports that the ranks of a job left, also of one that was killed.
+    """Merge what the ranks of a job reported.
+
+    Also those of a job that was killed.
 
     FOLDER is that of a job, or the one with the folders of several: then it is the newest. Exit
     codes: 0 nothing found, 1 findings, 2 abnormal or not complete, 3 nothing was checked.
     """
-    return present(read_chosen(Path(folder)), JobOptions.of(given))
+    options = JobOptions.of(given)  # first: a misspelt code is an error whatever there is to read
+    return present(read_chosen(Path(folder)), options)

@@ -11,8 +11,11 @@ from fsdp2_lint.output import catalogue
 @click.command()
 @click.option("--output-format", type=click.Choice(catalogue.FORMATS), default="text", show_default=True)
 def rules(output_format: str) -> int:
-    """List the clauses of the contract: code, severity, witnesses (S source, R run time, P
-    rehearsal), name and summary."""
+    """List the rules of the contract.
+
+    Of each its code, its severity, where it is seen (S the source, R a running job, P a rehearsal), its name and
+    its summary.
+    """
     from fsdp2_lint.catalogue import registry
 
     deliver(catalogue.render(output_format, registry.rules()), None)

@@ -45,7 +45,7 @@ LAUNCHED = "FSDP2_LINT_LAUNCHED"  # set in ranks whose parent merges the reports
 @click.argument("script")
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def run(check: bool, nproc_per_node: str | None, **given: Any) -> int:
-    """Run a training script under hooks that confirm FSDP2's contract.
+    """Run a training script and check its first steps.
 
     Under torchrun: torchrun --nproc-per-node N -m fsdp2_lint run --check train.py ARGS, or run
     --check -m package.train ARGS. The script is not changed, and neither are its numbers. Exit codes:
@@ -55,13 +55,14 @@ def run(check: bool, nproc_per_node: str | None, **given: Any) -> int:
     options = JobOptions.of(given)
     with refused():
         refuse_odd_jobs(os.environ)
-    _refuse_absent(given["kind"], given["script"])
+    refuse_absent(given["kind"], given["script"])
     if nproc_per_node is not None:
         return _launch(nproc_per_node, options, given)
     return _run_here(options, given)
 
 
-def _refuse_absent(kind: str | None, name: str) -> None:
+def refuse_absent(kind: str | None, name: str) -> None:
+    """A script that is not there is said before anything is started."""
     if kind is None and not os.path.isfile(name):
         raise Failure(f"{name}: no such file")
     if kind == "-m" and not all(part.isidentifier() for part in name.split(".")):

@@ -12,7 +12,7 @@ from fsdp2_lint.cli.streams import Failure
     "--stdio", is_flag=True, expose_value=False, help="Accepted, since many editors pass it: it is the only way."
 )
 def server() -> int:
-    """Serve an editor over stdin and stdout (Language Server Protocol).
+    """Serve an editor over stdio (LSP).
 
     Findings while you type, over all files of the workspace; fixes; the page of a clause on
     hover.

@@ -17,6 +17,7 @@ from fsdp2_lint.files.source import display_path
 from fsdp2_lint.output.terminal import harmless, one_line
 from fsdp2_lint.stated import target
 
+DEFAULT = "the default"
 STATISTICS = ("full", "concise", "json")  # the formats that counts have; the first two are the same
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def settings(options: Options, baseline: str | None) -> int:
-    """Each key and what holds for it here, as TOML, after where it was read. What options change is marked."""
+    """Each key and what holds for it here, as TOML, and where each comes from: an option, the file, the default."""
     given = options.settings
     with refused():
         options.asked.selection(given)  # codes that do not exist are said here too
@@ -35,7 +36,10 @@ def settings(options: Options, baseline: str | None) -> int:
     if baseline is not None:
         changed["baseline"] = (baseline, "--baseline")
     held = replace(given, target_torch=torch.version, **{key: value for key, (value, _) in changed.items()})
-    sources = {"target_torch": torch.source, **{key: option for key, (_, option) in changed.items()}}
+    sources = {field.name: DEFAULT for field in fields(given)}
+    if given.file is not None:
+        sources |= dict.fromkeys(given.stated, one_line(given.file.name))
+    sources |= {"target_torch": torch.source, **{key: option for key, (_, option) in changed.items()}}
     read = f"# {given.file}" if given.file is not None else "# no settings were found: these are the defaults"
     deliver(harmless(f"{one_line(read)}\n{as_toml(held, sources)}"), options.output_file)
     return CLEAN
@@ -47,7 +51,7 @@ def _selection(asked: Asked, given: Settings) -> dict[str, tuple[Any, str]]:
     if asked.select is not None:
         changed["select"] = (_codes(asked.select), "--select")
     elif given.select is None:
-        changed["select"] = ((PREFIX,), "the default")
+        changed["select"] = ((PREFIX,), DEFAULT)
     for key, more, option in (
         ("extend_select", asked.extend_select, "--extend-select"),
         ("ignore", asked.ignore, "--ignore"),
@@ -64,11 +68,11 @@ def _codes(given: Iterable[str]) -> tuple[str, ...]:
 
 
 def as_toml(given: Settings, sources: Mapping[str, str] = MappingProxyType({})) -> str:
-    """``sources`` says by field where a value is from, if not from the file."""
+    """``sources`` says by field where a value is from."""
     lines = []
     for field in fields(given):
         key, value = field.name.replace("_", "-"), getattr(given, field.name)
-        if key == "file":
+        if key in ("file", "stated"):
             continue
         source = f"  # {sources[field.name]}" if field.name in sources else ""
         if value is None:

@@ -82,6 +82,14 @@ def close_quietly() -> None:
         pass
 
 
+def columns(stream: TextIO) -> int | None:
+    """How wide a terminal is; None of what is none, or does not say."""
+    try:
+        return os.get_terminal_size(stream.fileno()).columns or None if stream.isatty() else None
+    except (OSError, ValueError):
+        return None
+
+
 def use_color(choice: str, stream: TextIO, environment: Mapping[str, str] = os.environ) -> bool:
     if choice != "auto":
         return choice == "always"

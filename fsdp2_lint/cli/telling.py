@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from fsdp2_lint.cli.streams import complain, deliver, note
+from fsdp2_lint.cli.streams import complain, deliver
 from fsdp2_lint.errors import CostsOnly
 from fsdp2_lint.findings.unseen import Unseen
 from fsdp2_lint.output import EMPTY_IS_TEXT, TELL_UNSEEN, count, looked_at, not_judged, plural, render
@@ -25,8 +25,8 @@ def tell(options: Options, report: Report, output_format: str, most: int | None 
     if shown or output_format in EMPTY_IS_TEXT or says_rest or options.output_file is not None:
         deliver(_rendered(options, report, output_format, shown), options.output_file)
     if len(shown) < len(report.findings):
-        note(f"{len(report.findings) - len(shown)} more are not shown (--max-findings {most})")
-    note(summary(report))
+        options.say(f"{len(report.findings) - len(shown)} more are not shown (--max-findings {most})")
+    options.say(summary(report))
 
 
 def _unseen(report: Report) -> Unseen:
@@ -39,7 +39,15 @@ def _rendered(options: Options, report: Report, output_format: str, shown: Seque
     """Those that a defect keeps from being shown are named on stderr in place of it, and the others are shown."""
 
     def rendered(findings: Sequence[Finding]) -> str:
-        return render(output_format, findings, report.sources, color=options.colored, unseen=_unseen(report))
+        return render(
+            output_format,
+            findings,
+            report.sources,
+            color=options.colored,
+            unseen=_unseen(report),
+            width=options.width,
+            left_out=len(report.findings) - len(shown),
+        )
 
     def broke(part: str, defect: str) -> None:
         report.broke(part, defect)
@@ -84,5 +92,5 @@ def summary(report: Report) -> str:
         said += f" Left out, unless named: {', '.join(report.left_out)}."
     safe, unsafe = (len(report.mendable(safe=safe)) for safe in (True, False))
     if safe or unsafe:
-        said += f" {safe} can be mended by --fix{f', {unsafe} more with --unsafe-fixes' if unsafe else ''}."
+        said += f" {safe} can be fixed by --fix{f', {unsafe} more with --unsafe-fixes' if unsafe else ''}."
     return said

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from fsdp2_lint.cli.options import Options, analyse, say_problems, shared
-from fsdp2_lint.cli.streams import Failure, deliver, note
+from fsdp2_lint.cli.streams import Failure, deliver
 from fsdp2_lint.files.reading import REPORT_BYTES, read_given
 from fsdp2_lint.output import comparison
 
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 @click.option("--since", required=True, metavar="FILE", help="What `check --output-format json -o FILE` found before.")
 @click.option("--output-format", type=click.Choice(comparison.FORMATS), default="text", show_default=True)
 def verify(since: str, output_format: str, **given: Any) -> int:
-    """Say what became of findings: fixed, remaining, silenced instead of fixed, removed, new.
+    """Say which findings are fixed, silenced, left or new.
 
-    A finding counts as fixed only if its clause is proved for the same model now; what is gone
+    A finding counts as fixed only if its rule is proved for the same model now; what is gone
     without that proof is told as gone. Exit codes: 0 all are fixed, or gone with no less seen of
     their models than before, and nothing is new; 1 otherwise; 2 abnormal.
     """
@@ -34,7 +34,7 @@ def verify(since: str, output_format: str, **given: Any) -> int:
     compared = compare(before, options.named, options.asked, lambda paths, asked: analyse(options, asked, paths=paths))
     say_problems(compared.report)
     deliver(comparison.render(output_format, compared, color=options.colored), options.output_file)
-    note(comparison.summary(compared))
+    options.say(comparison.summary(compared))
     return options.exit_code(compared.report, found=not compared.clean)
 
 

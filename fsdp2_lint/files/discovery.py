@@ -16,8 +16,8 @@ from fsdp2_lint.files import notebooks
 from fsdp2_lint.files.notebooks import SUFFIX, Notebook
 from fsdp2_lint.files.patterns import Exclusion
 from fsdp2_lint.files.reading import FILE_BYTES, NOTEBOOK_BYTES, TooLarge, read, read_given, reason_of
+from fsdp2_lint.files.words import WORDS, speaks_of_fsdp2
 
-WORDS = (b"fully_shard", b"FSDPModule")
 SKIPPED_FOLDERS = frozenset({"venv", "node_modules", "__pycache__", "__pypackages__", "site-packages"})
 OF_BUILDS = frozenset({"build", "dist"})  # unless they are packages, which a build never makes right there
 PACKAGE = "__init__.py"
@@ -33,7 +33,8 @@ class Discovered:
     """What lies under the given paths. All paths are absolute and free of symbolic links."""
 
     files: list[str] = field(default_factory=list)
-    candidates: list[str] = field(default_factory=list)
+    candidates: list[str] = field(default_factory=list)  # what has one of the words
+    users: int = 0  # how many of them speak of FSDP2
     explicit: dict[str, bytes] = field(default_factory=dict)
     overlay: dict[str, bytes] = field(default_factory=dict)
     errors: list[tuple[str, str]] = field(default_factory=list)
@@ -233,11 +234,14 @@ def _read_walked(path: str, found: Discovered) -> None:
     program = _program(path, data, found)
     if program is None:
         return
+    _take(found, path, program)
+
+
+def _take(found: Discovered, path: str, program: bytes) -> None:
     found.files.append(path)
-    for word in found.words:
-        if word in program:
-            found.candidates.append(path)
-            return
+    if any(word in program for word in found.words):
+        found.candidates.append(path)
+        found.users += speaks_of_fsdp2(program)
 
 
 def _program(path: str, data: bytes, found: Discovered, *, named: bool = False) -> bytes | None:
@@ -282,10 +286,8 @@ def _take_explicit(found: Discovered, path: str, data: bytes) -> None:
     program = _program(path, data, found, named=True)
     if program is None:
         return
-    found.files.append(path)
     found.explicit[path] = program
-    if any(word in program for word in found.words):
-        found.candidates.append(path)
+    _take(found, path, program)
 
 
 def project_root(paths: Iterable[str]) -> str:

@@ -25,6 +25,7 @@ _MAGIC = re.compile(r"^(\s*)(%%?[A-Za-z]|!|\?|[\w.]+\?\??\s*$)")
 _AUTOMATIC = re.compile(
     r"^(?:cd|ls|cat|cp|mv|rm|mkdir|rmdir|pip|conda)[ \t]+(?![=(\[,:]|[!<>]=|(?:in|is|if|and|or|not)\b)"
 )
+_TOKEN = re.compile(r'(?P<text>"[^"\\]*(?:\\.[^"\\]*)*")(?P<key>\s*:)?|[][{},]', re.DOTALL)
 _ASSIGNED = re.compile(r"^(\s*[\w.,][\w.,\s]*=\s*)[%!].*$")
 
 
@@ -80,6 +81,44 @@ def read(data: bytes) -> Notebook | None:
     if len(source) > FILE_BYTES:
         raise NoNotebook(f"holds more than {FILE_BYTES // 1_000_000} MB of code and was not checked")
     return Notebook(source, tuple(first_rows) or (1,), tuple(cells) or (1,))
+
+
+def rows_in_file(data: bytes) -> dict[int, list[int]]:
+    """By cell, the row of the file in which each of its rows is written, from 1; nothing of what is no notebook.
+
+    Jupyter writes each row on a line of its own. Where there are no line breaks, all are in row 1.
+    """
+    text = data.decode("utf-8", "replace")
+    written: dict[int, list[tuple[int, str]]] = {}
+    way: list[str | int] = []  # from the top to where we are: keys, and places in lists from 0
+    row, end = 1, 0
+    for token in _TOKEN.finditer(text):
+        row += text.count("\n", end, token.start())
+        end, sign = token.start(), token[0]
+        if sign in "{[":
+            way.append("" if sign == "{" else 0)
+        elif not way:
+            return {}
+        elif sign in "}]":
+            way.pop()
+        elif sign == ",":
+            way[-1] = way[-1] + 1 if isinstance(way[-1], int) else way[-1]
+        elif token["key"]:
+            way[-1] = json.loads(token["text"])
+        elif way[0] == "cells" and way[2:3] == ["source"]:
+            written.setdefault(int(way[1]) + 1, []).append((row, json.loads(token["text"])))
+    return {cell: _rows(parts) for cell, parts in written.items()}
+
+
+def _rows(parts: list[tuple[int, str]]) -> list[int]:
+    """Where each row begins, of a text that is written in parts: a part may hold several rows, or some of one."""
+    rows: list[int] = []
+    begins = True
+    for row, text in parts:
+        *whole, rest = text.split("\n")
+        rows += [row] * (len(whole) + bool(rest) - (not begins))
+        begins = not rest
+    return rows
 
 
 def _language(held: dict[str, Any]) -> str:

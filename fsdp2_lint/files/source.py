@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from fsdp2_lint.files.reading import read
+from fsdp2_lint.files.notebooks import rows_in_file
+from fsdp2_lint.files.reading import NOTEBOOK_BYTES, read
 
 if TYPE_CHECKING:
     from fsdp2_lint.files.notebooks import Notebook
@@ -28,6 +29,7 @@ class Sources:
         self._data: dict[str, bytes] = dict(overlay or {})
         self._notebooks = notebooks or {}
         self._lines: dict[str, list[str]] = {}
+        self._written: dict[str, dict[int, list[int]]] = {}  # of notebooks, by cell
 
     def take(self, texts: Mapping[str, bytes]) -> None:
         """What others have read: a file that was changed since is still the one that they speak of."""
@@ -52,6 +54,16 @@ class Sources:
     def at(self, site: Site) -> str | None:
         """The first line of a place as findings have it: in a notebook, of its cell."""
         return self.line(site.path, self._notebooks[site.path].row(site) if site.cell else site.row)
+
+    def row_in_file(self, site: Site) -> int:
+        """For services that know files and no cells: the row of the notebook's own text; 1 if that cannot be told."""
+        if site.path not in self._written:
+            try:
+                self._written[site.path] = rows_in_file(read(site.path, NOTEBOOK_BYTES))
+            except (OSError, ValueError, LookupError, TypeError):
+                self._written[site.path] = {}
+        rows = self._written[site.path].get(site.cell, [])
+        return rows[site.row - 1] if 0 < site.row <= len(rows) else 1
 
     def in_cell(self, site: Site) -> Site:
         """A place of the program that a notebook makes up, as one in its cell."""

@@ -16,7 +16,8 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING
 
-from fsdp2_lint.catalogue.codes import canonical, named
+from fsdp2_lint.catalogue.codes import PREFIX, canonical, named
+from fsdp2_lint.errors import likeness
 from fsdp2_lint.files.source import Sources
 from fsdp2_lint.files.syntax import readable
 
@@ -32,7 +33,15 @@ _OWN = r"#\s*fsdp2-lint:\s*{}\[\s*(?P<codes>" + _WORDS + r")[,\s]*\]"
 _IGNORE = re.compile(_OWN.format("ignore") + _REASON)
 _IGNORE_FILE = re.compile(_OWN.format("ignore-file") + _REASON)
 _RIGHT = _OWN.format("ignore(?:-file)?").replace("?P<codes>", "?:")
-_MALFORMED = re.compile(rf"(?:^|(?<=\s))(?!{_RIGHT})#\s*(?i:fsdp2-lint)\s*:(?P<codes>){_REASON}")
+_NAME_OF_THE_TOOL = "(?i:fsdp2[-_]?lint)"
+_SPEAKS = r"(?::|(?=(?:ignore|ignore-file|disable|noqa)\s*[\[=(]))"  # to the tool, and not of it
+_BEGIN = r"(?:^|(?<=\s))"
+_MALFORMED = re.compile(rf"{_BEGIN}(?!{_RIGHT})#\s*{_NAME_OF_THE_TOOL}\s*{_SPEAKS}(?P<codes>){_REASON}")
+# What may be meant for a code or a name of this tool, and is none. Other tools have codes of their own.
+_NOQA_FOR_NOTHING = re.compile(
+    rf"{_BEGIN}#\s*(?i:noqa)\s*:\s*(?P<word>(?i:fsdp)(?![0-9])[\w-]*|[a-z0-9]+(?:-[a-z0-9]+)+)(?P<codes>){_REASON}"
+)
+_ALIKE = 0.8  # naive-torch-sav is a slip
 OUTSIDE_STATEMENTS = frozenset(
     {tokenize.ENCODING, tokenize.NL, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER, tokenize.COMMENT}
 )
@@ -97,10 +106,21 @@ def suppressions(data: bytes) -> list[Suppression]:
 
 def malformed(data: bytes) -> Iterator[Comment]:
     """Comments that speak to this tool, and of which it understands nothing. They have no codes."""
-    if b"fsdp2-lint" in data.lower():
-        for token in tokens(data):
-            if token.type == tokenize.COMMENT:
-                yield from _comments(token, _MALFORMED)
+    lower = data.lower()
+    if b"fsdp2" not in lower and b"noqa" not in lower:
+        return
+    for token in tokens(data):
+        if token.type == tokenize.COMMENT:
+            yield from _comments(token, _MALFORMED)
+            if (found := _NOQA_FOR_NOTHING.search(token.string)) and _slip(found["word"]):
+                yield from _comments(token, _NOQA_FOR_NOTHING)
+
+
+def _slip(word: str) -> bool:
+    """Is it meant for this tool, though it has no such code and no such name?"""
+    if word.upper().startswith(PREFIX):
+        return True
+    return word not in named() and max(likeness(word, name) for name in named()) >= _ALIKE
 
 
 def meant(word: str) -> str:
@@ -145,7 +165,7 @@ def _comments(token: tokenize.TokenInfo, *patterns: re.Pattern[str]) -> Iterator
                 start + match.start("codes") + 1 if listed else 0,
                 start + match.end("codes") + 1 if listed else 0,
                 alone=end - match.start() == len(token.line.strip()),
-                own="fsdp2-lint" in match[0][: match.start("codes") - match.start()].lower(),
+                own=bool(re.search(_NAME_OF_THE_TOOL, match[0][: match.start("codes") - match.start()])),
             )
 
 

@@ -61,8 +61,11 @@ def misspelt(files: Iterable[str], sources: Sources) -> Iterator[Finding]:
                 name=NAME,
                 severity=Severity.WARNING,
                 message="the comment is not understood, and silences nothing",
-                primary=Label(_site(path, comment), "neither ignore[CODE] nor ignore-file[CODE]"),
-                help="write `# fsdp2-lint: ignore[CODE] reason`, with codes or names of clauses, or remove the comment",
+                primary=Label(
+                    _site(path, comment),
+                    "neither ignore[CODE] nor ignore-file[CODE]" if comment.own else "no code or name of a rule",
+                ),
+                help="write `# fsdp2-lint: ignore[CODE] reason`, with codes or names of rules, or remove the comment",
                 fix=Fix((_removal(path, comment, set(), sources),), safe=False),
             )
 

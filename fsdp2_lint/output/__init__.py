@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fsdp2_lint.files.source import Sources
 from fsdp2_lint.findings.unseen import ALL_SEEN, Unseen
@@ -13,22 +13,35 @@ from fsdp2_lint.output.terminal import defused, defused_json
 if TYPE_CHECKING:
     from fsdp2_lint.vocab.finding import Finding
 
-FORMATS = ("full", "concise", "json", "json-lines", "agent", "github", "gitlab", "sarif", "junit")
+FORMATS = ("full", "concise", "json", "json-lines", "agent", "github", "gitlab", "sarif", "junit", "rdjson")
 TELL_UNSEEN = frozenset({"agent", "github", "sarif", "junit"})
-_JSON = frozenset({"json", "json-lines", "gitlab", "sarif"})
+_JSON = frozenset({"json", "json-lines", "gitlab", "sarif", "rdjson"})
+JSON_VERSION = 1  # of what `check`, `verify` and `contract` print as JSON: a key that goes or changes makes it 2
 NOTHING_SELECTED = "Nothing was judged: no code is selected."
-EMPTY_IS_TEXT = frozenset({"json", "agent", "gitlab", "sarif", "junit"})  # these say something where nothing is found
+EMPTY_IS_TEXT = frozenset(
+    {"json", "agent", "gitlab", "sarif", "junit", "rdjson"}
+)  # these say something where nothing is found
 
 
 def render(
-    name: str, findings: Sequence[Finding], sources: Sources, *, color: bool = False, unseen: Unseen = ALL_SEEN
+    name: str,
+    findings: Sequence[Finding],
+    sources: Sources,
+    *,
+    color: bool = False,
+    unseen: Unseen = ALL_SEEN,
+    width: int | None = None,
+    left_out: int = 0,
 ) -> str:
     """The findings in the named format: text that ends with a newline, or nothing at all.
 
-    ``unseen`` has a place in some formats; for the others stderr has to do.
+    ``unseen`` has a place in some formats; for the others stderr has to do. ``width`` is that of a terminal, to which
+    the format for people fits its lines. ``left_out`` counts findings that are not among these: agents are told.
     """
     module = importlib.import_module(f"fsdp2_lint.output.{name.replace('-', '_')}")
-    more = {"unseen": unseen} if name in TELL_UNSEEN else {}
+    more: dict[str, Any] = {"unseen": unseen} if name in TELL_UNSEEN else {"width": width} if name == "full" else {}
+    if name == "agent":
+        more["left_out"] = left_out
     text: str = module.render(findings, sources, color=color, **more)
     if name in _JSON:
         return defused_json(text)

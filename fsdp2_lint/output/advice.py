@@ -13,18 +13,19 @@ from fsdp2_lint.files import syntax
 from fsdp2_lint.files.discovery import ROOT_MARKERS, project_root
 from fsdp2_lint.files.source import display_path, line_of
 from fsdp2_lint.findings import unused
+from fsdp2_lint.output import JSON_VERSION
 from fsdp2_lint.report.codec import finding_as_json
 from fsdp2_lint.report.confirm import CONFIRMED
 from fsdp2_lint.vocab.finding import Finding
 
-SILENCING = "Do not silence it with a comment, a baseline or a setting: that hides the fault and does not mend it."
+SILENCING = "Do not silence it with a comment, a baseline or a setting: that hides the fault and does not fix it."
 
 
 def findings_as_json(findings: Sequence[Finding]) -> Iterator[dict[str, Any]]:
     """Each as the rest of the tool writes it, with ``remediation``, ``do_not``, ``verify`` and what its fix may do."""
     page_of = cache(pages.page_if_any)
     for finding in findings:
-        values, page = finding_as_json(finding), page_of(finding.code)
+        values, page = {"version": JSON_VERSION, **finding_as_json(finding)}, page_of(finding.code)
         if finding.fix is not None:
             values["fix"]["applicability"] = "safe" if finding.fix.safe else "unsafe"
         first = f"{line_of(finding.primary.site)}: {finding.help}"
@@ -41,7 +42,7 @@ def verify(finding: Finding) -> str:
     project is checked.
     """
     path = finding.primary.site.path
-    if finding.observed is not None and finding.standing != CONFIRMED:
+    if finding.observed is not None and not finding.standing.startswith(CONFIRMED):
         return "fsdp2-lint run --check SCRIPT"  # the source alone does not show it
     if finding.code == unused.CODE:  # which is about the other codes: none of them may be left out
         return shlex.join(["fsdp2-lint", "check", _project(path)])

@@ -17,8 +17,17 @@ _LONGEST_PART = 200
 _CUT = "…"
 
 
-def render(findings: Sequence[Finding], sources: Sources, *, color: bool = False, unseen: Unseen = ALL_SEEN) -> str:
+def render(
+    findings: Sequence[Finding],
+    sources: Sources,
+    *,
+    color: bool = False,
+    unseen: Unseen = ALL_SEEN,
+    left_out: int = 0,
+) -> str:
+    """``left_out`` counts the findings that were not to be shown."""
     summary = plural(len(findings), "finding") + (f" ({count(findings)})" if findings else "")
+    summary += f"; {left_out} more not shown" if left_out else ""
     rest = [f"{'not checked' if kind == 'error' else kind}: {_short(clean(line))}" for kind, line in unseen]
     summary += f"; not all was checked: {unseen.counted()}" if unseen else ""
     return "".join(f"{line}\n" for line in [*map(_line, findings), *rest, summary])

@@ -22,10 +22,10 @@ HUNDREDS = {
     "8": "Agreement of ranks",
     "9": "Migration and API",
 }
-_INTRODUCTION = """# The clauses
+_INTRODUCTION = """# The rules
 
-Written by `fsdp2-lint rules --output-format markdown`. Each clause has a module and a page here. Its witnesses: **S**
-the source, **R** a running job, **P** a rehearsal in one process.
+Written by `fsdp2-lint rules --output-format markdown`. Each rule has a module and a page here. It is seen in **S** the
+source, **R** a running job, **P** a rehearsal in one process.
 """
 
 
@@ -66,7 +66,7 @@ def _markdown(rules: list[Rule]) -> str:
     lines = [_INTRODUCTION]
     for hundred, title in HUNDREDS.items():
         if mine := [rule for rule in rules if rule.code[4] == hundred]:
-            lines += [f"## {hundred}xx {title}", "", "| code | clause | severity | witnesses | violated when |"]
+            lines += [f"## {hundred}xx {title}", "", "| code | rule | severity | seen in | violated when |"]
             lines += ["|---|---|---|---|---|", *map(_row, mine), ""]
     return "\n".join(lines)
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from fsdp2_lint.files.source import place
+from fsdp2_lint.output import JSON_VERSION
 from fsdp2_lint.output.terminal import Paint, clean, defused, defused_json
 from fsdp2_lint.report.codec import finding_as_json
 
@@ -57,7 +58,7 @@ def _lines(compared: Comparison, paint: Paint) -> Iterator[str]:
 
 def _because(word: str, each: Gone) -> Sequence[str]:
     if word == "fixed":
-        return ["the clause is upheld"]
+        return ["the rule is upheld"]
     if word == "gone":
         words = "not proved, but no less is seen than before" if each.as_before else "not proved"
         return [f"{words}: {'; '.join(each.reasons)}"]
@@ -66,6 +67,7 @@ def _because(word: str, each: Gone) -> Sequence[str]:
 
 def _as_json(compared: Comparison) -> dict[str, Any]:
     return {
+        "version": JSON_VERSION,
         "clean": compared.clean,
         **{
             word: [{**finding_as_json(each.finding), **_standing(each)} for each in getattr(compared, word)]

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from fsdp2_lint.files.source import display_path, display_text, line_of, place
 from fsdp2_lint.findings.unseen import ALL_SEEN, Unseen
+from fsdp2_lint.output import JSON_VERSION
 from fsdp2_lint.output.catalogue import clause_as_json
 from fsdp2_lint.output.five_points import NOT_JUDGED, POINTS, points
-from fsdp2_lint.output.terminal import Paint, clean, defused, defused_json
+from fsdp2_lint.output.terminal import Paint, clean, defused, defused_json, fitted
 from fsdp2_lint.report.codec import label_as_json, site_as_json
 from fsdp2_lint.vocab.target import in_digits
 from fsdp2_lint.vocab.words import listed
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 FORMATS = ("text", "json")
 _KINDS = {"script": "the script", "part": "what no script was seen to call in", "file": "the text of"}
+ROOM = 40  # columns: where reasons would have fewer, they stand below their rule
 MOST_CALLS = 5  # that are named of what was not followed: one line for a program
 _STYLES = {"violated": "error", "upheld": "bold", "unknown": "warning"}
 
@@ -73,21 +75,24 @@ def elsewhere(findings: Iterable[Finding], judged: Iterable[ModelVerdicts | Prog
     ]
 
 
-def render_text(told: Contract, names: Mapping[str, str], *, color: bool = False) -> str:
-    """Five lines for all, what each model and each program keeps, and how far each program was followed."""
+def render_text(told: Contract, names: Mapping[str, str], *, color: bool = False, width: int | None = None) -> str:
+    """Five lines for all, what each model and each program keeps, and how far each program was followed.
+
+    ``width`` is that of a terminal, to which the reasons are fitted.
+    """
     paint = Paint(color)
     parts = [[paint("In five points", "bold"), *_in_short(told, paint)]]
     for model in told.models:
         head = f"{paint(clean(model.label), 'bold')} ({clean(place(model.site))})"
-        parts.append([head, *_clauses(model.clauses, names, paint)])
+        parts.append([head, *_clauses(model.clauses, names, paint, width)])
     for program in told.programs:
         if program.clauses:
             where = f"{_KINDS[program.kind]} {clean(display_path(program.site.path))}"
             head = f"{paint(clean(program.name), 'bold')} ({where})"
-            parts.append([head, *_clauses(program.clauses, names, paint)])
+            parts.append([head, *_clauses(program.clauses, names, paint, width)])
     if told.elsewhere:
-        parts.append([paint("Elsewhere in the program", "bold"), *_clauses(told.elsewhere, names, paint)])
-    if extents := [*_extents(told.programs)]:
+        parts.append([paint("Elsewhere in the program", "bold"), *_clauses(told.elsewhere, names, paint, width)])
+    if extents := [*_extents(told.programs, width)]:
         parts.append([paint("What was followed", "bold"), *extents])
     return defused("".join("\n".join(lines) + "\n\n" for lines in parts))
 
@@ -99,7 +104,7 @@ def _in_short(told: Contract, paint: Paint) -> Iterator[str]:
         yield f"  {name:<{width}}  {shown}  {why}".rstrip()
 
 
-def _extents(programs: Sequence[ProgramVerdicts]) -> Iterator[str]:
+def _extents(programs: Sequence[ProgramVerdicts], width: int | None) -> Iterator[str]:
     """How far each program was followed, and by which calls it was left."""
     for program in programs:
         if program.kind == "file":
@@ -108,18 +113,24 @@ def _extents(programs: Sequence[ProgramVerdicts]) -> Iterator[str]:
         calls = [clean(call) for call in program.unfollowed]
         more = f", and {len(calls) - MOST_CALLS} more" if len(calls) > MOST_CALLS else ""
         left = f"; not into {', '.join(calls[:MOST_CALLS])}{more}" if calls else ""
-        yield f"  {clean(program.name)} {end}{left}"
+        first, *rest = fitted(f"{clean(program.name)} {end}{left}", width, 2, 4)
+        yield from (f"  {first}", *rest)
 
 
-def _clauses(clauses: Sequence[ClauseVerdict | Elsewhere], names: Mapping[str, str], paint: Paint) -> Iterator[str]:
+def _clauses(
+    clauses: Sequence[ClauseVerdict | Elsewhere], names: Mapping[str, str], paint: Paint, columns: int | None
+) -> Iterator[str]:
     width = max((len(names.get(clause.code, "")) for clause in clauses), default=0)
     for clause in clauses:
         word = paint(f"{clause.word:<8}", _STYLES[clause.word])
         head = f"  {word} {clause.code} {names.get(clause.code, ''):<{width}}"
-        first, *rest = [*_because(clause)] or [""]
-        yield f"{head}  {first}".rstrip()
-        indent = " " * (len("  violated ") + len(clause.code) + width + 3)
-        yield from (f"{indent}{line}" for line in rest)
+        indent = len("  violated ") + len(clause.code) + width + 3
+        beside = columns is None or columns - indent >= ROOM
+        indent = indent if beside else 6
+        blanks = " " * indent
+        told = [blanks + line.lstrip() for each in _because(clause) for line in fitted(each, columns, indent, indent)]
+        yield f"{head}  {told.pop(0).lstrip() if beside and told else ''}".rstrip()
+        yield from told
 
 
 def _because(clause: ClauseVerdict | Elsewhere) -> Iterator[str]:
@@ -137,6 +148,7 @@ def render_json(contract: Contract, rules: Sequence[Rule], target: Version, unse
     """The clauses themselves, what holds of each model and each program, and what is violated elsewhere."""
     names = {rule.code: rule.name for rule in rules}
     told = {
+        "version": JSON_VERSION,
         "target_torch": in_digits(target),
         "points": [{"point": name, "verdict": word, "why": why} for name, word, why in points(contract.clauses)],
         "clauses": [clause_as_json(rule) for rule in rules],

@@ -21,11 +21,11 @@ _PROPERTY = _DATA | str.maketrans({":": "%3A", ",": "%2C"})
 
 def render(findings: Sequence[Finding], sources: Sources, *, color: bool = False, unseen: Unseen = ALL_SEEN) -> str:
     rest = [f"::{kind} title=fsdp2-lint::{_escaped(line, _DATA)}" for kind, line in unseen]
-    return "".join(f"{line}\n" for line in [*map(_command, findings), *rest])
+    return "".join(f"{line}\n" for line in [*(_command(finding, sources) for finding in findings), *rest])
 
 
-def _command(finding: Finding) -> str:
-    properties = [("title", f"fsdp2-lint ({finding.code})"), *_place(finding.primary.site)]
+def _command(finding: Finding, sources: Sources) -> str:
+    properties = [("title", f"fsdp2-lint ({finding.code})"), *_place(finding.primary.site, sources)]
     listed = ",".join(f"{key}={_escaped(value, _PROPERTY)}" for key, value in properties)
     return f"::{_COMMANDS[finding.severity]} {listed}::{_escaped(story(finding), _DATA)}"
 
@@ -34,11 +34,12 @@ def _escaped(text: str, table: dict[int, str]) -> str:
     return "".join(map(printable, text.translate(table)))
 
 
-def _place(site: Site) -> Iterator[tuple[str, str]]:
+def _place(site: Site, sources: Sources) -> Iterator[tuple[str, str]]:
     # The runner makes an absolute path relative to the checkout; a relative one it takes as it is, wherever we stand.
     yield "file", site.path
-    if site.cell:
-        return  # rows of a cell are no rows of the file
+    if site.cell:  # rows of a cell are no rows of the file, and its columns no columns of it
+        yield "line", str(sources.row_in_file(site))
+        return
     yield "line", str(site.row)
     if site.end_row == site.row and site.end_column >= site.column:
         yield "col", str(site.column)

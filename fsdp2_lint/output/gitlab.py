@@ -18,16 +18,16 @@ _SEVERITIES = {Severity.ERROR: "major", Severity.WARNING: "minor", Severity.INFO
 
 def render(findings: Sequence[Finding], sources: Sources, *, color: bool = False) -> str:
     seen: Counter[str] = Counter()
-    return json.dumps([_entry(finding, seen) for finding in findings], indent=2) + "\n"
+    return json.dumps([_entry(finding, seen, sources) for finding in findings], indent=2) + "\n"
 
 
-def _entry(finding: Finding, seen: Counter[str]) -> dict[str, Any]:
+def _entry(finding: Finding, seen: Counter[str], sources: Sources) -> dict[str, Any]:
     return {
         "check_name": finding.code,
         "description": "; ".join([claim(finding), *proof(finding)]),
         "severity": _SEVERITIES[finding.severity],
         "fingerprint": _fingerprint(finding, seen),
-        "location": {"path": _path(finding.primary.site.path), "positions": _positions(finding.primary.site)},
+        "location": {"path": _path(finding.primary.site.path), "positions": _positions(finding.primary.site, sources)},
     }
 
 
@@ -45,9 +45,10 @@ def _path(path: str) -> str:
     return (display_path(path) if below.startswith(os.pardir) else below).replace(os.sep, "/")
 
 
-def _positions(site: Site) -> dict[str, Any]:
-    if site.cell:  # rows of a cell are no rows of the file
-        return {"begin": {"line": 1, "column": 1}, "end": {"line": 1, "column": 1}}
+def _positions(site: Site, sources: Sources) -> dict[str, Any]:
+    if site.cell:  # rows of a cell are no rows of the file, and its columns no columns of it
+        at = {"line": sources.row_in_file(site), "column": 1}
+        return {"begin": at, "end": at}
     begin, end = (site.row, site.column), (site.end_row, site.end_column)
     return {
         name: {"line": row, "column": column} for name, (row, column) in (("begin", begin), ("end", max(begin, end)))

@@ -20,7 +20,7 @@ def render(findings: Sequence[Finding], sources: Sources, *, color: bool = False
     suites = ElementTree.Element("testsuites", name="fsdp2-lint")
     suite = ElementTree.SubElement(suites, "testsuite", name="fsdp2-lint")
     for finding in findings:
-        _case(suite, finding)
+        _case(suite, finding, sources)
     for line in unseen.failures:
         case = ElementTree.SubElement(suite, "testcase", classname="fsdp2-lint", name="not checked")
         ElementTree.SubElement(case, "error", message=_text(clean(line)))
@@ -39,12 +39,12 @@ def render(findings: Sequence[Finding], sources: Sources, *, color: bool = False
     return data.decode().replace("##", "&#35;#").replace("::", "&#58;:") + "\n"
 
 
-def _case(suite: ElementTree.Element, finding: Finding) -> None:
+def _case(suite: ElementTree.Element, finding: Finding, sources: Sources) -> None:
     path = _text(display_path(finding.primary.site.path))
     name = _text(f"{finding.code} {finding.name} at {place(finding.primary.site)}")
     case = ElementTree.SubElement(suite, "testcase", classname=path, name=name, file=path)
-    if not finding.primary.site.cell:
-        case.set("line", str(finding.primary.site.row))
+    at = finding.primary.site
+    case.set("line", str(sources.row_in_file(at) if at.cell else at.row))
     failure = ElementTree.SubElement(case, "failure", type=finding.severity.value, message=_text(finding.message))
     failure.text = _text(story(finding))
 

@@ -41,7 +41,7 @@ def render(findings: Sequence[Finding], sources: Sources, *, color: bool = False
         "tool": {"driver": driver},
         "originalUriBaseIds": {_ROOT: {"uri": Path(os.path.realpath(os.curdir)).as_uri().rstrip("/") + "/"}},
         "columnKind": "unicodeCodePoints",
-        "results": [_result(finding, places[finding.code]) for finding in findings],
+        "results": [_result(finding, places[finding.code], sources) for finding in findings],
     }
     if unseen:
         told = [{"level": kind, "message": {"text": clean(line)}} for kind, line in unseen]
@@ -50,21 +50,22 @@ def render(findings: Sequence[Finding], sources: Sources, *, color: bool = False
     return json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2) + "\n"
 
 
-def _result(finding: Finding, index: int) -> dict[str, Any]:
+def _result(finding: Finding, index: int, sources: Sources) -> dict[str, Any]:
     result: dict[str, Any] = {
         "ruleId": finding.code,
         "ruleIndex": index,
         "level": LEVELS[finding.severity],
         "message": {"text": _message(finding)},
-        "locations": [_location(finding.primary)],
+        "locations": [_location(finding.primary, sources)],
     }
     if finding.related:
         result["relatedLocations"] = [
-            {"id": number, **_location(label)} for number, label in enumerate(finding.related, start=1)
+            {"id": number, **_location(label, sources)} for number, label in enumerate(finding.related, start=1)
         ]
         # How it came about, to be read step by step: the finding itself is where it ends.
         steps = [
-            {"location": _location(label), "importance": "essential"} for label in (*finding.related, finding.primary)
+            {"location": _location(label, sources), "importance": "essential"}
+            for label in (*finding.related, finding.primary)
         ]
         result["codeFlows"] = [{"threadFlows": [{"locations": steps}]}]
     if finding.fingerprint:
@@ -89,12 +90,16 @@ def _message(finding: Finding) -> str:
     return "".join(f"{clean(sentence)}. " for sentence in said).rstrip()
 
 
-def _location(label: Label) -> dict[str, Any]:
-    place: dict[str, Any] = {"artifactLocation": _artifact(label.site.path)}
-    if not label.site.cell:  # rows of a cell are no rows of the file
-        place["region"] = _region(label.site)
-    message = {"message": {"text": clean(label.message)}} if label.message else {}
-    return {"physicalLocation": place, **message}
+def _location(label: Label, sources: Sources) -> dict[str, Any]:
+    site = label.site
+    # Rows of a cell are no rows of the file, and its columns no columns of it.
+    region = {"startLine": sources.row_in_file(site)} if site.cell else _region(site)
+    told: dict[str, Any] = {"physicalLocation": {"artifactLocation": _artifact(site.path), "region": region}}
+    if site.cell:
+        told["logicalLocations"] = [{"name": f"cell {site.cell}"}]
+    if label.message:
+        told["message"] = {"text": clean(label.message)}
+    return told
 
 
 def _region(site: Site) -> dict[str, int]:

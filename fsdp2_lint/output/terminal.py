@@ -6,6 +6,7 @@ import re
 import unicodedata
 
 TAB = 4
+NARROWEST = 40  # columns: below that, lines are as for so many
 _COMMAND = re.compile(r"^([^\S\n]*):(?=:[^:])|(?<=#)#(?=(?:vso)?\[)", re.MULTILINE)
 _REPLACED = "\N{REPLACEMENT CHARACTER}"
 _CODES = {"error": "1;31", "warning": "1;33", "info": "1;36", "bold": "1", "dim": "2", "blue": "1;34"}
@@ -24,6 +25,26 @@ class Paint:
 def clean(text: str) -> str:
     """One line, without characters that move the cursor or reverse the reading direction."""
     return "".join(printable(char) for char in " ".join(text.split()))
+
+
+def fitted(text: str, width: int | None, first: int, rest: int) -> list[str]:
+    """Lines for a terminal: ``first`` columns are taken already, further lines begin after ``rest`` blanks.
+
+    One line where no terminal says how wide it is. Words are never cut.
+    """
+    if width is None:
+        return [text]
+    import textwrap
+
+    lines = textwrap.wrap(
+        text,
+        max(width, NARROWEST),
+        initial_indent=" " * first,
+        subsequent_indent=" " * rest,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    return [line[0 if number else first :] for number, line in enumerate(lines or [""])]
 
 
 def defused(text: str) -> str:

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 Place = tuple[str, int]  # path and row
 
-CONFIRMED = "confirmed at run time"
-NOT_REPRODUCED = "not reproduced at run time"
-ONLY_THERE = "seen only at run time"
+CONFIRMED = "confirmed"  # and behind each of these where: at run time, or in a rehearsal
+NOT_REPRODUCED = "not reproduced"
+ONLY_THERE = "seen only"
 
 
 def confirm(findings: Sequence[Finding], job: JobReport) -> list[Finding]:
@@ -34,12 +34,12 @@ def confirm(findings: Sequence[Finding], job: JobReport) -> list[Finding]:
     for finding in findings:
         met = [seen.pop((finding.code, at.path, at.row), None) for at in (finding.primary.site, *finding.also)]
         if (same := next(filter(None, met), None)) is not None:
-            told.append(replace(finding, observed=same.observed, standing=CONFIRMED))
+            told.append(replace(finding, observed=same.observed, standing=f"{CONFIRMED} {_where(job)}"))
         elif finding.code in upheld - violated and finding.primary.site.path in job.files:
-            told.append(replace(finding, standing=f"{NOT_REPRODUCED} ({_extent(job)})"))
+            told.append(replace(finding, standing=f"{NOT_REPRODUCED} {_where(job)} ({_extent(job)})"))
         else:
             told.append(finding)
-    told.extend(replace(finding, standing=ONLY_THERE) for finding in seen.values())
+    told.extend(replace(finding, standing=f"{ONLY_THERE} {_where(job)}") for finding in seen.values())
     return sorted(told, key=lambda each: (each.primary.site, each.code))
 
 
@@ -88,8 +88,12 @@ def _judged(verdicts: Sequence[JobVerdict]) -> tuple[Label, ...]:
     return tuple(Label(site, "judged here") for site in sites)
 
 
+def _where(job: JobReport) -> str:
+    return f"in a rehearsal of {job.world_size:,} ranks" if job.rehearsed else "at run time"
+
+
 def _source(job: JobReport) -> str:
-    return f"the job ({_extent(job)})"
+    return f"the {'rehearsal' if job.rehearsed else 'job'} ({_extent(job)})"
 
 
 def _extent(job: JobReport) -> str:

@@ -17,7 +17,7 @@ from .findings import compare, merge
 from .hangs.farewells import Farewell, farewell, in_notes, seen
 from .hangs.stalls import Stall, all_wait, meetings, pauses, stalls, stands
 from .lines import Line, Lines, in_full, written_by
-from .outcome import Crash, JobReport, JobVerdict, Origin
+from .outcome import Crash, JobReport, JobVerdict, Origin, Stop
 from .processes import Generation, Process, Run, newest_run
 from .rank_file import rank_files
 from .sequences import Sequence as Issues
@@ -54,13 +54,14 @@ def read_job(folder: Path, rules: Sequence[Rule]) -> JobReport:
         run = newest_run(found)
         report.world_size, report.earlier = run.newest.world_size, run.earlier
         report.origin = _origin(run.newest)
+        report.rehearsed = _rehearsed(run.newest)
         for part in run.parts:
             _take(report, said, lines, part)
         _say_rivals(report, run)
     else:
         report.complete = False
-    _complete(report, {rank for rank, _ in said.crashes})
-    report.all_judged = len(said.closed) == report.world_size
+    _complete(report, {rank for rank, _ in said.crashes} | report.stopped.keys())
+    report.all_judged = len(said.closed) == len(report.rehearsed or range(report.world_size))
     issued = [each for rank in said.issued for each in said.issued[rank]]
     stood = [each for rank in said.stalls for each in said.stalls[rank]]
     met = meetings(stood)
@@ -129,6 +130,11 @@ def _origin(part: Generation) -> Origin:
     return Origin(script, tuple(start.get("arguments", ())), folder, commit)
 
 
+def _rehearsed(part: Generation) -> tuple[int, ...]:
+    """The ranks that were to be rehearsed; none in a job whose ranks were all there."""
+    return next((tuple(each.start["rehearsed"]) for each in part.members if "rehearsed" in each.start), ())
+
+
 def _say_rivals(report: JobReport, run: Run) -> None:
     held = run.newest.ranks()
     for rank in sorted({rank for rank, _ in run.rivals}):
@@ -164,6 +170,8 @@ def _sort(report: JobReport, said: _Said, ranks: tuple[int, ...], line: Line) ->
         _note(
             report, f"what {in_words(ranks)} issued could not be written down to its end: collectives are not compared"
         )
+    elif kind == "stopped":
+        report.stopped.update(dict.fromkeys(ranks, Stop(record["why"], record.get("path", ""), record.get("row", 0))))
     elif kind == "missing":
         _note(report, f"not checked, since this torch has no {record['what']}: {', '.join(record['codes'])}")
         said.missing.update(dict.fromkeys(record["codes"], record["what"]))
@@ -198,7 +206,7 @@ def _tell(report: JobReport, said: _Said, paused: list[str]) -> None:
 
 
 def _complete(report: JobReport, crashed: Container[int]) -> None:
-    silent = tuple(sorted(set(range(report.world_size)) - set(report.ranks)))
+    silent = tuple(sorted(set(report.rehearsed or range(report.world_size)) - set(report.ranks)))
     if silent:
         report.complete = False
         _note(report, f"no report of {in_words(silent)}")

@@ -22,6 +22,19 @@ class Crash:
 
 
 @dataclass(frozen=True, slots=True)
+class Stop:
+    """Why a rehearsal could not go on, and the user's line at which it stood; row 0 where there is none."""
+
+    why: str
+    path: str = ""
+    row: int = 0
+
+    @property
+    def words(self) -> str:
+        return f"{self.path}:{self.row}: {self.why}" if self.row else self.why
+
+
+@dataclass(frozen=True, slots=True)
 class JobVerdict:
     """What one clause came to on one model, over all ranks."""
 
@@ -55,6 +68,7 @@ class JobReport:
     """``ended`` has the exit code of each rank that came to its end, ``failed`` that of the first to fail, or 0.
 
     ``complete``: every rank said all that it had to say, to its end. ``earlier`` counts the files of earlier runs.
+    ``rehearsed``: the ranks that a rehearsal chose, where this is one; ``stopped`` why it could not go on, by rank.
     ``pauses`` are those of the notes that tell who kept whom waiting; ``said`` are findings that were told at once.
     """
 
@@ -71,6 +85,8 @@ class JobReport:
     failed: int = 0
     sharded: bool = False
     complete: bool = True
+    rehearsed: tuple[int, ...] = ()
+    stopped: dict[int, Stop] = field(default_factory=dict)
     all_judged: bool = True  # every rank came to the end of the watched steps
     earlier: int = 0
     origin: Origin = field(default_factory=Origin)
@@ -80,6 +96,8 @@ class JobReport:
     def exit_code(self) -> int:
         if self.findings:
             return FOUND
+        if self.stopped:
+            return NOTHING_CHECKED
         if not self.complete:
             return ABNORMAL
         return CLEAN if self.sharded else NOTHING_CHECKED

@@ -30,10 +30,13 @@ class View:
     def summary(self, counted: str) -> str:
         report = self.report
         job = f"{len(report.ranks)} rank{'s' if len(report.ranks) != 1 else ''}"
+        job += f" rehearsed of {report.world_size:,}" if report.rehearsed else ""
         steps = f"{report.steps} training step{'s' if report.steps != 1 else ''}"
         silenced = f" {len(self.silenced)} silenced by comments." if self.silenced else ""
         if self.findings:
             return f"Found {counted} on {job} in {steps}.{silenced}"
+        if report.stopped:
+            return f"The rehearsal could not go on: nothing was found on {job} in {steps} before that.{silenced}"
         if not report.complete:
             return f"The report is not complete: nothing was found on {job} in {steps} so far.{silenced}"
         if not report.sharded:

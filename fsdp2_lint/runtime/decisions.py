@@ -151,7 +151,7 @@ class _Value:
     def _of_result(self) -> Moment | None:
         """In the frame that waits for the result of this one."""
         caller = self.frame.f_back
-        while caller is not None and caller.f_code.co_name == "decorate_context":  # torch.no_grad() and the like
+        while caller is not None and adapter.only_wraps(caller):
             caller = caller.f_back
         node = executed(caller.f_code, caller.f_lasti) if caller is not None else None
         if caller is None or not is_users(caller.f_code.co_filename) or not isinstance(node, ast.Call):

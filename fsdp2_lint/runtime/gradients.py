@@ -21,6 +21,7 @@ class Gradients:
     sync_off: Moment | None = None  # where it was said last that they are not
     all_reduce_off: Moment | None = None  # likewise, of replicas
     manual: Moment | None = None  # where it was said that finalize_backward() brings them to an end
+    finalized: Moment | None = None  # where that was called last
     left_off: Place | None = None  # the switch by which the last backward did not reduce them
     survived: tuple[Moment, Moment] | None = None  # the last backward before they were cleared in vain, and where
     clip: Clip | None = None

@@ -247,6 +247,13 @@ class Ledger:
         for part in top.modules():
             self.tops[part] = model
 
+    def whole_models(self) -> list[nn.Module]:
+        """Every model: the outermost modules that ran, and of what never ran the outermost that were sharded."""
+        ran = [top for model in self.models if (top := model.module()) is not None]
+        rest = (module for sharding in self.shardings for module in sharding.live_modules())
+        alone = [module for module in rest if module not in self.below and self.model_of(module) is None]
+        return [*ran, *alone]
+
     def managed(self, shardings: Iterable[Sharding]) -> dict[int, tuple[Sharding, adapter.Param]]:
         """Parameters of these shardings, by the identity of the shards and of the copies made of them."""
         found = {}

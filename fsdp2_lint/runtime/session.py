@@ -53,7 +53,7 @@ class ContractViolation(RuntimeError):
 class Options:
     """``steps``: optimizer steps to watch, 0 for all. ``stall_after``: seconds that ranks may wait; 0: for ever.
 
-    ``watch``: follow the collectives of the ranks to the end of the job.
+    ``watch``: follow the collectives of the ranks to the end of the job. ``analysis``: R is a job, P its rehearsal.
     """
 
     steps: int = 3
@@ -62,6 +62,7 @@ class Options:
     ignore: tuple[str, ...] = ()
     stall_after: float = 10.0
     watch: bool = True
+    analysis: Literal["R", "P"] = "R"
 
 
 class Session:
@@ -70,7 +71,7 @@ class Session:
     def __init__(self, file: RankFile | None, options: Options, about: Mapping[str, object] = {}) -> None:
         rules, self.selection = registry.select(registry.rules(), options.select, options.ignore)
         running = parse(torch.__version__)
-        self.rules = registry.for_target((rule for rule in rules if "R" in rule.witnesses), running)
+        self.rules = registry.for_target((rule for rule in rules if options.analysis in rule.witnesses), running)
         self.options = options
         self.file = file or Unwritten()
         self.facts: list[Fact] = []
@@ -198,12 +199,16 @@ class Session:
         """Does a selected clause compare facts of this kind?"""
         return kind in self._kinds
 
+    def judges(self, code: str) -> bool:
+        """Is this clause among those that are judged here?"""
+        return any(rule.code == code for rule in self.rules)
+
     def agree_now(self, fact: Fact) -> None:
         """State a fact, and compare it at once, while no rank waits for another yet.
 
         Who says what the first rank said writes no more than that: thousands of ranks have one plan.
         """
-        if len(fact.ranks) < 2:
+        if len(fact.ranks) < 2 or adapter.rehearsal_token():  # nobody else is there
             self.state(fact)
             return
         met = meet(fact, adapter.own_rank())

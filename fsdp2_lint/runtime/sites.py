@@ -14,7 +14,7 @@ import torch
 
 from ..report.hangs.layers import Layers
 from ..vocab.finding import Moment, Site
-from .adapter.frames import frames_from
+from .adapter.frames import frames_from, only_wraps
 
 _OWN = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _TORCH = os.path.dirname(os.path.abspath(torch.__file__))
@@ -78,6 +78,16 @@ def construction_of(value: object) -> Moment:
     """Where the user's code makes an object whose ``__init__`` runs: not in there, where it calls that of its base."""
     making = [each for each in frames_from(sys._getframe(1)) if _makes(each, value)]
     return moment_of(_places(making[-1].f_back)) if making else here()
+
+
+def made_by_user(kind: type) -> Moment:
+    """Where the user's code makes the outermost object of a kind of which one is being made just now."""
+    making = [each for each in frames_from(sys._getframe(1)) if _initialises(each, kind)]
+    return moment_of(_places(making[-1].f_back)) if making else here()
+
+
+def _initialises(frame: FrameType, kind: type) -> bool:
+    return frame.f_code.co_name == "__init__" and isinstance(frame.f_locals.get("self"), kind)
 
 
 def _makes(frame: FrameType, value: object) -> bool:
@@ -181,10 +191,10 @@ _AROUND = {
     "wrapper",
     "inner_func",
     "_wrapper",
+    "_no_grad_wrapper",
     "wrapped",
     "watched",
     "inner",
-    "decorate_context",
     "_fn",
     "__call__",
     "watch",
@@ -197,7 +207,7 @@ def called_from_user(frame: FrameType | None) -> str:
     for each in frames_from(frame):
         if _layer(each.f_code.co_filename) == "user":
             break
-        if not each.f_code.co_filename.startswith(_OWN):
+        if not each.f_code.co_filename.startswith(_OWN) and not only_wraps(each):
             names.append(each.f_code.co_name)
     if any(name in ("_wrapped_call_impl", "_call_impl") for name in names[-1:]):
         return "forward"

@@ -2,24 +2,27 @@
 
 What somebody works on comes first: the file alone, which tells all that is found in it, and then the rest. The
 programs that the first came to are kept, so the second does not follow them again.
+
+A change puts off the next check and ends the one that runs, since nobody wants to know what a half-typed line means.
+But whoever never stops to type gets an answer too: one that is owed for long is worked out to its end.
 """
 
 from __future__ import annotations
 
 import asyncio
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TypeVar
 
 from fsdp2_lint.errors import Refusal
 from fsdp2_lint.files.discovery import common_folder
 from fsdp2_lint.findings.baseline import Baseline
 from fsdp2_lint.findings.outcome import Report
 from fsdp2_lint.lint import Asked, lint
+from fsdp2_lint.servers.threads import from_thread, in_thread
 from fsdp2_lint.settings import settings
 
-T = TypeVar("T")
+LONGEST = 3.0  # seconds for which changes may put off the answer to the first of them
+_TICK = 0.05  # a timer may come so much too early
 Input = tuple[Sequence[str], Mapping[str, bytes]]
 """Paths, and what the buffers of the editor hold."""
 
@@ -31,7 +34,8 @@ class _Outdated(BaseException):
 class Checks:
     """``look`` says what is to be checked of a project, ``tell`` gets the report, or why there is none.
 
-    ``tell_first`` gets the report on one file of a project, of which more is to come.
+    ``tell_first`` gets the report on one file of a project, of which more is to come. ``busy`` is told each program
+    that has to be followed, and None when a check has ended.
     """
 
     def __init__(
@@ -39,11 +43,14 @@ class Checks:
         look: Callable[[str], Input],
         tell: Callable[[str, Report | str], None],
         tell_first: Callable[[str, str, Report], None],
+        busy: Callable[[str | None], None],
     ) -> None:
         self._look = look
         self._tell = tell
         self._tell_first = tell_first
+        self._busy = busy
         self._touched: dict[str, str] = {}  # the file of each project that was changed last
+        self._owed: dict[str, float] = {}  # when the first change of each project came that nothing was told of
         self._timers: dict[str, asyncio.TimerHandle] = {}
         self._waiting: dict[str, None] = {}  # a set that keeps its order
         self._worker: asyncio.Task[None] | None = None
@@ -54,7 +61,9 @@ class Checks:
             self._touched[project] = touched
         if timer := self._timers.pop(project, None):
             timer.cancel()
-        self._timers[project] = asyncio.get_running_loop().call_later(delay, self._due, project)
+        loop = asyncio.get_running_loop()
+        latest = self._owed.setdefault(project, loop.time()) + LONGEST
+        self._timers[project] = loop.call_at(min(loop.time() + delay, latest), self._due, project)
 
     def outdated(self, project: str) -> bool:
         """Has something changed since the check that is running? Every change asks for a new one."""
@@ -67,46 +76,62 @@ class Checks:
             self._worker = asyncio.get_running_loop().create_task(self._work())
 
     async def _work(self) -> None:
+        now = asyncio.get_running_loop().time
         try:
             while self._waiting:
                 project = next(iter(self._waiting))
                 del self._waiting[project]
-                paths, overlay = self._look(project)
-                await self._check_first(project, paths, overlay)
-                if self.outdated(project):
-                    continue
-                said = await _in_thread(partial(self._check, project, paths, overlay, paths))
-                if said is not None and not self.outdated(project):
-                    self._tell(project, said)
+                since = self._owed.pop(project, now())
+                if not await self._answer(project, now() - since >= LONGEST - _TICK):
+                    self._owed[project] = since
+                self._busy(None)
         finally:
             self._worker = None
 
-    async def _check_first(self, project: str, paths: Sequence[str], overlay: Mapping[str, bytes]) -> None:
-        touched = self._touched.pop(project, None)
+    async def _answer(self, project: str, overdue: bool) -> bool:
+        """Tell what is found in the file that was changed, if that is one of several, and then all.
+
+        Is anything told? What is ``overdue`` is told although something has changed meanwhile.
+        """
+        paths, overlay = self._look(project)
+        touched, told = self._touched.pop(project, None), False
         if touched in overlay and touched is not None and [*paths] != [touched]:
-            said = await _in_thread(partial(self._check, project, [touched], overlay, paths))
-            if isinstance(said, Report) and not self.outdated(project):
+            said = await self._checked(project, [touched], overlay, paths, overdue)
+            if told := isinstance(said, Report):
                 self._tell_first(project, touched, said)
-
-    def _check(
-        self, project: str, paths: Sequence[str], overlay: Mapping[str, bytes], whole: Sequence[str]
-    ) -> Report | str | None:
-        """Check some ``paths``, as the settings of the ``whole`` want it."""
-
-        def progress(_: str) -> None:
             if self.outdated(project):
+                self._touched.setdefault(project, touched)
+                return told
+        said = await self._checked(project, paths, overlay, paths, overdue and not told)
+        if said is not None:
+            self._tell(project, said)
+        return told or said is not None
+
+    async def _checked(
+        self, project: str, paths: Sequence[str], overlay: Mapping[str, bytes], whole: Sequence[str], overdue: bool
+    ) -> Report | str | None:
+        """Check some ``paths``, as the settings of the ``whole`` want it. None if nobody waits for it any more."""
+        loop = asyncio.get_running_loop()
+
+        def look() -> None:
+            if not overdue and self.outdated(project):
                 raise _Outdated
 
-        if not paths:
-            return Report()  # the last of its files was closed
-        try:
-            return lint(paths, _asked(whole), overlay=overlay, progress=progress)
-        except _Outdated:
-            return None
-        except Refusal as refusal:
-            return str(refusal)
-        except Exception as error:  # a defect costs this check, not the server
-            return f"internal error: {type(error).__name__}: {error}"
+        def check() -> Report | str | None:
+            if not paths:
+                return Report()  # the last of its files was closed
+            try:
+                busy = partial(from_thread, loop, self._busy)
+                return lint(paths, _asked(whole), overlay=overlay, progress=busy, look=look)
+            except _Outdated:
+                return None
+            except Refusal as refusal:
+                return str(refusal)
+            except Exception as error:  # a defect costs this check, not the server
+                return f"internal error: {type(error).__name__}: {error}"
+
+        said = await in_thread(check)
+        return said if overdue or not self.outdated(project) else None
 
 
 def _asked(paths: Sequence[str]) -> Asked:
@@ -115,23 +140,3 @@ def _asked(paths: Sequence[str]) -> Asked:
     baseline = Baseline.read(given.path(given.baseline)) if given.baseline is not None else None
     # An open file is named, and yet the editor's user did not choose it against the project's settings.
     return Asked(settings=given, baseline=baseline, force_exclude=True, confined=True, cache=True)
-
-
-async def _in_thread(work: Callable[[], T]) -> T:
-    """Not by an executor: Python waits for its threads at the end, and an editor that closes does not."""
-    loop = asyncio.get_running_loop()
-    future: asyncio.Future[T] = loop.create_future()
-
-    def run() -> None:
-        result = work()
-        try:
-            loop.call_soon_threadsafe(deliver, result)
-        except RuntimeError:
-            pass  # the server has ended
-
-    def deliver(result: T) -> None:
-        if not future.done():
-            future.set_result(result)
-
-    threading.Thread(target=run, name="fsdp2-lint check", daemon=True).start()
-    return await future

@@ -1,21 +1,28 @@
-"""The checker as three tools of the Model Context Protocol. None of them writes a file or runs what it checks."""
+"""The checker as three tools of the Model Context Protocol. None of them writes into what it checks, or runs it."""
 
 from __future__ import annotations
 
+import asyncio
+import inspect
 import io
 import os
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from functools import partial
+from itertools import count
+from tempfile import TemporaryDirectory
+from typing import TypeVar
 
 from mcp.server import MCPServer
+from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.types import ToolAnnotations
 
 from fsdp2_lint import __version__
-from fsdp2_lint.catalogue import pages
+from fsdp2_lint.actions.verify import compare
+from fsdp2_lint.catalogue.pages import in_short, page_of
 from fsdp2_lint.errors import INTERNAL, Refusal, in_words
 from fsdp2_lint.files.discovery import below
 from fsdp2_lint.findings.outcome import Report
@@ -23,12 +30,14 @@ from fsdp2_lint.lint import Asked, lint
 from fsdp2_lint.output import comparison, looked_at, not_judged, render
 from fsdp2_lint.output.terminal import harmless, one_line
 from fsdp2_lint.servers.messages import OneByLine
+from fsdp2_lint.servers.starts import Paths, Start, Starts
+from fsdp2_lint.servers.threads import in_thread
 
-if TYPE_CHECKING:
-    from fsdp2_lint.vocab.finding import Finding
-
-MOST = 50  # findings in one answer: agents cut long ones
-_ONE_AT_A_TIME = threading.Lock()  # the SDK calls tools from threads; the engine sets the limits of recursion
+T = TypeVar("T")
+MOST = 50  # findings in one answer
+LONGEST_LINE = 1_000
+LONGEST = 24_000  # characters of one answer, some 6,000 tokens: agents cut long ones, and not where it does no harm
+_ONE_AT_A_TIME = threading.Lock()  # the engine sets the limits of recursion
 _READS = ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False)
 _INSTRUCTIONS = """\
 Checks training code that uses PyTorch FSDP2 (fully_shard) against FSDP2's contract, from its source alone.
@@ -36,77 +45,130 @@ The loop: check, explain the codes that you do not know, edit, verify. A finding
 the program is seen than before, counts as not fixed."""
 
 
+class _Gone(BaseException):
+    """The client waits for this answer no more. It is no defect, which would cost a part of the check only."""
+
+
 def serve() -> None:
     """Over stdio, until the agent is gone."""
     sys.stdin = io.TextIOWrapper(OneByLine(sys.stdin.buffer))  # whose buffer the library reads
-    server().run("stdio")
+    with TemporaryDirectory(prefix="fsdp2-lint-") as kept:
+        server(kept).run("stdio")
 
 
-def server() -> MCPServer:
-    """Serves the folder in which it is started, and nothing outside it."""
-    folder = os.path.realpath(os.curdir)
-    seen: dict[tuple[str, ...], list[Finding]] = {}  # the first findings of each set of paths, for verify
+def server(kept: str) -> MCPServer:
+    """Serves the folder in which it is started, and nothing outside it. Answers are ``kept`` while it runs."""
     made = MCPServer("fsdp2-lint", instructions=_INSTRUCTIONS, version=__version__)
-
-    @made.tool(annotations=_READS)
-    def check(paths: list[str] | None = None, select: list[str] | None = None) -> str:
-        """Check files and folders (default: the current folder). One line per finding: place, code, what is wrong,
-        the related places, the fix. `select` takes codes or prefixes such as FSDP6."""
-        key = _key(paths, folder)
-        report = _lint(paths, Asked(select=select or None))  # agents send [] for nothing in particular
-        seen.setdefault(key, [*report.findings])
-        return _told(report)
-
-    @made.tool(annotations=_READS)
-    def explain(code: str) -> str:
-        """The page of a clause (FSDP601, or its name): what is checked, why, what happens, how to fix it, wrong fixes,
-        what does not count, and programs that show it."""
-        try:
-            return pages.page_of(code)
-        except Refusal as refusal:
-            raise ToolError(str(refusal)) from None
-
-    @made.tool(annotations=_READS)
-    def verify(paths: list[str] | None = None) -> str:
-        """Compare with the first `check` of the same paths: fixed (the clause is proved now for the same model), gone
-        without proof, remaining, silenced instead of fixed, removed with the sharding, new."""
-        from fsdp2_lint.actions.verify import compare
-
-        before = seen.get(_key(paths, folder))
-        if before is None:
-            raise ToolError("call check with the same paths first")
-        compared = compare(before, paths or ["."], Asked(), _lint)
-        return comparison.render("text", compared) + _failures(compared.report) + comparison.summary(compared)
-
+    tools = _Tools(os.path.realpath(os.curdir), Asked(confined=True, cache=True, cache_dir=kept))
+    for tool in (tools.check, tools.explain, tools.verify):
+        # The text alone: a client that gets both has it twice.
+        made.add_tool(tool, description=inspect.getdoc(tool), annotations=_READS, structured_output=False)
     return made
 
 
-def _key(paths: list[str] | None, folder: str) -> tuple[str, ...]:
-    """The paths, free of links. Whoever asks need not be whom the user trusts with all files."""
-    try:
-        real = sorted(os.path.realpath(path) for path in paths or ["."])
-    except ValueError as error:
-        raise ToolError(f"a path is none that a file can have: {error}") from None
-    for path in real:
-        if path != folder and not below(path, folder):
-            raise ToolError(f"{one_line(path)} lies outside {one_line(folder)}, which is served here")
-    return tuple(real)
+class _Tools:
+    """Their descriptions are what the agent reads."""
+
+    def __init__(self, folder: str, asked: Asked) -> None:
+        self._folder, self._asked = folder, asked
+        self._starts = Starts(folder)
+
+    async def check(self, ctx: Context, paths: list[str] | None = None, select: list[str] | None = None) -> str:
+        """Check files and folders (default: the current folder). One line per finding: place, code, what is wrong,
+        the related places, the fix. The last line names this check, for `verify`. `select` takes codes or prefixes
+        such as FSDP6."""
+        real = self._real(paths)
+        asked = replace(self._asked, select=select or None)  # agents send [] for nothing in particular
+        report = await _run(ctx, lambda run: run(paths or ["."], asked))
+        if report.failures and not report.files:
+            raise ToolError(_bounded(_failures(report)))
+        name = self._starts.keep(real, select, report.findings)
+        return _whole(report, f"{_told(report)}\nThis check is {name}.")
+
+    async def explain(self, code: str, examples: bool = False) -> str:
+        """What a rule (FSDP601, or its name) checks, why, how to fix it, wrong fixes, and what does not count. With
+        `examples` also what happens if it is ignored, as measured, and programs that show it."""
+        try:
+            page = page_of(code)
+        except Refusal as refusal:
+            raise ToolError(str(refusal)) from None
+        return _bounded(page if examples else in_short(page), "the command line has all: fsdp2-lint explain")
+
+    async def verify(self, ctx: Context, paths: list[str] | None = None, since: str | None = None) -> str:
+        """Say what became of findings: fixed (the rule is proved now for the same model), gone without proof,
+        remaining, silenced instead of fixed, removed with the sharding, new. `since` is the name of a check, such as
+        s1, or a git revision, such as HEAD; default: the first check of the same paths."""
+        start = await self._start(ctx, paths, since)
+        asked = replace(self._asked, select=start.select)
+        compared = await _run(ctx, lambda run: compare(start.findings, start.paths, asked, run))
+        told = comparison.render("text", compared) + _failures(compared.report)
+        return _whole(compared.report, f"{told}Since {start.name}: {comparison.summary(compared)}")
+
+    async def _start(self, ctx: Context, paths: list[str] | None, since: str | None) -> Start:
+        real = self._real(paths)
+        if since is None:
+            if (first := self._starts.first(real)) is None:
+                raise ToolError("call check with the same paths first, or name a git revision in `since`")
+            return first
+        if (start := self._starts.named(since)) is not None:
+            if paths and start.paths != real:
+                raise ToolError(f"{since} is a check of {', '.join(map(one_line, start.paths))}: leave `paths` out")
+            return start
+        found = await _run(
+            ctx, lambda run: self._starts.revision(since, real, lambda there: run(there, self._asked).findings)
+        )
+        if found is None:
+            known = ", ".join(self._starts.names[-8:]) or "none yet"
+            raise ToolError(f"{one_line(since)} is neither a check of this server ({known}) nor a git revision")
+        return found
+
+    def _real(self, paths: list[str] | None) -> Paths:
+        """The paths, free of links. Whoever asks need not be whom the user trusts with all files."""
+        try:
+            real = sorted(os.path.realpath(path) for path in paths or ["."])
+        except ValueError as error:
+            raise ToolError(f"a path is none that a file can have: {error}") from None
+        for path in real:
+            if path != self._folder and not below(path, self._folder):
+                raise ToolError(f"{one_line(path)} lies outside {one_line(self._folder)}, which is served here")
+        return tuple(real)
 
 
-def _lint(paths: Sequence[str] | None, asked: Asked) -> Report:
-    try:
+async def _run(ctx: Context, work: Callable[[Callable[[Sequence[str], Asked], Report]], T]) -> T:
+    """What ``work`` makes of checks, while the client is told what is looked at, until it does not wait any more."""
+    loop, things, gone = asyncio.get_running_loop(), count(1), threading.Event()
+
+    def progress(thing: str) -> None:
+        told = ctx.report_progress(next(things), message=one_line(os.path.basename(thing)))
+        asyncio.run_coroutine_threadsafe(told, loop)
+
+    def look() -> None:
+        if gone.is_set():
+            raise _Gone
+
+    def one_after_the_other() -> T:
         with _ONE_AT_A_TIME:
-            return lint(paths or ["."], replace(asked, confined=True))
+            look()
+            return work(partial(_lint, progress, look))
+
+    try:
+        return await in_thread(one_after_the_other)
+    except asyncio.CancelledError:
+        gone.set()
+        raise
     except Refusal as refusal:
         raise ToolError(harmless(str(refusal))) from None
     except Exception as error:
         raise ToolError(harmless(f"{INTERNAL}: {in_words(error)}")) from None
 
 
+def _lint(progress: Callable[[str], None], look: Callable[[], None], paths: Sequence[str], asked: Asked) -> Report:
+    # What `verify` asks with nothing hidden comes with settings of its own; a link still leads nowhere.
+    return lint(paths, replace(asked, confined=True), progress=progress, look=look)
+
+
 def _told(report: Report) -> str:
     """Findings in the format for agents, and what else has to be known."""
-    if not report.files and report.failures:
-        raise ToolError(_failures(report))
     lines = render("agent", report.findings[:MOST], report.sources, unseen=report.unseen)
     left = len(report.findings) - MOST
     more = f"{left} more are not shown: check fewer paths, or select codes\n" if left > 0 else ""
@@ -114,5 +176,28 @@ def _told(report: Report) -> str:
     return f"{lines}{more}{not_judged(report.selected, report.skipped) or files}"
 
 
+def _whole(report: Report, told: str) -> str:
+    """An answer, as an error if something that was named could not be checked: as exit code 2 of the command line."""
+    if report.failures:
+        raise ToolError(_bounded(told))
+    return _bounded(told)
+
+
 def _failures(report: Report) -> str:
     return "".join(f"{'not checked' if kind == 'error' else kind}: {one_line(line)}\n" for kind, line in report.unseen)
+
+
+def _bounded(text: str, how: str = "check fewer paths, or select codes") -> str:
+    """Whole lines, the last ones always: these count and say what was not seen."""
+    if len(text) <= LONGEST:
+        return text
+    cut = (f"{line[: LONGEST_LINE - 1]}…" if len(line) > LONGEST_LINE else line for line in text.splitlines())
+    lines = [f"{line}\n" for line in cut]
+    last = lines[-4:]
+    room = LONGEST - sum(map(len, last)) - 200
+    shown: list[str] = []
+    for line in lines[:-4]:
+        if (room := room - len(line)) < 0:
+            break
+        shown.append(line)
+    return "".join([*shown, f"… {len(lines) - len(shown) - len(last)} lines are left out here: {how}\n", *last])

@@ -17,8 +17,9 @@ from fsdp2_lint.findings.outcome import Report
 from fsdp2_lint.servers.actions import Told
 from fsdp2_lint.servers.checks import Checks, Input
 from fsdp2_lint.servers.conversion import Conversion
-from fsdp2_lint.servers.documents import Documents, path_of
+from fsdp2_lint.servers.documents import Documents, as_bytes, path_of
 from fsdp2_lint.servers.messages import BAD_PARAMS, Rejected
+from fsdp2_lint.servers.progress import Progress
 
 
 @dataclass(slots=True)
@@ -37,7 +38,11 @@ class Server(LanguageServer):
         # editor sends the whole text. One thread is enough, for reading stdin.
         super().__init__("fsdp2-lint", __version__, types.TextDocumentSyncKind.Full, max_workers=1)
         self.asked_to_stop = False
-        self.checks = Checks(self._look, self._tell, self._tell_first)
+        self._progress = Progress(self)
+        self.checks = Checks(self._look, self._tell, self._tell_first, self._progress.tell)
+        self._checked: dict[
+            str, int | None
+        ] = {}  # by the path of an open file, the version of it that was checked last
         self._answers: dict[str, Answer] = {}
 
     def understood(self, body: bytes, message: Mapping[str, Any]) -> None:
@@ -65,7 +70,9 @@ class Server(LanguageServer):
 
     def _look(self, project: str) -> Input:
         documents = self.documents
-        return documents.paths(project), {path: documents.contents(path) for path in documents.of(project)}
+        opened = {path: documents.opened[path] for path in documents.of(project)}
+        self._checked.update((path, document.version) for path, document in opened.items())
+        return documents.paths(project), {path: as_bytes(document.source) for path, document in opened.items()}
 
     def _tell(self, project: str, said: Report | str) -> None:
         before = self._answers.get(project, Answer())
@@ -98,9 +105,8 @@ class Server(LanguageServer):
 
     def _publish(self, uri: str, path: str, answer: Answer, documents: Documents) -> None:
         shown = [diagnostic for _, diagnostic in answer.told.get(path, ())]
-        self.text_document_publish_diagnostics(
-            types.PublishDiagnosticsParams(uri, shown, version=documents.version(path))
-        )
+        version = self._checked.get(path) if path in documents.opened else None
+        self.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, shown, version=version))
 
     def _say(self, text: str, *, aloud: bool) -> None:
         if aloud:

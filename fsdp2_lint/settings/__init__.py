@@ -34,6 +34,7 @@ class Settings:
     baseline: str | None = None
     zero2: bool = False  # no group is resharded after forward, and that is meant
     file: Path | None = field(default=None, compare=False)  # where they were read
+    stated: frozenset[str] = field(default=frozenset(), compare=False, repr=False)  # the fields that the file names
 
     @property
     def answered(self) -> tuple[str, ...]:
@@ -157,4 +158,4 @@ def _read(table: Mapping[str, Any], file: Path) -> Settings:
             values[key.replace("-", "_")] = KEYS[key].read(value)
         except ValueError as error:
             raise BadSetting(f"{file}: {key}: {error}") from None
-    return Settings(**values, file=file)
+    return Settings(**values, file=file, stated=frozenset(values))

@@ -121,7 +121,7 @@ _CODES = {"type": "array", "items": _CODE_SCHEMA}
 _SWITCH = {"type": "boolean"}
 
 KEYS: Mapping[str, Key] = {
-    "select": Key(_codes, _CODES, "Codes, prefixes or names to judge, in place of all clauses but advice."),
+    "select": Key(_codes, _CODES, "Codes, prefixes or names to judge, in place of all rules but advice."),
     "extend-select": Key(_codes, _CODES, "Codes, prefixes or names to judge in addition, such as advice (info)."),
     "ignore": Key(_codes, _CODES, "Codes, prefixes or names to leave out. The longer prefix wins."),
     "per-file-ignores": Key(

@@ -24,7 +24,7 @@ def schema() -> dict[str, Any]:
         "properties": {name: {**key.schema, "description": key.about} for name, key in KEYS.items()},
         "$defs": {
             "code": {
-                "description": "A code, a prefix of codes, the name of a clause, or ALL.",
+                "description": "A code, a prefix of codes, the name of a rule, or ALL.",
                 "type": "string",
                 "anyOf": [{"enum": [*selectable(), *named()]}, {"pattern": _in_any_case(selectable())}],
             }

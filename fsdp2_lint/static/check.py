@@ -36,12 +36,14 @@ def check(
     jobs: int = 1,
     dump_trace: bool = False,
     progress: Callable[[str], None] | None = None,
+    look: Callable[[], None] | None = None,
 ) -> Result:
     """Analyse the files of a request as one project. Nothing in them is imported or executed.
 
     ``store`` has what was seen of programs before. ``jobs`` is how many processes may follow programs at once,
-    which changes nothing in the answer. ``progress`` is told each program that is followed. ``dump_trace`` keeps
-    what was seen in each, as text.
+    which changes nothing in the answer. ``progress`` is told each program that is followed. ``look`` is called every
+    few hundred steps, and with each file that is read: what it raises, if it is no Exception, ends the run.
+    ``dump_trace`` keeps what was seen in each program, as text.
     """
     result = Result(files=len(request.files))
     failure: list[BaseException] = []
@@ -49,6 +51,7 @@ def check(
     project.take(sorted(set(request.files)), request.within)
     project.target = request.target
     project.entry_points = list(request.entry_points)
+    project.look = look or project.look
 
     def work() -> None:
         try:

@@ -38,7 +38,7 @@ class Driver:
         self.project, self.request = project, request
         self.progress = progress
         self.dispatcher = Dispatcher(request.rules)
-        self.workers = Workers(project, request.rules, kept, jobs, keep_traces=keep_traces)
+        self.workers = Workers(project, request.rules, kept, jobs, keep_traces=keep_traces, progress=self.progress)
         self.repeatable = True  # would another run say the same?
         self.programs = self.cut = 0  # how many there were, and how many of these were not followed to their end
         self.out_of_budget: list[str] = []
@@ -50,13 +50,14 @@ class Driver:
         self.cut_off: set[ProgramKey] = set()  # those that were not followed to their end
 
     def run(self) -> None:
+        if self.progress is not None:
+            self.progress("looking for programs")
         plan = find_entries(self.project, frozenset(self.request.explicit))
         self.hear_text(plan)
         self.notes.extend(f"entry-points: {name} was not found" for name in plan.absent)
         course = Course(plan, self.request.budget)
         for entry, limits in course.steps():
-            if self.progress is not None:
-                self.progress(entry.name)
+            self.project.look()
             followed = self.workers.follow(entry, limits, lambda: Course(plan, self.request.budget))
             course.reached |= followed.reached
             self.take(entry, followed)

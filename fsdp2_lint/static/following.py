@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -37,12 +37,17 @@ class TooBusy(Exception):
 
 
 class Clock:
-    """CPU time of one program, in the thread that follows it. It decides nothing but when to give up."""
+    """CPU time of one program, in the thread that follows it. It decides nothing but when to give up.
 
-    def __init__(self) -> None:
+    Whoever waits for the run may give up too: ``asked`` raises then.
+    """
+
+    def __init__(self, asked: Callable[[], None]) -> None:
+        self.asked = asked
         self._end = time.thread_time() + BUDGET.seconds
 
     def look(self) -> None:
+        self.asked()
         if time.thread_time() > self._end:
             raise TooBusy(f"it took more than {BUDGET.seconds} s of CPU time, so nothing is said of it")
 
@@ -85,7 +90,7 @@ def forget_last() -> None:
 class _Following:
     def __init__(self, project: Project, rules: Sequence[Rule], entry: Entry, limits: Limits, keep_trace: bool) -> None:
         self.project, self.rules, self.entry, self.keep_trace = project, rules, entry, keep_trace
-        self.clock = Clock()
+        self.clock = Clock(project.look)
         self.machine = Interpreter(
             project, TorchModel, max_steps=limits.steps, max_unsharded=limits.unsharded, look=self.clock.look
         )
@@ -174,7 +179,7 @@ def dispatch(program: Program, dispatcher: Dispatcher, clock: Clock) -> str:
     """Put the events of a program before ``dispatcher``; why not all of them, or empty."""
     allowed = Pool.made + BUDGET.conditions
     try:
-        with program.trace.bounded(BUDGET.judging):
+        with program.trace.bounded(BUDGET.judging, clock.asked):
             for number, event in enumerate(witness(program)):
                 dispatcher.dispatch(event)
                 program.trace.look()

@@ -34,10 +34,17 @@ class Workers:
     """``notes`` are what went wrong with processes; no finding is lost with them."""
 
     def __init__(
-        self, project: Project, rules: Sequence[Rule], kept: Programs, jobs: int, *, keep_traces: bool
+        self,
+        project: Project,
+        rules: Sequence[Rule],
+        kept: Programs,
+        jobs: int,
+        *,
+        keep_traces: bool,
+        progress: Callable[[str], None] | None,
     ) -> None:
         self._project, self._rules, self._kept, self._jobs = project, rules, kept, jobs
-        self._keep_traces = keep_traces
+        self._keep_traces, self._progress = keep_traces, progress
         self._known: dict[Entry, Followed] = {}  # what nobody asked for yet
         self._came_to: dict[Entry, set[Where]] = {}
         self._not_kept: set[Entry] = set()
@@ -70,9 +77,14 @@ class Workers:
         self._known[entry], self._came_to[entry] = followed, followed.reached
 
     def _see_here(self, entry: Entry, limits: Limits) -> None:
+        self._tell(entry)
         sighting = self._see(entry, limits)
         self._kept.keep(entry, limits, sighting)
         self._learn(entry, sighting.followed)
+
+    def _tell(self, entry: Entry) -> None:
+        if self._progress is not None:
+            self._progress(entry.name)
 
     def _see(self, entry: Entry, limits: Limits) -> Sighting:
         forget_last()
@@ -115,7 +127,9 @@ class Workers:
             warnings.simplefilter("ignore", DeprecationWarning)  # of Python 3.12: our other thread only waits
             pool = ProcessPoolExecutor(min(self._jobs, len(tasks)), get_context("fork"), _begin)
             try:
-                found.extend(future.result() for future in [pool.submit(_work, at) for at in range(len(tasks))])
+                for (entry, _), future in zip(tasks, [pool.submit(_work, at) for at in range(len(tasks))]):
+                    self._tell(entry)
+                    found.append(future.result())
             except (BrokenProcessPool, OSError) as error:
                 self._jobs = 1
                 self.notes.append(f"a process that followed programs ended before it was done ({in_words(error)})")

@@ -55,6 +55,12 @@ NORM_OF_CLIPPING_IS_PARTIAL = Behaviour(
     until=(2, 10),  # replicated in 2.13, as measured; between the two nobody has measured it
     source="the sources of torch 2.9.1 and a measurement with 2.13",
 )
+TESTS_ARE_PARTIAL = Behaviour(
+    "any() and all() of a DTensor give each rank the answer for its own part",
+    since=None,
+    until=(2, 14),  # complete from then on; sums, means and extremes are not
+    source="_ops/_math_ops.py of torch 2.13.0 and 2.14.1, and a measurement with 2.13.0, 2.14.1 and 2.15.0",
+)
 TIED_ACROSS_GROUPS_IS_REFUSED = Behaviour(
     "the first forward raises where two groups share a parameter",
     since=(2, 12),

@@ -20,8 +20,8 @@ class Defect:
     remedy: str
 
     def in_words(self, torch: Version) -> str:
-        """``torch 2.13 does ... (thread; mended in torch 2.14): remedy``."""
-        mended = f"; mended in {in_words(self.behaviour.until)}" if self.behaviour.until is not None else ""
+        """``torch 2.13 does ... (thread; fixed in torch 2.14): remedy``."""
+        mended = f"; fixed in {in_words(self.behaviour.until)}" if self.behaviour.until is not None else ""
         return f"{in_words(torch)} {self.behaviour.words} ({self.behaviour.source}{mended}): {self.remedy}"
 
 

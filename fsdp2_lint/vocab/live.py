@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from .answers import Answer, Many
+from .behaviour import Behaviour
 from .finding import Moment, Place, Site
 from .handles import Model, Named, Process, Unit
 
@@ -85,8 +86,8 @@ class Reading(Named, Protocol):
     def partial(self) -> Answer[tuple[str, Site | None]]:
         """Is it this rank's part of the value only? yes: the placement in words, and where it was computed if known."""
 
-    def clipped(self) -> Answer[Place]:
-        """Is it the norm that ``clip_grad_norm_`` returned, and nothing more is known of it? yes: Place."""
+    def in_some_versions(self) -> Answer[Behaviour]:
+        """Does it depend on the version of torch whether it is a part only? yes: which behaviour makes it one."""
 
     def sharding(self) -> Answer[Place]:
         """Where was the model sharded that it comes from? yes: Place."""

@@ -15,9 +15,11 @@ def misread(first: str, second: str) -> str:
     """What two dimensions are named for, in words, where that is not (replicate, shard): FSDP2 goes by their order."""
     if says_shards(first) and says_replicas(second):
         return f"{first!r} comes before {second!r}"
-    if says_shards(first) or _words(first) & _STAGES or says_model(second) and not says_replicas(first):
-        return f"the mesh of {first!r} and {second!r} is passed as a whole"
-    return ""
+    return whole(first, second) if says_shards(first) or says_model(second) and not says_replicas(first) else ""
+
+
+def whole(first: str, second: str) -> str:
+    return f"the mesh of {first!r} and {second!r} is passed as a whole"
 
 
 def says_shards(name: str) -> bool:
@@ -28,6 +30,12 @@ def says_shards(name: str) -> bool:
 def says_replicas(name: str) -> bool:
     """``dp_replicate``, ``ddp``: and nothing of shards."""
     return bool(_words(name) & _REPLICAS) and not _words(name) & _SHARDS
+
+
+def says_stages(name: str) -> bool:
+    """``pp``: stages of a pipeline, each with a part of the model. Some programs name other things so, such as parts of
+    a sequence, for which each rank has all of the model: then there are replicas along it."""
+    return bool(_words(name) & _STAGES) and not _words(name) & (_SHARDS | _REPLICAS)
 
 
 def says_model(name: str) -> bool:

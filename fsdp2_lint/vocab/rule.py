@@ -33,7 +33,7 @@ class Rule:
     class; the annotation subscribes it. It yields :data:`APPLIES` where the clause applies
     and findings where it is violated. Asking an unknown answer for its truth leaves the
     handler, and the verdict is *unknown* with that answer's reason. Where a handler ends without
-    a finding, the clause is upheld by the closures and the evidence of the answers that it asked
+    a finding, the rule is upheld by the closures and the evidence of the answers that it asked
     for their truth (or by the event itself, which is a fact); where a listing that it went through
     may go on, it is unknown.
 
@@ -213,7 +213,7 @@ class Dispatcher:
                 verdict.unknown.setdefault(str(why), event.at)
             except Exception as error:  # a defect of one rule costs that rule only
                 self.broken.append((rule.code, error))
-                verdict.unknown.setdefault("this clause broke down here", event.at)
+                verdict.unknown.setdefault("this rule broke down here", event.at)
         return found, touched
 
     def _judge(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fsdp2_lint.vocab.events.checkpoints import CheckpointLoaded
-from fsdp2_lint.vocab.events.state_dicts import StateSet
+from fsdp2_lint.vocab.events.state_dicts import StateMatched
 from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
 
 
@@ -17,15 +17,15 @@ class LoadIntoNothing(Rule):
     witnesses = "SR"
     help = "load into get_state_dict(model, optimizer), then set_state_dict(...)"
 
-    def set(self, event: StateSet) -> Iterator[Outcome]:
+    def matched(self, event: StateMatched) -> Iterator[Outcome]:
         yield APPLIES
-        lenient = event.setting.misses_unseen()
+        lenient = event.loading.misses_unseen()
         if lenient:
             yield self.found(
                 event.when,
-                f"{event.setting.name} leaves out what has another name without an error: perhaps nothing is loaded",
+                f"{event.loading.name} leaves out what has another name without an error: perhaps nothing is loaded",
                 lenient.what.words,
-                (lenient.what.when, "strict=False allows for that"),
+                (lenient.what.when, "this allows for that"),
                 severity=Severity.WARNING,
             )
 

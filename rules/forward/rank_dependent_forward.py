@@ -16,7 +16,7 @@ class RankDependentForward(Rule):
     name = "rank-dependent-forward"
     summary = "which sharded modules run differs from rank to rank"
     severity = Severity.ERROR
-    witnesses = "SR"
+    witnesses = "SRP"
     compares = "forward-order"
     help = "run the module on every rank, multiplied by 0 where it is not wanted, or decide the same on all ranks"
 

@@ -14,7 +14,7 @@ class LeftOnMeta(Rule):
     name = "left-on-meta"
     summary = "a meta model is sharded and called, and never gets memory"
     severity = Severity.ERROR
-    witnesses = "S"
+    witnesses = "SP"
     help = "after fully_shard, call to_empty(device=...) on the model and initialise or load its weights"
 
     def called(self, event: HollowCalled) -> Iterator[Outcome]:

@@ -14,7 +14,7 @@ class NeverInitialised(Rule):
     name = "never-initialised"
     summary = "to_empty, and then training without initialisation or load"
     severity = Severity.ERROR
-    witnesses = "SR"
+    witnesses = "SRP"
     help = "initialise every module after to_empty, or load a checkpoint on every path"
 
     def materialised(self, event: Materialised) -> Iterator[Outcome]:

@@ -14,7 +14,7 @@ class ResetParametersMissing(Rule):
     name = "reset-parameters-missing"
     summary = "reset_parameters() is called on a class that does not define it"
     severity = Severity.ERROR
-    witnesses = "S"
+    witnesses = "SP"
     help = "loop over model.modules() and reset those that have the method, or define it in the class"
 
     def reset(self, event: ResetCalled) -> Iterator[Outcome]:

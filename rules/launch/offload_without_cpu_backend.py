@@ -14,7 +14,7 @@ class OffloadWithoutCpuBackend(Rule):
     name = "offload-without-cpu-backend"
     summary = "CPUOffloadPolicy with a process group that only NCCL serves"
     severity = Severity.ERROR
-    witnesses = "SR"
+    witnesses = "SRP"
     help = 'give the group both backends, init_process_group("cpu:gloo,cuda:nccl"), or name none'
 
     def offloaded(self, event: Offloaded) -> Iterator[Outcome]:

@@ -15,7 +15,7 @@ class Fsdp1InUse(Rule):
     summary = "FullyShardedDataParallel wraps a model: how to migrate, argument by argument"
     severity = Severity.INFO
     witnesses = "S"
-    help = "call fully_shard on each block and then on the model; the page of this clause has the whole table"
+    help = "call fully_shard on each block and then on the model; the page of this rule has the whole table"
     words = ("FullyShardedDataParallel",)
 
     def wrapped(self, event: Fsdp1Wrapped) -> Iterator[Outcome]:

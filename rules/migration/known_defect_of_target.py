@@ -14,7 +14,7 @@ class KnownDefectOfTarget(Rule):
     summary = "the program meets a known defect of the torch that it is to run on"
     severity = Severity.WARNING
     witnesses = "S"
-    help = "take a torch in which it is mended, or change the program as the message says"
+    help = "take a torch in which it is fixed, or change the program as the message says"
 
     def possible(self, event: DefectPossible) -> Iterator[Outcome]:
         defect = event.defect

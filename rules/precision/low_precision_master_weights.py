@@ -28,4 +28,5 @@ class LowPrecisionMasterWeights(Rule):
                 f"{event.optimizer.label} updates {dtype} weights of {event.model.label}: small updates are lost",
                 f"its parameters and states are {dtype}",
                 (low.what.when, f"the parameters are {dtype} from here on"),
+                cause=low.what.when,
             )

@@ -13,7 +13,7 @@ class CollectiveMismatch(Rule):
     name = "collective-mismatch"
     summary = "ranks issue different collectives where they should issue the same one"
     severity = Severity.ERROR
-    witnesses = "R"
+    witnesses = "RP"
     compares = "turn"
     help = "make every rank run the same modules and collectives in the same order"
 

@@ -13,7 +13,7 @@ class EmptyShards(Rule):
     name = "empty-shards"
     summary = "a parameter has too few rows: some ranks hold nothing of it"
     severity = Severity.WARNING
-    witnesses = "R"
+    witnesses = "RP"
     help = "shard it along another dimension with shard_placement_fn, or over fewer ranks with a 2-D mesh"
 
     def settled(self, event: GroupSettled) -> Iterator[Outcome]:

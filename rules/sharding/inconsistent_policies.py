@@ -13,7 +13,7 @@ class InconsistentPolicies(Rule):
     name = "inconsistent-policies"
     summary = "the calls on one model differ in precision, offloading or mesh"
     severity = Severity.ERROR
-    witnesses = "SR"
+    witnesses = "SRP"
     help = "put mesh, mp_policy and offload_policy into one dictionary, and pass it to every call on the model"
 
     def settled(self, event: PolicySettled) -> Iterator[Outcome]:

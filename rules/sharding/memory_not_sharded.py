@@ -19,7 +19,7 @@ class MemoryNotSharded(Rule):
     name = "memory-not-sharded"
     summary = "a rank holds far more than its share of the model, or one group most of it"
     severity = Severity.WARNING
-    witnesses = "R"
+    witnesses = "RP"
     help = "shard what every rank holds in full, and shard large modules on their own"
 
     def seen(self, event: TrainingSeen) -> Iterator[Outcome]:

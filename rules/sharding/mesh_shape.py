@@ -13,7 +13,7 @@ class MeshShape(Rule):
     name = "mesh-shape"
     summary = "the mesh, or the number of ranks to reshard to, does not fit fully_shard"
     severity = Severity.ERROR
-    witnesses = "SR"
+    witnesses = "SRP"
     help = "pass a 1-D mesh, or a 2-D mesh named (replicate, shard); reshard to a divisor of the shard dimension"
 
     def given(self, event: OptionsGiven) -> Iterator[Outcome]:

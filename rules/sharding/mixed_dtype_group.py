@@ -13,7 +13,7 @@ class MixedDtypeGroup(Rule):
     name = "mixed-dtype-group"
     summary = "one group mixes dtypes of trainable parameters"
     severity = Severity.ERROR
-    witnesses = "SR"
+    witnesses = "SRP"
     help = "give the parameters one dtype, and use MixedPrecisionPolicy for the precision of the computation"
 
     def settled(self, event: GroupSettled) -> Iterator[Outcome]:

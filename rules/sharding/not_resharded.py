@@ -13,7 +13,7 @@ class NotResharded(Rule):
     name = "not-resharded"
     summary = "after forward or backward a group is gathered where it should be sharded"
     severity = Severity.ERROR
-    witnesses = "R"
+    witnesses = "RP"
     help = "let the exception pass, or call reshard() on the module where it is handled"
 
     def forward_ended(self, event: ForwardEnded) -> Iterator[Outcome]:

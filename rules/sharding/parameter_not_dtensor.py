@@ -13,7 +13,7 @@ class ParameterNotDtensor(Rule):
     name = "parameter-not-dtensor"
     summary = "a managed parameter is not a DTensor with the planned mesh and placement"
     severity = Severity.ERROR
-    witnesses = "R"
+    witnesses = "RP"
     help = "write into the parameter (copy_, set_model_state_dict) instead of putting another one in its place"
 
     def begun(self, event: ForwardBegun) -> Iterator[Outcome]:

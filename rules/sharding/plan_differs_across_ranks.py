@@ -13,7 +13,7 @@ class PlanDiffersAcrossRanks(Rule):
     name = "plan-differs-across-ranks"
     summary = "ranks disagree on groups, parameters, shapes or mesh"
     severity = Severity.ERROR
-    witnesses = "R"
+    witnesses = "RP"
     compares = "plan"
     help = "take every decision about sharding from what all ranks have in common"
 

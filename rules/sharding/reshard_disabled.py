@@ -13,7 +13,7 @@ class ReshardDisabled(Rule):
     name = "reshard-disabled"
     summary = "every group is sharded with reshard_after_forward=False"
     severity = Severity.WARNING
-    witnesses = "SR"
+    witnesses = "SRP"
     help = "leave reshard_after_forward out, or silence this where memory is traded for speed on purpose"
 
     def settled(self, event: ReshardingSettled) -> Iterator[Outcome]:

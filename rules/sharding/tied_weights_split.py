@@ -15,7 +15,7 @@ class TiedWeightsSplit(Rule):
     name = "tied-weights-split"
     summary = "tied parameters land in different groups"
     severity = Severity.ERROR
-    witnesses = "SR"
+    witnesses = "SRP"
     help = "shard both modules in one call, fully_shard([a, b]), or leave both to the root"
 
     def _consequence(self) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from fsdp2_lint.vocab.events.steps import UNFINISHED, GradientsUsed
+from fsdp2_lint.vocab.events.steps import NOT_AWAITED, UNFINISHED, GradientsUsed
 from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
 
 
@@ -14,7 +14,10 @@ class GradientSyncLeftOff(Rule):
     summary = "gradients are not reduced before the step: what switches that off is not taken back"
     severity = Severity.ERROR
     witnesses = "SR"
-    help = "call model.set_requires_gradient_sync(is_last_microbatch) before each backward"
+    help = (
+        "call model.set_requires_gradient_sync(is_last_microbatch) before each backward; "
+        "where finalisation is manual, finalize_backward() comes last"
+    )
 
     def used(self, event: GradientsUsed) -> Iterator[Outcome]:
         yield APPLIES
@@ -25,12 +28,18 @@ class GradientSyncLeftOff(Rule):
             yield self.found(
                 switched_off.when,
                 f"the last backward before the step {_what_is_missing(switched_off.words, label)}",
-                f"{switched_off.words} is in force from here on",
+                _since(switched_off.words),
                 (event.when, "the step runs without these gradients"),
             )
 
 
+def _since(switch: str) -> str:
+    return f"{switch} is in force from here on" if switch != NOT_AWAITED else "the reduction is begun here, and goes on"
+
+
 def _what_is_missing(switch: str, label: str) -> str:
     if switch == UNFINISHED:
-        return f"is not finished: finalize_backward() would reduce what is left of the gradients of {label}"
+        return f"is not finished: nothing calls finalize_backward(), and not all gradients of {label} are reduced"
+    if switch == NOT_AWAITED:
+        return f"is not finished: nothing waits for the handle by which the gradients of {label} are reduced"
     return f"reduces no gradients of {label}: the optimizer has none"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from fsdp2_lint.vocab.behaviour import NORM_OF_CLIPPING_IS_PARTIAL
 from fsdp2_lint.vocab.events.training import ValueRead
 from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
 from fsdp2_lint.vocab.target import in_words
@@ -19,14 +18,14 @@ class LocalValueRead(Rule):
     help = "call full_tensor() first, on all ranks"
 
     def read(self, event: ValueRead) -> Iterator[Outcome]:
-        clipped = event.reading.clipped()
-        if clipped and not NORM_OF_CLIPPING_IS_PARTIAL.of(self.target):
+        only = event.reading.in_some_versions()
+        if only and not only.what.of(self.target):
             return
         yield APPLIES
         partial = event.reading.partial()
         if partial:
             placement, computed = partial.what
-            said = f"; in {in_words(self.target)} clip_grad_norm_ returns its norm like that" if clipped else ""
+            said = f"; in {in_words(self.target)} {only.what.words}" if only else ""
             sharding = event.reading.sharding()
             because = [(sharding.what.when, sharding.what.words)] if sharding.surely else []
             yield self.found(

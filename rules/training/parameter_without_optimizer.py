@@ -14,7 +14,7 @@ class ParameterWithoutOptimizer(Rule):
     name = "parameter-without-optimizer"
     summary = "trainable parameters that no optimizer holds"
     severity = Severity.WARNING
-    witnesses = "R"
+    witnesses = "RP"
     help = "give them to an optimizer, or freeze them with requires_grad_(False) before sharding"
 
     def seen(self, event: TrainingSeen) -> Iterator[Outcome]:

@@ -101,7 +101,7 @@ def test_moved_out_of_the_project(project: Path, before: list[Finding], tmp_path
 
 
 def test_a_script_that_is_deleted_is_not_mended_by_another_that_is_right(project: Path) -> None:
-    """Per model: that the clause is upheld for another one is no proof."""
+    """Per model: that the rule is upheld for another one is no proof."""
     shutil.copy(project / "train.py", project / "other.py")
     edit(project / "other.py", (EARLY, ""), (SHARDED, SHARDED + EARLY))
     before = lint([str(project)]).findings

@@ -43,7 +43,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_fix_mends_what_can_be_mended_and_tells_the_rest(cli: Cli, project: Path) -> None:
     rest = (project / "root_only.py").read_text()
-    assert "2 can be mended by --fix." in cli("check").err
+    assert "2 can be fixed by --fix." in cli("check").err
     ran = cli("check", "--fix", "--output-format", "concise")
     assert ran.code == 1 and ran.out.startswith("root_only.py:") and ran.out.count("\n") == 1
     assert ran.err == "Fixed 2 findings in 2 files.\nFound 1 warning in 3 files.\n"
@@ -52,6 +52,33 @@ def test_fix_mends_what_can_be_mended_and_tells_the_rest(cli: Cli, project: Path
     (project / "root_only.py").unlink()
     ran = cli("check", "--fix")
     assert (ran.code, ran.out, ran.err) == (0, "", "No findings in 2 files, 1 with FSDP2.\n"), "nothing left to do"
+
+
+def test_the_exit_code_may_count_what_was_fixed(cli: Cli, project: Path) -> None:
+    (project / "root_only.py").unlink()
+    assert cli("check", "--exit-non-zero-on-fix").err.endswith("--exit-non-zero-on-fix needs --fix\n")
+    assert cli("check", "--diff", "--exit-non-zero-on-fix").code == 2
+    ran = cli("check", "--fix", "--exit-non-zero-on-fix")
+    assert (ran.code, ran.out) == (1, "") and ran.err.startswith("Fixed 2 findings in 2 files.\n")
+    assert cli("check", "--fix", "--exit-non-zero-on-fix").code == 0, "nothing was left to fix"
+
+
+@pytest.mark.parametrize("quiet", ["-q", "--quiet"])
+def test_quiet_leaves_out_what_is_neither_finding_nor_problem(cli: Cli, project: Path, quiet: str) -> None:
+    loud = cli("check", "--output-format", "concise")
+    ran = cli("check", "--output-format", "concise", quiet)
+    assert (ran.code, ran.out, ran.err) == (1, loud.out, "") and loud.err
+    assert "missing.py" in cli("check", quiet, ".", "missing.py").err, "what could not be checked is told"
+    assert cli("check", "-o", "before.json", "--output-format", "json", quiet).err == ""
+    for arguments in (
+        ["check", "--fix", "--max-findings", "1"],
+        ["check", "--statistics"],
+        ["check", "--diff"],
+        ["verify", "--since", "before.json"],
+        ["check", "--update-baseline"],
+        ["check", "--add-ignore"],
+    ):
+        assert cli(*arguments, quiet).err == "", arguments
 
 
 def test_fix_keeps_the_mode_of_a_file_and_links_to_it(cli: Cli, project: Path) -> None:
@@ -71,7 +98,7 @@ def test_files_that_were_not_asked_for_stay_as_they_are(cli: Cli, project: Path,
     assert ran.code == 1 and "mended" not in ran.err
     assert (project / "idle.py").read_text().startswith("x")
     engine.result.findings = [finding]
-    assert "2 can be mended by --fix." in cli("check", "private.py", "idle.py").err, "with the comment of idle.py"
+    assert "2 can be fixed by --fix." in cli("check", "private.py", "idle.py").err, "with the comment of idle.py"
 
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
@@ -160,7 +187,7 @@ def test_statistics_count_by_code(cli: Cli, project: Path) -> None:
     ran = cli("check", "--statistics")
     assert ran.code == 1
     assert ran.out == "2  FSDP901  private-import-path\n1  FSDP001  unused-suppression\n1  FSDP301  root-only\n"
-    assert ran.err == "Found 4 warnings in 4 files. 3 can be mended by --fix.\n"
+    assert ran.err == "Found 4 warnings in 4 files. 3 can be fixed by --fix.\n"
     assert cli("check", "--statistics", "--isolated", "--ignore", "FSDP").out == ""
     assert json.loads(cli("check", "--statistics", "--output-format", "json").out) == [
         {"code": "FSDP901", "name": "private-import-path", "count": 2},
@@ -202,7 +229,9 @@ def test_files_are_listed_as_they_would_be_checked(cli: Cli, project: Path) -> N
 def test_settings_are_shown_with_where_they_were_read(cli: Cli, project: Path) -> None:
     assert cli("check", "--show-settings").out.startswith("# no settings were found: these are the defaults\n")
     (project / "pyproject.toml").write_text('[tool.fsdp2-lint]\nselect = ["FSDP6"]\n')
-    assert cli("check", "--show-settings").out.startswith(f'# {project / "pyproject.toml"}\nselect = ["FSDP6"]\n')
+    assert cli("check", "--show-settings").out.startswith(
+        f'# {project / "pyproject.toml"}\nselect = ["FSDP6"]  # pyproject.toml\nextend-select = []  # the default\n'
+    )
     assert 'select = ["FSDP6"]' not in cli("check", "--show-settings", "--isolated").out
 
 
@@ -218,7 +247,13 @@ def test_the_settings_that_are_shown_are_those_that_hold(cli: Cli, project: Path
     (project / "pyproject.toml").write_text(
         '[tool.fsdp2-lint]\ntarget-torch = "2.8"\nextend-select = ["fsdp907"]\nignore = ["FSDP3"]\nbaseline = "a"\n'
     )
-    assert {'target-torch = "2.8"  # the setting', 'baseline = "a"', default} < shown()
+    assert {
+        'target-torch = "2.8"  # the setting target-torch',
+        'baseline = "a"  # pyproject.toml',
+        'ignore = ["FSDP3"]  # pyproject.toml',
+        "exclude = []  # the default",
+        default,
+    } < shown()
     more = shown("--extend-select", "naive-torch-save", "--ignore", "fsdp6", "--baseline", "b")
     assert {
         'extend-select = ["FSDP907", "FSDP701"]  # --extend-select',

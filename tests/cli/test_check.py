@@ -186,6 +186,18 @@ def test_advice_of_a_rule_that_also_warns_is_off_too(cli: Cli, engine: fake.Engi
     assert cli("check", "--select", "FSDP6").code == 1
 
 
+def test_files_with_fsdp1_alone_are_not_counted(cli: Cli, engine: fake.Engine, tree: Path) -> None:
+    old = "from torch.distributed.fsdp.fully_sharded_data_parallel import FullyShardedDataParallel\n"
+    (tree / "old.py").write_text(old)
+    assert cli("check").err == "No findings in 3 files, 1 with FSDP2.\n"
+    assert cli("check", "--select", "ALL").err == "No findings in 3 files, 1 with FSDP2.\n"
+    assert cli("check", "--select", "ALL", "old.py").err == "No findings in 1 file, none with FSDP2.\n"
+    (tree / "train.py").write_text(f"import old\n{CANDIDATE}")
+    assert cli("check", "--select", "ALL", "old.py").err == "No findings in 1 file of a program with FSDP2.\n"
+    (tree / "old.py").write_text(f"{old}from torch.distributed.fsdp import fully_shard\n")
+    assert cli("check").err == "No findings in 3 files, 2 with FSDP2.\n"
+
+
 def test_stdin(cli: Cli, engine: fake.Engine, tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     stdin(monkeypatch, CANDIDATE.encode())
     path = str(tree / "pkg" / "new.py")

@@ -85,6 +85,8 @@ def test_at_most_so_many_are_shown_and_the_rest_is_counted(cli: Cli, engine: fak
         "1 more are not shown (--max-findings 2)\nFound 3 errors in 2 files.\n",
     )
     assert "not shown" not in cli("check", "--max-findings", "3").err
+    last = cli("check", "--max-findings", "2", "--output-format", "agent").out.splitlines()[-1]
+    assert last == "2 findings (2 errors); 1 more not shown", "agents read stdout alone"
     assert cli("check", "--max-findings", "0").code == 2
 
 

@@ -7,9 +7,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from click.shell_completion import ShellComplete
 
 import fsdp2_lint
 from fsdp2_lint.catalogue import registry
+from fsdp2_lint.cli import COMMANDS, completion, main
+from fsdp2_lint.output.contract import Contract, render_text
 from fsdp2_lint.vocab.finding import Label
 from tests import fake
 from tests.cli.conftest import Ran
@@ -111,13 +114,35 @@ def test_contract_text(cli: Cli, engine: fake.Engine, tree: Path) -> None:
     ]
 
 
+def test_the_contract_is_fitted_to_the_terminal() -> None:
+    at = fake.site("/a.py", 1)
+    reasons = ("the model comes from a library that was not followed, so nobody knows its parameters",)
+    model = fake.model("Net", at, fake.clause("FSDP601", "unknown", reasons=reasons, settled_by="runtime"))
+    names = {"FSDP601": "optimizer-before-sharding"}
+    contract = Contract([model], [], [])  # type: ignore[list-item]
+    wide, narrow = (render_text(contract, names, width=width).partition("Net (")[2] for width in (100, 80))
+    assert wide.splitlines()[1:] == [
+        "  unknown  FSDP601 optimizer-before-sharding  the model comes from a library that was not followed,",
+        "                                              so nobody knows its parameters",
+        "                                              settled by: runtime",
+        "",
+    ]
+    assert narrow.splitlines()[1:] == [
+        "  unknown  FSDP601 optimizer-before-sharding",
+        "      the model comes from a library that was not followed, so nobody knows its",
+        "      parameters",
+        "      settled by: runtime",
+        "",
+    ]
+
+
 def test_contract_json(cli: Cli, engine: fake.Engine, tree: Path) -> None:
     engine.result.models = [verdicts(tree)]
     ran = cli("contract", ".", "--output-format", "json", "--exit-zero")
     assert ran.code == 0
     told = json.loads(ran.out)
     assert [clause["code"] for clause in told["clauses"]] == ["FSDP601", "FSDP602", "FSDP907"]
-    assert told["target_torch"] == "2.15"
+    assert (told["version"], told["target_torch"]) == (1, "2.15")
     (model,) = told["models"]
     assert model["model"] == "Net" and model["filename"] == str(tree / "train.py")
     assert [clause["verdict"] for clause in model["clauses"]] == ["violated", "upheld", "unknown"]
@@ -189,16 +214,78 @@ def test_a_violation_that_a_program_tells_stands_there_once(cli: Cli, engine: fa
     assert ran.out.count("violated FSDP601") == 1
 
 
-def test_explain_without_the_examples(cli: Cli) -> None:
-    whole, short = cli("explain", "FSDP601").out, cli("explain", "FSDP601", "--short").out
-    assert whole.startswith(short.rstrip("\n")) and "## Examples" in whole and "```" not in short
-    assert "## Wrong fixes" in short
+@pytest.mark.parametrize("rule", [each.code for each in registry.rules()])
+def test_explain_is_about_a_screen_unless_examples_are_asked_for(cli: Cli, rule: str) -> None:
+    short, whole = cli("explain", rule).out, cli("explain", rule, "--examples").out
+    assert whole == registry.page(registry.rule(rule)).rstrip("\n") + "\n"
+    headings = [line for line in short.splitlines() if line.startswith("## ")]
+    assert headings == ["## Why it matters", "## How to fix", "## Wrong fixes", "## What does not count"]
+    *said, last = short.splitlines()
+    assert last.endswith(f"fsdp2-lint explain {rule} --examples")
+    lines = 100 if rule == "FSDP907" else 60  # whose fix is a table with a row for each argument of FSDP1
+    assert len(said) < lines and {*said} < {*whole.splitlines()}, "nothing is said anew"
+
+
+def test_a_report_that_is_not_there_and_a_code_that_is_not(cli: Cli, tmp_path: Path) -> None:
+    gone = tmp_path / "gone"
+    assert cli("report", gone).err == f"error: {gone}: cannot be read: No such file or directory\n"
+    ran = cli("report", gone, "--select", "optimizer-before-shardin")
+    assert ran.code == 2 and "did you mean optimizer-before-sharding?" in ran.err
+    assert cli("report", gone, "--select", "optimizer-before-sharding").err.startswith(f"error: {gone}: ")
+
+
+def test_what_has_no_examples_is_explained_as_a_whole(cli: Cli) -> None:
+    short = cli("explain", "FSDP001").out
+    assert "## How to fix" in short and "--examples" not in short
+
+
+COMPLETED = [
+    ("explain FSDP70", "FSDP701"),
+    ("explain fsdp70", "FSDP701"),
+    ("explain naive", "naive-torch-save"),
+    ("check --select FSDP60", "FSDP601"),
+    ("check --ignore FSDP601,naive", "FSDP601,naive-torch-save"),
+    ("report --select optimizer-before-s", "optimizer-before-sharding"),
+    ("completion z", "zsh"),
+]
+
+
+@pytest.mark.parametrize(("typed", "wanted"), COMPLETED)
+def test_codes_and_names_are_completed(typed: str, wanted: str) -> None:
+    *before, last = typed.split()
+    asked = ShellComplete(main, {}, "fsdp2-lint", completion.VARIABLE)
+    assert wanted in [item.value for item in asked.get_completions(before, last)]
+
+
+@pytest.mark.parametrize("shell", completion.SHELLS)
+def test_the_script_for_a_shell_asks_this_tool(cli: Cli, shell: str) -> None:
+    ran = cli("completion", shell)
+    assert ran.code == 0 and f"{completion.VARIABLE}={shell}_complete" in ran.out and "%(" not in ran.out
+    assert cli("completion", "tcsh").code == 2
+
+
+def test_the_help_cuts_no_summary_off(cli: Cli) -> None:
+    listed = cli("--help").out.partition("Commands:\n")[2]
+    assert len(listed.splitlines()) == len(COMMANDS) and "..." not in listed
 
 
 def test_contract_without_a_model_is_no_success(cli: Cli, engine: fake.Engine, tree: Path) -> None:
     ran = cli("contract", ".")
     assert (ran.code, ran.out) == (2, "")
-    assert "the selected clauses judge no model that is sharded in 2 files" in ran.err
+    assert "the selected rules judge no model that is sharded in 2 files" in ran.err
+
+
+def test_contract_of_a_project_without_fsdp2_is_no_failure(cli: Cli, engine: fake.Engine, tree: Path) -> None:
+    (tree / "train.py").write_text(
+        "from torch.distributed.fsdp.fully_sharded_data_parallel import FullyShardedDataParallel\n"
+    )
+    for arguments in ([], ["train.py"], ["--select", "ALL"], ["--select", "ALL", "train.py"]):
+        ran = cli("contract", *arguments)
+        files = "1 file" if "train.py" in arguments else "2 files"
+        assert (ran.code, ran.out) == (0, ""), arguments
+        assert ran.err == f"There is no model to judge in {files}, none with FSDP2.\n"
+    assert json.loads(cli("contract", "--output-format", "json").out)["models"] == []
+    assert cli("contract", ".", "missing.py").code == 2
 
 
 def test_contract_leaves_out_models_of_files_that_were_not_given(cli: Cli, engine: fake.Engine, tree: Path) -> None:

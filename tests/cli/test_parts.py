@@ -258,7 +258,7 @@ def test_of_another_torch_than_the_project_s_nothing_is_removed(
     ran = cli("check", "--target-torch", "2.5", "--update-baseline")
     assert listed(Path("fsdp2-lint-baseline.json")) == [("FSDP901", "a.py")]
     assert ran.err.splitlines()[0] == (
-        "warning: comments and baseline entries that are not needed are not told:"
+        "warning: comments and baseline entries that are not needed are not reported:"
         " the project is for torch 2.15 and this run for torch 2.5"
     )
     Path("a.py").write_text(f"{line}  # noqa: FSDP901\n")

@@ -6,6 +6,7 @@ import io
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -16,47 +17,86 @@ EXAMPLE = Path(__file__).parents[2] / "examples" / "broken" / "root_only.py"
 
 
 class Terminal(io.StringIO):
+    """Of 30 columns; what is written to it is kept."""
+
     def isatty(self) -> bool:
         return True
 
-
-def said(monkeypatch: pytest.MonkeyPatch, stream: io.StringIO, *seconds: float) -> str:
-    times = iter([0.0, *seconds])
-    monkeypatch.setattr(sys, "stderr", stream)
-    monkeypatch.setattr(progress.time, "monotonic", lambda: next(times))
-    with progress.Progress() as told:
-        for _ in seconds:
-            told("/job/train.py")
-    return stream.getvalue()
+    def fileno(self) -> int:
+        return -1
 
 
-def test_a_person_sees_what_takes_long(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def said(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[str]]:
+    """What is written for a stream when the line is written anew at these seconds."""
+    written: list[str] = []
     monkeypatch.setenv("TERM", "xterm")
-    text = said(monkeypatch, Terminal(), 0.5, 3.2, 7.9)
-    assert text.split("\r\x1b[K") == ["", "3 s: train.py", "7 s: train.py", ""], "the line is clean in the end"
+    monkeypatch.setattr(progress.os, "write", lambda to, data: written.append(data.decode()))
+    monkeypatch.setattr(progress, "columns", lambda stream: 30)
+    monkeypatch.setattr(progress, "_EACH", 1e9)  # the thread writes nothing of itself
+
+    def at(stream: io.StringIO, *seconds: float, quiet: bool = False, what: str = "/job/train.py") -> list[str]:
+        times = iter([0.0, *seconds])
+        monkeypatch.setattr(sys, "stderr", stream)
+        monkeypatch.setattr(progress.time, "monotonic", lambda: next(times))
+        with progress.Progress(quiet=quiet) as told:
+            for _ in seconds:
+                if told.watched:
+                    told.show()
+                told(what)
+        return written
+
+    return at
 
 
-def test_short_runs_and_logs_stay_quiet(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TERM", "xterm")
-    assert said(monkeypatch, Terminal(), 0.5, 1.9) == ""
-    assert said(monkeypatch, io.StringIO(), 5.0) == ""
+def test_a_person_sees_what_takes_long(said: Callable[..., list[str]]) -> None:
+    clear = "\r\x1b[K"
+    assert said(Terminal(), 0.5, 1.0, 7.9) == [f"{clear}1 s: train.py", f"{clear}7 s: train.py", clear]
+
+
+def test_something_is_said_before_the_first_program(said: Callable[..., list[str]]) -> None:
+    assert said(Terminal(), 1.2)[0].endswith("1 s: reading files")
+
+
+def test_the_line_is_never_wider_than_the_terminal(said: Callable[..., list[str]]) -> None:
+    line = said(Terminal(), 1.0, 2.0, what="a" * 200)[1]
+    assert len(line.removeprefix("\r\x1b[K")) == 29, "a full line would wrap, and what wrapped would stay"
+
+
+def test_short_runs_logs_and_quiet_ones_say_nothing(
+    said: Callable[..., list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert said(Terminal(), 0.5, 0.9) == []
+    assert said(io.StringIO(), 5.0) == []
+    assert said(Terminal(), 5.0, quiet=True) == []
     monkeypatch.setenv("TERM", "dumb")
-    assert said(monkeypatch, Terminal(), 5.0) == ""
+    assert said(Terminal(), 5.0) == []
 
 
 @pytest.mark.skipif(not hasattr(os, "openpty"), reason="needs a terminal")
-def test_on_a_real_terminal_findings_are_whole(tmp_path: Path) -> None:
+def test_on_a_real_terminal_findings_are_whole() -> None:
     ours, theirs = os.openpty()
-    code = "import sys; from fsdp2_lint.cli import invoke, progress as p; p.PATIENCE = 0; exit(invoke(sys.argv[1:]))"
-    ran = subprocess.run(
+    code = (
+        "import sys; from fsdp2_lint.cli import invoke, progress as p; p.PATIENCE = 0; p._EACH = 0.01;"
+        "exit(invoke(sys.argv[1:]))"
+    )
+    ran = subprocess.Popen(
         [sys.executable, "-c", code, "check", "--no-cache", "--output-format", "concise", str(EXAMPLE)],
         stdout=subprocess.PIPE,
         stderr=theirs,
         env={**os.environ, "TERM": "xterm"},
-        timeout=60,
     )
     os.close(theirs)
-    shown = os.read(ours, 10_000).decode()
+    shown = b"".join(iter(lambda: said_on(ours), b"")).decode()
+    out, _ = ran.communicate(timeout=60)
     os.close(ours)
-    assert ran.returncode == 1 and ran.stdout.count(b"\n") == 1 and b"\x1b" not in ran.stdout
-    assert "root_only.py" in shown and shown.rstrip().endswith("Found 1 warning in 1 file.")
+    assert ran.returncode == 1 and out.count(b"\n") == 1 and b"\x1b" not in out
+    assert "0 s: " in shown and shown.rstrip().endswith("\x1b[KFound 1 warning in 1 file.")
+
+
+def said_on(terminal: int) -> bytes:
+    """Nothing at its end, which Linux tells as an error."""
+    try:
+        return os.read(terminal, 10_000)
+    except OSError:
+        return b""

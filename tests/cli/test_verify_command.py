@@ -35,7 +35,7 @@ def test_fixed(cli: Cli, script: Path) -> None:
     script.write_text(script.read_text().replace("model.forward(", "model("))
     ran = cli("verify", "--since", "before.json")
     assert ran.code == 0 and ran.out.startswith("gone      trainer.py:")
-    assert "(not proved, but no less is seen than before: nothing is left there that its clause judges)" in ran.out
+    assert "(not proved, but no less is seen than before: nothing is left there that its rule judges)" in ran.out
     assert ran.err == "1 gone, not proved.\n"
 
 
@@ -57,7 +57,7 @@ def test_proved(cli: Cli, script: Path) -> None:
     train.write_text(text.replace(late, late + early))
     ran = cli("verify", "--since", "before.json")
     assert ran.code == 0 and ran.out.startswith("fixed     train.py:") and "FSDP601" in ran.out
-    assert ran.out.endswith("(the clause is upheld)\n") and ran.err == "1 fixed.\n"
+    assert ran.out.endswith("(the rule is upheld)\n") and ran.err == "1 fixed.\n"
 
 
 def test_for_programs(cli: Cli, script: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fsdp2_lint.files.notebooks import read
+from fsdp2_lint.files.notebooks import read, rows_in_file
 from fsdp2_lint.findings.outcome import Report
 from fsdp2_lint.lint import lint
 from fsdp2_lint.output import render
@@ -49,6 +49,46 @@ def notebook(*cells: tuple[str, str], **metadata: object) -> bytes:
 def check(folder: Path, *cells: tuple[str, str], **metadata: object) -> Report:
     (folder / "train.ipynb").write_bytes(notebook(*cells, **metadata))
     return lint([str(folder)])
+
+
+sources = st.lists(st.text('a "\\[]{},:é#\n', max_size=12), min_size=1, max_size=4)
+
+
+@given(sources, st.sampled_from([None, 0, 1, 4]), st.booleans())
+def test_each_row_is_found_in_the_file(texts: list[str], indent: int | None, whole: bool) -> None:
+    """However the notebook is written: a row of a cell is on the row of the file that has it."""
+    cells = [
+        {"metadata": {"source": ["not this"]}, "source": text if whole else text.splitlines(keepends=True)}
+        for text in texts
+    ]
+    data = json.dumps({"metadata": {"cells": [1, {}]}, "cells": cells}, indent=indent).encode()
+    found = rows_in_file(data)
+    written = data.decode().split("\n")
+    for number, text in enumerate(texts, start=1):
+        for row, line in enumerate(text.split("\n"), start=1):
+            if line:
+                assert json.dumps(line)[1:-1] in written[found[number][row - 1] - 1]
+
+
+@pytest.mark.parametrize("data", [b"", b"x", b'"cells"', b"[]", b"{", b'{"cells": [', b"\xff{}"])
+def test_what_is_no_notebook_has_no_rows(data: bytes) -> None:
+    assert rows_in_file(data) == {}
+
+
+@pytest.mark.parametrize(("indent", "row"), [(1, 42), (None, 1)])
+def test_services_are_told_the_row_of_the_file(tmp_path: Path, indent: int | None, row: int) -> None:
+    path = tmp_path / "train.ipynb"
+    path.write_text(json.dumps(json.loads(notebook(*CELLS)), indent=indent))
+    report = lint([str(path)])
+    assert '"optimizer = ' in path.read_text().split("\n")[row - 1]
+    (one,) = json.loads(render("sarif", report.findings, report.sources))["runs"][0]["results"]
+    assert one["locations"][0]["physicalLocation"]["region"] == {"startLine": row}
+    (one,) = json.loads(render("gitlab", report.findings, report.sources))
+    assert one["location"]["positions"]["begin"] == {"line": row, "column": 1}
+    (one,) = json.loads(render("rdjson", report.findings, report.sources))["diagnostics"]
+    assert one["location"]["range"] == {"start": {"line": row}} and "cell 4:2" in one["message"]
+    assert f"line={row}::" in render("github", report.findings, report.sources)
+    assert f'line="{row}"' in render("junit", report.findings, report.sources)
 
 
 def test_a_fault_across_cells(tmp_path: Path) -> None:

@@ -127,6 +127,13 @@ MALFORMED = [
     "# FSDP2-lint: ignore[FSDP601]",
     "# fsdp2-lint: disable=FSDP601, see https://a.b/c#d",
     "#fsdp2-lint:",
+    "# fsdp2_lint: ignore[FSDP601]",
+    "# fsdp2lint: ignore[FSDP601]",
+    "# fsdp2-lint ignore[FSDP601] without a colon",
+    "# noqa: FSDP",
+    "# noqa: fsdp-601, see #12",
+    "# noqa: naive-torch-sav",
+    "# NoQA:optimizer-before-shard because",
 ]
 
 
@@ -161,6 +168,12 @@ def test_a_comment_that_is_not_understood_is_told(comment: str, before: str, lef
         "# noqa: FSDP601, fsdp2-lint: see there",
         "# as `# fsdp2-lint: ignore` says",
         "# fsdp2-lint checks this",
+        "# fsdp2-lint ignore comments are here",
+        "# noqa: naive-torch-save",
+        "# noqa: no-such-thing",
+        "# noqa: E501, of FSDP",
+        "# noqa",
+        "# noqa because of FSDP",
         "s = '# fsdp2-lint: ignroe'",
     ],
 )

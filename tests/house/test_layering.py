@@ -19,6 +19,7 @@ ALLOWED = {
     "astroid": ("static",),
     "click": ("cli",),
     "torch": ("runtime", "preflight"),
+    "matplotlib": ("preflight",),
     "pytest": ("pytest_plugin.py",),
     "tomli": ("settings",),  # before Python 3.11
     "tomllib": ("settings",),  # since then, and unknown to the standard library of 3.10
@@ -244,7 +245,11 @@ OF_OS = {f"os.{name}" for name in ("rename", "replace", "renames", "truncate", "
 
 
 # Of users' files; and of what the tool keeps in a folder of its own, where nothing is lost with an entry.
-WRITERS = {PACKAGE / "files" / "writing.py", PACKAGE / "static" / "cache" / "store.py"}
+WRITERS = {
+    PACKAGE / "files" / "writing.py",
+    PACKAGE / "static" / "cache" / "store.py",
+    PACKAGE / "servers" / "revisions.py",
+}
 
 
 def writes(node: ast.AST) -> bool:

@@ -112,26 +112,3 @@ def test_editable_install(checkout: Path, tmp_path: Path) -> None:
     assert run(python, "-m", "fsdp2_lint", "rules", cwd=checkout) == run(
         python.with_name("fsdp2-lint"), "rules", cwd=tmp_path
     )
-
-
-@pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
-def test_pre_commit_hooks(checkout: Path, tmp_path: Path) -> None:
-    def git(*arguments: object, cwd: Path) -> None:
-        run("git", "-c", "user.name=test", "-c", "user.email=test@localhost", *arguments, cwd=cwd)
-
-    source = Path(shutil.copytree(checkout, tmp_path / "source", ignore=LEFT_OUT))
-    project = Path(shutil.copytree(ROOT / "examples" / "broken" / "optimizer_before_sharding", tmp_path / "project"))
-    (project / "fine.py").write_text("x = 1\n")
-    for folder in (source, project):
-        git("init", "--quiet", cwd=folder)
-        git("add", "--all", cwd=folder)
-        git("commit", "--quiet", "--message", "all", cwd=folder)
-    environment = {"PRE_COMMIT_HOME": str(tmp_path / "cache")}
-
-    def hook(name: str, *arguments: str, code: int) -> str:
-        command = (sys.executable, "-m", "pre_commit", "try-repo", source, name, *arguments)
-        return run(*command, cwd=project, code=code, **environment)
-
-    assert "Passed" in hook("fsdp2-lint", "--files", "fine.py", code=0)
-    assert "FSDP601" in hook("fsdp2-lint", "--all-files", code=1)
-    assert "FSDP601" in hook("fsdp2-lint-project", "--files", "fine.py", code=1)

@@ -8,9 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from fsdp2_lint.cli import invoke
-from fsdp2_lint.settings import settings_in
-from fsdp2_lint.settings.keys import KEYS
+from fsdp2_lint.cli import invoke, main
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -45,9 +43,18 @@ def test_relative_links_lead_somewhere() -> None:
             assert (ROOT / target).exists(), f"{name}: {target}"
 
 
-def test_the_sample_of_settings_has_every_key_and_is_accepted(tmp_path: Path) -> None:
-    section = README.split("\n## Settings\n")[1].split("\n## ")[0]
-    (sample,) = re.findall(r"```toml\n(.*?)```", section, re.DOTALL)
-    (tmp_path / "pyproject.toml").write_text(sample, encoding="utf-8")
-    read = settings_in(tmp_path / "pyproject.toml")
-    assert [key for key in KEYS if getattr(read, key.replace("-", "_")) in ((), None, False)] == []
+def test_it_is_short_and_leads_to_each_page() -> None:
+    assert len(README.encode()) < 5_500, "details are in docs/, each once"
+    linked = set(re.findall(r"\]\(docs/([\w-]+\.md)\)", README))
+    of_developers = {"index.md", "engine.md", "budgets.md"}
+    assert linked == {path.name for path in (ROOT / "docs").glob("*.md")} - of_developers
+
+
+def test_its_calls_use_commands_and_options_that_exist() -> None:
+    (calls,) = re.findall(r"```sh\n(fsdp2-lint check .*?)```", README, re.DOTALL)
+    for line in calls.splitlines():
+        command, *rest = line.split("  #")[0].split()[1:]
+        found = main.get_command(None, command)  # type: ignore[arg-type]
+        assert found is not None
+        known = {name for each in found.params for name in each.opts}
+        assert {word for word in rest if word.startswith("-")} <= known, line

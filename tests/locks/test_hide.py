@@ -1,7 +1,7 @@
 """What is made unseen is never upheld: a verdict may become unknown, or be proved by what is left.
 
 One file, class, function or call of a program is hidden. Where the complete program breaks a clause, so does the one
-with the hidden part, for only the analysis sees less of it: it must not be told that the clause is upheld. The complete
+with the hidden part, for only the analysis sees less of it: it must not be told that the rule is upheld. The complete
 programs are those that are bad anyway, and correct ones whose part to be hidden is made bad first.
 """
 

@@ -35,6 +35,7 @@ def test_concise(story: Finding) -> None:
 def test_json(story: Finding, tmp_path: Path) -> None:
     (one,) = json.loads(render("json", [story], Sources()))
     assert one == {
+        "version": 1,
         "code": "FSDP601",
         "name": "optimizer-before-sharding",
         "severity": "error",
@@ -128,8 +129,8 @@ def test_the_command_finds_it_again(
 def test_what_only_a_job_sees_is_verified_by_a_job(story: Finding) -> None:
     seen = replace(story, observed=Observed((0,)))
     job = "fsdp2-lint run --check SCRIPT"
-    assert verify(seen) == verify(replace(seen, standing=ONLY_THERE)) == job
-    assert verify(replace(seen, standing=CONFIRMED)) == "fsdp2-lint check --select FSDP601 ."
+    assert verify(seen) == verify(replace(seen, standing=f"{ONLY_THERE} at run time")) == job
+    assert verify(replace(seen, standing=f"{CONFIRMED} at run time")) == "fsdp2-lint check --select FSDP601 ."
 
 
 def test_a_code_of_another_version_has_no_page(story: Finding) -> None:

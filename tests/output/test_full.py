@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from fsdp2_lint.files.source import Sources
 from fsdp2_lint.output import render
+from fsdp2_lint.output.terminal import NARROWEST
 from fsdp2_lint.vocab.finding import Finding, Severity
 from tests import fake
 
@@ -122,6 +123,36 @@ def test_long_lines_are_cut_around_the_span(here: Path) -> None:
     assert len(code) <= 210 and code.startswith("1 | …") and code.endswith("…")
     start = underline.index("^")
     assert code[start : start + 7] == "build()" and underline[start:].startswith("^^^^^^^ ")
+
+
+def test_lines_are_fitted_to_the_terminal(here: Path) -> None:
+    path = str(here / "a.py")
+    source = b"    optimizer = build_optimizer(model.parameters())  # and a comment behind it\n"
+    at = fake.site(path, 1, 17, 1, 52)
+    finding = fake.finding(at, message="the optimizer holds parameters that are replaced", label="built too early")
+    text = render("full", [finding], Sources({path: source}), width=64)
+    assert text.rstrip("\n") == look("""
+        FSDP601 error optimizer-before-sharding: the optimizer holds
+          parameters that are replaced
+         --> a.py:1:17
+          |
+        1 |     optimizer = build_optimizer(model.parameters())  # and…
+          |                 ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+          |                 built too early
+          |
+          = help: build it after the last fully_shard
+          = explain: fsdp2-lint explain FSDP601
+    """)
+
+
+@given(width=st.integers(1, 150), column=st.integers(1, 300), words=st.text("abc def", max_size=200))
+def test_no_line_is_wider_than_the_terminal(width: int, column: int, words: str) -> None:
+    path = "/a.py"
+    finding = fake.finding(fake.site(path, 3, column, 3, column + 9), message=words, help=words, label=words)
+    text = render("full", [finding], Sources({path: b"\n\n" + b"x = 1; " * 40}), width=width)
+    longest = max(map(len, f"{words} optimizer-before-sharding:".split()))
+    for line in text.splitlines():
+        assert len(line) <= max(width, NARROWEST) or len(line.split()[-1]) <= longest > 20, line
 
 
 def test_messages_cannot_move_the_cursor(here: Path) -> None:

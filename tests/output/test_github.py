@@ -59,9 +59,9 @@ def test_places(at: tuple[int, ...], properties: str) -> None:
     assert text.startswith(f"::error title=fsdp2-lint (FSDP601),file=/a.py,{properties}::/a.py:4:17: ")
 
 
-def test_a_cell_has_no_place_in_the_file() -> None:
+def test_a_cell_of_a_file_that_is_not_there_has_the_first_row() -> None:
     text = render("github", [fake.finding(replace(fake.site("/a.ipynb", 4, 2), cell=3))], Sources())
-    assert text.startswith("::error title=fsdp2-lint (FSDP601),file=/a.ipynb::/a.ipynb:cell 3:4:2: ")
+    assert text.startswith("::error title=fsdp2-lint (FSDP601),file=/a.ipynb,line=1::/a.ipynb:cell 3:4:2: ")
 
 
 def test_escapes() -> None:

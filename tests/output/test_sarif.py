@@ -153,10 +153,11 @@ def test_a_fix(mended: Finding, tmp_path: Path) -> None:
     assert replacement["deletedRegion"] == {"startLine": 2, "startColumn": 5, "endLine": 2, "endColumn": 5}
 
 
-def test_cells_have_no_place_in_the_file(mended: Finding) -> None:
+def test_cells_have_no_columns_and_no_fix(mended: Finding) -> None:
     one = result(mended.with_sites(lambda site: replace(site, cell=3)))
     (location,) = one["locations"]
-    assert "region" not in location["physicalLocation"] and "fixes" not in one
+    assert location["physicalLocation"]["region"] == {"startLine": 1} and "fixes" not in one
+    assert location["logicalLocations"] == [{"name": "cell 3"}]
     assert one["message"]["text"].startswith("train.py:cell 3:3:1: the optimizer holds ")
 
 

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from fsdp2_lint.catalogue import registry
+from fsdp2_lint.catalogue.examples import with_whole_programs
 from fsdp2_lint.findings.outcome import Report
 from fsdp2_lint.lint import Asked, lint
 from fsdp2_lint.vocab.finding import Finding
@@ -52,7 +53,7 @@ def programs(page: str) -> list[Program]:
     in_examples = False
     fence: str | None = None
     name, body = DEFAULT_FILE, []
-    for number, line in enumerate(page.splitlines(), start=1):
+    for number, line in enumerate(with_whole_programs(page).splitlines(), start=1):
         if fence is not None:
             if line.rstrip() != "```":
                 body.append(line)

@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from fsdp2_lint.catalogue.examples import with_whole_programs
 from fsdp2_lint.vocab.finding import Severity
 from tests import fake
 from tests.pages.harness import Mark, check_program, differences, marks, programs
+from tests.pages.shorten import shortened
 
 PAGE = """
 # FSDP601: optimizer-before-sharding
@@ -52,6 +54,105 @@ z = 1
 not_an_example_either()
 ```
 """
+
+
+NET = """@decorated
+class Net(nn.Module):
+    # as above: is said here by chance
+    def forward(self, x):
+        return x
+"""
+TWICE = f"""# FSDP601: a-name
+
+## Examples
+
+### Bad: the whole
+
+```python
+import torch
+
+
+{NET}
+
+def train():
+    Net()  # error: [FSDP601]
+
+
+def batches():
+    yield 1
+    yield 2
+    yield 3
+```
+
+### Good: the same again
+
+`model.py`:
+
+```python
+{NET}
+
+def batches():
+    yield 1
+    yield 2
+    yield 3
+
+
+x = 1
+```
+
+```python
+def train():
+    Net()  # error: [FSDP601]
+
+
+{NET.replace("return x", "return 2 * x")}
+```
+
+### Good: and again
+
+```python
+{NET.replace("return x", "return 2 * x")}
+```
+"""
+
+
+def test_what_is_the_same_in_several_programs_is_written_once() -> None:
+    short = shortened(TWICE)
+    assert (
+        short.split("the same again")[1]
+        == f"""
+
+`model.py`:
+
+```python
+# as above: Net, batches
+
+
+x = 1
+```
+
+```python
+def train():
+    Net()  # error: [FSDP601]
+
+
+{NET.replace("return x", "return 2 * x")}
+```
+
+### Good: and again
+
+```python
+# as above: Net
+
+```
+"""
+    )
+    assert programs(short) == programs(TWICE) and with_whole_programs(short) == TWICE and shortened(short) == short
+
+
+def test_what_is_not_above_is_an_error() -> None:
+    with pytest.raises(LookupError):
+        programs("## Examples\n\n### Bad: one\n\n```python\n# as above: Net\n```\n".join(["\n", ""]))
 
 
 def test_programs() -> None:

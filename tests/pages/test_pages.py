@@ -9,6 +9,7 @@ import pytest
 from fsdp2_lint.catalogue import pages, registry
 from fsdp2_lint.vocab.rule import Rule
 from tests.pages.harness import Program, check_program, marks, programs
+from tests.pages.shorten import shortened
 
 RULES = registry.rules()
 PROGRAMS = [
@@ -34,6 +35,12 @@ def test_program(rule: Rule, program: Program, tmp_path: Path) -> None:
     else:
         assert own - {"related"}, "a bad example must mark the clause that it shows"
     assert check_program(program.files, tmp_path) == []
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
+def test_page_repeats_no_program(rule: Rule) -> None:
+    page = registry.page(rule)
+    assert shortened(page) == page, "`python -m tests.pages.shorten` writes what several programs have in common once"
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)

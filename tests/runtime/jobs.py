@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import runpy
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -35,15 +36,20 @@ class Job:
         return (self.folder / f"rank{rank}.txt").read_text(errors="replace")
 
     def marks(self, root: Path) -> set[Mark]:
-        return {
-            Mark(
-                Path(each.primary.site.path).relative_to(root.resolve()).as_posix(),
-                each.primary.site.row,
-                each.severity.value,
-                each.code,
-            )
-            for each in self.findings
-        }
+        return marks_of(self.findings, root)
+
+
+def marks_of(findings: Iterable[Finding], root: Path) -> set[Mark]:
+    """What was found, as the comments in the programs of a page would say it."""
+    return {
+        Mark(
+            Path(each.primary.site.path).relative_to(root.resolve()).as_posix(),
+            each.primary.site.row,
+            each.severity.value,
+            each.code,
+        )
+        for each in findings
+    }
 
 
 def run_program(

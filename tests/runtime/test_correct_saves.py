@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("torch")
 
-from tests.runtime.shapes import nothing_is_reported
+from tests.runtime.shapes import TRAINED, nothing_is_reported
 
 pytestmark = pytest.mark.torchrun
 
@@ -58,6 +58,18 @@ def loop():
 thread = threading.Thread(target=loop)
 thread.start()
 thread.join()
+""",
+    # Some names fit: what is new stays as it was.
+    "loads of a part": TRAINED
+    + """\
+import torch.distributed.checkpoint as dcp
+from torch.distributed.checkpoint import DefaultLoadPlanner
+
+dcp.save({"model": model.state_dict()}, checkpoint_id="saved")
+state = {"model": model.state_dict(), "average": {name: value.clone() for name, value in model.state_dict().items()}}
+dcp.load(state, checkpoint_id="saved", planner=DefaultLoadPlanner(allow_partial_load=True))
+head = {name: value for name, value in state["model"].items() if "head" in name}
+model.load_state_dict({**head, "head.scale": torch.ones(1)}, strict=False)
 """,
     # Whole tensors, tensors of other things, and DCP's own pieces.
     "saves by one rank": """\

@@ -18,6 +18,7 @@ from fsdp2_lint.runtime.crashes.messages import (
     GATHERED,
     LOADING,
     OUTSIDE,
+    SHARDS_SAVED,
     USED_OUTSIDE,
 )
 from fsdp2_lint.vocab.finding import Observed
@@ -203,6 +204,17 @@ ERRORS: dict[str, tuple[str, str, str]] = {
         "low = MixedPrecisionPolicy(torch.bfloat16, cast_forward_inputs=False)\n"
         "fully_shard(model.layers[1], mp_policy=low)\nfully_shard(model)\n" + FORWARD,
     ),
+    # The package itself is not needed: its writer reads the memory of each tensor.
+    "safetensors": (
+        "FSDP701",
+        "access the data pointer on an invalid python storage",
+        SHARDED + "folder = os.path.abspath('site-packages/safetensors')\nos.makedirs(folder, exist_ok=True)\n"
+        "open(folder + '/__init__.py', 'w').close()\n"
+        "text = 'def save_file(state, path):\\n    return [x.untyped_storage().data_ptr() for x in state.values()]'\n"
+        "with open(folder + '/torch.py', 'w') as file:\n    file.write(text)\n"
+        "sys.path.insert(0, 'site-packages')\nfrom safetensors.torch import save_file\n"
+        "save_file(model.state_dict(), 'model.safetensors')\n",
+    ),
     "state_dict_type of FSDP1": (
         "FSDP903",
         "KeyError: None",
@@ -250,7 +262,19 @@ def test_each_explanation_is_provoked() -> None:
     provoked = {code for code, _, _ in ERRORS.values()}
     needs_gpus = {"FSDP101", "FSDP105"}
     every = {
-        each.code for each in (*EXPLANATIONS, BYPASS, CLASH, DIRECT, FSDP1, GATHERED, LOADING, OUTSIDE, USED_OUTSIDE)
+        each.code
+        for each in (
+            *EXPLANATIONS,
+            BYPASS,
+            CLASH,
+            DIRECT,
+            FSDP1,
+            GATHERED,
+            LOADING,
+            OUTSIDE,
+            SHARDS_SAVED,
+            USED_OUTSIDE,
+        )
     }
     assert every - needs_gpus == provoked
 
@@ -281,6 +305,9 @@ def test_errors_that_need_gpus(code: str, message: str) -> None:
         pytest.param(
             "fully_shard(Net(), reshard_after_foward=True)\n",
             id="a keyword that is mistyped",
+        ),
+        pytest.param(
+            SHARDED + "model.state_dict()['head.weight'].untyped_storage().data_ptr()\n", id="who reads it is not known"
         ),
         pytest.param(
             "sharded = shard(Net()).state_dict()\nNet().load_state_dict(sharded)\n",

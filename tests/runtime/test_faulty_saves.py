@@ -34,6 +34,20 @@ for step in range(4):
         dist.barrier()  # not of the group in which the save may still be at work
 future.result()
 """,
+    "no name is that of the model": TRAINED
+    + """\
+state = {f"module.{name}": value for name, value in model.state_dict().items()}
+model.load_state_dict(state, strict=False)  # expect: FSDP703
+""",
+    "no name is in the checkpoint": TRAINED
+    + """\
+import torch.distributed.checkpoint as dcp
+from torch.distributed.checkpoint import DefaultLoadPlanner
+
+dcp.save(model.state_dict(), checkpoint_id="saved")
+state = {"model": model.state_dict(), "step": 0}
+dcp.load(state, checkpoint_id="saved", planner=DefaultLoadPlanner(allow_partial_load=True))  # expect: FSDP703
+""",
     # What to_local() gives is no DTensor, and no model either.
     "local parts are saved by one rank": TRAINED
     + """\

@@ -117,6 +117,25 @@ def test_under_torchrun(broken_job: Done) -> None:
     ]
 
 
+KNOT = """\
+class Knot:
+    def __init__(self):
+        self.itself = self
+
+    def __del__(self):
+        print("untied")
+
+
+knot = Knot()
+"""
+
+
+def test_what_the_job_made_ends_as_without_us(tmp_path: Path) -> None:
+    """Bindings of triton count at the very end of a process what was not taken down, and print pages of it."""
+    write(tmp_path, KNOT)
+    assert call(tmp_path, *TOOL, "run", "--check", "train.py").out == "untied\n"
+
+
 def test_report_of_what_torchrun_left(broken_job: Done) -> None:
     ran = call(broken_job.folder, *TOOL, "report", REPORT)
     assert ran == Ran(1, BROKEN_TEXT, "Found 1 error on 2 ranks in 3 training steps.\n")

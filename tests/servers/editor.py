@@ -33,10 +33,19 @@ class Editor(LanguageClient):
         self.published: list[types.PublishDiagnosticsParams] = []
         self.messages: list[str] = []
         self.watched: list[types.Registration] = []
+        self.progress: list[tuple[types.ProgressToken, str, str]] = []  # token, kind and message
         self.feature(types.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)(lambda params: self.published.append(params))
         self.feature(types.WINDOW_SHOW_MESSAGE)(lambda params: self.messages.append(params.message))
         self.feature(types.WINDOW_LOG_MESSAGE)(lambda params: None)
         self.feature(types.CLIENT_REGISTER_CAPABILITY)(lambda params: self.watched.extend(params.registrations))
+        self.feature(types.WINDOW_WORK_DONE_PROGRESS_CREATE)(
+            lambda params: self.progress.append((params.token, "create", ""))
+        )
+        self.feature(types.PROGRESS)(lambda params: self._take_progress(params))
+
+    def _take_progress(self, params: types.ProgressParams) -> None:
+        value = params.value if isinstance(params.value, dict) else vars(params.value)
+        self.progress.append((params.token, value["kind"], value.get("message", "")))
 
     @property
     def server(self) -> asyncio.subprocess.Process:

@@ -13,7 +13,7 @@ pytest.importorskip("pygls")
 
 from lsprotocol import types
 
-from tests.servers.editor import PATIENCE, edited, editor, scenario
+from tests.servers.editor import PATIENCE, Editor, edited, editor, scenario
 
 MODEL = """\
 import torch.nn as nn
@@ -318,3 +318,47 @@ async def test_the_file_that_was_changed_comes_first(project: Path) -> None:
         assert await ide.diagnostics(train, 2) == []
         assert [each.code for each in await ide.diagnostics(other, None)] == ["FSDP601"]
         assert [Path(each.uri).name for each in ide.published[:2]] == ["train.py", "another.py"]
+
+
+SHOWS_PROGRESS = types.ClientCapabilities(window=types.WindowClientCapabilities(work_done_progress=True))
+
+
+def followed(ide: Editor) -> list[str]:
+    """The programs that the editor was told of."""
+    return [message for _, kind, message in ide.progress if kind == "report" and message.endswith(".py")]
+
+
+def over(ide: Editor) -> bool:
+    kinds = [kind for _, kind, _ in ide.progress]
+    return kinds.count("end") == kinds.count("create")
+
+
+@scenario
+async def test_what_is_followed_is_told_and_on_a_warm_cache_nothing_is(project: Path) -> None:
+    train, other = project / "train.py", project / "other.py"
+    other.write_text(TRAIN)
+    async with editor(project, capabilities=SHOWS_PROGRESS) as ide:
+        ide.open(train)
+        assert [each.code for each in await ide.diagnostics(other, None)] == ["FSDP601"]
+        await ide.until(lambda: over(ide) and len(followed(ide)) == 2)
+        assert followed(ide) == ["train.py", "other.py"]
+        for token in {token for token, *_ in ide.progress}:
+            kinds = [kind for each, kind, _ in ide.progress if each == token]
+            assert [*dict.fromkeys(kinds)] == ["create", "begin", "report", "end"] and kinds[-1] == "end"
+    async with editor(project, capabilities=SHOWS_PROGRESS) as ide:
+        ide.open(train)
+        assert [each.code for each in await ide.diagnostics(other, None)] == ["FSDP601"]
+        assert [each.code for each in await ide.diagnostics(train)] == ["FSDP601"]
+        assert not followed(ide), "the first answer waits for no program"
+        ide.change(train, RIGHT, 2)
+        assert await ide.diagnostics(train, 2) == []
+        await ide.until(lambda: followed(ide))
+        assert followed(ide) == ["train.py"], "nor for the programs of other files"
+
+
+@scenario
+async def test_who_has_no_place_for_progress_is_told_nothing(project: Path) -> None:
+    async with editor(project) as ide:
+        ide.open(project / "train.py")
+        await ide.diagnostics(project / "train.py")
+        assert not ide.progress

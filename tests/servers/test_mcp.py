@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import re
 import shutil
 import subprocess
 import sys
+import threading
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -15,6 +18,10 @@ import pytest
 pytest.importorskip("mcp")
 
 from mcp import Client, StdioServerParameters
+
+from fsdp2_lint.findings.outcome import Report
+from fsdp2_lint.lint import Asked
+from fsdp2_lint.servers import mcp
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "broken" / "optimizer_before_sharding"
 EARLY = "    optimizer = build_optimizer(model, lr=1e-2)  # error: [FSDP601]\n"
@@ -42,6 +49,7 @@ async def call(client: Client, tool: str, **arguments: Any) -> tuple[bool, str]:
     """Was it an error, and the text."""
     result = await client.call_tool(tool, arguments)
     (content,) = result.content
+    assert result.structured_content is None, "the same once more"
     return bool(result.is_error), content.text
 
 
@@ -52,6 +60,7 @@ def test_the_tools(project: Path) -> None:
         for tool in tools.values():
             assert tool.annotations is not None and tool.annotations.read_only_hint
             assert tool.description and len(tool.description) < 400
+            assert all(line == line.strip() for line in tool.description.splitlines())
 
     talk(project, dialogue)
 
@@ -60,8 +69,12 @@ def test_the_loop(project: Path) -> None:
     async def dialogue(client: Client) -> None:
         failed, found = await call(client, "check")
         assert not failed and found.count("FSDP601") == 2 and "parallelize.py:13" in found
+        assert found.splitlines()[-1] == "This check is s1."
         failed, page = await call(client, "explain", code="FSDP601")
         assert not failed and page.startswith("# FSDP601: optimizer-before-sharding")
+        assert "## How to fix" in page and "## Examples" not in page and len(page) < 5_000
+        failed, whole = await call(client, "explain", code="FSDP601", examples=True)
+        assert not failed and "## Examples" in whole and len(whole) > len(page)
         assert "1 remaining" in (await call(client, "verify"))[1]
         train = project / "train.py"
         text = train.read_text()
@@ -69,8 +82,10 @@ def test_the_loop(project: Path) -> None:
         assert "1 silenced instead of fixed" in (await call(client, "verify"))[1]
         train.write_text(text.replace(EARLY, "").replace(SHARDED, SHARDED + EARLY))
         failed, told = await call(client, "verify")
-        assert not failed and "(the clause is upheld)" in told and told.endswith("1 fixed.")
+        assert not failed and "(the rule is upheld)" in told and told.endswith("1 fixed.")
         assert "0 findings" in (await call(client, "check"))[1]
+        assert "1 fixed" in (await call(client, "verify", since="s1"))[1]
+        assert "There was nothing to fix" in (await call(client, "verify", since="s2"))[1]
 
     talk(project, dialogue)
 
@@ -82,13 +97,135 @@ def test_what_cannot_be_done_is_said(project: Path) -> None:
             ("check", {"select": ["X"]}, "'X' is no code of this tool"),
             ("check", {"paths": ["nowhere.py"]}, "nowhere.py: cannot be read"),
             ("verify", {"paths": ["other"]}, "call check with the same paths first"),
+            ("verify", {"since": "s1"}, "s1 is neither a check of this server (none yet) nor a git revision"),
+            ("check", {"paths": ["/etc"]}, "lies outside"),
         ):
             failed, text = await call(client, tool, **arguments)
             assert failed and words in text and "findings" not in text
         failed, text = await call(client, "check", paths=["nowhere.py", "optim.py"])
-        assert not failed and "nowhere.py: cannot be read" in text and "FSDP601" in text, "the other one was checked"
+        assert failed and "nowhere.py: cannot be read" in text and "FSDP601" in text, "the other one was checked"
+        failed, text = await call(client, "verify", paths=["train.py"], since="s1")
+        assert failed and "s1 is a check of" in text and "nowhere.py" in text
 
     talk(project, dialogue)
+
+
+def git(project: Path, *arguments: str) -> str:
+    person = ("-c", "user.name=test", "-c", "user.email=test@localhost")
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    ran = subprocess.run(
+        ["git", *person, *arguments], cwd=project, env=environment, capture_output=True, text=True, timeout=LIMIT
+    )
+    assert ran.returncode == 0, ran.stderr
+    return ran.stdout
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
+def test_verify_against_a_revision(project: Path) -> None:
+    """Of a folder inside a repository; what is not committed counts as an edit."""
+    train, model = project / "train.py", project / "model.py"
+    (project.parent / "other.py").write_text("from torch.distributed._composable.fsdp import fully_shard\n")
+    git(project.parent, "init", "--quiet")
+    git(project.parent, "add", "--all")
+    git(project.parent, "commit", "--quiet", "--message", "wrong")
+    status = git(project, "status", "--porcelain", "--ignored")
+
+    async def dialogue(client: Client) -> None:
+        failed, told = await call(client, "verify", since="HEAD")
+        assert not failed and told.startswith("remaining") and ": 1 remaining." in told
+        text = train.read_text()
+        train.write_text(text.replace(EARLY, "").replace(SHARDED, SHARDED + EARLY))
+        (project / "late.py").write_text("from torch.distributed._composable.fsdp import fully_shard\n")
+        failed, told = await call(client, "verify", since="HEAD")
+        assert not failed and "is upheld)" in told and "late.py:1:1 FSDP901" in told
+        assert "Since HEAD (" in told and told.endswith(": 1 fixed, 1 new."), "other.py is not served"
+        failed, told = await call(client, "verify", since="HEAD", paths=["late.py"])
+        assert not failed and told.endswith(": 1 new."), "it was not there"
+        model.unlink()
+        assert "1 fixed" not in (await call(client, "verify", since="HEAD"))[1]
+        git(project, "checkout", "model.py", "train.py")
+        (project / "late.py").unlink()
+        for revision in ("nothing", "HEAD~7", "--all", "HEAD:train.py", "", "a b", "x\n\0"):
+            failed, told = await call(client, "verify", since=revision)
+            assert failed and "nor a git revision" in told
+
+    talk(project, dialogue)
+    assert git(project, "status", "--porcelain", "--ignored") == status
+
+
+def test_progress_is_told(project: Path) -> None:
+    told: list[str | None] = []
+
+    async def note(progress: float, total: float | None, message: str | None) -> None:
+        assert progress > len(told)
+        told.append(message)
+
+    async def dialogue(client: Client) -> None:
+        for _ in range(2):
+            await client.call_tool("check", {}, progress_callback=note)
+
+    talk(project, dialogue)
+    assert told.count("train.py") == 1, "the second check has nothing to follow"
+
+
+def test_an_answer_is_bounded_and_says_what_it_leaves_out(project: Path) -> None:
+    late = "from torch.distributed._composable.fsdp import fully_shard\n"
+    (project / "many.py").write_text(late * 300)
+
+    async def dialogue(client: Client) -> None:
+        failed, told = await call(client, "check", paths=["many.py"])
+        assert not failed and len(told) <= mcp.LONGEST
+        shown = told.count("many.py:")
+        assert 20 < shown <= mcp.MOST
+        cut = re.search(r"(\d+) lines are left out here: check fewer paths, or select codes", told)
+        assert shown + int(cut[1] if cut else 0) == mcp.MOST and f"{300 - mcp.MOST} more are not shown" in told
+        (project / "many.py").write_text("")
+        failed, told = await call(client, "verify", paths=["many.py"])
+        assert not failed and len(told) <= mcp.LONGEST and "lines are left out here" in told
+        assert told.splitlines()[-1].startswith("Since s1: 300 gone")
+
+    talk(project, dialogue)
+
+
+@pytest.mark.parametrize("number", [0, 1, 3, 40, 4000])
+def test_whole_lines_are_left_out(number: int) -> None:
+    lines = [f"{index} {'x' * 500}" for index in range(number)]
+    text = "".join(f"{line}\n" for line in [*lines, "one", "two", "three", "last"])
+    told = mcp._bounded(text)
+    assert len(told) <= mcp.LONGEST and told.endswith("one\ntwo\nthree\nlast\n")
+    assert (told == text) is (len(text) <= mcp.LONGEST)
+    assert {*told.splitlines()} - {*text.splitlines()} == (set() if told == text else {told.splitlines()[-5]})
+
+
+def test_who_does_not_wait_any_more_ends_the_check(monkeypatch: pytest.MonkeyPatch, project: Path) -> None:
+    """Before the next step; the check that was asked for next has its turn."""
+    monkeypatch.chdir(project)
+    began, ended = threading.Event(), threading.Event()
+
+    def endless(paths: object, asked: object, *, progress: object, look: Callable[[], None]) -> Report:
+        began.set()
+        try:
+            while True:
+                look()
+        finally:
+            ended.set()
+
+    class Nobody:
+        async def report_progress(self, *told: object) -> None: ...
+
+    async def session() -> None:
+        tools = mcp._Tools(str(project), Asked())
+        asked = asyncio.create_task(tools.check(Nobody()))  # type: ignore[arg-type]
+        while not began.is_set():
+            await asyncio.sleep(0)
+        asked.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asked
+
+    monkeypatch.setattr(mcp, "lint", endless)
+    asyncio.run(asyncio.wait_for(session(), LIMIT))
+    assert ended.wait(LIMIT) and mcp._ONE_AT_A_TIME.acquire(timeout=LIMIT)
+    mcp._ONE_AT_A_TIME.release()
 
 
 def test_nothing_is_written(project: Path) -> None:

@@ -104,6 +104,7 @@ ALLOWED = {
     "interpreter/expressions/names.py::Names.star_or_builtin": QNAMES,
     "interpreter/syntax.py::class_body": PYTHON,
     "interpreter/syntax.py::setters": PYTHON,
+    "libraries/pretrained.py::_of_diffusers": QNAMES,
     "frontend/lookup.py::Lookup._listing": FILES,
     "frontend/lookup.py::Lookup._look_up": FILES,
     "frontend/packages.py::rows": TEXT,

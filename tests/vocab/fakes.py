@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 
 from fsdp2_lint.vocab import defects, events
 from fsdp2_lint.vocab.answers import Answer, Closed, Many, many, no, unknown, yes
+from fsdp2_lint.vocab.behaviour import NORM_OF_CLIPPING_IS_PARTIAL, TESTS_ARE_PARTIAL
 from fsdp2_lint.vocab.defects import Defect
 from fsdp2_lint.vocab.events.base import Event
 from fsdp2_lint.vocab.events.generators import Spent
@@ -106,6 +107,7 @@ PROOFS: dict[str, st.SearchStrategy[Any]] = {
     ),
     "receives_nothing": st.just("an empty dict"),
     "launch_mismatch": st.just("rank 0 of 2, and rank 0 of 1"),
+    "in_some_versions": st.sampled_from([NORM_OF_CLIPPING_IS_PARTIAL, TESTS_ARE_PARTIAL]),
     "partial": st.tuples(st.just("Partial(sum)"), st.none() | MOMENTS.map(lambda moment: moment.at)),
 }
 Assignment = dict[str, Any]
@@ -292,10 +294,14 @@ FIXED: dict[str, Any] = {
     "spent": Spent(EARLY, "what happens there"),
     "strange_keywords": StrangeKeyword(EARLY, "optimizer"),
     "launch_mismatch": "rank 0 of 2, and rank 0 of 1",
+    "in_some_versions": TESTS_ARE_PARTIAL,
     "partial": ("Partial(sum)", EARLY.at),
 }
 # Proofs that a rule weighs: here one that is no fault.
-FURTHER: dict[str, list[Any]] = {"memory": [Memory(EARLY, 2**30, 2**29, 2**29, "layers.0", 2**20, 2**30)]}
+FURTHER: dict[str, list[Any]] = {
+    "memory": [Memory(EARLY, 2**30, 2**29, 2**29, "layers.0", 2**20, 2**30)],
+    "in_some_versions": [NORM_OF_CLIPPING_IS_PARTIAL],
+}
 ALL_WORDS = ["forward", "mesh", "auto_wrap_policy", "summon_full_params", "torch.save", "generate"]
 
 

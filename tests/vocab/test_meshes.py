@@ -16,7 +16,6 @@ from fsdp2_lint.vocab.meshes import misread
         ("dp", "tp"),
         ("data", "tensor"),
         ("dp", "ep"),
-        ("pp", "dp"),
         ("dp_shard_mod_ep", "dp_shard_in_ep"),
     ],
 )
@@ -33,6 +32,7 @@ def test_not_replicas_and_shards(names: tuple[str, str]) -> None:
         ("dp_replicate", "cp"),
         ("replica", "tp"),
         ("dp", "cp"),
+        ("pp", "dp"),
         ("ep", "dp_shard"),
         ("dp", "fsdp"),
         ("inter_node", "intra_node"),

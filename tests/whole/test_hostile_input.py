@@ -234,7 +234,7 @@ TRAP = "import pathlib\npathlib.Path(__file__ + '.ran').touch()\n"
 MODULES = ["click", "astroid", "tomllib", "json", "typing", "__future__", "re", "gc", "rules", "torch"]
 
 
-@pytest.mark.parametrize("command", [["check"], ["explain", "FSDP601", "--short"], ["rules"]])
+@pytest.mark.parametrize("command", [["check"], ["explain", "FSDP601"], ["rules"]])
 def test_nothing_of_the_folder_is_imported(command: list[str], cli: Cli) -> None:
     for name in MODULES:
         Path(f"{name}.py").write_text(TRAP)

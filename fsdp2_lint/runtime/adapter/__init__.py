@@ -8,6 +8,7 @@ still can.
 
 from torch.distributed.tensor import DTensor
 
+from .allocations import STORAGE, Allocations, backward_is_running, gathering, propagating
 from .collectives import (
     Issue,
     Issuer,
@@ -30,9 +31,10 @@ from .frames import (
     issued_by_the_job,
     modules_that_are_called,
     only_makes_states,
+    only_wraps,
     stage_that_runs,
 )
-from .gradients import backward_is_open, holds_gradients, reduces_over_replicas
+from .gradients import backward_is_open, holds_gradients, reduces_over_replicas, reduction_is_awaited
 from .groups import (
     Group,
     Param,
@@ -50,14 +52,17 @@ from .meshes import Mesh, names_of, ranks_of, whole_of
 from .modules import (
     FSDPModule,
     children,
+    identity_of_memory,
     is_everywhere,
     is_fake,
     local,
     memory_of,
     non_persistent,
+    only_for_shapes,
     original_class,
     own_buffers,
     own_parameters,
+    rehearse_in,
     unwrapped,
     version,
 )
@@ -65,4 +70,5 @@ from .operations import Marks, Operation, Operations
 from .peers import ranks_of_replica
 from .phases import before_backward, in_forward
 from .places import Missing
-from .probe import first_cuda_use, is_captured, lacking, missing, place, store
+from .plans import gathers_its_own_way, placements, registered, replicas, reshards
+from .probe import first_cuda_use, is_captured, lacking, missing, place, rehearsal_token, rehearse, store

@@ -18,6 +18,11 @@ def frames_from(frame: FrameType | None) -> Iterator[FrameType]:
         frame = frame.f_back
 
 
+def only_wraps(frame: FrameType) -> bool:
+    """Is it what ``torch.no_grad()`` and the like put around a function? From torch 2.15 on it bears their name."""
+    return frame.f_globals.get("__name__") == "torch.utils._contextlib"
+
+
 def call_of_fully_shard(frame: FrameType | None) -> Mapping[str, Any]:
     """The arguments of the ``fully_shard`` call that is being executed, from its frame; empty if it is not found."""
     for each in frames_from(frame):

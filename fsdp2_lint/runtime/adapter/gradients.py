@@ -20,4 +20,13 @@ def reduces_over_replicas(group: Group) -> bool:
 
 def backward_is_open(state: Any) -> bool:
     """Has a backward run that finalize_backward() is to finish? A torch that has no word for it finishes each."""
-    return getattr(places.CONTEXT.read(state), "manual_backward_finalization_active", None) is True
+    return _of_context(state, "manual_backward_finalization_active") is True
+
+
+def reduction_is_awaited(state: Any) -> bool:
+    """Was it begun with ``finalize_backward(async_op=True)``, and its handle has not waited yet?"""
+    return _of_context(state, "gradient_reduction_pending") is True
+
+
+def _of_context(state: Any, name: str) -> Any:
+    return getattr(places.CONTEXT.read(state), name, None) if places.CONTEXT.is_in(state) else None

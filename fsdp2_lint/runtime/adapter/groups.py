@@ -121,7 +121,13 @@ class Param:
     def has_gradient(self) -> bool:
         """Of this backward, before it is reduced."""
         gathered = self.gathered
-        return (gathered is not None and gathered.grad is not None) or (places.ACCUMULATED.read(self.raw) is not None)
+        return (gathered is not None and gathered.grad is not None) or self.accumulated is not None
+
+    @property
+    def accumulated(self) -> torch.Tensor | None:
+        """Its gradient over some backwards, in the dtype in which it is to be reduced."""
+        gradient: torch.Tensor | None = places.ACCUMULATED.read(self.raw)
+        return gradient
 
     @property
     def gathered_storage(self) -> int:

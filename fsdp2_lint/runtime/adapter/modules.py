@@ -71,15 +71,36 @@ def _reaches_all(length: int, sizes: list[int]) -> bool:
 
 def memory_of(tensor: torch.Tensor) -> int | None:
     """Where the memory begins that this rank's part lies in; None where it has none."""
-    try:
-        return local(tensor).untyped_storage().data_ptr() or None
-    except (RuntimeError, NotImplementedError):  # of fake and sparse tensors
+    own = local(tensor)
+    if is_fake(own):
         return None
+    try:
+        return own.untyped_storage().data_ptr() or None
+    except (RuntimeError, NotImplementedError):  # of sparse tensors
+        return None
+
+
+def identity_of_memory(tensor: torch.Tensor) -> int:
+    """The same number for all tensors that lie in one memory with this rank's part, also where they are fake."""
+    return int(local(tensor).untyped_storage()._cdata)
 
 
 def is_fake(tensor: torch.Tensor) -> bool:
     """Has it no memory, as under FakeTensorMode?"""
     return type(tensor).__name__ == "FakeTensor"
+
+
+_rehearsed_in: list[Any] = []  # the mode in which a rehearsal makes all of its tensors
+
+
+def rehearse_in(mode: Any) -> None:
+    """From now on the tensors of this FakeTensorMode are what the script computes with."""
+    _rehearsed_in.append(mode)
+
+
+def only_for_shapes(tensor: torch.Tensor) -> bool:
+    """Does torch compute with it to learn a shape, as DTensor does before each new operation?"""
+    return is_fake(tensor) and all(getattr(tensor, "fake_mode", None) is not mode for mode in _rehearsed_in)
 
 
 def version(tensor: torch.Tensor) -> tuple[int, ...]:

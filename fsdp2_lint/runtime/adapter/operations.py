@@ -45,8 +45,8 @@ def _operations(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], result
     written = [_argument(index, each.name, args, kwargs) for index, each in enumerate(func._schema.arguments)
                if each.alias_info is not None and each.alias_info.is_write]  # fmt: skip
     if not name.startswith("_foreach"):
-        given = [*_tensors(args), *_tensors(list(kwargs.values()))]
-        yield Operation(name, space == "aten", given, _tensors(written), _tensors(result))
+        given = [*tensors_in(args), *tensors_in(list(kwargs.values()))]
+        yield Operation(name, space == "aten", given, tensors_in(written), tensors_in(result))
         return
     single = [each for each in (*args, *kwargs.values()) if isinstance(each, torch.Tensor)]
     for place in range(len(args[0])):
@@ -63,10 +63,11 @@ def _at(value: Any, place: int) -> list[torch.Tensor]:
     return [item] if isinstance(item, torch.Tensor) else []
 
 
-def _tensors(value: Any) -> list[torch.Tensor]:
+def tensors_in(value: Any) -> list[torch.Tensor]:
+    """In lists and tuples, also in each other; not in dicts."""
     if isinstance(value, torch.Tensor):
         return [value]
-    return [each for item in value for each in _tensors(item)] if isinstance(value, (list, tuple)) else []
+    return [each for item in value for each in tensors_in(item)] if isinstance(value, (list, tuple)) else []
 
 
 class Marks:

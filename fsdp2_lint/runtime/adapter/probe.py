@@ -122,11 +122,24 @@ def lacking(model: nn.Module) -> list[tuple[str, tuple[str, ...]]]:
     return [(str(each), each.clauses) for each in places.lacking(states_below(model))]
 
 
+_rehearsal: list[str] = []
+
+
+def rehearse(token: str) -> None:
+    """From now on the other ranks of this job are not there: ``token`` is what its rehearsals have in common."""
+    _rehearsal[:] = [token]
+
+
+def rehearsal_token() -> str:
+    """What the rehearsals of one job have in common; empty in a job whose ranks are there."""
+    return _rehearsal[0] if _rehearsal else ""
+
+
 def store() -> Any | None:
     """The key-value store of the default process group. A restarted job may get the one of its last attempt."""
     c10d = sys.modules.get("torch.distributed.distributed_c10d")
     get = getattr(c10d, "_get_default_store", None)
-    if get is None or not dist.is_initialized():
+    if get is None or not dist.is_initialized() or rehearsal_token():
         return None
     return dist.PrefixStore(  # type: ignore[attr-defined]
         f"fsdp2_lint/{attempt()}", get()

@@ -32,7 +32,16 @@ from .messages import (
     Explanation,
     dtypes_clash,
 )
-from .refusals import judge_attribute, judge_dtypes, judge_exchange, judge_gathered, judge_options, tell
+from .refusals import (
+    judge_attribute,
+    judge_dtypes,
+    judge_exchange,
+    judge_gathered,
+    judge_options,
+    judge_reset,
+    judge_saving,
+    tell,
+)
 from .uses import Frames
 
 Judge = Callable[[Session, BaseException, Frames], Explanation | None]
@@ -195,4 +204,6 @@ _JUDGES: tuple[Judge, ...] = (
     judge_dtypes,
     judge_gathered,
     judge_attribute,
+    judge_reset,
+    judge_saving,
 )

@@ -77,6 +77,13 @@ BYPASS = Explanation(
     "a method of a sharded module runs without the hooks that gather its parameters",
     "call the module itself, or register the method with register_fsdp_forward_method(module, name)",
 )
+NO_MEMORY = re.compile(r"access the data pointer on an invalid python storage")
+SHARDS_SAVED = Explanation(
+    "FSDP701",
+    "safetensors reads the memory of tensors, and DTensors have none: nothing is written",
+    "gather with get_model_state_dict(model, options=StateDictOptions(full_state_dict=True, cpu_offload=True)) on all "
+    "ranks, and save on rank 0",
+)
 CLASH = Explanation(
     "FSDP308",
     "groups of one model compute in different dtypes, and their tensors meet in a layer",
@@ -86,6 +93,11 @@ GATHERED = Explanation(
     "FSDP407",
     "a forward has left this group gathered: until it is resharded, plain tensors stand in the place of its shards",
     "call model.reshard() after that forward, or shard the root with reshard_after_forward=True",
+)
+OPEN = Explanation(
+    "FSDP604",
+    "the backward before this is not finished: some gradients are not reduced, and some parameters are gathered still",
+    "call model.finalize_backward() behind the last backward of a step, and wait() for the handle that it may return",
 )
 OTHER_DTYPE = Explanation(
     "FSDP303",

@@ -12,19 +12,23 @@ from torch.nn.parallel import DistributedDataParallel
 
 from ...catalogue import registry
 from ...vocab.events.composition import ParametersExchanged
+from ...vocab.events.initialisation import ResetCalled
 from ...vocab.events.policies import OptionsGiven, PolicySettled
 from ...vocab.finding import Moment
 from .. import adapter
 from ..expressions import operands
 from ..ledger import label_of
+from ..monitors.checkpoints.payloads import RuntimePayload
+from ..monitors.initialisation import resets
 from ..monitors.precision.policies import RuntimePolicy
 from ..monitors.sharding.composition import RuntimeComposition
 from ..monitors.sharding.options import RuntimeOptions
 from ..monitors.sharding.replacement import look_up_lost
+from ..monitors.shared.units import unfinished
 from ..session import Session
 from ..sites import is_users, of_traceback
 from ..stand_ins import copy_behind
-from .messages import CLASH, GATHERED, MIXED, Explanation, dtypes_clash
+from .messages import CLASH, GATHERED, MIXED, NO_MEMORY, OPEN, SHARDS_SAVED, Explanation, dtypes_clash
 
 Frames = list[tuple[FrameType, TracebackType]]
 # Messages of torch 2.13, measured.
@@ -102,6 +106,19 @@ def judge_attribute(session: Session, error: BaseException, frames: Frames) -> N
     look_up_lost(session, name, of_traceback(error.__traceback__))
 
 
+def judge_reset(session: Session, error: BaseException, frames: Frames) -> None:
+    """A call of ``reset_parameters`` on a module of a sharded model, or on one whose parameters have no memory."""
+    owner = getattr(error, "obj", None)
+    if not isinstance(error, AttributeError) or error.name != resets.NAME or not isinstance(owner, nn.Module):
+        return
+    hollow = any(parameter.is_meta for parameter in owner.parameters())
+    if not (hollow or session.ledger.inside(owner) or owner in session.ledger.below):
+        return
+    when = of_traceback(error.__traceback__)
+    key = session.ledger.key_of(owner, label_of(owner), when)
+    session.dispatch(ResetCalled(when=when, model=resets.RuntimeInitialised(owner, when, key)))
+
+
 def judge_gathered(session: Session, error: BaseException, frames: Frames) -> Explanation | None:
     """A shard and a plain tensor that is a gathered parameter, as an average of weights meets it after a forward."""
     if not MIXED.search(str(error)):
@@ -110,10 +127,21 @@ def judge_gathered(session: Session, error: BaseException, frames: Frames) -> Ex
     for sharding in filter(None, found):
         runs = any(map(adapter.hooks_have_run, sharding.live_modules()))  # then it is gathered for what runs
         if sharding.gathered_at is not None and not runs and not sharding.unsharded_by_user:
+            open_since = unfinished(sharding)
+            meaning, place = (OPEN, open_since.when) if open_since is not None else (GATHERED, sharding.gathered_at)
             when = of_traceback(error.__traceback__)
-            tell(session, GATHERED, sharding.gathered_at, (when, "the gathered parameters meet shards here"))
-            return GATHERED
+            tell(session, meaning, place, (when, "the gathered parameters meet shards here"))
+            return meaning
     return None
+
+
+def judge_saving(session: Session, error: BaseException, frames: Frames) -> Explanation | None:
+    """Shards that safetensors is to write, be it by ``save_pretrained``."""
+    if not NO_MEMORY.search(str(error)):
+        return None
+    writers = (frame for frame, _ in frames if str(frame.f_globals.get("__name__")).startswith("safetensors"))
+    held = (value for frame in writers for value in list(frame.f_locals.values()))
+    return SHARDS_SAVED if any(RuntimePayload(each).shards().items for each in held) else None
 
 
 def _involved(frames: Frames) -> Iterator[torch.Tensor]:

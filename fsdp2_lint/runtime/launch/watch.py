@@ -5,7 +5,8 @@ from __future__ import annotations
 import gc
 import os
 import sys
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from ...report.findings import disagreements
@@ -33,13 +34,14 @@ class NoReport(OSError):
 class Plan:
     """What the processes of a job are watched with. ``folder`` is that of the job.
 
-    ``live``: rank 0 says on stderr what it finds as soon as it finds it.
+    ``live``: rank 0 says on stderr what it finds as soon as it finds it. ``about``: what else the first record says.
     """
 
     program: Program
     options: Options
     folder: Path
     live: bool
+    about: Mapping[str, object] = field(default_factory=dict)
 
 
 class Watch:
@@ -47,7 +49,7 @@ class Watch:
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
-        self.session = Session(_opened(plan.folder), plan.options, plan.program.about())
+        self.session = Session(_opened(plan.folder), plan.options, {**plan.program.about(), **plan.about})
         if plan.live:
             _announce_findings(self.session, plan.folder)
         self._stalls = StallWatch(self.session, self.session.closed, alone=True)

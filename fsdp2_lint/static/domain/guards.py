@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from . import formulas
-from .formulas import Formula, both, intern, is_fork, key_of, negate
+from .formulas import Formula, both, intern, is_fork, key_of, keys_of, negate
 from .knowledge import Knowledge, asks_large
 
 
@@ -36,7 +36,7 @@ _guards: dict[tuple[tuple[Formula, bool], ...], Guard] = {}
 class Guard(Knowledge):
     """An immutable conjunction. ``TOP`` is the empty one; extend it with :meth:`add`."""
 
-    __slots__ = ("_extended", "_joined", "_set", "_blurred")
+    __slots__ = ("_extended", "_joined", "_set", "_blurred", "_cases")
 
     def __init__(self) -> None:
         super().__init__()
@@ -44,6 +44,7 @@ class Guard(Knowledge):
         self._joined: dict[Guard, Guard | None] = {}
         self._set: Literals | None = None
         self._blurred: frozenset[Formula] | None = None
+        self._cases: dict[Guard, bool] = {}
 
     @property
     def formula(self) -> Formula:
@@ -74,6 +75,16 @@ class Guard(Knowledge):
 
     def _with(self, literals: Iterable[tuple[Formula, bool]]) -> Guard | None:
         """This path and these formulas; None where they contradict each other."""
+        new = self._tried(literals)
+        if new is None or new is self:
+            return new
+        kept = _guards.setdefault(new.literals, new)
+        if kept is new:
+            Pool.made += len(new.literals)
+        return kept
+
+    def _tried(self, literals: Iterable[tuple[Formula, bool]]) -> Guard | None:
+        """Likewise, but the path is not kept: it is equal to no other."""
         fresh = []  # most joins add nothing or contradict, which is seen without a copy
         for formula, truth in literals:
             known = self._truths.get(formula)
@@ -96,10 +107,7 @@ class Guard(Knowledge):
         if len(new.literals) == len(self.literals):
             return self
         new._open = set()
-        kept = _guards.setdefault(new.literals, new)
-        if kept is new:
-            Pool.made += len(new.literals)
-        return kept
+        return new
 
     def compatible(self, other: Guard) -> bool:
         """Can both hold? As ``join``, but most often seen without a new path."""
@@ -119,6 +127,25 @@ class Guard(Knowledge):
             else:
                 return True
         return self.join(other) is not None
+
+    def in_one_case(self, other: Guard) -> bool:
+        """As ``compatible``, but composites of both about the same unknowns are taken part by part.
+
+        ``(a and x == 1) or (b and y == 1)`` and ``(a and x == 2) or (b and y == 2)`` leave each other two parts, none
+        of which can be where ``a`` and ``b`` exclude each other.
+        """
+        if not self.compatible(other):
+            return False
+        if not self._asked & other._asked:
+            return True
+        if other not in self._cases:
+            both = self._tried(other.literals)
+            self._cases[other] = both is not None and all(
+                any(both._tried(((part, each[0] == "or"),)) is not None for part in each[1])
+                for each in both._composites
+                if keys_of(each) & self._asked & other._asked
+            )
+        return self._cases[other]
 
     @property
     def blurred(self) -> frozenset[Formula]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, overload
@@ -20,6 +20,7 @@ from .values import Obj
 E = TypeVar("E", bound=Event)
 F = TypeVar("F", bound=Event)
 G = TypeVar("G", bound=Event)
+PAUSE = 4096  # steps that questions look at before somebody is asked whether to go on
 
 
 @dataclass(slots=True)
@@ -30,6 +31,8 @@ class Trace:
     _places: dict[Moment, int] = field(default_factory=dict)
     looked_at: int = 0  # steps, by all questions that were asked of the trace
     _allowed: int | None = None
+    _next: int | None = None  # what comes first: the end of what is allowed, or a pause
+    _pause: Callable[[], None] = lambda: None
 
     def add(
         self,
@@ -92,17 +95,26 @@ class Trace:
                 yield step
 
     @contextmanager
-    def bounded(self, steps: int) -> Iterator[None]:
-        """Inside, questions may look at so many steps; then each of them is unknown."""
-        self._allowed = self.looked_at + steps
+    def bounded(self, steps: int, pause: Callable[[], None]) -> Iterator[None]:
+        """Inside, questions may look at so many steps; then each of them is unknown. ``pause`` is called again and
+        again meanwhile, and may raise."""
+        self._allowed, self._pause = self.looked_at + steps, pause
+        self._next = min(self.looked_at + PAUSE, self._allowed)
         try:
             yield
         finally:
-            self._allowed = None
+            self._allowed = self._next = None
 
     def look(self, steps: int = 1) -> None:
         self.looked_at += steps
-        if self._allowed is not None and self.looked_at > self._allowed:
+        if self._next is not None and self.looked_at > self._next:
+            self._halt()
+
+    def _halt(self) -> None:
+        assert self._allowed is not None
+        self._next = min(self.looked_at + PAUSE, self._allowed)
+        self._pause()
+        if self.looked_at > self._allowed:
             raise CannotTell(f"judging it took more than {BUDGET.judging} looks at what happens")
 
     def count(self, kind: type[Event]) -> int:

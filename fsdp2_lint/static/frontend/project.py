@@ -67,6 +67,7 @@ class Project(Lookup):
         self.reaching_classes: dict[str, set[str]] = {}  # likewise
         self.sharding_methods: dict[str, list[tuple[str, str]]] = {}  # names of which each method shards: file, class
         self.called_in_turn: set[str] = set()  # names of methods that lead to sharding, and that call their own name
+        self.look: Callable[[], None] = lambda: None  # called every few hundred steps: raises if nobody waits any more
 
     def take(self, files: Sequence[str], within: Surroundings | None) -> None:
         """What is to be analysed, and what else there is."""
@@ -122,6 +123,7 @@ class Project(Lookup):
 
     def _data(self, path: str) -> bytes:
         if path not in self._bytes:
+            self.look()
             self._bytes[path] = read(path)
         return self._bytes[path]
 

@@ -58,12 +58,12 @@ def adapter_state(machine: Machine, call: Call) -> Value:
     given = call.arg(1, "state_dict")
     if given is not None and given != NONE:
         return given
-    models = [_inside(machine, leaf) for leaf in machine.objects(call.arg(0, "model"))]
+    models = [inside(machine, leaf) for leaf in machine.objects(call.arg(0, "model"))]
     known = len(models) == 1
     return StateDict("model", models[0], machine.now, numbered=False) if known else unknown("an adapter's state dict")
 
 
-def _inside(machine: Machine, model: Obj) -> Obj:
+def inside(machine: Machine, model: Obj) -> Obj:
     """The model that PEFT's wrappers hold; itself where nothing is around it."""
     while model.parent is None and model.atom.wrapper and isinstance(model.atom.cls, Ext):
         held = machine.store.get((model, model.atom.wrapper)) if model.atom.cls.qname in _WRAPPERS else None

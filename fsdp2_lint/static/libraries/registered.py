@@ -1,7 +1,7 @@
 """All modules whose functions say what calls of other packages do: they register themselves when they are imported."""
 # ruff: noqa: F401
 
-from . import adapters, frameworks
+from . import adapters, frameworks, pretrained
 from .python import (
     arguments,
     attempts,

@@ -48,8 +48,12 @@ class Setting(Named, Protocol):
     def broadcasts_shards(self) -> Answer[Place]:
         """Does it broadcast from rank 0 what is not asked for as a full state dict? yes: Place of the options."""
 
+
+class Matching(Named, Protocol):
+    """A load by names: those of a state dict, and those of a model or of a checkpoint."""
+
     def misses_unseen(self) -> Answer[Place]:
-        """May names be missing, and are all, or does nobody look which? yes: Place of the options, which in words."""
+        """May names be missing, and are all, or does nobody look which? yes: Place that allows it, which in words."""
 
 
 class HelperCalled(Event):  # a helper, or StateDictOptions, is called; S
@@ -68,3 +72,7 @@ class OptimizerStateRead(Event):  # just before the state of optimizers is read;
 
 class StateSet(Event):  # just before a state dict is set; S R
     setting: Setting
+
+
+class StateMatched(Event):  # weights are set, or a checkpoint is read, by names; S R
+    loading: Matching

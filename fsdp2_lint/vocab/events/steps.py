@@ -10,7 +10,9 @@ from ..finding import Moment, Place
 from ..handles import Labelled
 from .base import Event
 
-UNFINISHED = "set_manual_backward_finalization(True)"  # of torch 2.15: some gradients are reduced, and some not
+# Of torch 2.15: until both have come, some gradients are reduced, and some not.
+UNFINISHED = "set_manual_backward_finalization(True)"
+NOT_AWAITED = "finalize_backward(async_op=True)"
 
 
 class Synchronised(Labelled, Protocol):

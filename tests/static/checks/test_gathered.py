@@ -34,12 +34,16 @@ for tokens in loader:
     optimizer.zero_grad()
     {after}
 """
+# Of torch 2.15.
+MANUAL = "model.set_manual_backward_finalization(True)"
+FINISH = "model.finalize_backward()"
+NO_SYNC, SYNC = "model.set_requires_gradient_sync(False)", "model.set_requires_gradient_sync(True)"
 CLIP = "torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)"
 
 
 def loop(between: str = "pass", *, first: str = "pass", before: str = "pass", after: str = "pass") -> str:
-    given = {"first": first, "before": before, "between": between, "after": after}
-    return HEAD + LOOP.format(**{name: text.replace("\n", "\n    ") for name, text in given.items()})
+    given = {"before": before, "between": between, "after": after}
+    return HEAD + LOOP.format(first=first, **{name: text.replace("\n", "\n    ") for name, text in given.items()})
 
 
 OVER_STEP = {
@@ -83,9 +87,12 @@ UNSEEN = {
         before="model.set_requires_gradient_sync(False)\nF.cross_entropy(model(tokens).flatten(0, 1), tokens.flatten())"
         f".backward()\n{CLIP}  # fault\nmodel.set_requires_gradient_sync(True)",
     ),
+    "before finalize_backward()": loop(f"{SYNC}\n{CLIP}  # fault\n{FINISH}", first=MANUAL, before=NO_SYNC),
 }
 SEEN = {
     "after the backward": loop(CLIP),
+    "after finalize_backward()": loop(f"{SYNC}\n{FINISH}\n{CLIP}", first=MANUAL, before=NO_SYNC),
+    "some of them, before finalize_backward()": loop(f"{CLIP}\n{FINISH}", first=MANUAL),
     "after reshard()": loop(f"model.unshard()\nmodel.reshard()\n{CLIP}"),
     "of all micro-batches, the last one too": loop(
         CLIP,
@@ -134,7 +141,7 @@ MESH = "mesh = torch.distributed.device_mesh.init_device_mesh('cuda', {sizes}, m
 REPLICAS = MESH.format(sizes="(2, dist.get_world_size() // 2)", names="('replicate', 'shard')")
 ONE = MESH.format(sizes="(dist.get_world_size(),)", names="('shard',)")
 OFF = "model.set_requires_all_reduce(False)  # fault"
-FINALIZED = "model.set_manual_backward_finalization(True)  # fault"
+FINALIZED = f"{MANUAL}  # fault"
 
 
 def meshed(mesh: str, text: str) -> str:
@@ -147,6 +154,8 @@ UNREDUCED = {
     "replicas": meshed(REPLICAS, loop(before=OFF)),
     "replicas, once for all": meshed(REPLICAS, loop(first=OFF)),
     "not finalized": loop(first=FINALIZED),
+    "not switched on before it is finalized": loop(FINISH, first=MANUAL, before=f"{NO_SYNC}  # fault"),
+    "neither switched on nor finalized": loop(first=MANUAL, before=f"{NO_SYNC}  # fault"),
 }
 REDUCED = {
     "one replica": meshed(ONE, loop(before=OFF)),
@@ -154,8 +163,15 @@ REDUCED = {
         REPLICAS, loop(before="model.set_requires_all_reduce(os.environ['LAST'] == '1')")
     ),
     "both are switched on": meshed(REPLICAS, loop(before=f"{OFF}\nmodel.set_requires_gradient_sync(True)")),
-    "finalized": loop("model.finalize_backward()", first=FINALIZED),
-    "finalized by a condition": loop("if os.environ['LAST']:\n    model.finalize_backward()", first=FINALIZED),
+    "finalized": loop(FINISH, first=MANUAL),
+    "finalized by a condition": loop(f"if os.environ['LAST']:\n    {FINISH}", first=MANUAL),
+    "finalized and waited for": loop("model.finalize_backward(async_op=True).wait()", first=MANUAL),
+    "all micro-batches at once, as torch says": loop(f"{SYNC}\n{FINISH}", first=MANUAL, before=NO_SYNC),
+    "finalized by code that is not followed": loop(
+        f"{SYNC}\nplugins.run()",
+        first=f"import plugins\n{MANUAL}\nplugins.before_step(lambda: {FINISH})",
+        before=NO_SYNC,
+    ),
 }
 
 
@@ -167,3 +183,19 @@ def test_gradients_that_are_not_reduced(name: str) -> None:
 @pytest.mark.parametrize("name", REDUCED)
 def test_gradients_that_are_reduced(name: str) -> None:
     assert rows(REDUCED[name], "FSDP604") == []
+
+
+@pytest.mark.parametrize(
+    ("code", "text", "verdict"),
+    [
+        ("FSDP604", REDUCED["finalized"], "upheld"),
+        ("FSDP604", REDUCED["all micro-batches at once, as torch says"], "upheld"),
+        ("FSDP604", REDUCED["finalized by a condition"], "unknown"),
+        ("FSDP604", REDUCED["finalized and waited for"], "unknown"),
+        ("FSDP604", REDUCED["finalized by code that is not followed"], "unknown"),
+        ("FSDP614", SEEN["after finalize_backward()"], "upheld"),
+        ("FSDP614", SEEN["some of them, before finalize_backward()"], "unknown"),
+    ],
+)
+def test_only_what_was_seen_is_upheld(code: str, text: str, verdict: str) -> None:
+    assert analyse(text).verdicts(code) == {verdict}

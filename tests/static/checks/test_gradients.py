@@ -90,6 +90,15 @@ TAKEN_RIGHTLY = [
     "    grads = torch.autograd.grad(loss, list(model.parameters()), allow_unused=True)\n    unseen.reduce(grads)\n",
     "    other = nn.Linear(2, 2)\n    grads = torch.autograd.grad(other(torch.ones(2)).sum(), other.parameters())\n",
     "    grads = torch.autograd.grad(loss, unseen.choose(model), allow_unused=True)\n",
+    "    grads = torch.autograd.grad(loss, list(model.parameters()), allow_unused=True)\n"
+    "    flat = torch.cat([grad.flatten() for grad in grads])\n    dist.all_reduce(flat)\n",
+    "    flat = torch.zeros(6400)\n    flat[:] = torch.autograd.grad(loss, model.head.weight)[0].flatten()\n"
+    "    dist.all_reduce(flat)\n",
+    "    total = torch.zeros(64)\n    total.add_(torch.autograd.grad(loss, model.head.weight)[0].sum(0))\n"
+    "    dist.all_reduce(total)\n",
+    "    total = torch.zeros(64)\n    total += torch.autograd.grad(loss, model.head.weight)[0].sum(0)\n"
+    "    dist.all_reduce(total)\n",
+    "    model.slopes = torch.autograd.grad(loss, model.head.weight)\n    dist.all_reduce(model.slopes[0])\n",
     "    for grad in torch.autograd.grad(loss, list(model.parameters()), allow_unused=True):\n"
     "        if grad is not None:\n            dist.all_reduce(grad, op=dist.ReduceOp.AVG)\n",
 ]
@@ -106,6 +115,9 @@ TAKEN_WRONGLY = [
     "    named = dict(model.named_parameters())\n    grads = torch.autograd.grad(loss, list(named.values()))\n",
     "    from torch import autograd\n    slope = autograd.grad(loss, model.head.weight, create_graph=True)[0].norm()\n",
     "    wanted = [p for p in model.parameters() if p.requires_grad]\n    grads = torch.autograd.grad(loss, wanted)\n",
+    # What ranks put together is another thing.
+    "    slope = torch.autograd.grad(loss, model.head.weight, create_graph=True)[0].norm()\n"
+    "    correct = (out.argmax(-1) == inputs).sum()\n    dist.all_reduce(correct)\n    loss = loss + 0.1 * slope\n",
 ]
 
 

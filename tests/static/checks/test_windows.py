@@ -141,3 +141,44 @@ def test_what_is_given_up_stays(name: str) -> None:
 @pytest.mark.parametrize("name", CORRECT)
 def test_correct_loops(name: str) -> None:
     assert _rows(HEAD + CORRECT[name]) == []
+
+
+MESHES = {
+    "replicas": 'dist.init_device_mesh("cpu", (2, 2), mesh_dim_names=("replicate", "shard"))',
+    "no replicas": 'dist.init_device_mesh("cpu", (4,))',
+    "not known": "make_mesh()",
+}
+
+
+def _with_mesh(mesh: str, loop: str, setter: str = "set_requires_all_reduce") -> str:
+    """The loop, with the switch for replicas, on one of the meshes."""
+    text = HEAD.replace("import math\n", "import math\nfrom meshes import make_mesh\n")
+    made = text.replace("model = Net()\n", f"mesh = {MESHES[mesh]}\nmodel = Net()\n")
+    sharded = made.replace("fully_shard(layer)", "fully_shard(layer, mesh=mesh)")
+    sharded = sharded.replace("fully_shard(model)", "fully_shard(model, mesh=mesh)")
+    return sharded + loop.replace("set_requires_gradient_sync", setter)
+
+
+def test_partial_sums_of_replicas_stay() -> None:
+    text = _with_mesh("replicas", FAULTS["after the backward"])
+    assert _rows(text) == [row for row, line in enumerate(text.splitlines(), 1) if "# fault" in line]
+
+
+@pytest.mark.parametrize(
+    ("mesh", "verdict"),
+    [pytest.param("no replicas", "upheld", id="none"), pytest.param("not known", "unknown", id="?")],
+)
+def test_there_may_be_no_replicas(mesh: str, verdict: str) -> None:
+    text = _with_mesh(mesh, FAULTS["after the backward"])
+    assert _rows(text) == [] and analyse(text).verdicts("FSDP615") == {verdict}
+
+
+def test_two_switches() -> None:
+    text = _with_mesh("replicas", FAULTS["after the backward"])
+    text = text.replace("    model.set_req", "    model.set_requires_gradient_sync(last)\n    model.set_req", 1)
+    assert _rows(text) == [] and analyse(text).verdicts("FSDP615") == {"unknown"}
+
+
+@pytest.mark.parametrize("name", ["windows that begin with the clearing", "reset_iter_state", "windows as lists"])
+def test_correct_loops_with_replicas(name: str) -> None:
+    assert _rows(_with_mesh("replicas", CORRECT[name])) == []

@@ -127,6 +127,27 @@ def test_a_path_implies_itself_and_the_empty_one(literals: list[tuple[object, bo
         assert TOP.implies(guard) is (guard is TOP)
 
 
+@settings(max_examples=300)
+@given(LITERALS, LITERALS)
+def test_only_paths_without_a_common_case_are_apart(
+    left: list[tuple[object, bool]], right: list[tuple[object, bool]]
+) -> None:
+    mine, other = conjunction(left), conjunction(right)
+    if mine is not None and other is not None and not mine.in_one_case(other):
+        assert not models(left + right)
+
+
+def test_composites_that_exclude_each_other_part_by_part() -> None:
+    def path(number: int) -> Guard | None:
+        first = both([("truth", "a"), ("is", "n", number)])
+        return TOP.add(either([first, both([negate(("truth", "a")), ("is", "b", number)])]))
+
+    one, other = path(1), path(0)
+    assert one is not None and other is not None and one.compatible(other), "seen part by part only"
+    assert not one.in_one_case(other) and not other.in_one_case(one)
+    assert one.in_one_case(one) and one.in_one_case(TOP)
+
+
 SIMPLE = st.lists(st.tuples(LEAVES, st.booleans()), max_size=4)
 
 

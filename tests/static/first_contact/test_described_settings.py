@@ -172,3 +172,49 @@ def test_keywords_that_are_not_left_out() -> None:
     assert analyse(main(GIVEN.format(function="fully_shard"), TAKEN.format(asked="known"))).codes == ["FSDP902"]
     left = TAKEN.format(asked="name not in known")
     assert "FSDP902" in analyse(main(GIVEN.format(function="fully_shard"), left)).codes
+
+
+OF_FIELDS = """
+import argparse
+from dataclasses import InitVar, fields
+from elsewhere import Base
+
+@dataclass
+class Settings{bases}:
+    steps: int = 100
+    {seed}
+
+def settings():
+    parser = argparse.ArgumentParser()
+    for field in fields(Settings):
+        parser.add_argument("--" + field.name.replace("_", "-"), type=type(field.default), default=field.default)
+    return Settings(**vars(parser.parse_args()))
+"""
+DRAWN = """
+torch.manual_seed(settings().seed)
+with torch.device("meta"):
+    model = Net()
+for layer in model.layers:
+    fully_shard(layer)
+fully_shard(model)
+model.to_empty(device="cpu")
+nn.init.normal_(model.head.weight)
+optimizer = torch.optim.AdamW(model.parameters())
+model(torch.ones(2)).sum().backward()
+optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("bases", "seed", "verdict"),
+    [
+        pytest.param("", "seed: int = 42", "violated", id="a default that all ranks have"),
+        pytest.param("", "seed: int = -1", "violated", id="a default that is computed"),
+        pytest.param("", "seed: int = dataclass", "unknown", id="no number"),
+        pytest.param("", "seed: InitVar[int] = 42", "unknown", id="no field"),
+        pytest.param("(Base)", "seed: int = 42", "unknown", id="fields that were not seen"),
+    ],
+)
+def test_options_that_fields_of_a_class_make(bases: str, seed: str, verdict: str) -> None:
+    analysis = analyse(main(DRAWN, OF_FIELDS.format(bases=bases, seed=seed)))
+    assert analysis.verdicts("FSDP208") == {verdict}

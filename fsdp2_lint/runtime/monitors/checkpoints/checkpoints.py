@@ -19,11 +19,13 @@ from ....vocab.events.checkpoints import (
     Loaded,
     Saved,
 )
+from ....vocab.events.state_dicts import StateMatched
 from ....vocab.finding import Moment
 from ...patches import argument
 from ...session import Session
 from ...sites import called_by_torch, here
 from ..shared.models import RuntimeModel
+from .matching import RuntimeMatching, RuntimePlanned
 from .numbers import numbers_stated
 from .payloads import RuntimeKeys, RuntimePayload, RuntimeWritten, path_of
 
@@ -44,7 +46,7 @@ def install(session: Session) -> None:
     session.watch((nn.Module, "load_state_dict"), rare=True, before=watch.load)
     loader = sys.modules.get("torch.distributed.checkpoint.state_dict_loader", dcp)
     loads = [(dcp, "load"), (loader, "load")]
-    session.watch(loads, rare=True, before=watch.load_checkpoint, ended=watch.ended)
+    session.watch(loads, rare=True, before=watch.load_checkpoint, after=watch.loaded_checkpoint, ended=watch.ended)
     session.watch((Optimizer, "state_dict"), rare=True, after=watch.optimizer_read)
     saver = sys.modules.get("torch.distributed.checkpoint.state_dict_saver", dcp)
     for name in ("save", "async_save"):
@@ -87,13 +89,22 @@ class _Watch:
         self.session.ledger.loaded.update(module.modules())
         when = here()
         payload = RuntimePayload(value, read_at=when, target=module)
-        self.session.dispatch(Loaded(when=when, model=RuntimeModel(self.session.ledger, module), payload=payload))
+        model = RuntimeModel(self.session.ledger, module)
+        self.session.dispatch(Loaded(when=when, model=model, payload=payload))
+        if model.touched() and not called_by_torch(sys._getframe()):
+            strict = argument(args, kwargs, 2, "strict") is not False
+            loading = RuntimeMatching("load_state_dict", when, value, module, strict)
+            self.session.dispatch(StateMatched(when=when, loading=loading))
 
     def load_checkpoint(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         value = argument(args, kwargs, 0, "state_dict")
         planned = kwargs.get("planner") is not None
         self.loading = None if planned else here()
         self.session.dispatch(CheckpointLoaded(when=here(), payload=RuntimePayload(value, planned=planned)))
+
+    def loaded_checkpoint(self, result: Any, token: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        if (planner := kwargs.get("planner")) is not None:
+            self.session.dispatch(StateMatched(when=here(), loading=RuntimePlanned(planner, here())))
 
     def ended(self) -> None:
         """A save or a load of DCP is over, with an error or without: what is asked for now is not for it."""

@@ -14,6 +14,7 @@ from torch import nn
 from torch.optim import Optimizer
 
 from ....vocab.answers import Answer, Many, many, unknown, yes
+from ....vocab.behaviour import Behaviour
 from ....vocab.finding import Moment, Place, Site
 from ... import adapter
 from ...closure import looked
@@ -206,7 +207,7 @@ class RuntimeReading:
         placements = [each for each in self.tensor.placements if each.is_partial()]
         return yes((str(placements[0]), None)) if placements else looked("the tensor is whole on each rank")
 
-    def clipped(self) -> Answer[Place]:
+    def in_some_versions(self) -> Answer[Behaviour]:
         return looked("its placement says all")
 
     def sharding(self) -> Answer[Place]:

@@ -12,13 +12,13 @@ from torch.distributed.checkpoint import state_dict as helpers
 from torch.optim import SGD, Optimizer
 
 from ....vocab.answers import Answer, yes
-from ....vocab.events.state_dicts import OptimizerStateRead, StateSet
+from ....vocab.events.state_dicts import OptimizerStateRead, StateMatched, StateSet
 from ....vocab.finding import Moment, Place
 from ...closure import looked
 from ...patches import argument
 from ...session import Session
 from ...sites import called_by_torch, here
-from .payloads import WRAPPERS
+from .matching import RuntimeMatching
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,6 @@ class RuntimeHelper:
     optimizers: tuple[Optimizer, ...] = ()
     states: tuple[Any, ...] = ()
     backward_at: Moment | None = None
-    model: nn.Module | None = None  # whose weights are set
 
     def cold_with_gradients(self) -> Answer[Place]:
         for optimizer in self.optimizers:
@@ -47,27 +46,12 @@ class RuntimeHelper:
             return looked("the state dict has something in it on this rank")
         return yes(Place(self.when, "this rank"))
 
-    def misses_unseen(self) -> Answer[Place]:
-        """Where no name fits, nothing is loaded, whoever looks at that."""
-        if self.model is None or getattr(self.options, "strict", True):
-            return looked("it is strict")
-        given = {_plain(name) for name in self.states[0]} if isinstance(self.states[0], Mapping) else set()
-        own = {_plain(name) for name, _ in (*self.model.named_parameters(), *self.model.named_buffers())}
-        if not given or given & own:
-            return looked("the names were compared")
-        return yes(Place(self.when, "none of these names is in the model"))
-
     def broadcasts_shards(self) -> Answer[Place]:
         alone = self._set("broadcast_from_rank0") and not self._set("full_state_dict")
         return yes(Place(self.when)) if alone else looked("the options were looked at")
 
     def _set(self, option: str) -> bool:
         return bool(getattr(self.options, option, False))
-
-
-def _plain(name: object) -> str:
-    """Without what wrappers put into it: DCP does not mind them."""
-    return ".".join(part for part in str(name).split(".") if part not in WRAPPERS)
 
 
 def keeps_state(optimizer: Optimizer) -> bool:
@@ -102,9 +86,12 @@ def _watch(session: Session, name: str) -> Any:
         when, options = here(), kwargs.get("options")
         if name in SETTERS:
             states = tuple(argument(args, kwargs, *place) for place in SETTERS[name])
-            model = argument(args, kwargs, 0, "model") if SETTERS[name][0][1] == "model_state_dict" else None
-            setting = RuntimeHelper(name, when, options, states=states, model=model)
+            setting = RuntimeHelper(name, when, options, states=states)
             session.dispatch(StateSet(when=when, setting=setting))
+            model = argument(args, kwargs, 0, "model")
+            if SETTERS[name][0][1] == "model_state_dict" and isinstance(model, nn.Module):
+                loading = RuntimeMatching(name, when, states[0], model, bool(getattr(options, "strict", True)))
+                session.dispatch(StateMatched(when=when, loading=loading))
         else:
             given = argument(args, kwargs, *_OPTIMIZERS)
             optimizers = (given,) if isinstance(given, Optimizer) else tuple(given or ())

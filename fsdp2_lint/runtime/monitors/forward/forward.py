@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 from torch import nn
+from torch.distributed.fsdp import FSDPModule
 
 from ....vocab.events.forward import BackwardEnded, ForwardBegun, ForwardEnded, OldWeightsMet
 from ....vocab.events.groups import GroupSettled
@@ -36,6 +37,8 @@ def install(session: Session) -> None:
     session.watch_fsdp2("pre_backward", before=watch.pre_backward)
     session.watch_fsdp2("post_backward", before=watch.post_backward)
     session.watch_fsdp2("backward_end", after=watch.backward_ended)
+    if hasattr(FSDPModule, "finalize_backward"):  # of torch 2.15
+        session.watch((FSDPModule, "finalize_backward"), after=watch.finalized)
 
 
 class _Watch:
@@ -160,9 +163,22 @@ class _Watch:
         module = adapter.modules_of(args[0])[0]
         if model := self.ledger.model_of(module):
             model.trained = True
-        when = here()
         for built in self.ledger.optimizers:
             built.stepped = None
+        if not adapter.backward_is_open(args[0]):
+            self._look_at_groups(module)
+        self.compared = (self.session.step, self.compared[1] + 1 if self.compared[0] == self.session.step else 1)
+        if self.batches and not self.unreadable and self.compared[1] <= MOST_BATCHES:
+            facts.batches(self.session, self.batches)
+        self.batches.clear()
+        self.unreadable = False
+
+    def finalized(self, result: Any, token: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Groups that no gradient of an input has reached are resharded here, and not by the backward."""
+        self._look_at_groups(args[0])
+
+    def _look_at_groups(self, module: nn.Module) -> None:
+        when = here()
         for sharding in self.ledger.inside(module):
             groups = sharding.groups()
             if not any(group.uses_a_copy for group in groups):
@@ -171,8 +187,3 @@ class _Watch:
                 sharding.gathered_at, sharding.gathered_by = sharding.kept_after_backward, KEEPS
             unit = RuntimeUnit(self.ledger, sharding, after_backward=True)
             self.session.dispatch(BackwardEnded(when=when, unit=unit), fqn=unit.fqn)
-        self.compared = (self.session.step, self.compared[1] + 1 if self.compared[0] == self.session.step else 1)
-        if self.batches and not self.unreadable and self.compared[1] <= MOST_BATCHES:
-            facts.batches(self.session, self.batches)
-        self.batches.clear()
-        self.unreadable = False

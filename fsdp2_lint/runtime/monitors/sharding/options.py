@@ -7,10 +7,10 @@ import weakref
 from dataclasses import dataclass
 from typing import Any
 
-from ....vocab.answers import Answer, yes
+from ....vocab.answers import Answer, unknown, yes
 from ....vocab.events.policies import OptionsGiven
 from ....vocab.finding import Moment, Place
-from ....vocab.meshes import misread
+from ....vocab.meshes import misread, says_stages
 from ....vocab.rule import ModelKey
 from ... import adapter
 from ...closure import looked
@@ -36,9 +36,12 @@ class RuntimeOptions:
 
     def misread(self) -> Answer[Place]:
         names = adapter.names_of(self.mesh)
-        said = misread(*names) if len(names) == 2 and self.mesh.size(0) > 1 else ""
-        if said:
+        if len(names) != 2 or self.mesh.size(0) == 1:
+            return looked("the names of the mesh were read")
+        if said := misread(*names):
             return yes(Place(self.when, said))
+        if says_stages(names[0]):
+            return unknown(f"whether the ranks along {names[0]!r} are stages of a pipeline shows when they run")
         return looked("the names of the mesh were read")
 
 

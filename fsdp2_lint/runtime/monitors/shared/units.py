@@ -10,12 +10,12 @@ from torch import nn
 from torch.distributed.fsdp import MixedPrecisionPolicy, OffloadPolicy
 
 from ....vocab.answers import Answer, Many, many, unknown, yes
-from ....vocab.events.steps import UNFINISHED
+from ....vocab.events.steps import NOT_AWAITED, UNFINISHED
 from ....vocab.finding import Moment, Place, Site
 from ....vocab.rule import ModelKey
 from ... import adapter
 from ...closure import looked, shown
-from ...ledger import Ledger, Sharding, label_of
+from ...ledger import Ledger, Sharding, dotted, label_of
 
 LOW = (torch.bfloat16, torch.float16)
 
@@ -96,8 +96,11 @@ class RuntimeUnit(OfSharding):
         model = self.ledger.model_of(modules[0]) if modules else None
         top = model.module() if model is not None else None
         whole = sum(each.numel() for each in top.parameters()) if top is not None else 0
+        # Before the first forward is over, a parameter does not know its whole name.
+        paths = {id(module): path for path, module in top.named_modules()} if top is not None else {}
         words = [
-            f"{param.fqn} of {param.shape[0]} rows leaves {empty} of {group.shards} ranks without any"
+            f"{dotted(paths.get(id(param.module), ''), param.name)} of {param.shape[0]} rows leaves {empty} of "
+            f"{group.shards} ranks without any"
             for group in self.sharding.groups()
             for param in group.params
             if (empty := _without_rows(param, group.shards)) and _matters(param, whole)
@@ -174,8 +177,12 @@ def _without_rows(param: adapter.Param, shards: int) -> int:
 
 def unfinished(sharding: Sharding) -> Place | None:
     """The call by which a backward waits to be brought to an end, while it does."""
-    said, state = sharding.gradients.manual, sharding.state()
-    return Place(said, UNFINISHED) if said and state is not None and adapter.backward_is_open(state) else None
+    seen, state = sharding.gradients, sharding.state()
+    if state is None or not adapter.backward_is_open(state):
+        return None
+    if seen.finalized is not None and adapter.reduction_is_awaited(state):
+        return Place(seen.finalized, NOT_AWAITED)
+    return Place(seen.manual, UNFINISHED) if seen.manual is not None else None
 
 
 def strays(sharding: Sharding, first_forward: bool) -> list[tuple[adapter.Param, str]]:

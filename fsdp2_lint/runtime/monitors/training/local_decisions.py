@@ -9,6 +9,7 @@ from types import CodeType
 from typing import Any
 
 from ....vocab.answers import Answer, yes
+from ....vocab.behaviour import Behaviour
 from ....vocab.events.training import ValueRead
 from ....vocab.finding import Moment, Place, Site
 from ... import adapter
@@ -32,7 +33,7 @@ class RuntimeDecision:
     def partial(self) -> Answer[tuple[str, Site | None]]:
         return yes((self.placement, None))
 
-    def clipped(self) -> Answer[Place]:
+    def in_some_versions(self) -> Answer[Behaviour]:
         return looked("its placement says all")
 
     def sharding(self) -> Answer[Place]:

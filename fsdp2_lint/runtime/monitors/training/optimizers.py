@@ -26,7 +26,7 @@ from ...session import Session
 from ...sites import construction_of, here, trains_here
 from ..forward import closing
 from ..shared.models import RuntimeModel
-from ..shared.units import LOW
+from ..shared.units import LOW, unfinished
 from . import clipping, fsdp1_methods, shard_math
 
 
@@ -168,7 +168,8 @@ class _Watch:
             for sharding in shardings:
                 trains = any(id(param.sharded) in held for param in sharding.params())
                 gathered = sharding.unsharded_at or sharding.gathered_at
-                if trains and gathered and any(each.uses_a_copy for each in sharding.groups()):
+                stays = any(each.uses_a_copy for each in sharding.groups()) and unfinished(sharding) is None
+                if trains and gathered and stays:
                     by = UNSHARD if sharding.unsharded_at else sharding.gathered_by
                     sharding.outlived = Leftover(sharding.label, gathered, when, by)
 

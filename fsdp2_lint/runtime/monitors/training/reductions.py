@@ -20,11 +20,12 @@ from ...patches import argument
 from ...session import Session
 from ...sites import here
 from ..sharding.sharding import concerned
-from ..shared.units import OfShardings
+from ..shared.units import OfShardings, unfinished
 
 SYNC = "set_requires_gradient_sync"
 ALL_REDUCE = "set_requires_all_reduce"
-FINALIZE = "set_manual_backward_finalization"  # of torch 2.15
+MANUAL = "set_manual_backward_finalization"  # of torch 2.15, as the next
+FINALIZE = "finalize_backward"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +48,10 @@ def install(session: Session) -> None:
     session.watch((FSDPModule, SYNC), before=watch.sync)
     if hasattr(FSDPModule, ALL_REDUCE):
         session.watch((FSDPModule, ALL_REDUCE), before=watch.all_reduce)
+    if hasattr(FSDPModule, MANUAL):
+        session.watch((FSDPModule, MANUAL), before=watch.manual)
     if hasattr(FSDPModule, FINALIZE):
-        session.watch((FSDPModule, FINALIZE), before=watch.manual)
+        session.watch((FSDPModule, FINALIZE), after=watch.finalized)
     session.watch((Optimizer, "zero_grad"), after=watch.cleared)
     session.watch((nn.Module, "zero_grad"), after=watch.cleared)
     session.watch_fsdp2("pre_backward", before=watch.backward_begins)
@@ -68,6 +71,8 @@ class _Watch:
         for sharding in concerned(self.ledger, args, kwargs):
             seen = sharding.gradients
             seen.sync_off, seen.all_reduce_off, seen.switched = off or seen.sync_off, None, True
+            if off is None and unfinished(sharding) is not None:
+                seen.left_off = None  # finalize_backward() will reduce what this backward did not
 
     def all_reduce(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         off = None if argument(args, kwargs, 1, "requires_all_reduce") else here()
@@ -78,6 +83,13 @@ class _Watch:
         when = here() if argument(args, kwargs, 1, "enabled") else None
         for sharding in concerned(self.ledger, args, kwargs):
             sharding.gradients.manual = when
+
+    def finalized(self, result: Any, token: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """It reduces what the backwards before it left, by what is switched on now."""
+        when = here()
+        for sharding in self.ledger.inside(args[0]):
+            left = any(map(adapter.holds_gradients, sharding.groups()))
+            sharding.gradients.finalized, sharding.gradients.left_off = when, _left_off(sharding) if left else None
 
     def cleared(self, result: Any, token: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Has anything stayed that should be gone? A step that used nothing of it is a fault of its own."""

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from ....vocab.answers import Answer, unknown, yes
+from ....vocab.finding import Place
 from ...domain import events
-from ..shared.program import AtStep
+from ...domain.values import NONE, DictV, Obj, StateDict
+from ...libraries.torch.checkpoints.load_targets import Planner
+from ..shared.program import RELATED, AtStep, OfStep
 from .state_helpers import without_state
 
 
 class StaticLoadTarget(AtStep[events.DcpLoad]):
+    name = "dcp.load"
+
     def receives_nothing(self) -> Answer[str]:
         """Unknown where a part of the dict was not followed, or a planner may put more in."""
         if self.step.what.planned:
@@ -26,3 +31,43 @@ class StaticLoadTarget(AtStep[events.DcpLoad]):
                 return yes(f"{name}, the state of an optimizer that has not made a step")
             why = why or cold.why
         return unknown(why) if why else self.program.excluded("what it fills was followed, and is there")
+
+    def misses_unseen(self) -> Answer[Place]:
+        """Such a load returns nothing, so whoever looks at what fits reads the names in the checkpoint."""
+        why = ""
+        for path, leaf in self.step.what.planners:
+            planner = leaf.atom.state(Planner) if isinstance(leaf, Obj) and leaf.parent is None else None
+            if leaf == NONE or planner is not None and planner.partial is False:
+                continue
+            if planner is None or not planner.partial:
+                why = why or "what the planner of this load allows for is not known"
+            elif self.program.project.mentions(".read_metadata"):
+                why = why or "the project reads the names in a checkpoint, perhaps to compare them"
+            elif self.step.guard.compatible(path):
+                return yes(Place(planner.made, "no error, where a name is not in the checkpoint"))
+        return unknown(why) if why else self.program.excluded("each name has to be in the checkpoint")
+
+
+class StaticLenient(OfStep[events.Loaded]):
+    """A model, as its ``load_state_dict`` finds it."""
+
+    name = "load_state_dict"
+
+    def misses_unseen(self) -> Answer[Place]:
+        """Only of a sharded model, as with the helpers of DCP."""
+        if self.step.what.strict or not self.step.what.dropped:
+            return self.program.excluded("it is strict, or what it returns is kept")
+        machine = self.program.machine
+        with machine.on_path(self.step.guard):
+            given = [leaf for _, leaf in machine.leaves(self.step.what.payload)]
+            held = [machine.entries(leaf) for leaf in given if isinstance(leaf, DictV)]
+        if given and all(isinstance(leaf, StateDict) and leaf.owner == self.obj for leaf in given):
+            return self.program.excluded("its names are those that the model gave itself")
+        if any(not each.entries and not each.open_why for each in held):
+            return self.program.excluded("there is nothing in it to leave out")
+        if held and (filled := next(self.program.trace.of(events.DcpLoad, before=self.step), None)) is not None:
+            return unknown(f"its names may be those of the model, which {filled.when.at} has filled")
+        sharded = (each for each, _ in self.program.units(self.obj, *RELATED) if each.driven_before(self.step))
+        if any(each.guard.compatible(self.step.guard) for each in sharded):
+            return yes(Place(self.step.when, "the names that do not fit are returned, and dropped"))
+        return self.program.excluded("it is loaded before sharding")

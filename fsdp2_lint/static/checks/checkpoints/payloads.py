@@ -10,7 +10,7 @@ from ...domain.formulas import LARGE, atoms
 from ...domain.guards import Guard
 from ...domain.relations import Relation
 from ...domain.values import BELOW, BELOW_ANYHOW, NONE, PICK, Ext, Loaded, Obj, ParamV, StateDict, StateTensor, Value
-from ...libraries.python.attempts import is_dtensor
+from ...libraries.python.attempts import never_dtensor
 from ...libraries.torch.checkpoints.gathering import replaced
 from ...libraries.torch.checkpoints.key_prefixes import PREFIX
 from ...libraries.torch.sharding.module_tree import PARAMETRIC
@@ -38,8 +38,11 @@ class StaticPayload(AtStep[events.Saved | events.Loaded | events.DcpSaved]):
             if isinstance(leaf, StateDict) and replaced(self.program.machine, leaf) is not None:
                 continue  # what it holds now comes next
             tensor = StateTensor(leaf) if isinstance(leaf, StateDict) else leaf
-            if isinstance(tensor, (StateTensor, ParamV)) and guard.decide(is_dtensor(tensor)) is False:
+            if isinstance(tensor, (StateTensor, ParamV)) and never_dtensor(guard, tensor):
                 continue  # the program asked, and keeps only what is no DTensor
+            if isinstance(leaf, (StateTensor, ParamV)) and guard.blurred - self.step.guard.blurred:
+                why = why or "which tensors are written is decided by conditions that are too large to keep"
+                continue  # one of them may have asked whether it is a DTensor
             if isinstance(tensor, (StateTensor, ParamV)) and (who := asked_of_unseen(guard, tensor)):
                 why = why or f"which tensors are written is decided by {who}, which was not followed"
                 continue
@@ -52,7 +55,7 @@ class StaticPayload(AtStep[events.Saved | events.Loaded | events.DcpSaved]):
             elif isinstance(leaf, (StateDict, StateTensor)):
                 state = leaf.of if isinstance(leaf, StateTensor) else leaf
                 words = self._of(state, guard)
-                if state.full is None:
+                if state.full is None and not self._of_one_rank():
                     why, words = why or "whether the state dict is gathered is decided elsewhere", ""
                 elif state.full:
                     words = ""
@@ -66,6 +69,10 @@ class StaticPayload(AtStep[events.Saved | events.Loaded | events.DcpSaved]):
             if words:
                 found[words] = None
         return many(found, unknown(why) if why else self.all_parts())
+
+    def _of_one_rank(self) -> bool:
+        """Is it for the writer to gather, which no writer can on one rank alone?"""
+        return isinstance(self.step.what, events.Saved) and self.step.what.own and by_one_rank(self.step.guard)
 
     def _in_memory(self) -> bool:
         """Is it written into an object of Python's, from which any rank may take it back?"""

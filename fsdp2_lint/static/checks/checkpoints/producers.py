@@ -16,7 +16,7 @@ from ....vocab.events.checkpoints import (
     Saved,
     SharedKeysWritten,
 )
-from ....vocab.events.state_dicts import HelperCalled, OptimizerStateRead, StateGathered, StateSet
+from ....vocab.events.state_dicts import HelperCalled, OptimizerStateRead, StateGathered, StateMatched, StateSet
 from ...domain import events
 from ...domain.events import Step
 from ...domain.values import Obj
@@ -24,7 +24,7 @@ from ..shared.models import StaticModel
 from ..shared.producers import on, on_concerned
 from ..shared.program import Program
 from .async_saves import StaticAsyncSave
-from .load_targets import StaticLoadTarget
+from .load_targets import StaticLenient, StaticLoadTarget
 from .optimizer_states import StaticWritten
 from .payloads import StaticKeys, StaticPayload
 from .shared_files import StaticSharedFile
@@ -47,12 +47,14 @@ def file_written(program: Program, step: Step[events.Saved]) -> Iterator[Event]:
 def loaded(program: Program, step: Step[events.Loaded], obj: Obj) -> Iterator[Event]:
     model = StaticModel(program, obj, step)
     yield Loaded(when=step.when, model=model, payload=StaticPayload(program, step))
+    yield StateMatched(when=step.when, loading=StaticLenient(program, step, obj))
 
 
 @on(events.DcpLoad)
 def checkpoint_loaded(program: Program, step: Step[events.DcpLoad]) -> Iterator[Event]:
     if program.machine.libraries.any_sharded:
         yield CheckpointLoaded(when=step.when, payload=StaticLoadTarget(program, step))
+        yield StateMatched(when=step.when, loading=StaticLoadTarget(program, step))
 
 
 @on(events.DcpSaved)
@@ -89,3 +91,4 @@ def state_helper(program: Program, step: Step[events.StateHelper]) -> Iterator[E
             yield OptimizerStateRead(when=step.when, reading=helper)
     if helper.name.startswith("set"):
         yield StateSet(when=step.when, setting=helper)
+        yield StateMatched(when=step.when, loading=helper)

@@ -12,7 +12,7 @@ from ...domain.events import AnyStep, Step
 from ...frontend.module import Module
 from ..shared.name_uses import callables, said
 from ..shared.program import Program
-from ..shared.source_edits import site_of
+from ..shared.source_edits import holds, site_of
 from .carrying import BINDS, Carried, given, parameters, parts_of, scope_at
 
 Parts = list[nodes.NodeNG]
@@ -103,7 +103,8 @@ def _statement(module: Module, site: Site) -> nodes.NodeNG | None:
     """The innermost statement around a place; a condition carries nothing on, so there is none."""
     found = [
         node
-        for node in module.tree.nodes_of_class((*BINDS, nodes.Return, nodes.Expr))
+        for node in module.tree.nodes_of_class((*BINDS, nodes.Return, nodes.Expr, nodes.For))
         if node.lineno <= site.row <= (node.end_lineno or node.lineno)
+        if not isinstance(node, nodes.For) or holds(node.iter, site)
     ]
     return max(found, key=lambda node: (node.lineno, -(node.end_lineno or 0)), default=None)

@@ -6,13 +6,14 @@ from collections.abc import Iterator
 
 from ....vocab.answers import Answer, unknown, yes
 from ....vocab.finding import Moment, Place
-from ....vocab.meshes import misread, says_replicas, says_shards
+from ....vocab.meshes import misread, says_replicas, says_shards, says_stages, whole
 from ...domain import events
 from ...domain.events import Step
+from ...domain.relations import Relation
 from ...domain.values import Const, Obj, Value
 from ...libraries.torch.launch.meshes import Mesh, dimensions, possible
 from ..shared.closure import excluded
-from ..shared.program import OfStep
+from ..shared.program import OfStep, Program
 
 
 class StaticOptions(OfStep[events.Sharded]):
@@ -38,7 +39,7 @@ class StaticOptions(OfStep[events.Sharded]):
 
     def misread(self) -> Answer[Place]:
         for value, mesh in self._meshes():
-            if said := _misread(mesh):
+            if said := self._misread(mesh):
                 told = any(value == other for each in self._earlier() for other, _ in each._meshes())
                 if told:
                     return self.program.excluded("it was told at the first call")
@@ -46,6 +47,14 @@ class StaticOptions(OfStep[events.Sharded]):
         if names := next((mesh.names for _, mesh in self._meshes() if not _says_what_for(mesh)), None):
             return unknown(f"whether {names[0]!r} replicates and {names[1]!r} shards is not known")
         return self._checked("the names of the mesh's dimensions are not known")
+
+    def _misread(self, mesh: Mesh) -> str:
+        """Where the first dimension is known to have one rank, nothing is copied over it."""
+        if not mesh.names or len(mesh.names) != 2 or mesh.sizes[0] == 1:
+            return ""
+        if says_stages(mesh.names[0]) and any(self.program.trace.of(events.Pipelined)):
+            return whole(*mesh.names)
+        return misread(*mesh.names)
 
     def _checked(self, why: str) -> Answer[Place]:
         return self.program.excluded("the mesh of this call is known") if self._all_known() else unknown(why)
@@ -94,6 +103,13 @@ def has_replicas(sharding: Step[events.Sharded]) -> Answer[object]:
     return yes(True) if len(known.sizes) == 2 else excluded("the mesh has one dimension")
 
 
+def in_replicas(program: Program, model: Obj) -> Answer[object]:
+    """Is a part of the model on a mesh of several replicas?"""
+    units = program.units(model, Relation.SAME, Relation.CONTAINS)
+    answers = sorted((has_replicas(step) for step, _ in units), key=lambda each: not each.surely)
+    return next((each for each in answers if each.possibly), excluded("no mesh has replicas"))
+
+
 def _wrong_dimensions(mesh: Mesh) -> str:
     if len(mesh.sizes) > 2:
         return f"the mesh has {len(mesh.sizes)} dimensions, and fully_shard takes one or two"
@@ -105,8 +121,3 @@ def _wrong_dimensions(mesh: Mesh) -> str:
 def _says_what_for(mesh: Mesh) -> bool:
     """Do the names of two dimensions say which of them replicates, or shards? One dimension only shards."""
     return mesh.names is None or len(mesh.names) != 2 or says_replicas(mesh.names[0]) or says_shards(mesh.names[1])
-
-
-def _misread(mesh: Mesh) -> str:
-    """Where the first dimension is known to have one rank, nothing is copied over it."""
-    return misread(*mesh.names) if mesh.names and len(mesh.names) == 2 and mesh.sizes[0] != 1 else ""

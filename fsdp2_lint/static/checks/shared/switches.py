@@ -19,7 +19,9 @@ SYNC = "set_requires_gradient_sync"
 ALL_REDUCE = "set_requires_all_reduce"
 RESHARD = "set_reshard_after_backward"
 FINALIZE = "set_manual_backward_finalization"
-_Switch = Step[events.Sync] | Step[events.BackwardSwitched]
+FINISH = "finalize_backward"
+Switch = Step[events.Sync] | Step[events.BackwardSwitched]
+Reduction = Step[events.Backward] | Step[events.Finalized]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,18 +64,20 @@ class LeftOff(OfStep[events.InLoops]):
         value = self.switch == FINALIZE
         return [(label, Place(off.when, f"{self.switch}({value})"))], nothing
 
-    def _switches(self) -> list[_Switch]:
+    def _switches(self) -> list[Switch]:
         """The calls that say it. Whoever says whether gradients are reduced says that of replicas too."""
-        own: list[_Switch] = list(switched(self.program, self.switch))
+        own: list[Switch] = list(switched(self.program, self.switch))
         if own and self.switch == ALL_REDUCE:
             own.extend(switched(self.program, SYNC))
         return sorted(own, key=lambda each: each.index)
 
-    def _last_backward(self) -> Step[events.Backward] | None:
-        found = [each for each in self.program.trace.of(events.Backward) if each.driven_before(self.step)]
+    def _last_backward(self) -> Reduction | None:
+        """Or what finishes it: that goes by the switches of its own time."""
+        ends = self.program.trace.of(events.Backward) if self.switch == FINALIZE else reductions(self.program, self.obj)
+        found = [each for each in ends if each.driven_before(self.step)]
         return found[-1] if found else None
 
-    def _in_one_run(self, off: _Switch) -> bool:
+    def _in_one_run(self, off: Switch) -> bool:
         """May both happen in one run? Conditions on the round of a loop exclude each other in one round only."""
         if off.guard.undriven.compatible(self.step.guard.undriven):
             return True
@@ -81,7 +85,7 @@ class LeftOff(OfStep[events.InLoops]):
         path = TOP.join(off.guard.without_literals(off.guard.literal_set - invariant))
         return path is not None and path.compatible(self.step.guard.undriven)
 
-    def _may_win(self, on: _Switch, off: _Switch, backward: Step[events.Backward]) -> str:
+    def _may_win(self, on: Switch, off: Switch, backward: Reduction) -> str:
         """Why another switch than ``off`` may be the last one before the backward, be it of an earlier round."""
         if on.what.off:
             return ""
@@ -105,12 +109,24 @@ def trained_by(program: Program, optimizer: Obj | None) -> Iterator[Obj]:
             yield top
 
 
-def switched(program: Program, switch: str) -> Iterator[_Switch]:
+def reductions(program: Program, obj: Obj) -> list[Reduction]:
+    """What reduces gradients of a model: each backward, and what finishes one where the program says when."""
+    found: list[Reduction] = [*program.trace.of(events.Backward)]
+    found.extend(each for each in program.trace.of(events.Finalized) if program.touches(obj, each.subject))
+    return sorted(found, key=lambda each: each.index)
+
+
+def switched(program: Program, switch: str) -> Iterator[Switch]:
     """All calls of a setter that were seen."""
     if switch == SYNC:
         yield from program.trace.of(events.Sync)
     else:
         yield from (each for each in program.trace.of(events.BackwardSwitched) if each.what.name == switch)
+
+
+def name_of(step: Switch) -> str:
+    """Of the setter."""
+    return step.what.name if isinstance(step.what, events.BackwardSwitched) else SYNC
 
 
 def switched_elsewhere(program: Program, obj: Obj, after: AnyStep, before: AnyStep, switch: str = SYNC) -> str:

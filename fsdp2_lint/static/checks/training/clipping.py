@@ -15,7 +15,7 @@ from ..forward.execution_order import StaticKeeper
 from ..forward.forward import Group, group_of
 from ..forward.gathered import StaticUnsharded, since_backward, unsharded
 from ..shared.program import OfStep
-from ..shared.switches import RESHARD, SYNC, LeftOff
+from ..shared.switches import RESHARD, SYNC, LeftOff, reductions
 
 GATHERED = "is gathered: gathered parameters have no gradients, which are with the shards"
 UNREDUCED = "has no gradients yet: the backward before it added them up without reducing them"
@@ -43,10 +43,15 @@ class StaticLimited(OfStep[events.Stepped]):
         backwards = list(self.program.trace.of(events.Backward))
         if not any(each.driven_before(self.clip) for each in backwards):
             return unknown("which backward pass left the gradients that it clips was not seen")
-        if not any(self.clip.index < each.index < self.step.index and each.together(self.clip) for each in backwards):
+        ends = (each for each in reductions(self.program, self.obj) if self.clip.index < each.index < self.step.index)
+        later = [each for each in ends if each.together(self.clip)]
+        if not later:
             return None
         found, rest = LeftOff(self.program, self.clip, self.obj, SYNC).found()
         if not found:
+            finished = next((each for each in later if isinstance(each.what, events.Finalized)), None)
+            if finished is not None:
+                return unknown(f"which gradients are reduced before {finished.when.at} is not known")
             return rest if isinstance(rest, Unknown) else None
         last = [each for each in backwards if each.driven_before(self.clip)][-1]
         return self._hidden(self.label, last.when, UNREDUCED)

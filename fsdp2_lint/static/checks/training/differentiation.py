@@ -6,14 +6,8 @@ from ....vocab.answers import Answer, unknown, yes
 from ....vocab.finding import Place
 from ...domain import events
 from ...domain.relations import Relation
+from ..ranks.agreement import agreed_later
 from ..shared.program import OfStep
-
-# By which ranks can put gradients together.
-_REDUCING = frozenset(
-    """all_reduce() all_reduce_coalesced() reduce() reduce_scatter() reduce_scatter_tensor() all_gather() gather()
-    all_gather_into_tensor() all_gather_coalesced() all_gather_object() all_to_all() all_to_all_single()
-    gather_object()""".split()
-)
 
 
 class StaticDifferentiated(OfStep[events.Differentiated]):
@@ -22,7 +16,7 @@ class StaticDifferentiated(OfStep[events.Differentiated]):
         return self.program.label(self.program.top(self.obj))
 
     def unreduced(self) -> Answer[Place]:
-        """Unknown where ranks put anything together afterwards: that may be these gradients."""
+        """Unknown where ranks put together what may have been made of these gradients."""
         reads = [held.read for held in self.step.what.held if held.model is self.obj]
         for step, _ in self.program.units(self.obj, Relation.SAME, Relation.INSIDE):
             if step.precedes(self.step) and any(step.index < read for read in reads):
@@ -35,9 +29,6 @@ class StaticDifferentiated(OfStep[events.Differentiated]):
         return self.program.nothing(self.obj, events.Sharded, before=self.step)
 
     def _reduced(self) -> str:
-        for each in self.program.trace.of(events.Collective):
-            if each.index > self.step.index and each.what.name in _REDUCING:
-                return f"whether {each.what.name} at {each.when.at} reduces these gradients is not known"
         for handed in self.program.trace.of(events.GradientsHandedOn):
             return f"{handed.what.who}, which was not followed, gets these gradients ({handed.when.at})"
-        return ""
+        return agreed_later(self.program, self.step)

@@ -94,7 +94,7 @@ def clipped_before(program: Program, step: Step[events.Stepped]) -> Iterator[Eve
 @on(events.Zeroed)
 def cleared(program: Program, step: Step[events.Zeroed]) -> Iterator[Event]:
     """Only a program that switches has gradients that clearing does not reach."""
-    if step.subject is None or next(program.trace.of(events.Sync), None) is None:
+    if step.subject is None or next(program.trace.of(events.Sync, events.BackwardSwitched), None) is None:
         return
     if (found := window(program, step)) is None:
         return

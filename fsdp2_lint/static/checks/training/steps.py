@@ -10,9 +10,9 @@ from ...domain import events
 from ...domain.events import AnyStep, Step
 from ...domain.relations import Relation
 from ...domain.values import Const, Obj
-from ..sharding.options import has_replicas
+from ..sharding.options import in_replicas
 from ..shared.program import OfStep
-from ..shared.switches import ALL_REDUCE, FINALIZE, SYNC, LeftOff
+from ..shared.switches import ALL_REDUCE, FINALIZE, FINISH, SYNC, LeftOff, called_unseen
 
 
 class StaticStep(OfStep[events.Stepped]):
@@ -28,23 +28,33 @@ class StaticStep(OfStep[events.Stepped]):
             harmless = why_not() if found else None
             rest = harmless or (other if found or isinstance(other, Unknown) else rest)
             found = found if harmless is None else []
+        if found and isinstance(why := self._finished(), Unknown):
+            return many((), why)
         return many(found, rest)
 
     def _one_replica(self) -> No | Unknown | None:
         """Why there is nothing to reduce over replicas; None where there is."""
-        answers = [has_replicas(step) for step, _ in self.program.units(self.obj, Relation.SAME, Relation.CONTAINS)]
-        if any(each.surely for each in answers):
-            return None
-        return next((each.denied() for each in answers if each.possibly), self.program.excluded("no mesh has replicas"))
+        replicas = in_replicas(self.program, self.obj)
+        return None if replicas.surely else replicas.denied()
 
     def _finalized(self) -> No | Unknown | None:
         """Why the last backward is finished all the same; None where nothing does that."""
+        if (answer := self._finished()) is not None:
+            return answer
+        why = self.program.escaped(self.obj)
+        return unknown(why) if why else None
+
+    def _finished(self) -> No | Unknown | None:
+        """The same of what is written in the project."""
         for each in self.program.trace.of(events.Finalized):
             if self.program.touches(self.obj, each.subject):
-                if each.precedes(self.step) and not self._backward_between(each):
+                always = self.step.guard.undriven.implies(each.guard.undriven)
+                if each.precedes(self.step) and always and not self._backward_between(each):
+                    if not each.what.waits:
+                        return unknown(f"whether anything waits for the handle of {each.when.at} is not known")
                     return self.program.excluded(f"the backward is finished at {each.when.at}")
                 return unknown(f"which backward {each.when.at} finishes is not known")
-        why = self.program.escaped(self.obj)
+        why = called_unseen(self.program, FINISH, self.program.trace.of(events.Finalized))
         return unknown(why) if why else None
 
     def _backward_between(self, early: AnyStep) -> bool:

@@ -5,17 +5,20 @@ from __future__ import annotations
 from typing import Any
 
 from ....vocab.answers import Answer, No, Unknown, unknown, yes
+from ....vocab.behaviour import NORM_OF_CLIPPING_IS_PARTIAL, TESTS_ARE_PARTIAL, Behaviour
 from ....vocab.finding import Place, Site
 from ...domain import events
 from ...domain.events import Step
 from ...domain.formulas import atoms
 from ...domain.relations import Relation
 from ...domain.values import Computed, ParamV
-from ...libraries.python.attempts import is_dtensor
+from ...libraries.python.attempts import never_dtensor
 from ...libraries.torch.training.dtensors import PLACEMENTS
 from ..checkpoints.payloads import asked_of_unseen
 from ..ranks.agreement import agreed_later
 from ..shared.program import RELATED, AtStep
+
+_IN_SOME_VERSIONS = {"clip": NORM_OF_CLIPPING_IS_PARTIAL, "any": TESTS_ARE_PARTIAL, "all": TESTS_ARE_PARTIAL}
 
 
 class StaticReading(AtStep[events.ValueRead]):
@@ -29,17 +32,20 @@ class StaticReading(AtStep[events.ValueRead]):
         if sharded is None:
             return self._may()
         assert self.step.subject is not None
-        if self.step.guard.decide(is_dtensor(value.of)) is False:
+        if never_dtensor(self.step.guard, value.of):
             return self.program.excluded("the program asked, and reads what is no DTensor")
         why = self.program.managed(self.step.subject) or self._checked(value)
         if why := why or agreed_later(self.program, self.step):
             return unknown(why)
         return yes((PLACEMENTS[value.how], value.at))
 
-    def clipped(self) -> Answer[Place]:
-        if self.step.what.value.how == "clip":
-            return yes(Place(self.step.when, "the norm of the gradients"))
-        return self.program.excluded("it is no norm of clipping")
+    def in_some_versions(self) -> Answer[Behaviour]:
+        only = _IN_SOME_VERSIONS.get(self.step.what.value.how)
+        return (
+            yes(only)
+            if only is not None
+            else self.program.excluded("it is no norm of clipping, and neither any() nor all()")
+        )
 
     def sharding(self) -> Answer[Place]:
         step = self._sharding()

@@ -12,8 +12,9 @@ from ...domain.events import AnyStep, Step
 from ...domain.formulas import Formula, is_fork
 from ...domain.relations import Relation
 from ...domain.values import Obj
+from ..sharding.options import in_replicas
 from ..shared.program import RELATED, OfStep, Program
-from ..shared.switches import shared_loop, switched_elsewhere
+from ..shared.switches import ALL_REDUCE, SYNC, Switch, name_of, shared_loop, switched, switched_elsewhere
 
 _MADE = ("torch.tensor", "torch.as_tensor", "torch.distributed.", "torch.cuda.", "torch.arange")
 
@@ -28,9 +29,11 @@ class StaticWindow(OfStep[events.Zeroed]):
     def carried_over(self) -> Many[Carried]:
         """Unknown where the order of rounds decides, or a condition that the switch does not share."""
         program, switches = self.program, self._switches()
-        nothing = program.nothing(self.obj, events.Sync, events.Backward)
+        nothing = program.nothing(self.obj, events.Sync, events.BackwardSwitched, events.Backward)
         if not switches:
             return many((), nothing)
+        if len({name_of(each) for each, _ in switches}) > 1:
+            return many((), unknown("which of the two switches decides is not known"))
         if used := self._used_before():
             return many((), program.excluded(f"the step at {used.when.at} uses them before"))
         last, relation = switches[-1]
@@ -38,17 +41,21 @@ class StaticWindow(OfStep[events.Zeroed]):
             return many((), program.excluded(f"{last.when.at} has synchronisation on for the backward before"))
         if relation not in RELATED:
             return many((), unknown(f"which groups {last.when.at} switches is not known"))
+        if name_of(last) == ALL_REDUCE and not in_replicas(program, self.obj).surely:
+            return many((), unknown("whether the mesh has replicas is not known"))
         if why := self._undecided(last) or self._helped() or program.managed(self.obj):
             return many((), unknown(why))
-        if why := switched_elsewhere(program, self.obj, last, self.late):
+        if why := switched_elsewhere(program, self.obj, last, self.late, name_of(last)):
             return many((), unknown(why))
         return many([Carried(self.label, self.early.when, self.step.when)], nothing)
 
-    def _switches(self) -> list[tuple[Step[events.Sync], Relation]]:
-        """What is in force at the backward before."""
+    def _switches(self) -> list[tuple[Switch, Relation]]:
+        """What is in force at the backward before. Only where there are replicas, the all-reduce is one."""
+        kinds = (SYNC, ALL_REDUCE) if in_replicas(self.program, self.obj).possibly else (SYNC,)
         return [
             (each, relation)
-            for each in self.program.trace.of(events.Sync)
+            for kind in kinds
+            for each in switched(self.program, kind)
             if each.subject and (relation := self.program.relation(self.obj, each.subject)) is not Relation.NONE
             if each.driven_before(self.early) and each.together(self.early)
         ]
@@ -65,7 +72,7 @@ class StaticWindow(OfStep[events.Zeroed]):
         """The clearing of a round comes before its backward: what follows that one belongs to it too."""
         return self.step.index < self.early.index < each.index and self.step.guard.undriven.implies(each.guard.undriven)
 
-    def _undecided(self, switch: Step[events.Sync]) -> str:
+    def _undecided(self, switch: Switch) -> str:
         """Why the gradients may be reduced wherever this is reached."""
         if switch.what.off and self.step.index > self.early.index:
             return ""

@@ -21,6 +21,7 @@ class Saved(Counted):
     path: Value
     by: str
     chosen_by: tuple[str, ...] = ()  # what may write on some ranks only: decorators that were not followed, the writer
+    own: bool = False  # the writer itself takes the state dict of the model, and perhaps gathers it
 
 
 class AsyncSave(Counted):
@@ -39,6 +40,7 @@ class Loaded(Counted, AsksRanks):
     payload: Value
     assign: bool  # the loaded tensors take the place of the parameters, perhaps
     strict: bool = True  # else what the state dict lacks stays as it was
+    dropped: bool = False  # nobody looks at the names that it returns
 
 
 class OptimizerLoaded(Event):
@@ -64,6 +66,7 @@ class DcpLoad(Counted):
     nothing: tuple[tuple[Guard, str], ...]  # the paths on which what is loaded is lost, and why
     optimizers: tuple[tuple[Guard, Obj, str], ...]  # whose own state is to be filled, and what it is called there
     planned: bool  # a planner is given
+    planners: tuple[tuple[Guard, Value], ...]  # which one, by path
     loops: int  # how deep in loops, over all active calls
 
 

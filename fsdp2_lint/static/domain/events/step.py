@@ -47,7 +47,7 @@ class Step(Generic[What]):
         mine, theirs = self.guard.blurred, other.guard.blurred
         if mine - theirs and theirs - mine or (mine or theirs) and self.same_call(other):
             return False
-        return self.guard.compatible(other.guard)
+        return self.guard.in_one_case(other.guard)
 
     def same_call(self, other: AnyStep) -> bool:
         """Do both come from one call expression, that was evaluated for several callees or elements?"""

@@ -90,12 +90,14 @@ class BackwardSwitched(Counted, InLoops):
     words: ClassVar[str] = "switch of what a backward does"
     name: str  # of the setter
     off: bool  # what a backward does as ever is surely switched off; else it is on, or depends on the micro-batch
+    on: Formula  # when it does that
 
 
-class Finalized(Counted):
-    """``finalize_backward`` is called on a model, the step's subject."""
+class Finalized(Counted, InLoops):
+    """``finalize_backward`` is called on a model, the step's subject. ``waits``: it surely returns no handle."""
 
     words: ClassVar[str] = "call of finalize_backward"
+    waits: bool
 
 
 class Divided(Counted):

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from astroid import nodes
 
 from ...domain.formulas import LARGE, Formula, both, negate
+from ...domain.guards import Guard
 from ...domain.values import Computed, Obj, ParamV, StateTensor, Value, unknown
 from ..interface import Machine
 
@@ -26,6 +27,11 @@ class TypeOf:
 def is_dtensor(leaf: Value) -> Formula:
     """The same question of a parameter and of a copy of it."""
     return ("truth", ("dtensor", replace(leaf, copied=False) if isinstance(leaf, ParamV) else leaf))
+
+
+def never_dtensor(guard: Guard, leaf: Value) -> bool:
+    """Did the program ask on each way to this path, and go on with what is no DTensor?"""
+    return guard.add(is_dtensor(leaf)) is None
 
 
 def type_is_named(obj: Obj, name: object) -> Formula | None:

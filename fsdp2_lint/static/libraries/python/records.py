@@ -117,6 +117,37 @@ def as_dict(machine: Machine, call: Call) -> Value:
     return machine.over(call.args[0], one) if call.args else unknown("asdict()")
 
 
+@external("dataclasses.fields")
+def fields_of(machine: Machine, call: Call) -> Value:
+    """An object for each field, with its name and, where it is written there, its default."""
+    given = call.arg(0, "class_or_instance")
+    cls = given.atom.cls if isinstance(given, Obj) and given.parent is None else given
+    bases = list(reversed(machine.mro(cls))) if isinstance(cls, ClassV) else []
+    found = {name: (base, node) for base in bases if isinstance(base, ClassV) for name, node in _fields(base)}
+    plain = (isinstance(base, ClassV) or base == Ext("builtins.object") for base in bases)
+    if not bases or not all(plain) or any(map(_only_for_init, (node for _, node in found.values()))):
+        return machine.libraries.call_other(call.name, call)
+    return TupleV(tuple(_described(machine, base, name, node, call) for name, (base, node) in found.items()))
+
+
+def _described(machine: Machine, cls: ClassV, name: str, node: nodes.AnnAssign, call: Call) -> Obj:
+    made = Atom("unknown", origin="dataclasses.fields()", site=machine.site(call.node)).root
+    machine.store.put((made, "name"), Const(name))
+    if node.value is not None and not isinstance(node.value, nodes.Call):
+        machine.store.put((made, "default"), machine.get_attr(cls, name, call.node))
+    return made
+
+
+def _fields(cls: ClassV) -> list[tuple[str, nodes.AnnAssign]]:
+    return [(name, node) for name, node in class_body(cls.node).items() if is_field(node)]
+
+
+def _only_for_init(node: nodes.AnnAssign) -> bool:
+    """Is it no field, although it is written like one?"""
+    kind = full_name(getattr(node.annotation, "value", node.annotation))
+    return kind in ("dataclasses.InitVar", "dataclasses.KW_ONLY")
+
+
 def _field_names(machine: Machine, record: Obj) -> list[str] | None:
     """The fields of a record that the program built, those of its bases first; None for anything else."""
     cls = record.atom.cls

@@ -3,14 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
 from astroid import nodes
 
+from .....vocab.finding import Moment
 from ....domain import events
 from ....domain.guards import Guard
 from ....domain.values import NONE, Const, DictV, Obj, StateDict, Value
 from ....interpreter.call import Call
 from ...interface import Machine
+from ...tables import external
+
+_DCP = "torch.distributed.checkpoint."
+
+
+@dataclass(frozen=True, slots=True)
+class Planner:
+    """Torch's own planner of loads. ``partial``: may the checkpoint lack what is asked for? None: not known."""
+
+    partial: bool | None
+    made: Moment
+
+
+@external(_DCP + "DefaultLoadPlanner", _DCP + "default_planner.DefaultLoadPlanner")
+def planner_made(machine: Machine, call: Call) -> Value:
+    made = machine.libraries.call_other(call.name, call)
+    partial = call.arg(2, "allow_partial_load") or Const(False)
+    said = bool(partial.value) if isinstance(partial, Const) and not call.open_why else None
+    if isinstance(made, Obj):
+        made.atom.know(Planner(said, machine.moment(call.node)))
+    return made
 
 
 def note_load(machine: Machine, call: Call, states: Iterable[Value]) -> None:
@@ -18,11 +41,13 @@ def note_load(machine: Machine, call: Call, states: Iterable[Value]) -> None:
     target = call.arg(0, "state_dict")
     if target is None:
         return
+    planner = call.arg(None, "planner") or NONE
     machine.emit(
         events.DcpLoad(
             nothing=tuple(_nothing(machine, target, call.node)),
             optimizers=tuple(each for value in (target, *states) for each in _optimizers(machine, value)),
-            planned=call.arg(None, "planner") not in (None, NONE),
+            planned=planner != NONE,
+            planners=tuple(machine.alternatives(planner)),
             loops=machine.loops,
         ),
         call.node,

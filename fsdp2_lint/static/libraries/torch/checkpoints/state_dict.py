@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from astroid import nodes
+
 from ....domain import events
 from ....domain.values import (
     NONE,
@@ -178,7 +180,8 @@ def load_state_dict(machine: Machine, obj: Obj, call: Call) -> Value:
     assigns = assign not in (None, Const(False))
     if kind is events.Loaded:
         strict = call.arg(1, "strict") != Const(False)
-        machine.emit(events.Loaded(payload=payload, assign=assigns, strict=strict), call.node, obj)
+        dropped = isinstance(call.node.parent, nodes.Expr)
+        machine.emit(events.Loaded(payload=payload, assign=assigns, strict=strict, dropped=dropped), call.node, obj)
     else:
         machine.emit(events.OptimizerLoaded(payload=payload, assign=assigns), call.node, obj)
     return unknown("incompatible keys")

@@ -247,22 +247,6 @@ def container_items(machine: Machine, obj: Obj, call: Call) -> Value:
     return machine.new_list([TupleV((Text(False), element))] if name == "items" else [Text(False)], exact=False)
 
 
-@method("save_pretrained")
-def save_pretrained(machine: Machine, obj: Obj, call: Call) -> Value:
-    """Writes the given state dict through safetensors."""
-    if "state_dict" in call.kwargs:
-        machine.emit(
-            events.Saved(
-                payload=call.kwargs["state_dict"],
-                path=call.arg(0, "save_directory") or NONE,
-                by="save_pretrained",
-                chosen_by=("save_pretrained()",),
-            ),
-            call.node,
-        )
-    return NONE
-
-
 @external(
     "torch.jit.script",
     "torch.distributed._composable.replicate",

@@ -19,11 +19,12 @@ from ...tables import external, method
 # Reductions, and the partial placement of what they return.
 _REDUCTIONS = {
     "norm": "norm", "vector_norm": "norm", "sum": "sum", "mean": "mean", "max": "max", "amax": "max", "min": "min",
-    "amin": "min", "any": "sum", "all": "product", "prod": "product", "count_nonzero": "sum",
+    "amin": "min", "any": "any", "all": "all", "prod": "product", "count_nonzero": "sum",
 }  # fmt: skip
 PLACEMENTS = {
     "norm": "_NormPartial", "sum": "Partial(sum)", "mean": "Partial(avg)", "max": "Partial(max)",
     "min": "Partial(min)", "product": "Partial(product)", "clip": "_NormPartial",
+    "any": "Partial(sum)", "all": "Partial(product)",
 }  # fmt: skip
 _ELEMENTWISE = frozenset(
     """abs pow square sqrt neg float double half bfloat16 to detach clone contiguous isnan isinf isfinite flatten view

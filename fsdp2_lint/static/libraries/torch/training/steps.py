@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from ....domain import events
-from ....domain.formulas import intern
+from ....domain.formulas import intern, negate
 from ....domain.values import NONE, Const, Ext, Obj, Value, unknown
 from ....interpreter.call import Call
 from ...interface import Machine
@@ -40,13 +40,16 @@ def switch_backward(machine: Machine, obj: Obj, call: Call) -> Value:
     if call.name == "set_reshard_after_backward" and value != Const(True):
         machine.emit(events.ReshardingSwitched(keeps=False), call.node, obj)
     off = value is not None and all(leaf == Const(unusual) for _, leaf in machine.alternatives(value))
-    machine.emit(events.BackwardSwitched(name=call.name, off=off), call.node, obj)
+    truth = True if value is None else intern(machine.truth(value))
+    on = intern(negate(truth)) if unusual else truth
+    machine.emit(events.BackwardSwitched(name=call.name, off=off, on=on), call.node, obj)
     return NONE
 
 
 @method("finalize_backward")
 def finalize(machine: Machine, obj: Obj, call: Call) -> Value:
-    machine.emit(events.Finalized(), call.node, obj)
+    handle = call.arg(None, "async_op")
+    machine.emit(events.Finalized(waits=call.fixed and handle in (None, Const(False))), call.node, obj)
     return unknown("finalize_backward()")
 
 

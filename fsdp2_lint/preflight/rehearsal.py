@@ -1,0 +1,65 @@
+"""The rehearsal of a job at several sizes: one process after another, each of which plays one rank."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from .chosen_ranks import chosen_ranks
+from .part import Asked, Part, Place, Script
+
+# Imported once, where processes can be forked: torch, and its compiler, which the first hook of FSDP2 needs.
+_PRELOADED = ["torch._dynamo", "torch.distributed.checkpoint.state_dict", "fsdp2_lint.preflight.stage"]
+
+
+def rehearse(script: Script, asked: Asked, world_sizes: Sequence[int], folder: Path) -> list[Path]:
+    """The folder with the report of each world size, in the order in which they were asked for."""
+    stamp = f"preflight-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}"
+    return [_of_size(script, asked, size, folder / f"{stamp}-{size}") for size in world_sizes]
+
+
+def _of_size(script: Script, asked: Asked, size: int, folder: Path) -> Path:
+    per_node = min(asked.per_node, size)
+    ranks = tuple(rank for rank in asked.ranks if rank < size) or chosen_ranks(size, per_node)
+    token = uuid4().hex
+    for number, rank in enumerate(ranks):
+        part = Part(script, asked, Place(rank, size, per_node), ranks, folder, token)
+        _run(part, shown=number == 0)
+    return folder
+
+
+def _run(part: Part, *, shown: bool) -> None:
+    """In a process of its own: what is made up there stays there. What the first rank prints is shown, on stderr."""
+    process = _context().Process(target=_play, args=(part, os.getcwd(), list(sys.path), shown))
+    process.start()
+    process.join()
+
+
+def _context() -> Any:
+    """Processes that have torch already, where they can be forked: to import it takes longer than most rehearsals."""
+    if "forkserver" in multiprocessing.get_all_start_methods():
+        context = multiprocessing.get_context("forkserver")
+        context.set_forkserver_preload(_PRELOADED)
+        return context
+    return multiprocessing.get_context("spawn")
+
+
+def _play(part: Part, folder: str, path: list[str], shown: bool) -> None:
+    """stdout is for what is found."""
+    from .stage import play
+
+    os.chdir(folder)
+    sys.path[:] = path
+    if not shown:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+    os.dup2(2, 1)
+    play(part)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0)  # threads that a library left behind must not keep it alive

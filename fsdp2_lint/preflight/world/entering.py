@@ -1,0 +1,80 @@
+"""The way into the world."""
+
+from __future__ import annotations
+
+import os
+from contextlib import AbstractContextManager, ExitStack, nullcontext
+from pathlib import Path
+from typing import Any
+
+from ...runtime import adapter
+from ...runtime.adapter import rehearsal
+from .checkpoints import Checkpoints, leave_files_alone
+from .cuda import pretend
+from .devices import Devices, follow_threads, redirect
+from .fakes import fakes, without_values
+from .groups import Groups, connect
+from .leaving_out import leave_out_compilers, leave_out_workers, refuse_others, run_one_rank
+from .objects import Objects, exchange_objects
+from .place import Depth, Limit, Limits, Place, Told
+from .sharding import cut_for_one_rank
+
+
+class World:
+    """What a rehearsal runs in, and what it cannot show."""
+
+    def __init__(self, place: Place, depth: Depth, shared: Path | None) -> None:
+        self.place = place
+        self.depth = depth
+        self.said = Limits()
+        self.devices = Devices(place, self.said)
+        self.groups = Groups(place, self.devices, self.said)
+        self.objects = Objects(self.said, shared)
+        self.checkpoints = Checkpoints(self.said, self.devices)
+
+    @property
+    def limits(self) -> list[Limit]:
+        """What was not as in the job, each once, in the order in which it came up."""
+        return list(self.said.said)
+
+    def tell_saves(self, told: Told) -> None:
+        """Call ``told`` with each checkpoint that would have been written, while its state is as it was saved."""
+        self.checkpoints.told = told
+
+    def real_work(self) -> AbstractContextManager[object]:
+        """Where tensors have values, for hooks that need them. It may be entered in real tensors too."""
+        return rehearsal.without_fakes() if self.depth != "real" else nullcontext()
+
+
+def enter(place: Place, depth: Depth, shared: Path | None = None) -> World:
+    """Make this process rank ``place.rank`` of a job on GPUs. There is no way back.
+
+    ``shared`` is a folder of all ranks of one rehearsal: what a rank broadcasts as an object, later ones get.
+    """
+    rehearsal.load_what_looks_around()
+    world = World(place, depth, shared)
+    os.environ.update(place.variables())
+    mode = redirect(world.devices)
+    pretend(world.devices)
+    connect(world.groups)
+    exchange_objects(world.objects)
+    cut_for_one_rank()
+    leave_files_alone(world.checkpoints)
+    leave_out_compilers(world.said)
+    leave_out_workers(world.said)
+    run_one_rank(place, world.said)
+    refuse_others()
+    modes: list[Any] = [mode]
+    if depth != "real":
+        modes.insert(0, fakes(world.said))
+        adapter.rehearse_in(modes[0])
+        without_values(world.said, modes[0], mode.handlers)
+    follow_threads(lambda: _all(modes))
+    return world
+
+
+def _all(modes: list[Any]) -> AbstractContextManager[object]:
+    stack = ExitStack()
+    for mode in modes:
+        stack.enter_context(mode)
+    return stack

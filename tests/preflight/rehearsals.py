@@ -1,0 +1,19 @@
+"""Rehearsals of scripts, for tests."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from fsdp2_lint.catalogue import registry
+from fsdp2_lint.preflight.part import Asked, Script
+from fsdp2_lint.preflight.rehearsal import rehearse
+from fsdp2_lint.report.job import read_job
+from fsdp2_lint.report.outcome import JobReport
+
+REAL = Asked(depth="real", steps=3)
+
+
+def rehearsed(script: Path, folder: Path, *arguments: str, size: int = 2, asked: Asked = REAL) -> JobReport:
+    """What comes of the rehearsal of one job size."""
+    [report] = rehearse(Script(str(script), arguments), asked, [size], folder)
+    return read_job(report, registry.rules())

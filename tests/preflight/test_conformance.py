@@ -1,0 +1,58 @@
+"""What a rehearsal can judge, it judges as the page says: the same code on the same line, without a second rank.
+
+Here programs that need CUDA and NCCL run too. The first bad and the first good program of a page are in the first step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("torch")
+
+from fsdp2_lint.catalogue import registry
+from fsdp2_lint.vocab.rule import Rule
+from tests.pages.harness import Mark, Program, marks, programs
+from tests.preflight.rehearsals import rehearsed
+from tests.runtime.jobs import marks_of
+
+pytestmark = pytest.mark.torchrun
+RULES = {rule.code: rule for rule in registry.rules()}
+# Programs whose fault is in numbers that only the ranks of a real job have.
+NEEDS_NUMBERS = {"collective-mismatch-bad-1": "the order follows from what each rank has trained"}
+
+
+def cases(rule: Rule) -> Iterator[Any]:
+    shown: set[bool] = set()
+    for number, program in enumerate(programs(registry.page(rule)), start=1):
+        kind = "good" if program.good else "bad"
+        name = f"{rule.name}-{kind}-{number}"
+        if name in NEEDS_NUMBERS:
+            continue
+        slow = [pytest.mark.slow] if program.good or program.good in shown else []
+        shown.add(program.good)
+        yield pytest.param(program, id=name, marks=slow)
+
+
+@pytest.mark.parametrize("program", [each for rule in RULES.values() if "P" in rule.witnesses for each in cases(rule)])
+def test_program(program: Program, tmp_path: Path) -> None:
+    for name, text in program.files.items():
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    size = 4 if "get_world_size() // 2" in str(program.files) else 2
+    report = rehearsed(tmp_path / "train.py", tmp_path / "report", size=size)
+    if any("ModuleNotFoundError" in stop.why for stop in report.stopped.values()):
+        pytest.skip("needs a library that the tests do not install")
+    marked = {mark for mark in marks(program.files) if "P" in RULES[mark.code].witnesses}
+    expected = _places({mark for mark in marked if mark.kind != "related"})
+    found = _places(marks_of(report.findings, tmp_path))
+    assert expected <= found <= _places(marked), [*report.notes, *report.stopped.values()]
+
+
+def _places(found: set[Mark]) -> set[tuple[str, str, int]]:
+    """Code and line: a job may know more of the severity than the source."""
+    return {(mark.code, mark.file, mark.row) for mark in found}
