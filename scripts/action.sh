@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What action.yml runs: installs fsdp2-lint into a virtual environment of its own, and checks.
+# What action.yml runs: installs fsdp2-lint into a virtual environment of its own, and checks; then rehearses, if asked.
 # The exit code is that of `fsdp2-lint check`: 0 nothing found, 1 findings, 2 abnormal, which includes bad input.
 set -euo pipefail
 
@@ -7,6 +7,7 @@ python="${FSDP2_LINT_PYTHON:-python3}"
 version="${FSDP2_LINT_VERSION:-}"
 format="${FSDP2_LINT_FORMAT:-github}"
 folder="${FSDP2_LINT_FOLDER:-.}"
+rehearse="${FSDP2_LINT_REHEARSE:-}"
 
 stop() {
     # A newline would begin another command of GitHub's, so the message is one line.
@@ -42,4 +43,12 @@ trap 'rm -rf "$environment"' EXIT
 } >&2
 
 cd "$folder"
-"$bin/fsdp2-lint" check --output-format "$format" ${options[@]+"${options[@]}"} -- ${paths[@]+"${paths[@]}"}
+code=0
+"$bin/fsdp2-lint" check --output-format "$format" ${options[@]+"${options[@]}"} -- ${paths[@]+"${paths[@]}"} || code=$?
+if [[ -n "$rehearse" ]]; then
+    # torch and the packages of the script are those of the job's Python, and the checker is the one installed above.
+    packages=$("$bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
+    PYTHONPATH="$packages${PYTHONPATH:+:$PYTHONPATH}" "$rehearse" -m fsdp2_lint preflight --depth plan \
+        --output-format "$format" || { rehearsed=$?; ((code == 1)) || code=$rehearsed; }
+fi
+exit "$code"

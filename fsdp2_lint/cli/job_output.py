@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -109,6 +109,11 @@ def present(report: JobReport, options: JobOptions) -> int:
     return present_all([report], options)
 
 
+def worst(codes: Iterable[int]) -> int:
+    """Findings count more than anything that kept others from being found."""
+    return max(codes, key=lambda code: (code == FOUND, code))
+
+
 def present_all(reports: Sequence[JobReport], options: JobOptions) -> int:
     """The same of one job at several sizes: what is found at more than one of them is shown once."""
     from fsdp2_lint.catalogue import registry
@@ -129,5 +134,5 @@ def present_all(reports: Sequence[JobReport], options: JobOptions) -> int:
             note(each.crash(crash))
         note(each.summary(count(each.findings)) if rules else NOTHING_SELECTED)
         each.report.findings = each.findings
-    code = max((report.exit_code for report in reports), key=lambda code: (code == FOUND, code))
+    code = worst(report.exit_code for report in reports)
     return CLEAN if options.exit_zero and code in (FOUND, ABNORMAL) else code

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import shlex
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from fsdp2_lint.cli.job_output import JobOptions, job_options, present_all, read_report
+from fsdp2_lint.cli.job_output import JobOptions, job_options, present_all, read_report, worst
 from fsdp2_lint.cli.run import DEFAULT_FOLDER, refuse_absent
 from fsdp2_lint.cli.streams import Failure, complain, deliver, refused, use_color
 from fsdp2_lint.environment import refuse_odd_jobs
@@ -19,9 +20,13 @@ from fsdp2_lint.preflight.page import text
 from fsdp2_lint.preflight.part import Asked, Script
 from fsdp2_lint.preflight.rehearsal import rehearse
 from fsdp2_lint.preflight.result import result
+from fsdp2_lint.settings import settings
 
 if TYPE_CHECKING:
     from fsdp2_lint.report.outcome import JobReport
+
+
+Page = tuple[Any, str]  # the module that writes it, and the file
 
 
 class Numbers(click.ParamType[tuple[int, ...]]):
@@ -63,24 +68,51 @@ class Numbers(click.ParamType[tuple[int, ...]]):
 @job_options
 @click.option("-m", "kind", flag_value="-m", help="SCRIPT is a module, as for python -m.")
 @click.option("-c", "kind", flag_value="-c", help="SCRIPT is Python code, as for python -c.")
-@click.argument("script")
+@click.argument("script", required=False)
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def preflight(**given: Any) -> int:
     """Rehearse a job of any size without GPUs.
 
     fsdp2-lint preflight --world-size 8,1024 train.py ARGS. The script is not changed: it runs once per kind of
-    rank in a world where the other ranks are made up. Exit codes: 0 nothing found, 1 findings, 2 abnormal,
-    3 the script could not be rehearsed, or no fully_shard was seen.
+    rank in a world where the other ranks are made up. Without a script, those of the setting `rehearsals` run.
+    Exit codes: 0 nothing found, 1 findings, 2 abnormal, 3 the script could not be rehearsed, or no fully_shard
+    was seen.
     """
     options = JobOptions.of(given)
     with refused():
         refuse_odd_jobs(os.environ)
-    refuse_absent(given["kind"], given["script"])
-    script = Script(given["script"], given["arguments"], given["kind"] or "")
+    scripts = _scripts(given)
     asked = Asked(
         given["depth"], given["steps"], given["gpus_per_node"], given["ranks"], options.select, options.ignore
     )
     pages = list(_pages(given["json"], given["html"]))
+    if pages and len(scripts) > 1:
+        raise Failure("--json and --html are of one script: name it")
+    return worst(_one(script, asked, given, options, pages) for script in scripts)
+
+
+def _scripts(given: dict[str, Any]) -> list[Script]:
+    """The one that is named, or those of the settings, as they are seen from the folder of that file."""
+    if given["script"] is not None:
+        refuse_absent(given["kind"], given["script"])
+        return [Script(given["script"], given["arguments"], given["kind"] or "")]
+    with refused():
+        found = settings(os.getcwd())
+    if not found.rehearsals:
+        raise Failure("no script is named, and the settings have no `rehearsals`")
+    assert found.file is not None, "who names rehearsals has a file"
+    os.chdir(found.file.parent)
+    return [_script(shlex.split(each)) for each in found.rehearsals]
+
+
+def _script(words: list[str]) -> Script:
+    kind: Literal["", "-m"] = "-m" if words[0] == "-m" else ""
+    name, *arguments = words[1:] if kind else words
+    refuse_absent(kind or None, name)
+    return Script(name, tuple(arguments), kind)
+
+
+def _one(script: Script, asked: Asked, given: dict[str, Any], options: JobOptions, pages: list[Page]) -> int:
     told = [(folder, read_report(folder)) for folder in _rehearse(script, asked, given)]
     reports = [report for _, report in told]
     for why in _stops(reports):
@@ -94,7 +126,7 @@ def preflight(**given: Any) -> int:
     return code
 
 
-def _pages(data: str | None, html: str | None) -> Iterator[tuple[Any, str]]:
+def _pages(data: str | None, html: str | None) -> Iterator[Page]:
     """What writes each file that is asked for. What it needs is there before the rehearsal, which takes its time."""
     if data is not None:
         from fsdp2_lint.preflight.page import json

@@ -132,7 +132,6 @@ class _Rank:
         self._over = True
         for limit in self._world.limits:
             self._limit(limit)
-        self._tell_device()
         if self._memory is not None and self._told:
             self._memory.end()
             self._session.file.write("memory", memory=as_json(self._memory.profile()))
@@ -141,12 +140,6 @@ class _Rank:
     def _limit(self, limit: Limit) -> None:
         site = {"path": limit.site.path, "row": limit.site.row} if limit.site is not None else {}
         self._session.file.write("limit", text=limit.text, **site)
-
-    def _tell_device(self) -> None:
-        """The model lies on the CPU here. In the job it lies on the GPU that is current where the script names one."""
-        cuda, devices, shardings = self._session.cuda, self._world.devices, self._session.ledger.shardings
-        if cuda.sharded is None and devices.used and shardings:
-            cuda.sharded, cuda.index = shardings[0].when, devices.current
 
 
 def _where(error: BaseException) -> dict[str, object]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 import hashlib
-import platform
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -204,7 +203,7 @@ def device(session: Session, chosen: torch.device, when: Moment) -> None:
     properties: Any = torch.cuda.get_device_properties(index)
     name = str(getattr(properties, "uuid", "") or f"cuda:{index}")
     world = everyone(adapter.all_ranks())
-    values: Mapping[str, str] = {"device": f"{platform.node()} {name}"}
+    values: Mapping[str, str] = {"device": f"{adapter.node()} {name}"}
     session.state(Fact("device", "devices", when, world, values, traits={"index": f"cuda:{index}"}))
 
 

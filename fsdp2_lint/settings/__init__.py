@@ -30,6 +30,7 @@ class Settings:
     respect_gitignore: bool = True
     source_roots: tuple[str, ...] = ()
     entry_points: tuple[str, ...] = ()
+    rehearsals: tuple[str, ...] = ()
     target_torch: Version | None = None
     baseline: str | None = None
     zero2: bool = False  # no group is resharded after forward, and that is meant

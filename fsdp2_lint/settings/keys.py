@@ -13,6 +13,8 @@ from typing import Any
 from fsdp2_lint.vocab.target import NEWEST, OLDEST, known
 
 LEVELS = ("error", "warning", "info")
+# A script, or a module behind -m, and words: a quote that is opened is closed, and nothing is escaped.
+_COMMAND = r"""^(-m [A-Za-z_][A-Za-z0-9_.]*|[^\s'"\\-][^\s'"\\]*)( ([^\n'"\\]|'[^'\n\\]*'|"[^"\n\\]*")*)?$"""
 _NUMBER = "(0|[1-9][0-9]{0,2})"
 _REST = r"([^0-9\n][^\n]*)?$"
 _VERSION = rf"^{_NUMBER}\.{_NUMBER}{_REST}"
@@ -74,6 +76,15 @@ def _entries(value: Any) -> tuple[str, ...]:
     for entry in _texts(value):
         if not re.search(_ENTRY, entry):
             raise ValueError(f"has to hold files, or functions in them, such as train.py:main, and holds {entry!r}")
+    return tuple(value)
+
+
+def _commands(value: Any) -> tuple[str, ...]:
+    for command in _texts(value):
+        if not re.search(_COMMAND, command):
+            raise ValueError(
+                f"has to hold scripts with their arguments, such as train.py --lr 1, and holds {command!r}"
+            )
     return tuple(value)
 
 
@@ -150,6 +161,11 @@ KEYS: Mapping[str, Key] = {
         _entries,
         {"type": "array", "items": {"type": "string", "pattern": _ENTRY}},
         "Where programs begin: files (train.py), or functions in them (train.py:main). They come first.",
+    ),
+    "rehearsals": Key(
+        _commands,
+        {"type": "array", "items": {"type": "string", "pattern": _COMMAND}},
+        "What `preflight` rehearses where no script is named: scripts with their arguments, such as train.py --lr 1.",
     ),
     "target-torch": Key(
         _version, {"type": "string", "pattern": _KNOWN}, "The torch that the code runs on, such as 2.8."

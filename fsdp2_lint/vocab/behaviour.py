@@ -73,6 +73,12 @@ REDUCED_AS_COMPUTED = Behaviour(
     until=(2, 15),  # from then on they are reduced in the dtype of the sharded gradient
     source="the docstrings of MixedPrecisionPolicy in torch 2.14.1 and 2.15.0, and a measurement with 2.13 and 2.15",
 )
+POLICY_IS_COPIED = Behaviour(
+    "fully_shard copies mp_policy, and raises where it is none",
+    since=(2, 15),
+    until=None,
+    source="FSDPState.init of torch 2.14.1 and 2.15.0, and a measurement with both",
+)
 
 
 def about_root(torch: Version) -> str:

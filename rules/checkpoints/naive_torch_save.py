@@ -15,8 +15,9 @@ class NaiveTorchSave(Rule):
     severity = Severity.ERROR
     witnesses = "SR"
     help = (
-        "use torch.distributed.checkpoint.save, or gather with get_model_state_dict(model, "
-        "options=StateDictOptions(full_state_dict=True, cpu_offload=True)) on all ranks and save on rank 0"
+        "use torch.distributed.checkpoint.save, or gather on all ranks (get_model_state_dict, "
+        "get_optimizer_state_dict, with options=StateDictOptions(full_state_dict=True, cpu_offload=True)) and save on "
+        "rank 0"
     )
 
     def saved(self, event: Saved) -> Iterator[Outcome]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from fsdp2_lint.vocab.behaviour import POLICY_IS_COPIED
 from fsdp2_lint.vocab.events.precision import PoliciesTaken
 from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
+from fsdp2_lint.vocab.target import in_words
 
 MEANT_AS_OFF = ("None", "the class OffloadPolicy")  # and off it is
 
@@ -27,8 +29,12 @@ class WrongPolicyObject(Rule):
             harmless = keyword == "offload_policy" and given in MEANT_AS_OFF
             yield self.found(
                 event.when,
-                f"{keyword} is {given}, which is no policy of FSDP2: it is ignored, or fails later",
+                f"{keyword} is {given}, which is no policy of FSDP2: {self._fate(keyword)}",
                 "the policy is passed here",
                 severity=Severity.INFO if harmless else None,
                 cause=made,
             )
+
+    def _fate(self, keyword: str) -> str:
+        raises = keyword == "mp_policy" and POLICY_IS_COPIED.of(self.target)
+        return f"{in_words(self.target)} raises" if raises else "it is ignored, or fails later"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from fsdp2_lint.vocab.events.plans import PlanSettled
+from fsdp2_lint.vocab.events.plans import PlanSettled, RootSharded
 from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
 from fsdp2_lint.vocab.words import listed
 
@@ -30,3 +30,8 @@ class RootNotSharded(Rule):
                 f"{model.label} itself is never sharded: the gradients of {listed(outside.what)} are not reduced",
                 f"only parts of {model.label} are sharded",
             )
+
+    def with_root(self, event: RootSharded) -> Iterator[Outcome]:
+        """Its group takes every parameter that is in no other one."""
+        if event.model.sharded() and not event.model.added_late():
+            yield APPLIES

@@ -26,5 +26,9 @@ def test_dependencies_stay_small() -> None:
 
 def test_hooks_install_nothing_further() -> None:
     hooks = (ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8")
-    assert re.findall(r"^- id: (.*)$", hooks, re.MULTILINE) == ["fsdp2-lint", "fsdp2-lint-files"]
+    assert re.findall(r"^- id: (.*)$", hooks, re.MULTILINE) == [
+        "fsdp2-lint",
+        "fsdp2-lint-files",
+        "fsdp2-lint-preflight",
+    ]
     assert "additional_dependencies" not in hooks

@@ -21,7 +21,7 @@ from torch.utils.checkpoint import checkpoint
 from fsdp2_lint.preflight.plan import sizes
 from fsdp2_lint.preflight.plan.memory import Memory
 from fsdp2_lint.preflight.plan.reading import plan_of
-from fsdp2_lint.preflight.plan.shape import MemoryProfile, Plan, Sample
+from fsdp2_lint.preflight.plan.shape import MemoryProfile, Plan, Rehearsed, Sample
 from fsdp2_lint.runtime import adapter
 from tests.preflight.fakes import Net, mesh, sharded, world
 
@@ -276,6 +276,41 @@ def test_parameters_in_no_group() -> None:
     assert step.held.parameters == step.held.gradients == head + layer
 
 
+def watched(model: nn.Module, run: Callable[[], object]) -> MemoryProfile:
+    memory = Memory()
+    memory.begin(model)
+    run()
+    memory.end_of_step(1)
+    memory.end()
+    return memory.profile()
+
+
+@pytest.mark.parametrize("low", [False, True])
+def test_gradients_that_are_accumulated_stay_unsharded(low: bool) -> None:
+    policy = MixedPrecisionPolicy(torch.bfloat16, torch.float32) if low else MixedPrecisionPolicy()
+    with world(0, RANKS):
+        model = Stack()
+        fully_shard(model, mp_policy=policy)
+        model.set_requires_gradient_sync(False)  # type: ignore[attr-defined]
+        profile = watched(model, lambda: stack_step(model).backward())
+    # Whole, and in the dtype in which they will be reduced.
+    assert profile.samples[-1].held.unsharded_gradients == LAYERS * WEIGHT
+    assert not profile.samples[-1].held.gradients
+
+
+def test_an_evaluation_keeps_no_activations() -> None:
+    with world(0, RANKS):
+        model = Stack()
+        for layer in model.layers:
+            fully_shard(layer)
+        fully_shard(model)
+        with torch.no_grad():
+            profile = watched(model, lambda: stack_step(model))
+    after = [each for each in profile.samples if (each.phase, each.where) == ("forward", "")][-1]
+    assert after.held.activations == ROW  # what it gave
+    assert max(each.held.activations for each in profile.samples) == 2 * ROW  # one layer after the other
+
+
 def test_begun_in_the_first_forward() -> None:
     """When a model comes to its first forward is when it is known how it is sharded."""
     with world(0, RANKS):
@@ -347,6 +382,13 @@ def test_it_looks_and_leaves_no_trace() -> None:
             losses.append([each.grad.to_local().clone() for each in model.parameters()])  # type: ignore[union-attr]
     assert all(torch.equal(*pair) for pair in zip(*losses, strict=True))
     assert [getattr(*each) for each in places if each is not None] == before
+
+
+def test_nothing_seen() -> None:
+    memory = Memory()
+    memory.end()
+    profile = memory.profile()
+    assert not profile.samples and not profile.peak.held.total and Rehearsed(8, (0,), None, profile).watched is None
 
 
 def test_it_keeps_no_tensor_alive() -> None:

@@ -7,9 +7,10 @@ from dataclasses import replace
 
 import pytest
 import torch
+from torch.distributed.fsdp import MixedPrecisionPolicy
 
 from fsdp2_lint.preflight.page import text
-from fsdp2_lint.preflight.page.words import in_bytes, in_numbers
+from fsdp2_lint.preflight.page.words import dtypes, in_bytes, in_numbers, peak_in_words, runs
 from fsdp2_lint.preflight.plan.codec import as_json, from_json
 from fsdp2_lint.preflight.plan.reading import plan_of
 from fsdp2_lint.preflight.plan.shape import (
@@ -24,7 +25,7 @@ from fsdp2_lint.preflight.plan.shape import (
 from fsdp2_lint.preflight.plan.what_if import alternatives
 from fsdp2_lint.vocab.finding import Observed, Site
 from tests import fake
-from tests.preflight.fakes import Net, sharded, world
+from tests.preflight.fakes import Net, sharded, with_experts, world
 
 
 def planned(size: int, **options: object) -> Plan:
@@ -38,7 +39,7 @@ def rehearsal() -> Rehearsal:
     peak = Sample(2, "backward", "layers.1", held)
     memory = MemoryProfile((Sample(1, "forward", "", Held(parameters=40_000)), peak), peak, 2, 0)
     small = planned(2)
-    lines = tuple(replace(each, at=Site("/jobs/train.py", 7 + at)) for at, each in enumerate(small.groups[:2]))
+    lines = tuple(replace(each, at=Site("/a/t.py", 7 + at)) for at, each in enumerate(small.groups[:2]))
     small = replace(small, groups=(*lines, *small.groups[2:]))
     return Rehearsal(
         "train.py",
@@ -58,9 +59,9 @@ train.py --lr 1 (rehearsed: step)
 
 2 ranks, of which ranks 0-1 ran here
   Net: 760 parameters in 4 groups
-  group                     class  unsharded   a rank has  ranks  after forward  dtype    sharded at
-  (root)                    Net    220 B       120 B       2      kept           float32  /jobs/train.py:7
-  layers.0                  Block  940 B       516 B       2      freed          float32  /jobs/train.py:8
+  group                     class  unsharded   a rank has  ranks  after forward  dtype (gathered, reduced)  sharded at
+  (root)                    Net    220 B       120 B       2      kept           float32                    /a/t.py:7
+  layers.0                  Block  940 B       516 B       2      freed          float32                    /a/t.py:8
   layers.1 to layers.2 (2)  Block  940 B each  516 B each  2      freed          float32
   tied: embed.weight = head.weight
   uneven: layers.0.norm.weight and 11 more: 5 rows over 2 ranks: 3 for the first, 2 for the last that has any
@@ -87,7 +88,7 @@ train.py --lr 1 (rehearsed: step)
 
 8 ranks, of which ranks 0, 4, 7 ran here
   Net: 760 parameters in 4 groups
-  group                     class  unsharded   a rank has  ranks  after forward  dtype    sharded at
+  group                     class  unsharded   a rank has  ranks  after forward  dtype (gathered, reduced)  sharded at
   (root)                    Net    220 B       40 B        8      kept           float32
   layers.0 to layers.2 (3)  Block  940 B each  164 B each  8      freed          float32
   tied: embed.weight = head.weight
@@ -115,6 +116,9 @@ train.py --lr 1 (rehearsed: step)
 What was not as in the job:
   - torch.compile was left out (/jobs/train.py:12)
   - numbers are made up
+  - bytes are those of tensors: NCCL's buffers (often 1 to 2 GB), the CUDA context and fragmentation come on top
+  - kept for backward is what kernels of the CPU keep: those of a GPU, as of attention, may keep other tensors
+  - an optimizer that takes all parameters at once, GPUs' default, needs as much again as a rank's parameters
 """
 
 
@@ -129,10 +133,27 @@ def test_groups_that_are_alike_take_one_line() -> None:
     assert "layers.0 to layers.2 (3)" in found and "layers.1 " not in found
 
 
+def test_blocks_and_their_experts_take_turns() -> None:
+    with world(0, 8):
+        names = [run.name for run in runs(plan_of(with_experts()))]
+    assert names == ["(root)", "layers.0 to layers.2", "layers.0.up to layers.2.up"]
+
+
+def test_dtypes() -> None:
+    low = planned(2, mp_policy=MixedPrecisionPolicy(torch.bfloat16, torch.float32))
+    assert (dtypes(planned(2).groups[0]), dtypes(low.groups[0])) == ("float32", "float32 (bfloat16, float32)")
+
+
 def test_parameters_in_no_group() -> None:
     plan = plan_of(Net())
     found = text.render(Rehearsal("train.py", (), "plan", (Rehearsed(1, (0,), plan),)))
     assert "in no group: embed.weight, 1.00 KiB on every rank, trained without being reduced" in found
+
+
+def test_limits_of_memory_are_those_of_a_watched_step(rehearsal: Rehearsal) -> None:
+    assert "NCCL" in text.render(rehearsal)
+    sizes = tuple(replace(each, memory=None) for each in rehearsal.sizes)
+    assert "NCCL" not in text.render(replace(rehearsal, sizes=sizes))
 
 
 def test_names_cannot_write_to_the_terminal(rehearsal: Rehearsal) -> None:
@@ -141,6 +162,19 @@ def test_names_cannot_write_to_the_terminal(rehearsal: Rehearsal) -> None:
     evil = replace(small.plan, label="\x1b[31mred", groups=(replace(small.plan.groups[0], fqn="a\x1b[2J"),))
     found = text.render(replace(rehearsal, sizes=(replace(small, plan=evil),), script="\x1b]0;x"))
     assert "\x1b" not in found
+
+
+@pytest.mark.parametrize(
+    ("phase", "where", "words"),
+    [
+        ("backward", "layers.1", "1.00 KiB, in backward of layers.1, step 2"),
+        ("backward", "", "1.00 KiB, in backward outside the sharded modules, step 2"),
+        ("optimizer", "", "1.00 KiB, in the optimizer's step, step 2"),
+    ],
+)
+def test_where_the_peak_is(phase: str, where: str, words: str) -> None:
+    peak = Sample(2, phase, where, Held(other=1024))
+    assert peak_in_words(MemoryProfile((peak,), peak, 2, 0)) == words
 
 
 def test_bytes_and_numbers_in_words() -> None:

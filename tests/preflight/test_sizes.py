@@ -14,6 +14,7 @@ import torch.distributed as dist
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
+from torch.distributed._composable.replicate_with_fsdp import replicate
 from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
 
 from fsdp2_lint.preflight.plan import sizes
@@ -157,6 +158,19 @@ def test_a_mesh_that_cannot_grow() -> None:
     assert {(each.shards, each.replicas, str(each.mesh)) for each in grown.groups} == {
         (8, 2, "2 x 8 (replicate, shard)")
     }
+
+
+def test_what_is_only_replicated() -> None:
+    with world(1, 8):
+        model = Net()
+        replicate(model, mesh=mesh(8))
+        plan = plan_of(model)
+        with listened() as heard:
+            model(torch.zeros(2, 3, dtype=torch.int64)).sum().backward()
+    assert said(plan) == heard and {kind for kind, _, _ in heard} == {"all_reduce"}
+    larger = sizes.resized(plan, 32)
+    assert larger is not None and (larger.groups[0].shards, larger.groups[0].replicas) == (1, 32)
+    assert larger.held == plan.held == plan.numel * 4
 
 
 def test_the_state_of_a_rank() -> None:

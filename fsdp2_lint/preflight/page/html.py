@@ -13,7 +13,7 @@ from ...vocab.finding import Finding
 from ..plan import sizes
 from ..plan.shape import Plan, Rehearsal, Rehearsed
 from . import pictures, tables
-from .words import in_bytes, in_numbers, peak_in_words, uneven
+from .words import in_bytes, in_numbers, limits, peak_in_words, runs, uneven
 
 _CSS = """
 :root { color-scheme: light; }
@@ -54,9 +54,9 @@ def _body(rehearsal: Rehearsal) -> Iterator[str]:
     for size in rehearsal.sizes:
         yield f"<h2>{plural(size.world_size, 'rank')}</h2>"
         yield from _size(size)
-    if rehearsal.limits:
+    if said := limits(rehearsal):
         yield "<h2>What was not as in the job</h2>\n<ul>"
-        for limit in rehearsal.limits:
+        for limit in said:
             where = f" <code>{_text(line_of(limit.site))}</code>" if limit.site is not None else ""
             yield f"<li>{_text(limit.text)}{where}</li>"
         yield "</ul>"
@@ -80,11 +80,11 @@ def _size(size: Rehearsed) -> Iterator[str]:
         yield "<p>Nothing was sharded.</p>"
         return
     yield from _plan(size.plan)
-    if size.memory is not None:
-        yield f"<h3>Memory over step {size.memory.peak.step}</h3>"
-        yield f"<p>The most of {plural(size.memory.steps, 'step')}: {_text(peak_in_words(size.memory))}.</p>"
-        yield pictures.memory(size.memory)
-        yield _table(tables.peak(size.memory))
+    if size.watched is not None:
+        yield f"<h3>Memory over step {size.watched.peak.step}</h3>"
+        yield f"<p>The most of {plural(size.watched.steps, 'step')}: {_text(peak_in_words(size.watched))}.</p>"
+        yield pictures.memory(size.watched)
+        yield _table(tables.peak(size.watched))
     yield "<h3>The fullest rank, from step to step</h3>"
     yield _table(tables.state(size.plan))
     held = sizes.state(size.plan)
@@ -119,7 +119,9 @@ def _plan(plan: Plan) -> Iterator[str]:
     if plan.groups:
         yield "<h3>Which rank has how much of each group</h3>"
         yield pictures.shards(plan)
-        yield '<p class="note">The darker the more; white where a rank has nothing.</p>'
+        drawn, rows = pictures.MOST_ROWS, len(runs(plan))
+        first = f" The first {drawn} of {rows} rows." if rows > drawn else ""
+        yield f'<p class="note">The darker the more; white where a rank has nothing.{first}</p>'
 
 
 def _list(words: list[str]) -> Iterator[str]:

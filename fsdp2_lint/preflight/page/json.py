@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 from ...output.terminal import defused_json
 from ..plan import sizes
 from ..plan.codec import as_json
 from ..plan.shape import Rehearsal, Rehearsed
+from .words import limits
 
 
 def render(rehearsal: Rehearsal) -> str:
     """Sizes are in bytes. ``state`` is that of the rank with the most, with the two states of Adam."""
-    values = {**as_json(rehearsal), "sizes": [_size(each) for each in rehearsal.sizes]}
+    values = as_json(replace(rehearsal, limits=tuple(limits(rehearsal))))
+    values["sizes"] = [_size(each) for each in rehearsal.sizes]
     return defused_json(json.dumps(values, indent=2)) + "\n"
 
 

@@ -133,7 +133,7 @@ def _name(run: Run) -> str:
 
 def by_size(found: Sequence[Rehearsed]) -> str:
     """Memory and traffic against the number of ranks, in closed form; the rehearsed ones are marked."""
-    planned = [(each.world_size, each.plan, each.memory) for each in found if each.plan is not None]
+    planned = [(each.world_size, each.plan, each.watched) for each in found if each.plan is not None]
     world, plan, _ = planned[-1]
     curve = [(size, other) for size in _sizes(world) if (other := sizes.resized(plan, size)) is not None]
     lines: list[tuple[str, str, Callable[[Plan], int]]] = [

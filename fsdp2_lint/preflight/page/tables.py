@@ -20,7 +20,8 @@ class Table(NamedTuple):
 
 
 def groups(plan: Plan) -> Table:
-    head = ("group", "class", "unsharded", "a rank has", "ranks", "after forward", "dtype", "sharded at")
+    dtype = "dtype (gathered, reduced)"
+    head = ("group", "class", "unsharded", "a rank has", "ranks", "after forward", dtype, "sharded at")
     return Table(head, [_group(run) for run in runs(plan)])
 
 
@@ -101,7 +102,7 @@ def alternatives(found: Sequence[Alternative]) -> Table:
 
 def by_size(found: Sequence[Rehearsed]) -> Table:
     """A line for each number of ranks; the peak where steps were rehearsed."""
-    peaks = any(each.memory for each in found)
+    peaks = any(each.watched for each in found)
     head = ("ranks", "parameters", "gradients", "optimizer", *(["peak"] if peaks else []), "sent in a step")
     return Table(head, list(_sizes(found, peaks)))
 
@@ -111,7 +112,7 @@ def _sizes(found: Sequence[Rehearsed], peaks: bool) -> Iterator[Row]:
         if each.plan is None:
             continue
         held = sizes.state(each.plan, shard_rank=0)
-        most = [in_bytes(each.memory.peak.held.total) if each.memory else ""] if peaks else []
+        most = [in_bytes(each.watched.peak.held.total) if each.watched else ""] if peaks else []
         sent = sum(one.sent for one in sizes.traffic(each.plan))
         parts = map(in_bytes, (held.parameters, held.gradients, held.optimizer))
         yield (f"{each.world_size:,}", *parts, *most, in_bytes(sent))

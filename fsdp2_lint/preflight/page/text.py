@@ -11,7 +11,7 @@ from ...vocab.facts import in_words
 from ..plan import sizes
 from ..plan.shape import Plan, Rehearsal, Rehearsed
 from . import tables
-from .words import in_bytes, in_numbers, peak_in_words, uneven
+from .words import in_bytes, in_numbers, limits, peak_in_words, uneven
 
 MOST_UNEVEN = 8
 
@@ -31,10 +31,10 @@ def _lines(rehearsal: Rehearsal, paint: Paint) -> Iterator[str]:
     if len(rehearsal.sizes) > 1:
         yield ""
         yield from _table(tables.by_size(rehearsal.sizes))
-    if rehearsal.limits:
+    if said := limits(rehearsal):
         yield ""
         yield "What was not as in the job:"
-        for limit in rehearsal.limits:
+        for limit in said:
             where = f" ({line_of(limit.site)})" if limit.site is not None else ""
             yield f"  - {clean(limit.text + where)}"
 
@@ -49,9 +49,9 @@ def _size(size: Rehearsed) -> Iterator[str]:
     yield from _table(tables.state(plan), indent=4)
     state = sizes.state(plan)
     yield f"    largest group while gathered: {clean(state.largest)}, {in_bytes(state.largest_bytes)}"
-    if size.memory is not None:
-        yield f"  peak of a step: {clean(peak_in_words(size.memory))}:"
-        yield from _table(tables.peak(size.memory), indent=4)
+    if size.watched is not None:
+        yield f"  peak of a step: {clean(peak_in_words(size.watched))}:"
+        yield from _table(tables.peak(size.watched), indent=4)
     if (sent := tables.traffic(plan)).rows:
         yield "  a rank sends in a step, with each group run once:"
         yield from _table(sent, indent=4)

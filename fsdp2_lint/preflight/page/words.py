@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from ..plan import sizes
-from ..plan.shape import MemoryProfile, Plan, PlannedGroup, PlannedParam
+from ..plan.shape import Limit, MemoryProfile, Plan, PlannedGroup, PlannedParam, Rehearsal
 
 _UNITS = (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10))
 
@@ -33,8 +33,21 @@ def in_numbers(count: int) -> str:
     return f"{count:,}"
 
 
+_OF_MEMORY = (
+    "bytes are those of tensors: NCCL's buffers (often 1 to 2 GB), the CUDA context and fragmentation come on top",
+    "kept for backward is what kernels of the CPU keep: those of a GPU, as of attention, may keep other tensors",
+    "an optimizer that takes all parameters at once, GPUs' default, needs as much again as a rank's parameters",
+)
+
+
+def limits(rehearsal: Rehearsal) -> list[Limit]:
+    """What was met on the way, and what is so of each memory that is counted here."""
+    watched = any(size.watched is not None for size in rehearsal.sizes)
+    return [*rehearsal.limits, *(map(Limit, _OF_MEMORY) if watched else ())]
+
+
 class Run(NamedTuple):
-    """Groups in a row that differ in their names only, such as the blocks of a decoder."""
+    """Groups that differ in their names only, such as the blocks of a decoder."""
 
     groups: Sequence[PlannedGroup]
 
@@ -48,13 +61,11 @@ class Run(NamedTuple):
 
 
 def runs(plan: Plan) -> list[Run]:
-    found: list[list[PlannedGroup]] = []
+    """Not only of neighbours: a block and its experts take turns."""
+    found: dict[PlannedGroup, list[PlannedGroup]] = {}
     for group in plan.groups:
-        if found and _without_names(found[-1][0]) == _without_names(group):
-            found[-1].append(group)
-        else:
-            found.append([group])
-    return [Run(each) for each in found]
+        found.setdefault(_without_names(group), []).append(group)
+    return [Run(each) for each in found.values()]
 
 
 def _without_names(group: PlannedGroup) -> PlannedGroup:
@@ -70,16 +81,11 @@ def after_forward(group: PlannedGroup) -> str:
 
 
 def dtypes(group: PlannedGroup) -> str:
-    """``float32, gathered in bfloat16, reduced in float32``."""
+    """``float32 (bfloat16, float32)``: its own, that in which it is gathered, and that of the reduction."""
     own = _all(each.dtype for each in group.params)
     gathered = _all(each.gathered_dtype for each in group.params)
     reduced = group.reduce_dtype if any(each.trained for each in group.params) else gathered
-    parts = [own]
-    if gathered != own:
-        parts.append(f"gathered in {gathered}")
-    if reduced != gathered:
-        parts.append(f"reduced in {reduced}")
-    return ", ".join(parts)
+    return own if own == gathered == reduced else f"{own} ({gathered}, {reduced})"
 
 
 def _all(names: Iterator[str]) -> str:
@@ -110,7 +116,16 @@ def _cut(length: int, shards: int, params: Sequence[PlannedParam]) -> str:
     return f"{params[0].fqn}{more}: {length:,} rows over {shards:,} ranks: {', '.join(parts)}"
 
 
+_IN = {
+    "before": "before a forward",
+    "forward": "in forward",
+    "backward": "in backward",
+    "optimizer": "in the optimizer's step",
+}
+
+
 def peak_in_words(memory: MemoryProfile) -> str:
     peak = memory.peak
-    where = f" of {peak.where}" if peak.where else ""
-    return f"{in_bytes(peak.held.total)}, in {peak.phase}{where}, step {peak.step}"
+    outside = " outside the sharded modules" if peak.phase in ("forward", "backward") else ""  # as in the loss
+    where = f" of {peak.where}" if peak.where else outside
+    return f"{in_bytes(peak.held.total)}, {_IN[peak.phase]}{where}, step {peak.step}"

@@ -18,18 +18,10 @@ from torch.optim.optimizer import register_optimizer_step_post_hook, register_op
 
 from ...runtime import adapter
 from ...runtime.patches import Patches
-from .shape import Limit, MemoryProfile, Sample
+from .shape import Held, MemoryProfile, Sample
 from .storages import HOST, Storages
 
 EVERY = 50  # operations, at most, to a sample
-LIMITS = (
-    Limit("the memory is that of tensors: the buffers of NCCL, often 1 to 2 GB, the CUDA context, and what the caching "
-          "allocator rounds up or cannot use come on top"),
-    Limit("what is kept for backward is what the kernels of the CPU keep: those of a GPU, as of attention, may keep "
-          "other tensors"),
-    Limit("optimizers step through one parameter after the other here unless told otherwise: on GPUs they take all at "
-          "once (foreach), and for that moment about as much again as this rank's parameters"),
-)  # fmt: skip
 
 
 class Memory:
@@ -73,6 +65,7 @@ class Memory:
         """A training step has ended, the ``step``-th from 1."""
         self._sample()
         self._step, self._phase, self._where = step + 1, "before", ""
+        self._optimizer_runs = False  # what else looks at the end of its step is no part of it
 
     def end(self) -> None:
         """Count no more."""
@@ -84,7 +77,8 @@ class Memory:
     def profile(self) -> MemoryProfile:
         samples = tuple(self._samples)
         # Of steps that take as much the last one: it has the optimizer's states under their own name.
-        peak = max(reversed(samples), key=lambda each: each.held.total)
+        nothing = Sample(self._step, self._phase, "", Held())
+        peak = max(reversed(samples), key=lambda each: each.held.total, default=nothing)
         return MemoryProfile(samples, peak, self._step - 1, self._storages.most_on_host)
 
     def _install(self) -> None:

@@ -10,8 +10,6 @@ from math import prod
 
 from ...vocab.finding import Finding, Site
 
-PHASES = ("before", "forward", "backward", "optimizer")
-
 
 @dataclass(frozen=True, slots=True)
 class MeshShape:
@@ -176,7 +174,7 @@ class Sample:
     """The memory at one place of a step: the most since the sample before it."""
 
     step: int
-    phase: str  # one of PHASES
+    phase: str  # before, forward, backward or optimizer
     where: str  # the module or group
     held: Held
 
@@ -247,6 +245,11 @@ class Rehearsed:
     memory: MemoryProfile | None = None
     checkpoints: tuple[Checkpoint, ...] = ()
     alternatives: tuple[Alternative, ...] = ()  # the plan as it is first
+
+    @property
+    def watched(self) -> MemoryProfile | None:
+        """Its memory, where anything of it was seen: not of a script that stopped before its first forward."""
+        return self.memory if self.memory is not None and self.memory.samples else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -126,7 +126,7 @@ def _state_of(group: PlannedGroup, states: int, shard_rank: int | None) -> tuple
 
 
 def resized(plan: Plan, world_size: int) -> Plan | None:
-    """The same plan at another number of ranks: all meshes grow along the dimension that shards, and along no other.
+    """The same plan at another number of ranks: all meshes grow along the dimension that shards, if they have one.
 
     None where a mesh would have no whole number of ranks then. It is the first rank's.
     """
@@ -138,16 +138,16 @@ def resized(plan: Plan, world_size: int) -> Plan | None:
 
 
 def _resized(group: PlannedGroup, new: int, old: int) -> PlannedGroup | None:
-    shards, left = divmod(group.shards * new, old)
-    if left or not shards:
+    replicates = group.shards == 1 and group.replicas > 1
+    ranks, left = divmod((group.replicas if replicates else group.shards) * new, old)
+    if left or not ranks:
         return None
-    at = len(group.mesh.sizes) - 1  # the last dimension of a mesh is the one that shards
-    sizes = (*group.mesh.sizes[:at], shards)
-    if isinstance(group.reshards, bool):
-        reshards: bool | int = group.reshards
-    else:
-        reshards = True if group.reshards >= shards else group.reshards
-    return resharded(replace(group, mesh=MeshShape(group.mesh.names, sizes), reshards=reshards), shards)
+    others = group.mesh.sizes[1:] if replicates else group.mesh.sizes[:-1]  # the last dimension is the one that shards
+    mesh = MeshShape(group.mesh.names, (ranks, *others) if replicates else (*others, ranks))
+    if replicates:
+        return replace(group, mesh=mesh, replicas=ranks)
+    reshards = group.reshards if isinstance(group.reshards, bool) or group.reshards < ranks else True
+    return resharded(replace(group, mesh=mesh, reshards=reshards), ranks)
 
 
 def resharded(group: PlannedGroup, shards: int) -> PlannedGroup:

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from .devices import Devices
+from .graphs import graphs
 
 GIB = 2**30
 NAME = "NVIDIA H100 80GB HBM3"
@@ -148,6 +149,9 @@ def answers(devices: Devices) -> dict[str, Any]:
         "temperature": zero,
         "power_draw": zero,
         "clock_rate": zero,
+        # Tensors that would be on the GPU are drawn by the generator of the CPU.
+        "manual_seed": torch.default_generator.manual_seed,
+        "manual_seed_all": torch.default_generator.manual_seed,
         "get_rng_state": lambda *device: torch.get_rng_state(),
         "get_rng_state_all": lambda: [torch.get_rng_state()],
         "set_rng_state": lambda state, *device: torch.set_rng_state(state),
@@ -162,7 +166,7 @@ def answers(devices: Devices) -> dict[str, Any]:
     for name in ("synchronize", "reset_peak_memory_stats", "reset_max_memory_allocated", "reset_max_memory_cached"):
         asked[name] = using(nothing)
     for name in (  # these do not begin to use CUDA where nothing has used it
-        *("manual_seed", "manual_seed_all", "empty_cache", "ipc_collect", "reset_accumulated_memory_stats"),
+        *("empty_cache", "ipc_collect", "reset_accumulated_memory_stats"),
         *("set_per_process_memory_fraction", "set_sync_debug_mode", "reset_peak_host_memory_stats"),
     ):
         asked[name] = nothing
@@ -200,7 +204,9 @@ def of_accelerator(devices: Devices, cuda: dict[str, Any]) -> dict[str, Any]:
 def pretend(devices: Devices) -> None:
     """Answer for the GPUs of a node."""
     cuda = answers(devices)
+    cuda |= graphs(devices.limits)
     _put(torch.cuda, cuda)
+    _put(torch.cuda.graphs, cuda)
     _put(torch.cuda.memory, cuda)
     _put(torch.cuda.random, cuda)
     _put(torch.cuda.streams, cuda)

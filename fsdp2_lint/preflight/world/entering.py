@@ -7,8 +7,9 @@ from contextlib import AbstractContextManager, ExitStack, nullcontext
 from pathlib import Path
 from typing import Any
 
-from ...runtime import adapter
 from ...runtime.adapter import rehearsal
+from ...runtime.adapter.rehearsed import Rehearsed, rehearse
+from .attention import attend, attend_flexibly
 from .checkpoints import Checkpoints, leave_files_alone
 from .cuda import pretend
 from .devices import Devices, follow_threads, redirect
@@ -55,6 +56,9 @@ def enter(place: Place, depth: Depth, shared: Path | None = None) -> World:
     world = World(place, depth, shared)
     os.environ.update(place.variables())
     mode = redirect(world.devices)
+    attention, attending = attend()
+    mode.handlers[attention] = attending
+    attend_flexibly(world.said)
     pretend(world.devices)
     connect(world.groups)
     exchange_objects(world.objects)
@@ -67,8 +71,9 @@ def enter(place: Place, depth: Depth, shared: Path | None = None) -> World:
     modes: list[Any] = [mode]
     if depth != "real":
         modes.insert(0, fakes(world.said))
-        adapter.rehearse_in(modes[0])
         without_values(world.said, modes[0], mode.handlers)
+    mode_of_tensors = modes[0] if depth != "real" else None
+    rehearse(Rehearsed(mode_of_tensors, world.groups.device, f"node {place.node}"))
     follow_threads(lambda: _all(modes))
     return world
 

@@ -144,6 +144,7 @@ def without_values(limits: Limits, mode: Any, handlers: dict[Any, Any]) -> None:
     handlers[torch.Tensor.numpy] = _as_numpy(limits)
     handlers[torch.Tensor.__array__] = _as_numpy(limits)
     handlers[torch.Tensor.__format__] = _formatted
+    instead([(torch.nn.init, "trunc_normal_")], _drawing(limits))
     _work_for_real()
     keep_parameters()
     _propagate_beside()
@@ -167,6 +168,21 @@ def _formatted(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if rehearsal.has_no_values(tensor) and tensor.dim() == 0:
         return format(tensor.item(), wanted)
     return torch.Tensor.__format__(tensor, wanted)
+
+
+def _drawing(limits: Limits) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        # Sound: it reads values to see whether to draw again, which no shape depends on.
+        def draw(*args: Any, **kwargs: Any) -> Any:
+            limits.quiet = True
+            try:
+                return original(*args, **kwargs)
+            finally:
+                limits.quiet = False
+
+        return draw
+
+    return make
 
 
 def _really(original: Callable[..., Any]) -> Callable[..., Any]:

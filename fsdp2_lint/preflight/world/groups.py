@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -12,6 +13,7 @@ import torch.distributed as dist
 from torch.distributed.device_mesh import DeviceMesh
 
 from ...runtime.adapter import rehearsal
+from ...runtime.sites import called_by_torch
 from .devices import Devices, is_gpu
 from .place import CannotRehearse, Limits, Place
 from .replacing import arguments, instead
@@ -29,6 +31,7 @@ class Groups:
         self.devices = devices
         self.limits = limits
         self.asked: dict[str, str] = {}
+        self._types: set[str] = set()
 
     def backend(self, group: Any = None) -> str:
         """As ``dist.get_backend`` answers in the job."""
@@ -117,8 +120,14 @@ class Groups:
 
         return init_device_mesh
 
+    def device(self) -> torch.device:
+        """Where shards lie in the job: on the GPU that is selected, unless the script has meshes of CPUs alone."""
+        return torch.device("cpu") if self._types == {"cpu"} else torch.device("cuda", self.devices.current)
+
     def _type(self, device_type: str) -> str:
         """A mesh of GPUs selects that of LOCAL_RANK where nothing was selected before, as torch does."""
+        if not called_by_torch(sys._getframe()):
+            self._types.add(device_type)
         if not is_gpu(device_type):
             return device_type
         if not torch.cuda.is_initialized():

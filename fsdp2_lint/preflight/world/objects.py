@@ -14,6 +14,7 @@ from typing import Any
 
 import torch.distributed as dist
 
+from ...files.writing import put
 from ...runtime.adapter import rehearsal
 from ...runtime.sites import called_by_torch, here
 from .place import CannotRehearse, Limits
@@ -90,7 +91,7 @@ class Objects:
         file = self._file(kind, group, dist.get_rank())
         if file is not None:
             with rehearsal.without_fakes():
-                file.write_bytes(pickle.dumps(objects))
+                put(str(file.absolute()), pickle.dumps(objects))
 
     def _received(self, kind: str, group: Any, source: int, own: list[Any]) -> list[Any]:
         file = self._file(kind, group, source)

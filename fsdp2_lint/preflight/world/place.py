@@ -36,12 +36,14 @@ class Save:
 
 @dataclass(slots=True)
 class Limits:
-    """Each is said once."""
+    """Each is said once, and none while torch works on what no script sees."""
 
     said: dict[Limit, None] = field(default_factory=dict)
+    quiet: bool = False
 
     def say(self, text: str, site: Site | None = None) -> None:
-        self.said.setdefault(Limit(text, site))
+        if not self.quiet:
+            self.said.setdefault(Limit(text, site))
 
 
 Told = Callable[[Save], None]

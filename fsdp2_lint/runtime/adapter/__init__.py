@@ -58,11 +58,9 @@ from .modules import (
     local,
     memory_of,
     non_persistent,
-    only_for_shapes,
     original_class,
     own_buffers,
     own_parameters,
-    rehearse_in,
     unwrapped,
     version,
 )
@@ -72,3 +70,4 @@ from .phases import before_backward, in_forward
 from .places import Missing
 from .plans import gathers_its_own_way, placements, registered, replicas, reshards
 from .probe import first_cuda_use, is_captured, lacking, missing, place, rehearsal_token, rehearse, store
+from .rehearsed import device_meant, is_rehearsed, node

@@ -10,7 +10,7 @@ import torch
 import torch.distributed as dist
 from torch.distributed.device_mesh import DeviceMesh
 
-from .modules import only_for_shapes
+from .rehearsed import is_tried_out
 
 # Methods of a process group: what they are called, and the argument whose size all ranks must agree on.
 _METHODS: dict[str, tuple[str, int | None]] = {
@@ -111,7 +111,7 @@ def _function(kind: str) -> Reader:
     # Which of these arguments names the group is a matter of the function, and of the version.
     def read(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Issue | None:
         tensor = args[0] if args else kwargs.get("self")
-        if not isinstance(tensor, torch.Tensor) or only_for_shapes(tensor):
+        if not isinstance(tensor, torch.Tensor) or is_tried_out(tensor):
             return None
         group = kwargs.get("group")
         for given in () if group is not None else args[1:]:

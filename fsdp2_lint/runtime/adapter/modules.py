@@ -90,19 +90,6 @@ def is_fake(tensor: torch.Tensor) -> bool:
     return type(tensor).__name__ == "FakeTensor"
 
 
-_rehearsed_in: list[Any] = []  # the mode in which a rehearsal makes all of its tensors
-
-
-def rehearse_in(mode: Any) -> None:
-    """From now on the tensors of this FakeTensorMode are what the script computes with."""
-    _rehearsed_in.append(mode)
-
-
-def only_for_shapes(tensor: torch.Tensor) -> bool:
-    """Does torch compute with it to learn a shape, as DTensor does before each new operation?"""
-    return is_fake(tensor) and all(getattr(tensor, "fake_mode", None) is not mode for mode in _rehearsed_in)
-
-
 def version(tensor: torch.Tensor) -> tuple[int, ...]:
     """How often it was written in place. A DTensor counts writes to itself; its local tensor, those past it."""
     try:

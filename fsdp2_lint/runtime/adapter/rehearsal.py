@@ -7,6 +7,7 @@ What is done there is a matter of ``preflight/world``. Who asks for what this to
 from __future__ import annotations
 
 import importlib
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any
@@ -63,12 +64,12 @@ def fake_backend() -> Any:
     return dist.HashStore  # type: ignore[attr-defined]
 
 
-def spots_of_groups(name: str) -> Iterator[Spot]:
-    """Every module in which a function of ``torch.distributed`` goes by its name."""
-    for module in ("torch.distributed", "torch.distributed.distributed_c10d", "torch.distributed.device_mesh"):
-        owner = importlib.import_module(module)
-        if hasattr(owner, name):
-            yield owner, name
+def spots_of_groups(name: str) -> list[Spot]:
+    """Every module of torch that has a function of ``torch.distributed``: many import it from there."""
+    found = getattr(importlib.import_module("torch.distributed.device_mesh"), name, None)
+    found = getattr(dist, name, None) or found
+    modules = [module for own, module in list(sys.modules.items()) if own.partition(".")[0] == "torch"]
+    return [(module, name) for module in modules if found is not None and vars(module).get(name) is found]
 
 
 def cut_of_parameters() -> Spot:

@@ -109,6 +109,12 @@ USED_OUTSIDE = Explanation(
     "a sharded weight meets plain tensors outside the forward of its module",
     "use the weight inside its module's forward, or gather it with full_tensor()",
 )
+POLICY = Explanation(
+    "FSDP503",
+    "mp_policy is no policy of FSDP2",
+    "pass an instance of torch.distributed.fsdp.MixedPrecisionPolicy",
+    r"object has no attribute '(output_dtype|param_dtype|reduce_dtype|cast_forward_inputs)'",
+)
 
 # The first that fits counts.
 EXPLANATIONS = (
@@ -190,13 +196,7 @@ EXPLANATIONS = (
         "use the keyword of FSDP2 that says the same",
         rf"fully_shard\(\) got an unexpected keyword argument '({KEYWORDS_OF_FSDP1})'",
     ),
-    Explanation(
-        "FSDP503",
-        "mp_policy is no policy of FSDP2",
-        "pass an instance of torch.distributed.fsdp.MixedPrecisionPolicy",
-        r"object has no attribute '(output_dtype|param_dtype|reduce_dtype|cast_forward_inputs)'|"
-        r"unexpected keyword argument 'param_dtype_override_fn'",  # which fully_shard of torch 2.15 writes
-    ),
+    POLICY,
     Explanation(
         "FSDP318",
         "a gathered tensor is used after FSDP2 freed its memory",

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from types import FrameType, TracebackType
+from typing import Any
 
 import torch
 from torch import nn
@@ -14,6 +15,7 @@ from ...catalogue import registry
 from ...vocab.events.composition import ParametersExchanged
 from ...vocab.events.initialisation import ResetCalled
 from ...vocab.events.policies import OptionsGiven, PolicySettled
+from ...vocab.events.precision import PoliciesTaken
 from ...vocab.finding import Moment
 from .. import adapter
 from ..expressions import operands
@@ -24,11 +26,12 @@ from ..monitors.precision.policies import RuntimePolicy
 from ..monitors.sharding.composition import RuntimeComposition
 from ..monitors.sharding.options import RuntimeOptions
 from ..monitors.sharding.replacement import look_up_lost
+from ..monitors.shared.policies import WANTED, RefusedPolicies, wrong
 from ..monitors.shared.units import unfinished
 from ..session import Session
 from ..sites import is_users, of_traceback
 from ..stand_ins import copy_behind
-from .messages import CLASH, GATHERED, MIXED, NO_MEMORY, OPEN, SHARDS_SAVED, Explanation, dtypes_clash
+from .messages import CLASH, GATHERED, MIXED, NO_MEMORY, OPEN, POLICY, SHARDS_SAVED, Explanation, dtypes_clash
 
 Frames = list[tuple[FrameType, TracebackType]]
 # Messages of torch 2.13, measured.
@@ -41,16 +44,37 @@ _REFUSALS = (
 
 def judge_options(session: Session, error: BaseException, frames: Frames) -> None:
     words = next((words for pattern, words in _REFUSALS if re.search(pattern, str(error))), "")
-    frame = next((frame for frame, _ in frames if frame.f_code.co_name == "fully_shard"), None)
-    if not words or frame is None or "module" not in frame.f_locals:
+    given = _given(frames)
+    if not words or not given:
         return
-    module = frame.f_locals["module"]
-    when = of_traceback(error.__traceback__)
-    label = label_of(*(module if isinstance(module, (list, tuple)) else [module]))
+    when, label = _refused(session, error, given)
+    options = RuntimeOptions(when, label, given.get("mesh"), words)
+    session.dispatch(OptionsGiven(when=when, options=options))
+
+
+def judge_policies(session: Session, error: BaseException, frames: Frames) -> Explanation | None:
+    """What is no policy of mixed precision: from torch 2.15 on ``fully_shard`` itself makes a copy of it, and fails."""
+    given = _given(frames)
+    policies = tuple((name, given[name]) for name in WANTED if name in given)
+    if not isinstance(error, (TypeError, AttributeError)) or all(name != "mp_policy" for name, *_ in wrong(policies)):
+        return None
+    when, label = _refused(session, error, given)
+    session.dispatch(PoliciesTaken(when=when, policies=RefusedPolicies(when, label, policies)))
+    return POLICY
+
+
+def _given(frames: Frames) -> Mapping[str, Any]:
+    """The arguments of a ``fully_shard`` that failed; empty if none did."""
+    calls = (frame.f_locals for frame, _ in frames if frame.f_code.co_name == "fully_shard")
+    return next((each for each in calls if "module" in each), {})
+
+
+def _refused(session: Session, error: BaseException, given: Mapping[str, Any]) -> tuple[Moment, str]:
+    module = given["module"]
     if not session.ledger.shardings:
         session.file.write("sharded")  # the job does use FSDP2
-    options = RuntimeOptions(when, label, frame.f_locals.get("mesh"), words)
-    session.dispatch(OptionsGiven(when=when, options=options))
+    label = label_of(*(module if isinstance(module, (list, tuple)) else [module]))
+    return of_traceback(error.__traceback__), label
 
 
 def judge_exchange(session: Session, error: BaseException, frames: Frames) -> None:

@@ -22,14 +22,14 @@ from .reads import Reads
 
 Part = tuple[Module, nodes.NodeNG]
 T = TypeVar("T")
-# Names of torch, of Python and of Hugging Face that build a model or an optimizer, ask for a rank, or do what no
-# reading can follow. Names that a program makes up say nothing: what they stand for is looked up.
+# Names of torch, of Python and of Hugging Face that build a model or an optimizer, ask for a rank, start a job, or do
+# what no reading can follow. Names that a program makes up say nothing: what they stand for is looked up.
 _TELLING = frozenset(
     """optim distributed fully_shard environ getenv from_pretrained from_config instantiate setattr exec eval globals
     import_module register_module add_module to_empty compile requires_grad requires_grad_ modules named_modules
     children named_children parameters named_parameters state_dict load_state_dict get_rank get_world_size
     get_local_rank get_node_local_rank set_device set_default_device init_device_mesh DeviceMesh init_process_group
-    DataLoader DistributedSampler set_epoch manual_seed FSDPModule param_groups""".split()
+    DataLoader DistributedSampler set_epoch manual_seed FSDPModule param_groups subprocess""".split()
 )
 _DYNAMIC = frozenset({"getattr", "setattr", "vars", "__dict__", "eval", "exec", "globals"})
 _COMMAND_LINES = frozenset({"ArgumentParser", "add_argument"})

@@ -29,7 +29,7 @@ from .torch.checkpoints import (
 )
 from .torch.forward import uses
 from .torch.initialisation import blank, draws, slices
-from .torch.launch import device, meshes
+from .torch.launch import device, meshes, self_started
 from .torch.migration import api, fallbacks, fsdp1_methods, migration
 from .torch.precision import dtypes, precision, scalers
 from .torch.ranks import collectives, data, own_sources, rank, rounds, seeds

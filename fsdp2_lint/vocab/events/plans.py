@@ -28,6 +28,11 @@ class PlanSettled(Event):  # no further fully_shard is expected on this model; S
     model: Model
 
 
+class RootSharded(Event):  # a model itself is sharded wherever a part of it is, with all its parameters; S
+    about = "model"
+    model: Model
+
+
 class Offload(Protocol):
     """Parameters on the CPU, and the process group that reduces them."""
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from fsdp2_lint.static.domain import events
 from fsdp2_lint.static.domain.events import AnyStep, Step
 
-from .operator import Mutant, Operator, Plant
+from .operator import Mutant, Operator, Plant, argument
 from .text import Edit, Rows, short
 from .view import View
 
@@ -52,4 +52,28 @@ class NeverInitialised(Operator):
         return bool(emptied) and not any(any(self._writes(mutant.view, step)) for step in emptied)
 
 
-OPERATORS = (NeverInitialised(),)
+class DrawnOnCpu(Operator):
+    name, code = "drawn-on-cpu", "FSDP208"
+    fault = "shards lie on the CPU when all ranks draw the same numbers for them"
+
+    def places(self, view: View) -> Iterator[Plant]:
+        for emptied in view.trace.of(events.Emptied):
+            found = view.call(emptied) if self._drawn(view, emptied) else None
+            device = argument(found[1], 0, "device") if found is not None else None
+            if found is not None and device is not None and emptied.what.to == "cuda":
+                yield Plant((found[0].replaced(device, '"cpu"'),), view.home(emptied.subject), (emptied.when.at,))
+
+    def _drawn(self, view: View, emptied: Step[events.Emptied]) -> bool:
+        """Is it drawn after that, of one seed, and loaded nowhere?"""
+        draws = [each for each in view.trace.of(events.Drawn, after=emptied) if emptied.index < each.index]
+        mine = [each for each in draws if view.program.touches(emptied.subject, each.subject)]
+        seeds = [seed for seed in view.trace.of(events.Seeded) if "torch" in seed.what.generators]
+        before = [seed for seed in seeds if mine and seed.index < mine[0].index]
+        loaded = any(view.trace.of(events.Loaded, events.StateSet, events.DcpLoad, after=emptied))
+        return bool(before) and before[-1].what.differs is False and not loaded and view.learns(emptied.subject)
+
+    def shown(self, mutant: Mutant) -> bool:
+        return any(step.what.to == "cpu" for step in mutant.kept(events.Emptied))
+
+
+OPERATORS = (NeverInitialised(), DrawnOnCpu())

@@ -11,7 +11,7 @@ from typing import Any
 
 from fsdp2_lint.vocab.finding import Finding
 
-from . import calls, gathering, initialisation, launch, plan, saving, training
+from . import calls, gathering, gradients, initialisation, launch, plan, saving, sharing, training
 from .following import Repository, Seen, Task, deep
 from .operator import Mutant, Operator, Plant
 from .text import Edit
@@ -23,7 +23,9 @@ OPERATORS: tuple[Operator, ...] = (
     *calls.OPERATORS,
     *training.OPERATORS,
     *gathering.OPERATORS,
+    *gradients.OPERATORS,
     *saving.OPERATORS,
+    *sharing.OPERATORS,
 )
 STEPS = 1_500_000  # in one repository, for all that is followed: some minutes
 PLACES = 2  # for each operator in one repository

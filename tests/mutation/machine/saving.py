@@ -112,6 +112,7 @@ class OneRankAlone(Operator):
     """A statement that all ranks must come to is run by one of them."""
 
     kind: type[events.Event]
+    condition = RANK_ZERO
 
     def places(self, view: View) -> Iterator[Plant]:
         for step in view.trace.of(self.kind):
@@ -120,7 +121,7 @@ class OneRankAlone(Operator):
             if text is None or not isinstance(statement, (ast.Expr, ast.Assign)) or not short(statement):
                 continue
             if self._together(view, step):
-                yield Plant((text.guarded(statement, RANK_ZERO),), view.home(step.subject or _first(view)))
+                yield Plant((text.guarded(statement, self.condition),), view.home(step.subject or _first(view)))
 
     def _together(self, view: View, step: AnyStep) -> bool:
         """Do all ranks come there to do something together?"""

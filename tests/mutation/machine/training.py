@@ -46,12 +46,12 @@ class ClipLast(Operator):
     def places(self, view: View) -> Iterator[Plant]:
         for clip in view.trace.of(events.Clipped):
             step = next((each for each in view.trace.of(events.Stepped) if clip.precedes(each)), None)
-            found = view.in_order(clip, step) if step is not None and self._of_one_loss(view, clip, step) else None
+            found = view.in_order(clip, step) if step is not None and self._of_oneloss_name(view, clip, step) else None
             if found is not None and short(found[2]) and view.part_sharded(clip.subject, clip):
                 text, clipping, stepping = found
                 yield Plant(text.moved(stepping, clipping), view.home(clip.subject), (clip.when.at,))
 
-    def _of_one_loss(self, view: View, clip: AnyStep, step: AnyStep) -> bool:
+    def _of_oneloss_name(self, view: View, clip: AnyStep, step: AnyStep) -> bool:
         """Is the clipping between the loss and the step?"""
         losses = [loss.index for loss in view.trace.of(events.Backward) if loss.index < step.index]
         return bool(losses) and losses[-1] < clip.index
@@ -173,7 +173,7 @@ class LossReduced(Operator):
         for call in view.trained_calls:
             loss = next((each for each in view.trace.of(events.Backward) if call.index < each.index), None)
             found = view.call(loss) if loss is not None else None
-            name = _loss(*found) if found is not None else None
+            name = loss_name(*found) if found is not None else None
             statement = found[0].statement(loss.when.at) if found is not None and loss is not None else None
             if found is not None and loss is not None and name is not None and statement is not None:
                 edit = found[0].before(statement, TORCH, f"planted.distributed.all_reduce({name})")
@@ -203,7 +203,7 @@ class OwnRate(Operator):
         return any(mutant.planted(events.HyperparameterGiven))
 
 
-def _loss(text: Text, call: ast.Call) -> str | None:
+def loss_name(text: Text, call: ast.Call) -> str | None:
     """The name of what ``backward`` is called on."""
     func = call.func
     named = isinstance(func, ast.Attribute) and func.attr == "backward" and isinstance(func.value, ast.Name)

@@ -9,6 +9,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any
 
+import torch
 import torch.distributed as dist
 import torch.distributed.checkpoint as dcp
 
@@ -107,8 +108,9 @@ class _Watch:
     def _shares(self, save: _Save, state: Any) -> bool:
         """Do its collectives run where those of this model do? They are on the CPU."""
         meshes = [group.mesh for group in adapter.groups(state)]
+        meshes = [each for each in meshes if adapter.device_meant(torch.device(each.device_type)).type == "cpu"]
         mine = save.group or dist.group.WORLD
-        return any(mesh.device_type == "cpu" and mesh.ndim == 1 and mesh.get_group() is mine for mesh in meshes)
+        return any(mesh.ndim == 1 and mesh.get_group() is mine for mesh in meshes)
 
     def end(self) -> None:
         for save in self.saves:

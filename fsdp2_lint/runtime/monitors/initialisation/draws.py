@@ -47,7 +47,7 @@ class _Watch:
     def drawn(self, result: Any, token: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """On GPUs ranks draw from one stream of numbers, each at the place of its shard."""
         tensor = argument(args, kwargs, 0, "tensor")
-        if isinstance(tensor, adapter.DTensor) and adapter.local(tensor).is_cpu:
+        if isinstance(tensor, adapter.DTensor) and adapter.device_meant(adapter.local(tensor).device).type == "cpu":
             self.draws[id(tensor)] = _Draw(here(), sample(tensor))
 
     def begin(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:

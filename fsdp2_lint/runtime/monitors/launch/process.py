@@ -136,6 +136,7 @@ class _Watch:
 
     def shard(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         device = argument(args, kwargs, 2, "device")
-        if isinstance(device, torch.device) and device.type == "cuda" and self.cuda.sharded is None:
+        device = adapter.device_meant(device) if isinstance(device, torch.device) else None
+        if device is not None and device.type == "cuda" and self.cuda.sharded is None:
             self.cuda.sharded, self.cuda.index = here(), device.index
             facts.device(self.session, device, self.cuda.sharded)

@@ -7,15 +7,16 @@ from typing import Any
 
 import torch
 from torch import nn
-from torch.distributed.fsdp import MixedPrecisionPolicy, OffloadPolicy
+from torch.distributed.fsdp import MixedPrecisionPolicy
 
 from ....vocab.answers import Answer, Many, many, unknown, yes
 from ....vocab.events.steps import NOT_AWAITED, UNFINISHED
-from ....vocab.finding import Moment, Place, Site
+from ....vocab.finding import Moment, Place
 from ....vocab.rule import ModelKey
 from ... import adapter
 from ...closure import looked, shown
 from ...ledger import Ledger, Sharding, dotted, label_of
+from .policies import Wrong, wrong
 
 LOW = (torch.bfloat16, torch.float16)
 
@@ -109,18 +110,11 @@ class RuntimeUnit(OfSharding):
             return looked("the chunks of its parameters were counted")
         return yes(Place(self.sharding.when, "; ".join(words[:MOST_NAMES])))
 
-    def wrong_policies(self) -> Many[tuple[str, str, Site | None]]:
-        wrong: dict[tuple[str, str, Site | None], None] = {
-            (keyword, _in_words(value), None): None
-            for group in self.sharding.groups()
-            for keyword, wanted, values in (
-                ("mp_policy", MixedPrecisionPolicy, group.precisions),
-                ("offload_policy", OffloadPolicy, [group.offloading]),
-            )
-            for value in values
-            if not isinstance(value, wanted)
-        }
-        return many(wrong, looked("the policies of the group were looked at"))
+    def wrong_policies(self) -> Many[Wrong]:
+        groups = self.sharding.groups()
+        given = [("mp_policy", each) for group in groups for each in group.precisions]
+        given += [("offload_policy", group.offloading) for group in groups]
+        return many(wrong(given), looked("the policies of the group were looked at"))
 
     def reduced_low(self) -> Many[Place]:
         found: dict[Place, None] = {}
@@ -206,14 +200,6 @@ def strays(sharding: Sharding, first_forward: bool) -> list[tuple[adapter.Param,
         elif not first_forward:
             found.append((param, "another DTensor than the one that FSDP2 trains"))
     return found
-
-
-def _in_words(value: Any) -> str:
-    if isinstance(value, type):
-        return f"the class {value.__name__}"
-    if value is None or isinstance(value, (bool, torch.dtype)):
-        return str(value)
-    return f"an object of {type(value).__module__}.{type(value).__qualname__}"
 
 
 def _short(dtype: torch.dtype) -> str:

@@ -11,7 +11,12 @@ from ..shared.program import Program
 
 
 def on_one_machine(program: Program, step: AnyStep) -> bool:
-    """Do the processes meet, on the way to this step, at an address that each machine has for itself?"""
+    """Do the processes meet, on the way to this step, at an address that each machine has for itself?
+
+    Or is it a script that starts its own job, with nothing said of other machines?
+    """
+    if any(started.what.script == step.when.chain[0].path for started in program.trace.of(events.SelfStarted)):
+        return True
     given = [
         leaf
         for group in program.trace.of(events.ProcessGroup)

@@ -88,7 +88,9 @@ class StaticDevice(AtStep[events.DeviceSet | events.DeviceIndex]):
         ranks = [leaf for leaf in found if isinstance(leaf, Rank)]
         if ranks and len(ranks) == len(found) and {leaf.kind for leaf in ranks} == {"global"}:
             if on_one_machine(self.program, self.step):
-                return self.program.excluded("the processes meet at localhost, so all run on one machine")
+                return self.program.excluded(
+                    "the processes meet at localhost, or the script starts them itself: all run on one machine"
+                )
             return yes(ranks[0].at)
         if ranks or found and all(isinstance(leaf, Const) for leaf in found):
             return self.program.excluded("the index is not the global rank")

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from ....vocab.events.base import Event
 from ....vocab.events.composition import Checkpointed, Compiled, ParametersExchanged, TensorParallelised, WrappedAgain
 from ....vocab.events.groups import GroupSettled
-from ....vocab.events.plans import KeywordPassed, Offloaded, PlanSettled, Sharded, ShardingBegun
+from ....vocab.events.plans import KeywordPassed, Offloaded, PlanSettled, RootSharded, Sharded, ShardingBegun
 from ....vocab.events.policies import OptionsGiven, PolicySettled, ReshardingSettled
 from ....vocab.events.replacement import ParametersReplaced
 from ....vocab.finding import Moment
@@ -114,6 +114,24 @@ def _without_root(program: Program, model: Obj) -> Iterator[Step[events.Sharded]
         if not step.guard.blurred and not any(step.guard.compatible(other.guard) for other in whole):
             yield step
             return
+
+
+@at_end
+def sharded_roots(program: Program) -> Iterator[Event]:
+    """What takes all that its parts leave. Code that no script runs may have got a block of a larger model."""
+    roots = {} if program.partial else {step.subject: step for step in program.trace.of(events.Sharded)}
+    for model, step in roots.items():
+        if model is not None and program.top(model) == model and _takes_all(program, model, step):
+            yield RootSharded(when=step.when, model=StaticModel(program, model))
+
+
+def _takes_all(program: Program, model: Obj, step: Step[events.Sharded]) -> bool:
+    """Does this call run wherever a part is sharded, and leave no parameter of the model out?"""
+    what = step.what
+    unsure = what.listed or what.filtered or what.open_why or what.options_open or "ignored_params" in what.keywords
+    if unsure or step.guard.blurred or program.relation(model, model) is not Relation.SAME:
+        return False
+    return all(part.guard.implies(step.guard) for part, _ in program.units(model, Relation.CONTAINS, Relation.MAY))
 
 
 @at_end

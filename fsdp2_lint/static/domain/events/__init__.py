@@ -32,7 +32,7 @@ from .forward import (
     WeightUsed,
 )
 from .initialisation import SOMEWHERE, Drawn, Emptied, LostWrite, Meta, Moved, Reset, Written
-from .launch import DeviceDiscarded, DeviceIndex, DeviceSet, DeviceTouch, Mesh, ProcessGroup
+from .launch import DeviceDiscarded, DeviceIndex, DeviceSet, DeviceTouch, Mesh, ProcessGroup, SelfStarted
 from .migration import (
     ApiUsed,
     ClassCompared,

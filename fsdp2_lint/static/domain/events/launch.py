@@ -21,6 +21,12 @@ class ProcessGroup(Counted):
     address: Value | None
 
 
+class SelfStarted(Event):
+    """A script is started as a job of processes that all run on this machine."""
+
+    script: str
+
+
 class Mesh(Counted):
     """The step's subject, a mesh of devices, is made. None: not given."""
 
