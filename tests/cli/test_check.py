@@ -130,7 +130,7 @@ def test_findings_wholly_outside_the_given_files_are_left_out(cli: Cli, engine: 
         (b"def f(:\n", 1, "FSDP000 error"),
         (b"x = 1\0\n", 2, "null byte"),
         (b"# coding: klingon\nx = 1\n", 2, "klingon"),
-        (b"x = '\xff'\n", 2, "decode"),
+        (b"x = '\xff'\n", 2, "utf-8"),
         (b"(" * 5000, None, ""),
         (b"x" + b".x" * 50_000 + b"\n", None, ""),
         ("x = 'é'\n".encode("utf-16"), None, ""),
@@ -144,7 +144,7 @@ def test_files_that_are_named_are_parsed_whatever_they_hold(
     (tree / "odd.py").write_bytes(data)
     ran = cli("check", "odd.py", "--output-format", "concise")
     assert ran.code == code if code is not None else ran.code in (0, 1, 2)  # how deep Python parses differs
-    assert words in ran.out + ran.err
+    assert words.lower() in (ran.out + ran.err).lower()  # Python 3.14 says "Non-UTF-8 code", others name the codec
 
 
 def test_comments_silence_findings_on_any_span(cli: Cli, engine: fake.Engine, tree: Path) -> None:
