@@ -55,6 +55,8 @@ def read_job(folder: Path, rules: Sequence[Rule]) -> JobReport:
         report.world_size, report.earlier = run.newest.world_size, run.earlier
         report.origin = _origin(run.newest)
         report.rehearsed = _rehearsed(run.newest)
+        if report.rehearsed:
+            rules = [rule for rule in rules if "P" in rule.witnesses]
         for part in run.parts:
             _take(report, said, lines, part)
         _say_rivals(report, run)

@@ -76,7 +76,8 @@ def test_calls_use_options_that_exist() -> None:
     calls = [match.groups() for match in CALL.finditer(TEXT)]
     assert len(calls) > 50
     for command, rest in calls:
-        given = re.split(r"\.py| -m ", rest)[0] if command in ("run", "preflight") else rest  # what follows the script is its own
+        of_script = command in ("run", "preflight")  # what follows the script is its own
+        given = re.split(r"\.py| -m ", rest)[0] if of_script else rest
         assert set(re.findall(r"(?<!\S)--[a-z][a-z-]*", given)) <= options(command), f"{command}{rest}"
 
 
