@@ -185,7 +185,8 @@ def _roots(program: Program) -> list[Obj]:
 
 @at_end
 def replaced(program: Program) -> Iterator[Event]:
-    if not any(True for _ in program.trace.of(events.ParamHook, events.ParamMarked, events.Clipped)):
+    tied = program.trace.of(events.ParamHook, events.ParamMarked, events.ParamAsked, events.Clipped)
+    if next(tied, None) is None:
         return
     for step in program.trace.of(events.Sharded):
         if step.what.group:

@@ -6,6 +6,7 @@ from ....vocab.answers import Answer, unknown, yes
 from ....vocab.finding import Place
 from ...domain import events
 from ...domain.events import AnyStep, Step
+from ...domain.relations import Relation
 from ..shared.program import OfStep
 
 
@@ -23,6 +24,12 @@ class StaticReplacement(OfStep[events.Sharded]):
 
     def attributes_lost(self) -> Answer[Place]:
         marks = [step for step in self.program.trace.of(events.ParamMarked) if self._concerns(step)]
+        if (state := self._state_asked()) is not None:
+            if "ignored_params" in self.step.what.options or self.step.what.options_open:
+                return unknown("which parameters the call leaves out is not known")
+            if any(mark.what.name == state.what.name and mark.index > self.step.index for mark in marks):
+                return unknown(f"{state.what.name} is set again after sharding")
+            return yes(Place(state.when, repr(state.what.name)))
         for mark in marks:
             if not self._is_first_after(mark):
                 continue
@@ -37,7 +44,24 @@ class StaticReplacement(OfStep[events.Sharded]):
         return self.program.nothing(self.obj, events.ParamMarked)
 
     def state_lost(self) -> Answer[str]:
-        return unknown("what classes of parameters keep on them is not followed")
+        """Of classes of the project; what those of packages keep is not followed."""
+        state = self._state_asked()
+        if state is None:
+            return unknown("what classes of parameters of packages keep on them is not followed")
+        return yes(f"parameters of class {state.what.of}")
+
+    def _state_asked(self) -> Step[events.ParamAsked] | None:
+        """What a parameter of a class of its own kept, where it is read behind the first call that replaced it."""
+        for asked in self.program.trace.of(events.ParamAsked, after=self.step):
+            first = (each for each in self.program.trace.of(events.Sharded) if asked.what.of and self._has(each, asked))
+            if not self.step.guard.blurred and next(first, None) is self.step:
+                return asked
+        return None
+
+    def _has(self, sharding: Step[events.Sharded], asked: Step[events.ParamAsked]) -> bool:
+        """Is the module that has the parameter in the group?"""
+        relations = (self.program.relation(asked.subject, part) for part in sharding.what.group)
+        return any(each in (Relation.SAME, Relation.INSIDE) for each in relations)
 
     def aliases_used(self) -> Answer[Place]:
         for used in self.program.trace.of(events.Clipped, after=self.step):

@@ -118,6 +118,7 @@ class ParamAsked(Event):
 
     name: str
     read: int  # the position in the trace at which the parameter was read
+    of: str = ""  # the class whose state it is, of parameters of a class of the project
 
 
 class Quantized(Event):

@@ -5,13 +5,16 @@ from __future__ import annotations
 from astroid import nodes
 
 from ....domain import events
-from ....domain.values import NONE, Const, Obj, ParamV, Value, unknown
+from ....domain.values import NONE, ClassV, Const, Ext, Obj, ParamV, Value, unknown
 from ....interpreter.call import Call
 from ...interface import Machine
 from ...tables import IN_PLACE, method, method_observer
 
 HOOKS = ("register_hook", "register_post_accumulate_grad_hook")
 _QUANTIZED = ("quantization_config", "load_in_4bit", "load_in_8bit")
+_PARAMETERS = (Ext("torch.nn.Parameter"), Ext("torch.nn.parameter.Parameter"))
+# By these a class says itself what operations, or FSDP2, make of its tensors.
+_EXTENDED = ("__torch_function__", "__torch_dispatch__", "fsdp_pre_all_gather", "fsdp_post_all_gather")
 _OF_TENSORS = frozenset("requires_grad grad data shape dtype device ndim is_leaf grad_fn T layout names".split())
 
 
@@ -21,7 +24,43 @@ def owners(machine: Machine, value: Value) -> list[tuple[Obj, int]]:
         return [(leaf, value.read) for _, leaf in machine.alternatives(value.model) if isinstance(leaf, Obj)]
     if isinstance(value, Obj) and value.item in ("weight", "bias") and value.parent is not None:
         return [(value.parent, machine.now)]
-    return []
+    holder = _holder(machine, value) if of_own_class(machine, value) else None
+    return [(holder, machine.now)] if holder is not None else []
+
+
+def of_own_class(machine: Machine, value: Value) -> str:
+    """The class of a parameter, where that is one of the project which says nothing of what operations make of it."""
+    cls = value.atom.cls if isinstance(value, Obj) and value.parent is None and value.atom.kind == "instance" else None
+    if not isinstance(cls, ClassV) or not any(base in _PARAMETERS for base in machine.mro(cls)):
+        return ""
+    return "" if any(machine.class_member(cls, name) is not None for name in _EXTENDED) else cls.name
+
+
+def _keeps(machine: Machine, parameter: Obj, name: str) -> bool:
+    """Was it given this attribute, or is each object of its class when it is made?"""
+    if name in machine.store.fields.get(parameter, ()):
+        return True
+    cls = parameter.atom.cls
+    made = [machine.class_member(cls, each) for each in ("__new__", "__init__")] if isinstance(cls, ClassV) else []
+    return any(found is not None and name in _given_to_self(found[1]) for found in made)
+
+
+def _given_to_self(function: nodes.NodeNG) -> set[str]:
+    """The attributes that ``__init__`` sets on its object, or ``__new__`` on what it returns."""
+    if not isinstance(function, nodes.FunctionDef):
+        return set()
+    own = {each.name for each in (function.args.args or ())[:1] if function.name == "__init__"}
+    own |= {each.value.name for each in function.nodes_of_class(nodes.Return) if isinstance(each.value, nodes.Name)}
+    targets = function.nodes_of_class(nodes.AssignAttr)
+    return {each.attrname for each in targets if isinstance(each.expr, nodes.Name) and each.expr.name in own}
+
+
+def _holder(machine: Machine, parameter: Value) -> Obj | None:
+    """The module that has it as an attribute."""
+    for owner, names in list(machine.store.fields.items()):
+        if isinstance(owner, Obj) and any(machine.store.get((owner, name)) is parameter for name in names):
+            return owner
+    return None
 
 
 def hooked(machine: Machine, value: Value, call: Call, name: str) -> None:
@@ -55,9 +94,12 @@ def attribute_set(machine: Machine, value: Value, name: str, node: nodes.NodeNG)
 
 
 def attribute_read(machine: Machine, value: Value, name: object, node: nodes.NodeNG) -> None:
-    if machine.libraries.any_sharded and name in machine.libraries.marked:
+    if not machine.libraries.any_sharded or not isinstance(name, str):
+        return
+    own = of_own_class(machine, value) if isinstance(value, Obj) and _keeps(machine, value, name) else ""
+    if own or name in machine.libraries.marked:
         for owner, read in owners(machine, value):
-            machine.emit(events.ParamAsked(name=name, read=read), node, owner)
+            machine.emit(events.ParamAsked(name=name, read=read, of=own), node, owner)
 
 
 def quantized(machine: Machine, call: Call) -> None:
