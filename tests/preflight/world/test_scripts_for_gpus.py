@@ -71,7 +71,7 @@ def test_the_last_rank_has_what_is_left(tmp_path: Path) -> None:
 def test_selection_of_the_gpu_is_remembered(tmp_path: Path) -> None:
     seen = rehearse(tmp_path, TRAIN, rank=11)
     assert [(each.site.row, each.index) for each in seen.selected] == [(10, 3)]
-    assert {each.site.row for each in seen.used} >= {10, 27, 28}
+    assert {each.site.row for each in seen.used} >= {10, 27, 29}
 
 
 @pytest.mark.parametrize("rank", [0, 255])
