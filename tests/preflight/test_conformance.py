@@ -1,6 +1,6 @@
 """What a rehearsal can judge, it judges as the page says: the same code on the same line, without a second rank.
 
-Here programs that need CUDA and NCCL run too. The first bad and the first good program of a page are in the first step.
+Here programs that need CUDA and NCCL run too. Most are slow.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ from tests.runtime.jobs import marks_of
 
 pytestmark = pytest.mark.torchrun
 RULES = {rule.code: rule for rule in registry.rules()}
+# Of these the first bad program is in the first step: one of each kind of proof.
+FIRST = {"FSDP101", "FSDP202", "FSDP207", "FSDP303", "FSDP316", "FSDP601", "FSDP801"}
 # Programs whose fault is in numbers that only the ranks of a real job have.
 NEEDS_NUMBERS = {"collective-mismatch-bad-1": "the order follows from what each rank has trained"}
 
@@ -32,7 +34,7 @@ def cases(rule: Rule) -> Iterator[Any]:
         name = f"{rule.name}-{kind}-{number}"
         if name in NEEDS_NUMBERS:
             continue
-        slow = [pytest.mark.slow] if program.good or program.good in shown else []
+        slow = [pytest.mark.slow] if program.good or program.good in shown or rule.code not in FIRST else []
         shown.add(program.good)
         yield pytest.param(program, id=name, marks=slow)
 

@@ -27,16 +27,12 @@ SIZES = (2, 4, 8)
 
 
 def cases() -> list[Any]:
-    first = {("flat", 2), ("hsdp", 4), ("tp", 4)}
-    return [
-        pytest.param(layout, size, marks=[] if (layout, size) in first else [pytest.mark.slow])
-        for layout in LAYOUTS
-        for size in SIZES
-    ]
+    first = {("flat", 2, "step"), ("flat", 2, "real"), ("tp", 4, "step")}
+    every = [(layout, size, depth) for layout in LAYOUTS for size in SIZES for depth in ("step", "real")]
+    return [pytest.param(*each, marks=[] if each in first else [pytest.mark.slow]) for each in every]
 
 
-@pytest.mark.parametrize("depth", ["real", "step"])
-@pytest.mark.parametrize(("layout", "size"), cases())
+@pytest.mark.parametrize(("layout", "size", "depth"), cases())
 def test_a_rehearsal_issues_what_the_job_issues(layout: str, size: int, depth: Depth, tmp_path: Path) -> None:
     job = _compared(PROGRAM, (layout,), size, depth, tmp_path)
     for rank, plan in enumerate(_plans(tmp_path / "rehearsal")):
