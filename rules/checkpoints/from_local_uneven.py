@@ -13,7 +13,7 @@ class FromLocalUneven(Rule):
     name = "from-local-uneven"
     summary = "DTensor.from_local without shape and stride, on shards of different sizes"
     severity = Severity.ERROR
-    witnesses = "R"
+    witnesses = "RP"
     compares = "local-shard"
     each_its_own = True
     help = "pass shape=parameter.shape and stride=parameter.stride() to DTensor.from_local"

@@ -13,7 +13,7 @@ class NaiveTorchSave(Rule):
     name = "naive-torch-save"
     summary = "torch.save or safetensors of a state dict that holds DTensors"
     severity = Severity.ERROR
-    witnesses = "SR"
+    witnesses = "SRP"
     help = (
         "use torch.distributed.checkpoint.save, or gather on all ranks (get_model_state_dict, "
         "get_optimizer_state_dict, with options=StateDictOptions(full_state_dict=True, cpu_offload=True)) and save on "

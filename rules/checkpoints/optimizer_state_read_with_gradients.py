@@ -13,7 +13,7 @@ class OptimizerStateReadWithGradients(Rule):
     name = "optimizer-state-read-with-gradients"
     summary = "get_optimizer_state_dict of an optimizer without state, while gradients are live"
     severity = Severity.ERROR
-    witnesses = "SR"
+    witnesses = "SRP"
     help = "call optimizer.zero_grad() before, or read the state after the first optimizer.step()"
 
     def read(self, event: OptimizerStateRead) -> Iterator[Outcome]:

@@ -13,7 +13,7 @@ class ChildBeforeRoot(Rule):
     name = "child-before-root"
     summary = "a sharded part of a model is called before the model itself ever was"
     severity = Severity.ERROR
-    witnesses = "SR"
+    witnesses = "SRP"
     help = "call the part through the model's forward, or shard it as a model of its own"
 
     def called(self, event: PartCalled) -> Iterator[Outcome]:

@@ -13,7 +13,7 @@ class DirectForward(Rule):
     name = "direct-forward"
     summary = "model.forward(...) on a sharded module"
     severity = Severity.ERROR
-    witnesses = "SR"
+    witnesses = "SRP"
     help = "call the module itself, model(x), or register_fsdp_forward_method(model, 'forward')"
 
     def called(self, event: Called) -> Iterator[Outcome]:

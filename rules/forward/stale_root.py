@@ -15,7 +15,7 @@ class StaleRoot(Rule):
     name = "stale-root"
     summary = "a group is still gathered when the optimizer steps, and its old weights are used again"
     severity = Severity.ERROR
-    witnesses = "SR"
+    witnesses = "SRP"
     help = "before optimizer.step() call reshard() on each gathered module: model.reshard() reshards the root alone"
 
     def met(self, event: OldWeightsMet) -> Iterator[Outcome]:

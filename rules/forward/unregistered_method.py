@@ -13,7 +13,7 @@ class UnregisteredMethod(Rule):
     name = "unregistered-method"
     summary = "a method other than forward reaches the parameters of a sharded module"
     severity = Severity.ERROR
-    witnesses = "SR"
+    witnesses = "SRP"
     help = "register_fsdp_forward_method(module, name) after sharding, or call the module itself"
 
     def called(self, event: Called) -> Iterator[Outcome]:

@@ -13,7 +13,7 @@ class WeightUsedOutsideForward(Rule):
     name = "weight-used-outside-forward"
     summary = "a sharded weight is used outside the forward that gathers it"
     severity = Severity.ERROR
-    witnesses = "SR"
+    witnesses = "SRP"
     help = "use the weight inside the forward of the module that is sharded, or gather it first with full_tensor()"
 
     def used(self, event: WeightUsed) -> Iterator[Outcome]:

@@ -14,7 +14,7 @@ class BuffersNotRestored(Rule):
     name = "buffers-not-restored"
     summary = "buffers of a meta model are not recomputed after to_empty"
     severity = Severity.ERROR
-    witnesses = "SR"
+    witnesses = "SRP"
     help = "compute the buffers again after to_empty, where the parameters are initialised"
 
     def seen(self, event: ForwardSeen) -> Iterator[Outcome]:

@@ -13,7 +13,7 @@ class Fsdp1Context(Rule):
     name = "fsdp1-context"
     summary = "FSDP.summon_full_params, state_dict_type or optim_state_dict on an FSDP2 model"
     severity = Severity.ERROR
-    witnesses = "SR"
+    witnesses = "SRP"
     help = "use unshard() and reshard(), or torch.distributed.checkpoint.state_dict"
 
     def used(self, event: Fsdp1ContextUsed) -> Iterator[Outcome]:

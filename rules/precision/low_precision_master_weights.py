@@ -13,7 +13,7 @@ class LowPrecisionMasterWeights(Rule):
     name = "low-precision-master-weights"
     summary = "the sharded parameters and the optimizer's states are bf16 or fp16"
     severity = Severity.WARNING
-    witnesses = "SR"
+    witnesses = "SRP"
     help = (
         "keep float32 parameters, and use MixedPrecisionPolicy(param_dtype=torch.bfloat16, reduce_dtype=torch.float32)"
     )

@@ -17,7 +17,7 @@ class WrongPolicyObject(Rule):
     name = "wrong-policy-object"
     summary = "mp_policy or offload_policy is no policy object of FSDP2"
     severity = Severity.ERROR
-    witnesses = "SR"
+    witnesses = "SRP"
     help = "pass an instance: MixedPrecisionPolicy(...), CPUOffloadPolicy(), or leave the keyword out"
 
     def taken(self, event: PoliciesTaken) -> Iterator[Outcome]:

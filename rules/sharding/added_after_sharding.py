@@ -13,7 +13,7 @@ class AddedAfterSharding(Rule):
     name = "added-after-sharding"
     summary = "modules, adapters or parameters are attached after fully_shard"
     severity = Severity.ERROR
-    witnesses = "SR"
+    witnesses = "SRP"
     help = "attach it before fully_shard, or shard the new module itself"
 
     def settled(self, event: PlanSettled) -> Iterator[Outcome]:

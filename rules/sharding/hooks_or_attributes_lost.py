@@ -13,7 +13,7 @@ class HooksOrAttributesLost(Rule):
     name = "hooks-or-attributes-lost"
     summary = "hooks, attributes or aliases of parameters are made before sharding and relied on after it"
     severity = Severity.WARNING
-    witnesses = "SR"
+    witnesses = "SRP"
     help = "register hooks, set attributes and collect parameters after fully_shard"
 
     def replaced(self, event: ParametersReplaced) -> Iterator[Outcome]:

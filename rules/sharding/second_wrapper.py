@@ -13,7 +13,7 @@ class SecondWrapper(Rule):
     name = "second-wrapper"
     summary = "DDP, FSDP1 or a collective of the program's own takes hold of sharded parameters"
     severity = Severity.ERROR
-    witnesses = "SR"
+    witnesses = "SRP"
     help = "leave it out: FSDP2 gathers the parameters and reduces their gradients itself"
 
     def wrapped(self, event: WrappedAgain) -> Iterator[Outcome]:

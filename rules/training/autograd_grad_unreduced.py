@@ -13,7 +13,7 @@ class AutogradGradUnreduced(Rule):
     name = "autograd-grad-unreduced"
     summary = "torch.autograd.grad on parameters of a sharded model"
     severity = Severity.ERROR
-    witnesses = "SR"
+    witnesses = "SRP"
     help = "take the gradient of an activation instead, or use backward() and p.grad"
 
     def taken(self, event: GradientsAsked) -> Iterator[Outcome]:

@@ -13,7 +13,7 @@ class ClipAfterStep(Rule):
     name = "clip-after-step"
     summary = "gradients are clipped after optimizer.step()"
     severity = Severity.ERROR
-    witnesses = "SR"
+    witnesses = "SRP"
     help = "clip between backward() and optimizer.step()"
 
     def clipped(self, event: GradientsClipped) -> Iterator[Outcome]:

@@ -13,7 +13,7 @@ class ClipSawNoGradients(Rule):
     name = "clip-saw-no-gradients"
     summary = "gradients are clipped where clipping cannot see them, and the optimizer uses them unclipped"
     severity = Severity.ERROR
-    witnesses = "SR"
+    witnesses = "SRP"
     help = "clip after the last, synchronised backward, with every group resharded"
 
     def used(self, event: ClippedUsed) -> Iterator[Outcome]:

@@ -14,7 +14,7 @@ class DivideFactorDiffers(Rule):
     name = "divide-factor-differs"
     summary = "groups of one model divide their gradients by different numbers"
     severity = Severity.ERROR
-    witnesses = "SR"
+    witnesses = "SRP"
     compares = "divided"
     help = "call set_gradient_divide_factor on every FSDPModule of the model, with one number"
 

@@ -13,7 +13,7 @@ class GradientSyncLeftOff(Rule):
     name = "gradient-sync-left-off"
     summary = "gradients are not reduced before the step: what switches that off is not taken back"
     severity = Severity.ERROR
-    witnesses = "SR"
+    witnesses = "SRP"
     help = (
         "call model.set_requires_gradient_sync(is_last_microbatch) before each backward; "
         "where finalisation is manual, finalize_backward() comes last"

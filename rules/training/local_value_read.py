@@ -14,7 +14,7 @@ class LocalValueRead(Rule):
     name = "local-value-read"
     summary = "item(), float() or a condition on a DTensor of which each rank holds a part"
     severity = Severity.ERROR
-    witnesses = "SR"
+    witnesses = "SRP"
     help = "call full_tensor() first, on all ranks"
 
     def read(self, event: ValueRead) -> Iterator[Outcome]:

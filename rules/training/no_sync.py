@@ -13,7 +13,7 @@ class NoSync(Rule):
     name = "no-sync"
     summary = "FSDP1's no_sync() on an FSDP2 model"
     severity = Severity.ERROR
-    witnesses = "SR"
+    witnesses = "SRP"
     help = "call model.set_requires_gradient_sync(is_last_microbatch) before each backward"
 
     def asked(self, event: NoSyncAsked) -> Iterator[Outcome]:

@@ -14,7 +14,7 @@ class OptimizerAfterForward(Rule):
     name = "optimizer-after-forward"
     summary = "an optimizer is built after a forward that left the root's parameters gathered"
     severity = Severity.ERROR
-    witnesses = "SR"
+    witnesses = "SRP"
     help = "build the optimizer before the first forward, or call model.reshard() after that forward"
 
     def settled(self, event: OptimizerSettled) -> Iterator[Outcome]:
