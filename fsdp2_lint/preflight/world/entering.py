@@ -10,6 +10,7 @@ from typing import Any
 
 from ...runtime.adapter import rehearsal
 from ...runtime.adapter.rehearsed import Rehearsed, rehearse
+from .agreed import Agreed, take_over
 from .attention import attend, attend_flexibly
 from .checkpoints import Checkpoints, leave_files_alone
 from .cuda import pretend
@@ -20,6 +21,7 @@ from .leaving_out import leave_out_compilers, leave_out_workers, refuse_others, 
 from .objects import Objects, exchange_objects
 from .place import Depth, Limit, Limits, Place, Told
 from .sharding import cut_for_one_rank
+from .shared import Shared
 
 
 class World:
@@ -31,7 +33,8 @@ class World:
         self.said = Limits()
         self.devices = Devices(place, self.said)
         self.groups = Groups(place, self.devices, self.said)
-        self.objects = Objects(self.said, shared)
+        self.shared = Shared(shared)
+        self.objects = Objects(self.said, self.shared)
         self.checkpoints = Checkpoints(self.said, self.devices)
 
     @property
@@ -67,7 +70,9 @@ def enter(place: Place, depth: Depth, shared: Path | None) -> World:
     run_one_rank(place, world.said)
     refuse_others()
     modes: list[Any] = [mode]
-    if depth != "real":
+    if depth == "real":
+        take_over(Agreed(world.shared))
+    else:
         modes.insert(0, fakes(world.said))
         without_values(world.said, modes[0], mode.handlers)
     mode_of_tensors = modes[0] if depth != "real" else None

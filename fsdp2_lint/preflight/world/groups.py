@@ -121,8 +121,16 @@ class Groups:
         return init_device_mesh
 
     def device(self) -> torch.device:
-        """Where shards lie in the job: on the GPU that is selected, unless the script has meshes of CPUs alone."""
-        return torch.device("cpu") if self._types == {"cpu"} else torch.device("cuda", self.devices.current)
+        """Where shards lie in the job: on the GPU that is selected, unless the script has meshes of CPUs alone.
+
+        Without a mesh of its own, FSDP2 makes one of the accelerator. A script that never touched a GPU and asked for
+        gloo alone is one for CPUs.
+        """
+        types = self._types or ({"cpu"} if not self.devices.initialised and self._only_gloo() else set())
+        return torch.device("cpu") if types == {"cpu"} else torch.device("cuda", self.devices.current)
+
+    def _only_gloo(self) -> bool:
+        return bool(self.asked) and set(self.asked.values()) == {"gloo"}
 
     def _type(self, device_type: str) -> str:
         """A mesh of GPUs selects that of LOCAL_RANK where nothing was selected before, as torch does."""
@@ -130,8 +138,8 @@ class Groups:
             self._types.add(device_type)
         if not is_gpu(device_type):
             return device_type
-        if not torch.cuda.is_initialized():
-            torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", self.place.local_rank)))
+        if not self.devices.initialised:
+            self.devices.select(int(os.environ.get("LOCAL_RANK", self.place.local_rank)))
         return "cpu"
 
 

@@ -5,20 +5,17 @@ Torch's own code runs over the fake group, so that each of these issues the coll
 
 from __future__ import annotations
 
-import hashlib
-import pickle
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import torch.distributed as dist
 
-from ...files.writing import put
 from ...runtime.adapter import rehearsal
 from ...runtime.sites import called_by_torch, here
 from .place import CannotRehearse, Limits
 from .replacing import arguments, instead
+from .shared import Shared
 
 OWN = "each rank is taken to have sent what this one sends"
 NOT_KNOWN = "rank {} sends an object here, and it was not rehearsed before this rank: this rank keeps its own"
@@ -26,12 +23,11 @@ NO_SENDER = "the script receives an object from one other rank, which is not the
 
 
 class Objects:
-    """``shared`` is a folder in which each rehearsed rank leaves what it sends to the others."""
+    """Each rehearsed rank leaves what it sends to the others, and each takes what those before it left."""
 
-    def __init__(self, limits: Limits, shared: Path | None) -> None:
+    def __init__(self, limits: Limits, shared: Shared) -> None:
         self.limits = limits
         self.shared = shared
-        self._turns: dict[str, int] = {}
 
     def of_equals(self, original: Callable[..., Any]) -> Callable[..., Any]:
         # Sound where all ranks send the same; the limit says that this is assumed.
@@ -88,26 +84,15 @@ class Objects:
             self.limits.say(text, here().at)
 
     def _leave(self, kind: str, group: Any, objects: Any) -> None:
-        file = self._file(kind, group, dist.get_rank())
-        if file is not None:
-            with rehearsal.without_fakes():
-                put(str(file.absolute()), pickle.dumps(objects))
+        self.shared.turn(kind, group, dist.get_rank()).leave(objects)
 
     def _received(self, kind: str, group: Any, source: int, own: list[Any]) -> list[Any]:
-        file = self._file(kind, group, source)
-        if file is None or not file.exists():
+        turn = self.shared.turn(kind, group, source)
+        if not turn.was_left():
             self._say(NOT_KNOWN.format(source))
             return own
-        with rehearsal.without_fakes():
-            found: list[Any] = pickle.loads(file.read_bytes())
+        found: list[Any] = turn.left()
         return found
-
-    def _file(self, kind: str, group: Any, source: int) -> Path | None:
-        """Where the next object of a sender in a group is left: all ranks count alike."""
-        ranks = dist.get_process_group_ranks(group if group is not None else dist.group.WORLD)
-        key = hashlib.sha256(repr((kind, sorted(ranks), source)).encode()).hexdigest()[:16]
-        turn = self._turns[key] = self._turns.get(key, -1) + 1
-        return self.shared / f"{key}-{turn}" if self.shared is not None else None
 
 
 def _source(given: dict[str, Any]) -> int | None:
