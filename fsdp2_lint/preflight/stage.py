@@ -63,7 +63,7 @@ class _Rank:
         self._told: weakref.WeakSet[nn.Module] = weakref.WeakSet()
         # The first rank holds as much as any other.
         watched = asked.depth != "plan" and place.rank == part.ranks[0]
-        self._memory = Memory() if watched else None
+        self._memory = Memory(self._session.is_looking) if watched else None
         self._over = False
         self._code = 0  # 1: it stopped on its way, and what it did not come to tells nothing
 

@@ -48,18 +48,19 @@ class _Turn:
         return self.issued.when.chain if self.issued is not None else ()
 
 
-def turns(said: Iterable[Sequence]) -> list[tuple[int, Fact]]:
+def turns(said: Iterable[Sequence], *, alone: bool = False) -> list[tuple[int, Fact]]:
     """One fact of each rank for each group whose ranks part.
 
     ``parted`` is the reason, where the source tells: a ``guard`` that lets only some ranks through, or another
     ``batch`` of a loop that the others have left. Ranks that went there alone say where, in their places.
+    ``alone``: each rank went on after they had parted, as none can that has to wait for the others.
     """
     said = list(said)
     by_group: _Groups = {}
     for each in said:
         by_group.setdefault((each.group, each.ranks), []).append(each)
     came = _came(said)
-    found = [fact for group in by_group.values() for fact in _parting(group, came)]
+    found = [fact for group in by_group.values() for fact in _parting(group, came, alone)]
     return found or list(_crossing(by_group, said, came))
 
 
@@ -103,7 +104,7 @@ def _key(site: Site) -> _Site:
     return site.path, site.row
 
 
-def _parting(group: Several[Sequence], came: _Sites) -> Iterator[tuple[int, Fact]]:
+def _parting(group: Several[Sequence], came: _Sites, alone: bool) -> Iterator[tuple[int, Fact]]:
     """The first position of a group at which its ranks differ."""
     few = _different(group)
     first = max(min(each.issued) for each in few)  # what came before was overwritten
@@ -116,7 +117,8 @@ def _parting(group: Several[Sequence], came: _Sites) -> Iterator[tuple[int, Fact
         for position in dict.fromkeys((start, number)):
             key = f"group {group[0].group}, collective {position + 1}"
             turns_here = _at(group, position, met=position < number)
-            found = list(_facts(key, group[0].ranks, turns_here, came, _before(group, position)))
+            before = _before(group, position)
+            found = list(_facts(key, group[0].ranks, turns_here, _so_far(before) if alone else came, before))
             if position == number or any(fact.places for _, fact in found):
                 yield from found
                 return
@@ -135,6 +137,12 @@ def _from(turn: _Turn) -> tuple[_Site, str] | None:
 def _before(group: Several[Sequence], number: int) -> dict[int, list[Issued]]:
     few = {id(each.issued): [issued for at, issued in each.issued.items() if at < number] for each in _different(group)}
     return {each.rank: few[id(each.issued)] for each in group}
+
+
+def _so_far(before: dict[int, list[Issued]]) -> _Sites:
+    """Where each rank has been when they part; one set for ranks that issued the same."""
+    few = {id(each): {_key(issued.when.at) for issued in each} for each in before.values()}
+    return {rank: few[id(each)] for rank, each in before.items()}
 
 
 _Groups = dict[tuple[str, tuple[int, ...]], list[Sequence]]

@@ -68,7 +68,7 @@ def read_job(folder: Path, rules: Sequence[Rule]) -> JobReport:
     stood = [each for rank in said.stalls for each in said.stalls[rank]]
     met = meetings(stood)
     _tell(report, said, pauses(met))
-    derived = [*said.seen, *turns(issued), *stalls(met)]
+    derived = [*said.seen, *turns(issued, alone=bool(report.rehearsed)), *stalls(met)]
     if not any(fact.kind == "turn" for _, fact in derived):  # later than the watched steps
         derived += standstill(all_wait(stood, report.world_size), issued)
     stated, lost = in_full(said.facts)

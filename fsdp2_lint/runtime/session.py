@@ -144,7 +144,7 @@ class Session:
 
         @functools.wraps(hook)
         def guarded(*args: Any, **kwargs: Any) -> Any:
-            if getattr(self._busy, "inside", False) or os.getpid() != self._owner:
+            if self.is_looking() or os.getpid() != self._owner:
                 return None
             self._busy.inside = True
             try:
@@ -161,6 +161,10 @@ class Session:
                 self._busy.inside = False
 
         return guarded  # type: ignore[return-value]
+
+    def is_looking(self) -> bool:
+        """Does a hook of this thread run?"""
+        return getattr(self._busy, "inside", False)
 
     def watch(self, places: Place | list[Place], *, rare: bool = False, **hooks: Hook) -> None:
         """As :meth:`Patches.watch`, quietly."""

@@ -6,7 +6,7 @@ It is what the tensors take that the job would have on its GPU: no rounding and 
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import torch
@@ -27,7 +27,9 @@ EVERY = 50  # operations, at most, to a sample
 class Memory:
     """From :meth:`begin` at a model's first forward to :meth:`end`, with :meth:`end_of_step` after each step."""
 
-    def __init__(self) -> None:
+    def __init__(self, looking: Callable[[], bool] = lambda: False) -> None:
+        """``looking``: does this tool just look at something itself, with tensors that no job has?"""
+        self._looking = looking
         self._storages = Storages()
         self._patches = Patches()
         self._mode = adapter.Allocations(self._given, self._made)
@@ -40,7 +42,7 @@ class Memory:
         self._operations = 0
         self._modules: list[str | None] = []  # that run, from the outermost; with a name those that are sharded
         self._purposes: list[str] = []  # of what FSDP2 does just now
-        self._asking = 0  # for shapes only
+        self._aside = 0  # for shapes only, or for objects that ranks send each other
         self._optimizer_runs = False
 
     def begin(self, model: nn.Module, optimizers: Iterable[Optimizer] = ()) -> None:
@@ -84,8 +86,8 @@ class Memory:
     def _install(self) -> None:
         watch = self._patches.watch
         watch(adapter.STORAGE, after=self._resized)
-        for place in adapter.propagating():
-            watch(place, before=self._asks, ended=self._asked)
+        for place in (*adapter.propagating(), *adapter.exchanging_objects()):
+            watch(place, before=self._turns_aside, ended=self._is_back)
         for place in adapter.gathering():
             watch(place, before=self._gathers, after=self._gathered, ended=self._done)
         if reducing := adapter.place("reduce"):
@@ -105,11 +107,11 @@ class Memory:
         self._mode.__enter__()
 
     def _given(self, tensor: torch.Tensor) -> None:
-        if not self._asking and self._phase != "before":
+        if self._is_the_jobs() and self._phase != "before":
             self._storages.see(tensor, "other")
 
     def _made(self, tensor: torch.Tensor) -> None:
-        if self._asking:
+        if not self._is_the_jobs():
             return
         self._tell_phase()
         if self._phase == "before" and self._purpose() == "other":
@@ -170,11 +172,14 @@ class Memory:
         if self._modules and self._modules.pop() is not None and not adapter.backward_is_running():
             self._go(self._phase, self._modules_name())
 
-    def _asks(self, args: Any, kwargs: Any) -> None:
-        self._asking += 1
+    def _turns_aside(self, args: Any, kwargs: Any) -> None:
+        self._aside += 1
 
-    def _asked(self) -> None:
-        self._asking -= 1
+    def _is_back(self) -> None:
+        self._aside -= 1
+
+    def _is_the_jobs(self) -> bool:
+        return not self._aside and not self._looking()
 
     def _gathers(self, args: Any, kwargs: Any) -> None:
         self._purposes.append("unsharded")

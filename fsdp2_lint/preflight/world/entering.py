@@ -10,7 +10,7 @@ from typing import Any
 
 from ...runtime.adapter import rehearsal
 from ...runtime.adapter.rehearsed import Rehearsed, rehearse
-from .agreed import Agreed, take_over
+from .agreed import Agreed
 from .attention import attend, attend_flexibly
 from .checkpoints import Checkpoints, leave_files_alone
 from .cuda import pretend
@@ -69,14 +69,13 @@ def enter(place: Place, depth: Depth, shared: Path | None) -> World:
     leave_out_workers(world.said)
     run_one_rank(place, world.said)
     refuse_others()
-    modes: list[Any] = [mode]
-    if depth == "real":
-        take_over(Agreed(world.shared))
-    else:
+    agreed = Agreed(world.shared, world.said).mode()
+    modes: list[Any] = [agreed, mode]
+    if depth != "real":
         modes.insert(0, fakes(world.said))
         without_values(world.said, modes[0], mode.handlers)
-    mode_of_tensors = modes[0] if depth != "real" else None
-    rehearse(Rehearsed(mode_of_tensors, world.groups.device, f"node {place.node}"))
+    agreed.__enter__()
+    rehearse(Rehearsed(modes[0] if depth != "real" else None, world.groups.device, f"node {place.node}"))
     follow_threads(lambda: _all(modes))
     return world
 

@@ -8,7 +8,7 @@ still can.
 
 from torch.distributed.tensor import DTensor
 
-from .allocations import STORAGE, Allocations, backward_is_running, gathering, propagating
+from .allocations import STORAGE, Allocations, backward_is_running, exchanging_objects, gathering, propagating
 from .collectives import (
     Issue,
     Issuer,

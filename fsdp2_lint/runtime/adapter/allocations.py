@@ -11,6 +11,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from .operations import tensors_in
 from .probe import ParamGroup, place
+from .rehearsal import spots_of_groups
 
 STORAGE = (torch.UntypedStorage, "resize_")  # by which FSDP2 frees gathered parameters: no operation of torch's
 
@@ -52,6 +53,12 @@ def propagating() -> Iterator[tuple[Any, str]]:
     name = "_propagate_tensor_meta_non_cached"
     if hasattr(owner, name):
         yield owner, name
+
+
+def exchanging_objects() -> Iterator[tuple[Any, str]]:
+    """What sends pickled objects, for which it takes tensors for a moment."""
+    for name in ("all_gather_object", "gather_object", "broadcast_object_list", "scatter_object_list"):
+        yield from spots_of_groups(name)
 
 
 def backward_is_running() -> bool:
