@@ -39,7 +39,7 @@ def play(part: Part) -> None:
     try:
         program.execute()
     except Over:
-        pass
+        rank.cut_off()
     except SystemExit as leave:
         rank.left(leave)
     except (CannotRehearse, NoSuchModule) as refusal:
@@ -107,9 +107,13 @@ class _Rank:
         """What was asked for has been seen."""
         self._tell_plans()
         if not self._over:
-            self._over = True
+            self._over = self._session.cut_off = True
             self._limit(Limit(self._ending.words))
             raise Over
+
+    def cut_off(self) -> None:
+        """As much was seen as was asked for, and the script has more."""
+        self._session.cut_off = True
 
     def left(self, leave: SystemExit) -> None:
         """The script ends itself: well, or because it misses something."""

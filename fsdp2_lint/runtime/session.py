@@ -80,6 +80,7 @@ class Session:
         self.closed: Callable[[], None] = lambda: None
         self.disagree: Callable[[list[tuple[int, Fact]]], None] = lambda said: None  # ranks of two machines do
         self.at_end: list[Callable[[], None]] = []  # what can only be judged when the job is over
+        self.cut_off = False  # it did not come to its end: what it has not done, it may have been about to do
         self.dispatcher = Dispatcher(self.rules)
         self.ledger = Ledger()
         self.hot, self.rare = Patches(), Patches()

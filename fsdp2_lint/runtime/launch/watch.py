@@ -76,6 +76,7 @@ class Watch:
         self._stalls.stop()
         session = self.session
         found = len(session.findings)
+        session.cut_off = session.cut_off or code != 0
         closing.finish(session, code)
         # Reference cycles that hold a process group to the end of the process let gloo abort there.
         gc.collect()

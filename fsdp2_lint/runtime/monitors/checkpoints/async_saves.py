@@ -113,7 +113,7 @@ class _Watch:
         return any(mesh.ndim == 1 and mesh.get_group() is mine for mesh in meshes)
 
     def end(self) -> None:
-        for save in self.saves:
+        for save in self.saves if not self.session.cut_off else ():
             self._judge(save, RuntimeAsyncSave(Place(save.when, "the job has ended without asking for its result")))
 
     def _judge(self, save: _Save, seen: RuntimeAsyncSave) -> None:

@@ -40,7 +40,7 @@ def install(session: Session) -> None:
     watch = _Watch(session)
     session.watch((torch.autograd, "grad"), before=watch.taken)
     session.hot.keep(register_optimizer_step_pre_hook(session.quietly(lambda *args: watch.settle())))
-    session.at_end.append(watch.settle)
+    session.at_end.append(watch.end)
 
 
 class _Watch:
@@ -73,6 +73,10 @@ class _Watch:
     def _reduced(self) -> None:
         if self.open and adapter.issued_by_the_job(sys._getframe()):
             self.open = [replace(each, reduced=each.reduced or here()) for each in self.open]
+
+    def end(self) -> None:
+        if not self.session.cut_off:
+            self.settle()
 
     def settle(self) -> None:
         taken, self.open = self.open, []
