@@ -1,4 +1,4 @@
-"""What becomes of gradients on their way to the optimizer: how they are divided, and who takes them."""
+"""What becomes of losses and gradients on their way to the optimizer: how they are divided, and who takes them."""
 
 from __future__ import annotations
 
@@ -48,3 +48,14 @@ class Differentiated(Labelled, Protocol):
 class GradientsAsked(Event):  # torch.autograd.grad with respect to parameters; S R
     about = "model"
     model: Differentiated
+
+
+class Reduction(Protocol):
+    """A tensor whose values are combined over the ranks, in place."""
+
+    def differentiated(self) -> Answer[Place]:
+        """Does a backward of a sharded model start from this tensor afterwards? yes: Place."""
+
+
+class TensorReduced(Event):  # dist.all_reduce; S
+    reduction: Reduction

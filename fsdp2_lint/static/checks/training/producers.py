@@ -8,8 +8,7 @@ from ....vocab.events.base import Event
 from ....vocab.events.copies import Copied
 from ....vocab.events.fsdp1_methods import ClipAsked, NoSyncAsked
 from ....vocab.events.generators import GeneratorRead
-from ....vocab.events.gradients import GradientsAsked, GradientsDivided
-from ....vocab.events.losses import TensorReduced
+from ....vocab.events.gradients import GradientsAsked, GradientsDivided, TensorReduced
 from ....vocab.events.steps import BackwardBegun, ClippedUsed, GradientsClipped, GradientsUsed
 from ....vocab.events.training import HyperparametersSet, OptimizerSettled, ValueRead
 from ...domain import events
