@@ -79,3 +79,8 @@ class Part:
     ranks: tuple[int, ...]
     folder: Path
     token: str
+
+    @property
+    def sent(self) -> Path:
+        """What ranks leave for those that are rehearsed after them, until the last one has ended."""
+        return self.folder / "sent"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import shutil
 import sys
 import time
 from collections.abc import Sequence
@@ -28,9 +29,12 @@ def _of_size(script: Script, asked: Asked, size: int, folder: Path) -> Path:
     per_node = min(asked.per_node, size)
     ranks = tuple(rank for rank in asked.ranks if rank < size) or chosen_ranks(size, per_node)
     token = uuid4().hex
-    for number, rank in enumerate(ranks):
-        part = Part(script, asked, Place(rank, size, per_node), ranks, folder, token)
-        _run(part, shown=number == 0)
+    parts = [Part(script, asked, Place(rank, size, per_node), ranks, folder, token) for rank in ranks]
+    try:
+        for number, part in enumerate(parts):
+            _run(part, shown=number == 0)
+    finally:
+        shutil.rmtree(parts[0].sent, ignore_errors=True)
     return folder
 
 

@@ -27,9 +27,8 @@ from .world.entering import World, enter
 
 def play(part: Part) -> None:
     """Run the script as one rank. All that is to be known of it is in the report, also how it ended."""
-    sent = part.folder / "sent"
-    sent.mkdir(parents=True, exist_ok=True)
-    world = enter(part.place, part.asked.depth, sent)
+    part.sent.mkdir(parents=True, exist_ok=True)
+    world = enter(part.place, part.asked.depth, part.sent)
     adapter.rehearse(part.token)
     inherit()
     program = Program(part.script.name, part.script.arguments, part.script.kind)
