@@ -8,6 +8,7 @@ import shutil
 import sys
 import time
 from collections.abc import Sequence
+from multiprocessing import util
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -66,4 +67,6 @@ def _play(part: Part, folder: str, path: list[str], shown: bool) -> None:
     play(part)
     sys.stdout.flush()
     sys.stderr.flush()
+    # What libraries share between processes is given back, or its keeper complains.
+    util._run_finalizers()  # type: ignore[attr-defined]
     os._exit(0)  # threads that a library left behind must not keep it alive

@@ -46,6 +46,7 @@ def play(part: Part) -> None:
     except BaseException as error:
         rank.crashed(error)
     rank.end()
+    world.tidy()
 
 
 class _Rank:
@@ -88,11 +89,15 @@ class _Rank:
             self._memory.end_of_step(self._session.step)
 
     def _tell_plans(self) -> None:
-        """Of each model once, while it is there: functions of the script return, and their models go."""
+        """Of each model once, while it is there: functions of the script return, and their models go.
+
+        Where ``fully_shard`` itself failed, there is a model without a group.
+        """
         for model in self._session.ledger.whole_models():
-            if model not in self._told:
+            plan = plan_of(model, self._session.ledger) if model not in self._told else None
+            if plan is not None and plan.groups:
                 self._told.add(model)
-                self._session.file.write("plan", plan=as_json(plan_of(model, self._session.ledger)))
+                self._session.file.write("plan", plan=as_json(plan))
 
     def _saves(self, save: Save) -> None:
         shards = {
@@ -130,6 +135,8 @@ class _Rank:
 
     def stopped(self, why: str, error: BaseException) -> None:
         self._code = 1
+        if (cause := error.__cause__) is not None:
+            why = f"{why.partition(chr(10))[0]} (from {type(cause).__name__}: {cause})"
         self._session.file.write("stopped", why=why.partition("\n")[0][:500], **_where(error))
 
     def end(self) -> None:

@@ -128,3 +128,26 @@ def test_bad_usage(name: str, preflight: Callable[..., Ran]) -> None:
     arguments, why = BAD[name]
     ran = preflight(SHARDED, *arguments)
     assert ran.code == 2 and why in ran.err and not ran.out
+
+
+SAVING = """\
+if dist.get_rank() == 0:
+    os.makedirs("checkpoints/1", exist_ok=True)
+    os.makedirs("logs")
+    open("logs/rank0.txt", "w").close()
+    torch.save(model.state_dict(), "checkpoints/1/model.pt")
+"""
+
+
+def test_folders_for_what_is_not_written_do_not_stay(preflight: Callable[..., Ran], tmp_path: Path) -> None:
+    """The ranks after the first one, and the job that comes later, would take them for a checkpoint."""
+    ran = preflight(TRAINED.replace("range(50)", "range(2)") + SAVING, "--ranks", "0,1", "train.py")
+    assert "torch.save writes no file" in ran.out
+    assert not (tmp_path / "checkpoints").exists() and (tmp_path / "logs" / "rank0.txt").exists()
+
+
+def test_the_cause_of_an_error_is_told(preflight: Callable[..., Ran]) -> None:
+    text = "try:\n    import not_there\nexcept ImportError as error:\n    raise RuntimeError('no data') from error\n"
+    ran = preflight(text, "--ranks", "0", "train.py")
+    assert ran.code == 3
+    assert "train.py:4: RuntimeError: no data (from ModuleNotFoundError: No module named 'not_there')" in ran.err

@@ -82,3 +82,10 @@ def test_at_a_thousand_ranks_some_hold_nothing(tmp_path: Path) -> None:
     script.write_text(TRAINING.replace("WIDTH, WORDS = 1024", "WIDTH, WORDS = 2304"), encoding="utf-8")
     report = rehearsed(script, tmp_path / "report", size=1024, asked=Asked(depth="plan"))
     assert [found.code for found in report.findings] == ["FSDP313"]
+
+
+def test_chunks_that_are_nearly_even_leave_a_rank_without_and_cost_nothing(tmp_path: Path) -> None:
+    """10,944 rows in chunks of 43 are given out before the last of 256 ranks."""
+    script = tmp_path / "train.py"
+    script.write_text(TRAINING.replace("WIDTH, WORDS = 1024", "WIDTH, WORDS = 10944"), encoding="utf-8")
+    assert not rehearsed(script, tmp_path / "report", size=256, asked=Asked(depth="plan")).findings

@@ -9,11 +9,12 @@ from typing import Any
 
 import torch
 
-from ...runtime.adapter import rehearsal
+from ...runtime.adapter import local, rehearsal
 from ...runtime.sites import here
 from .devices import CPU, Devices, is_gpu
 from .place import CannotRehearse, Limits, Save, Told
 from .replacing import arguments, instead
+from .written import Hollow
 
 WRITES = "nothing is saved: {} writes no file"
 READS = "nothing is loaded: what dcp.load would fill in keeps the values that it has"
@@ -27,8 +28,9 @@ class NothingToLoad(CannotRehearse, FileNotFoundError):
 class Checkpoints:
     """``told`` is called with what would have been written."""
 
-    def __init__(self, limits: Limits, devices: Devices) -> None:
+    def __init__(self, limits: Limits, devices: Devices, hollow: Hollow) -> None:
         self.limits = limits
+        self.hollow = hollow
         self.devices = devices
         self.told: Told | None = None
         self._by = "dcp.save"
@@ -56,11 +58,21 @@ class Checkpoints:
         # Sound for shapes and collectives; the limit says what becomes of values.
         def read(*args: Any, **kwargs: Any) -> None:
             self.limits.say(READS, here().at)
-            ranks = _ranks(arguments(original, args, kwargs))
+            given = arguments(original, args, kwargs)
+            self._fill(given["state_dict"])
+            ranks = _ranks(given)
             _plan(ranks)
             ranks.all_gather_object(None)
 
         return read
+
+    def _fill(self, state: Any) -> None:
+        """In the job it has values now."""
+        if isinstance(state, torch.Tensor):
+            self.hollow.fill(local(state))
+        elif isinstance(state, (dict, list, tuple)):
+            for each in state.values() if isinstance(state, dict) else state:
+                self._fill(each)
 
     def save_later(self, original: Callable[..., Any], save: Callable[..., Any]) -> Callable[..., Any]:
         # Sound for what is written and sent; in the job it is done while training goes on.

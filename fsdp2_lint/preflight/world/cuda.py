@@ -211,6 +211,8 @@ def pretend(devices: Devices) -> None:
     _put(torch.cuda.random, cuda)
     _put(torch.cuda.streams, cuda)
     _put(torch.cuda.nccl, {"version": lambda: (2, 27, 5)})
+    module = torch.get_device_module
+    _put(torch, {"get_device_module": lambda device=None: module("cuda" if device is None else device)})
     if accelerator := getattr(torch, "accelerator", None):
         _put(accelerator, of_accelerator(devices, cuda))
 

@@ -196,12 +196,17 @@ def _redirect_precision(devices: Devices) -> None:
     def autocast(original: Any) -> Any:
         # Sound for matrix products, which both devices cast alike; the limit says what may differ.
         def initialise(self: Any, device_type: str, dtype: Any = None, *args: Any, **kwargs: Any) -> None:
-            if is_gpu(device_type):
+            # A script that asks a tensor where it lies is told the CPU.
+            meant = is_gpu(device_type) or (device_type == "cpu" and devices.initialised)
+            if meant:
                 dtype = dtype or torch.get_autocast_dtype("cuda")
                 device_type = "cpu"
                 if kwargs.get("enabled", not args or args[0]):
                     devices.limits.say(AUTOCAST)
-            original(self, device_type, dtype, *args, **kwargs)
+            known = dtype in (None, torch.bfloat16, torch.float16)
+            original(self, device_type, dtype if known or not meant else torch.bfloat16, *args, **kwargs)
+            if meant:
+                self.fast_dtype = dtype  # that of a GPU may be any, and the CPU's casts to it too
 
         return initialise
 

@@ -10,18 +10,21 @@ from typing import Any
 
 from ...runtime.adapter import rehearsal
 from ...runtime.adapter.rehearsed import Rehearsed, rehearse
+from . import nccl
 from .agreed import Agreed
 from .attention import attend, attend_flexibly
 from .checkpoints import Checkpoints, leave_files_alone
 from .cuda import pretend
 from .devices import Devices, follow_threads, redirect
 from .fakes import fakes, without_values
+from .folders import Folders
 from .groups import Groups, connect
 from .leaving_out import leave_out_compilers, leave_out_workers, refuse_others, run_one_rank
 from .objects import Objects, exchange_objects
 from .place import Depth, Limit, Limits, Place, Told
 from .sharding import cut_for_one_rank
 from .shared import Shared
+from .written import Hollow
 
 
 class World:
@@ -35,7 +38,9 @@ class World:
         self.groups = Groups(place, self.devices, self.said)
         self.shared = Shared(shared)
         self.objects = Objects(self.said, self.shared)
-        self.checkpoints = Checkpoints(self.said, self.devices)
+        self.hollow = Hollow()
+        self.folders = Folders()
+        self.checkpoints = Checkpoints(self.said, self.devices, self.hollow)
 
     @property
     def limits(self) -> list[Limit]:
@@ -45,6 +50,10 @@ class World:
     def tell_saves(self, told: Told) -> None:
         """Call ``told`` with each checkpoint that would have been written, while its state is as it was saved."""
         self.checkpoints.told = told
+
+    def tidy(self) -> None:
+        """At the end: the ranks after this one find the folders as this one found them."""
+        self.folders.remove_empty()
 
     def real_work(self) -> AbstractContextManager[object]:
         """Where tensors have values, for hooks that need them. It may be entered in real tensors too."""
@@ -62,9 +71,11 @@ def enter(place: Place, depth: Depth, shared: Path | None) -> World:
     attend_flexibly(world.said)
     pretend(world.devices)
     connect(world.groups)
+    nccl.stand_in()
     exchange_objects(world.objects)
     cut_for_one_rank()
     leave_files_alone(world.checkpoints)
+    world.folders.note()
     leave_out_compilers(world.said)
     leave_out_workers(world.said)
     run_one_rank(place, world.said)
@@ -72,10 +83,11 @@ def enter(place: Place, depth: Depth, shared: Path | None) -> World:
     agreed = Agreed(world.shared, world.said).mode()
     modes: list[Any] = [agreed, mode]
     if depth != "real":
-        modes.insert(0, fakes(world.said))
+        modes.insert(0, fakes(world.said, world.hollow))
         without_values(world.said, modes[0], mode.handlers)
     agreed.__enter__()
-    rehearse(Rehearsed(modes[0] if depth != "real" else None, world.groups.device, f"node {place.node}"))
+    mode_of_tensors = modes[0] if depth != "real" else None
+    rehearse(Rehearsed(mode_of_tensors, world.groups.device, world.hollow.has, f"node {place.node}"))
     follow_threads(lambda: _all(modes))
     return world
 

@@ -14,7 +14,8 @@ from ...runtime.sites import here
 from .moving import keep_parameters
 from .place import Limits
 from .replacing import inside_class, instead
-from .routing import counts, in_bins, refuse_unknown_routes
+from .routing import counts, in_bins, route_evenly
+from .written import Hollow
 
 aten = torch.ops.aten
 VALUE = "the value of a tensor is read here, which has none: {} stands in, and in the job it may go another way"
@@ -32,7 +33,7 @@ def stand_in(dtype: torch.dtype) -> Any:
     return 1.0 if dtype.is_floating_point else 1
 
 
-def fakes(limits: Limits) -> Any:
+def fakes(limits: Limits, hollow: Hollow) -> Any:
     """The mode. Tensors that come from outside keep their values until they meet one that has none."""
     base = rehearsal.fake_mode()
 
@@ -45,7 +46,9 @@ def fakes(limits: Limits) -> Any:
                 with rehearsal.without_fakes():
                     return COUNTS[func](limits, *args, **kwargs)
             try:
-                return super().dispatch(func, types, args, kwargs)
+                result = super().dispatch(func, types, args, kwargs)
+                hollow.after(func, args, kwargs, result)
+                return result
             except rehearsal.asks_for_values():
                 answer = ANSWERS.get(func)
                 if answer is None:
@@ -145,7 +148,7 @@ def without_values(limits: Limits, mode: Any, handlers: dict[Any, Any]) -> None:
     instead([(torch.nn.init, "trunc_normal_")], _drawing(limits))
     _work_for_real()
     keep_parameters()
-    refuse_unknown_routes()
+    route_evenly(limits)
     _propagate_beside()
 
 

@@ -138,9 +138,21 @@ class Groups:
             self._types.add(device_type)
         if not is_gpu(device_type):
             return device_type
+        self._select()
+        return "cpu"
+
+    def _select(self) -> None:
         if not self.devices.initialised:
             self.devices.select(int(os.environ.get("LOCAL_RANK", self.place.local_rank)))
-        return "cpu"
+
+    def default_mesh(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        # Sound: in the job it is one of GPUs, which selects as such a mesh does.
+        def initialise(*args: Any, **kwargs: Any) -> Any:
+            if not self._only_gloo():
+                self._select()
+            return original(*args, **kwargs)
+
+        return initialise
 
 
 def connect(groups: Groups) -> None:
@@ -153,6 +165,7 @@ def connect(groups: Groups) -> None:
     ):
         instead(rehearsal.spots_of_groups(name), make)
     instead([(DeviceMesh, "__init__")], groups.mesh)
+    instead(rehearsal.spots_of_default_mesh(), groups.default_mesh)
     # Only for who asks ``torch.distributed``: torch itself goes on to know that the groups are fake.
     instead([(dist, "get_backend")], lambda original: groups.backend)
     instead([(dist, "get_backend_config")], lambda original: groups.config)

@@ -13,6 +13,7 @@ from .place import CannotRehearse, Limits
 from .replacing import arguments, instead
 
 EVENLY = "how many elements fall into each part depends on values here: they are taken to be spread evenly"
+ROUTES = "how many rows each rank sends and gets here depends on values: they are taken to be spread evenly"
 UNKNOWN = "the values of tensors decide how many rows each rank sends in an all-to-all, and these are not known here"
 
 
@@ -32,19 +33,31 @@ def counts(limits: Limits, tensor: torch.Tensor, weights: Any = None, minlength:
     return spread(tensor.numel(), max(minlength, 1), torch.long if weights is None else torch.double)
 
 
-def refuse_unknown_routes() -> None:
-    """Sizes of parts that do not fit come from stand-ins: the script would fail, and the job would not."""
+def route_evenly(limits: Limits) -> None:
+    """Sizes of parts that do not fit come from stand-ins: the script would fail, and the job would not.
 
-    def sized(original: Callable[..., Any]) -> Callable[..., Any]:
+    Where the collective makes its own output, even parts fit; where the script has made one, it is too small already.
+    """
+
+    def sized(original: Callable[..., Any], fill: Callable[[list[int], int], None]) -> Callable[..., Any]:
         def all_to_all_single(*args: Any, **kwargs: Any) -> Any:
             given = arguments(original, args, kwargs)
             sent: Any = given.get("input", given.get("self"))
             parts = given.get("input_split_sizes")
             if parts and rehearsal.has_no_values(sent) and sum(map(int, parts)) != sent.size(0):
-                raise CannotRehearse(UNKNOWN)
+                for each in (parts, given["output_split_sizes"]):
+                    fill(each, sent.size(0))
             return original(*args, **kwargs)
 
         return all_to_all_single
 
-    instead(rehearsal.spots_of_groups("all_to_all_single"), sized)
-    instead(rehearsal.spots_of_functional("all_to_all_single"), sized)
+    def even(parts: list[int], rows: int) -> None:
+        # The script's own list: what comes back is cut by the same one.
+        limits.say(ROUTES, here().at)
+        parts[:] = spread(rows, len(parts), torch.long).tolist()
+
+    def refused(parts: list[int], rows: int) -> None:
+        raise CannotRehearse(UNKNOWN)
+
+    instead(rehearsal.spots_of_groups("all_to_all_single"), lambda original: sized(original, refused))
+    instead(rehearsal.spots_of_functional("all_to_all_single"), lambda original: sized(original, even))

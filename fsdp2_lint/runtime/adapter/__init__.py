@@ -71,4 +71,4 @@ from .phases import before_backward, in_forward
 from .places import Missing
 from .plans import gathers_its_own_way, placements, registered, replicas, reshards
 from .probe import first_cuda_use, is_captured, lacking, missing, place, rehearsal_token, rehearse, store
-from .rehearsed import device_meant, is_rehearsed, node
+from .rehearsed import device_meant, is_hollow, is_rehearsed, node

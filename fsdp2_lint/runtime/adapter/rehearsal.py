@@ -6,6 +6,7 @@ What is done there is a matter of ``preflight/world``. Who asks for what this to
 
 from __future__ import annotations
 
+import functools
 import importlib
 import sys
 from collections.abc import Callable, Iterator
@@ -18,6 +19,7 @@ import torch.distributed as dist
 from .modules import local
 
 Spot = tuple[Any, str]
+_SHARDING = ("_fsdp_init", "_fully_shard")
 
 
 class Lacking(Exception):
@@ -66,10 +68,17 @@ def fake_backend() -> Any:
 
 def spots_of_groups(name: str) -> list[Spot]:
     """Every module of torch that has a function of ``torch.distributed``: many import it from there."""
-    found = getattr(importlib.import_module("torch.distributed.device_mesh"), name, None)
-    found = getattr(dist, name, None) or found
+    owners = (dist, dist.distributed_c10d, importlib.import_module("torch.distributed.device_mesh"))
+    found = next((getattr(owner, name) for owner in owners if hasattr(owner, name)), None)
     modules = [module for own, module in list(sys.modules.items()) if own.partition(".")[0] == "torch"]
     return [(module, name) for module in modules if found is not None and vars(module).get(name) is found]
+
+
+def spots_of_default_mesh() -> list[Spot]:
+    """What makes a mesh of the accelerator for a ``fully_shard`` that is given none."""
+    modules = [importlib.import_module(f"torch.distributed.fsdp._fully_shard.{name}") for name in _SHARDING]
+    names = ("_init_default_mesh", "_init_default_fully_shard_mesh")
+    return [(module, name) for module in modules for name in names if hasattr(module, name)]
 
 
 def cut_of_parameters() -> Spot:
@@ -172,3 +181,47 @@ def spots_of_functional(name: str) -> list[Spot]:
     """A functional collective, which DTensor uses, and the same with gradients."""
     module = importlib.import_module("torch.distributed._functional_collectives")
     return [(module, each) for each in (name, f"{name}_autograd") if hasattr(module, each)]
+
+
+def only_allocates(func: Any) -> bool:
+    """Does an operation give memory that nobody has written?"""
+    return _overload(func)[0] in _ALLOCATING
+
+
+def written_by(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Iterator[torch.Tensor]:
+    """The tensors that an operation writes. Collectives do not say: they are taken to write all that they are given."""
+    name, places = _overload(func)
+    for place in places:
+        value = args[place] if isinstance(place, int) and place < len(args) else kwargs.get(place)
+        yield from _tensors(value)
+    if name.startswith(("c10d::", "_c10d_functional::")):
+        for value in (*args, *kwargs.values()):
+            yield from _tensors(value)
+
+
+def _tensors(value: Any) -> Iterator[torch.Tensor]:
+    if isinstance(value, torch.Tensor):
+        yield value
+    elif isinstance(value, (list, tuple)):
+        for each in value:
+            yield from _tensors(each)
+
+
+_ALLOCATING = frozenset(
+    f"aten::{name}" for name in ("empty", "empty_like", "empty_strided", "empty_permuted", "new_empty")
+) | {"aten::new_empty_strided"}
+
+
+@functools.cache
+def _overload(func: Any) -> tuple[str, tuple[Any, ...]]:
+    """Its name, and where it takes what it writes: as a number and by name."""
+    schema = getattr(func, "_schema", None)
+    if schema is None:
+        return "", ()
+    written = [
+        place
+        for number, argument in enumerate(schema.arguments)
+        if argument.alias_info is not None and argument.alias_info.is_write
+        for place in (number, argument.name)
+    ]
+    return schema.name, tuple(written)

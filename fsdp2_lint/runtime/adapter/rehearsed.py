@@ -14,10 +14,14 @@ from .modules import is_fake
 
 @dataclass(frozen=True, slots=True)
 class Rehearsed:
-    """``mode`` makes tensors without memory, if they have none; ``device`` is where the job would shard now."""
+    """``mode`` makes tensors without memory, if they have none; ``device`` is where the job would shard now.
+
+    ``hollow``: is the memory of a tensor without values as it was allocated?
+    """
 
     mode: Any
     device: Callable[[], torch.device]
+    hollow: Callable[[torch.Tensor], bool]
     node: str
 
 
@@ -51,3 +55,8 @@ def is_tried_out(tensor: torch.Tensor) -> bool:
         return False
     mode = _Now.rehearsed.mode if _Now.rehearsed is not None else None
     return mode is None or getattr(tensor, "fake_mode", None) is not mode
+
+
+def is_hollow(tensor: torch.Tensor) -> bool:
+    """Is it one without values, which nothing has written since it was allocated?"""
+    return _Now.rehearsed is not None and is_fake(tensor) and _Now.rehearsed.hollow(tensor)

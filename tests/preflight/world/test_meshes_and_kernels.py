@@ -138,7 +138,22 @@ def test_tokens_of_experts_are_spread_evenly(tmp_path: Path, count: str) -> None
     assert seen.limit("spread evenly").site is not None
 
 
+COUNTED = 'torch.zeros(8, device="cuda").long().scatter_add_(0, expert, torch.ones_like(expert))'
+MADE_BY_THE_COLLECTIVE = """
+    from torch.distributed._functional_collectives import all_to_all_single
+    got = all_to_all_single(tokens, gets, sends, mesh["ep"])
+    back = all_to_all_single(got, sends, gets, mesh["ep"])
+    SAID = sends, gets, tuple(got.shape), tuple(back.shape)
+"""
+
+
+def test_tokens_are_spread_evenly_where_the_collective_makes_the_output(tmp_path: Path) -> None:
+    text = ROUTED.replace("COUNTS", COUNTED).split("    got =")[0] + MADE_BY_THE_COLLECTIVE
+    seen = rehearse(tmp_path, BEGIN + text, world_size=32, depth="step")
+    assert seen.said == ([16] * 4, [16] * 4, (64, 8), (64, 8))
+    assert seen.limit("how many rows each rank sends and gets").site is not None
+
+
 def test_tokens_that_are_counted_otherwise_are_refused(tmp_path: Path) -> None:
-    count = 'torch.zeros(8, device="cuda").long().scatter_add_(0, expert, torch.ones_like(expert))'
-    seen = attempt(tmp_path, BEGIN + ROUTED.replace("COUNTS", count), world_size=32, depth="step")
+    seen = attempt(tmp_path, BEGIN + ROUTED.replace("COUNTS", COUNTED), world_size=32, depth="step")
     assert "CannotRehearse: the values of tensors decide" in seen.error

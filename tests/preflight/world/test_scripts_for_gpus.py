@@ -83,3 +83,31 @@ def test_the_reference_script(rank: int) -> None:
 def test_who_starts_rehearsals_needs_no_torch() -> None:
     code = "import sys, fsdp2_lint.preflight.world as w; w.Place(0, 8, 8); sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, timeout=120).returncode == 0
+
+
+NAMED = """
+    import os
+    import torch
+    import torch.distributed as dist
+    from datetime import timedelta
+    from torch.distributed.fsdp import fully_shard
+
+    dist.init_process_group("nccl", device_id=torch.device("cuda", int(os.environ["LOCAL_RANK"])))
+    options = dist.ProcessGroupNCCL.Options(is_high_priority_stream=True)
+    options.config.min_ctas = 4
+    group = dist.new_group([0, 1, 2, 3], backend="nccl", pg_options=options)
+    dist.distributed_c10d._set_pg_timeout(timedelta(seconds=5), group)
+    with torch.device("meta"):
+        model = torch.nn.Linear(8, 8)
+    fully_shard(model)
+    with torch.autocast(device_type=torch.ones(1).device.type, dtype=torch.float32):
+        product = torch.mm(torch.ones(2, 2, dtype=torch.bfloat16), torch.ones(2, 2, dtype=torch.bfloat16))
+    SAID = isinstance(group, dist.ProcessGroupNCCL), torch.get_device_module().__name__, str(product.dtype)
+"""
+
+
+def test_what_a_script_names_of_gpus_and_nccl(tmp_path: Path) -> None:
+    """The mesh that ``fully_shard`` makes itself is one of GPUs, and selects that of this rank."""
+    seen = rehearse(tmp_path, NAMED)
+    assert seen.said == (False, "torch.cuda", "torch.float32")
+    assert [each.index for each in seen.selected] == [3]

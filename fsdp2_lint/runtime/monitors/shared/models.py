@@ -263,4 +263,7 @@ def _is_untouched(emptied: Emptied, current: torch.Tensor) -> bool:
     """Is it what ``to_empty`` left behind, by its count of writes and bit by bit?"""
     if emptied.is_buffer and id(current) != emptied.identity:
         return False  # registered anew
-    return adapter.version(current) == emptied.version and sample(current) == emptied.digest
+    if adapter.version(current) != emptied.version:
+        return False
+    own = adapter.local(current)
+    return adapter.is_hollow(own) if adapter.is_fake(own) else sample(current) == emptied.digest
