@@ -2,7 +2,7 @@
 
     python scripts/behaviour.py OUT [--also FOLDER] [-n PROCESSES]
 
-OUT gets one file for each program: on the pages of the clauses, in examples/, in tests/projects/ as they are and with
+OUT gets one file for each program: on the pages of the rules, in examples/, in tests/projects/ as they are and with
 each fault that is planted there; with --also for each repository in FOLDER too. ``diff -r BEFORE AFTER`` is the
 comparison.
 """

@@ -33,14 +33,15 @@ from fsdp2_lint.vocab.rule import Rule  # noqa: E402
 
 FOLDER = "rules/"
 NAMES = {**OWN_CODES, **{rule.code: rule.name for rule in registry.rules()}}
-WITNESSES = {"S": "the source", "R": "a running job"}
+JUDGES = {"S": "the analysis of the source", "R": "the monitor of a running job", "P": "a rehearsal"}
 _KINDS = {"array": "list of text", "object": "table", "boolean": "true or false", "string": "text"}
 _DEFAULTS = {"array": "`[]`", "object": "`{}`", "boolean": "", "string": "none"}
 SETTINGS_TABLE = "<!-- the table of settings -->"
-LISTED = """# The clauses
+LISTED = """# The rules
 
-Each clause has a page here, which `fsdp2-lint explain CODE` prints too. Its witnesses: **S** the source, **R** a
-running job, **P** a rehearsal in one process, for which there is no command yet.
+Each rule has a page here, which `fsdp2-lint explain CODE` prints too. It is judged by **S** the
+[analysis of the source](../how-the-proof-works.md), **R** the [monitor of a running job](../runtime.md), **P** a
+[rehearsal](../preflight.md) in one process.
 """
 
 _FENCE = re.compile(r"(?:^`(?P<title>[^`\n]+)`:\n\n)?^```python\n(?P<code>.*?)^```$", re.DOTALL | re.MULTILINE)
@@ -78,7 +79,7 @@ def configuration() -> dict[str, Any]:
         for hundred, title in HUNDREDS.items()
     ]
     own = {"0xx The tool itself": [_entry(code) for code in OWN_CODES]}
-    config["nav"].append({"Clauses": [f"{FOLDER}index.md", *groups, own]})
+    config["nav"].append({"Rules": [f"{FOLDER}index.md", *groups, own]})
     return config
 
 
@@ -94,8 +95,9 @@ def clauses() -> Iterator[tuple[str, str]]:
 def with_head(text: str, rule: Rule) -> str:
     """Under the title: how bad it is and who sees it, as in the list of clauses."""
     title, rest = text.split("\n", 1)
-    seen = " and ".join(WITNESSES[letter] for letter in rule.witnesses if letter in WITNESSES)
-    return f"{title}\n\n*Severity: {rule.severity.value}. Judged from {seen}.*\n{rest}"
+    *most, last = [JUDGES[letter] for letter in rule.witnesses]
+    judges = f"{', '.join(most)} and {last}" if most else last
+    return f"{title}\n\n*Severity: {rule.severity.value}. Judged by {judges}.*\n{rest}"
 
 
 def listing(text: str) -> str:

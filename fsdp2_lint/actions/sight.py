@@ -103,10 +103,18 @@ def _less(before: Seen, seen: Seen, code: str) -> Iterator[str]:
         if each != code and word != "upheld":
             continue  # nothing was proved of it, or it has a finding of its own
         new = [why for why in seen.reasons.get(each, ()) if not _among(why, before.reasons.get(each, ()))]
-        if each not in seen.words and each != code:
+        if each not in seen.words and each != code and not _instead(each, before, seen):
             yield f"{each} was upheld and is not judged any more"
         elif seen.words.get(each) == "unknown" and new:
             yield f"{each} was {word} and is unknown now: {'; '.join(new)}"
+
+
+def _instead(code: str, before: Seen, seen: Seen) -> bool:
+    """Is something else of its hundred there now, and right: a save by DCP where ``torch.save`` was?"""
+    hundred = code[: -len("00")]
+    return any(
+        each.startswith(hundred) and word == "upheld" and each not in before.words for each, word in seen.words.items()
+    )
 
 
 def _idle(before: Seen, seen: Seen, now: Report) -> Iterator[str]:

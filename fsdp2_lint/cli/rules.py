@@ -13,8 +13,8 @@ from fsdp2_lint.output import catalogue
 def rules(output_format: str) -> int:
     """List the rules of the contract.
 
-    Of each its code, its severity, where it is seen (S the source, R a running job, P a rehearsal), its name and
-    its summary.
+    Of each its code, its severity, what it is judged by (S the analysis of the source, R the monitor
+    of a running job, P a rehearsal), its name and its summary.
     """
     from fsdp2_lint.catalogue import registry
 

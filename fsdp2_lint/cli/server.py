@@ -14,7 +14,7 @@ from fsdp2_lint.cli.streams import Failure
 def server() -> int:
     """Serve an editor over stdio (LSP).
 
-    Findings while you type, over all files of the workspace; fixes; the page of a clause on
+    Findings while you type, over all files of the workspace; fixes; the page of a rule on
     hover.
     """
     try:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from fsdp2_lint.cli.streams import complain, deliver
 from fsdp2_lint.errors import CostsOnly
 from fsdp2_lint.findings.unseen import Unseen
-from fsdp2_lint.output import EMPTY_IS_TEXT, TELL_UNSEEN, count, looked_at, not_judged, plural, render
+from fsdp2_lint.output import EMPTY_IS_TEXT, TELL_UNSEEN, besides, count, looked_at, not_judged, plural, render
 
 if TYPE_CHECKING:
     from fsdp2_lint.cli.options import Options
@@ -73,15 +73,7 @@ def summary(report: Report) -> str:
         said = f"Nothing was found in {files} before something went wrong."
     if why := not_judged(report.selected, report.skipped):
         said = f"{said} {why}" if report.findings or report.failures else why
-    if report.elsewhere:
-        said += f" {report.elsewhere} more in other files of the same programs (name them, or check the whole project)."
-    for hidden, why in (
-        (report.silenced, "silenced by comments"),
-        (report.known, "in the baseline"),
-        (report.set_aside, "left out by per-file-ignores"),
-    ):
-        if hidden:
-            said += f" {len(hidden)} {why}."
+    said += "".join(f" {sentence}" for sentence in besides(report))
     if report.cut:
         said += f" Not followed to the end: {report.cut} of {plural(report.programs, 'program')} (see --budget)."
     if report.unseen:

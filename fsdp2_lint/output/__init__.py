@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from fsdp2_lint.files.source import Sources
@@ -11,6 +11,7 @@ from fsdp2_lint.findings.unseen import ALL_SEEN, Unseen
 from fsdp2_lint.output.terminal import defused, defused_json
 
 if TYPE_CHECKING:
+    from fsdp2_lint.findings.outcome import Report
     from fsdp2_lint.vocab.finding import Finding
 
 FORMATS = ("full", "concise", "json", "json-lines", "agent", "github", "gitlab", "sarif", "junit", "rdjson")
@@ -65,6 +66,19 @@ def not_judged(selected: bool, skipped: Sequence[str]) -> str:
     if skipped:
         return f"No file was checked: {' and '.join(skipped)} {'leaves' if len(skipped) == 1 else 'leave'} none."
     return "" if selected else NOTHING_SELECTED
+
+
+def besides(report: Report) -> Iterator[str]:
+    """What a run found besides the findings that it reports, a sentence each."""
+    if report.elsewhere:
+        yield f"{report.elsewhere} more in other files of the same programs (name them, or check the whole project)."
+    for hidden, why in (
+        (report.silenced, "silenced by comments"),
+        (report.known, "in the baseline"),
+        (report.set_aside, "left out by per-file-ignores"),
+    ):
+        if hidden:
+            yield f"{len(hidden)} {why}."
 
 
 def count(findings: Sequence[Finding]) -> str:

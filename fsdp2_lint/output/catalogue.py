@@ -24,8 +24,8 @@ HUNDREDS = {
 }
 _INTRODUCTION = """# The rules
 
-Written by `fsdp2-lint rules --output-format markdown`. Each rule has a module and a page here. It is seen in **S** the
-source, **R** a running job, **P** a rehearsal in one process.
+Written by `fsdp2-lint rules --output-format markdown`. Each rule has a module and a page here. It is judged by **S**
+the analysis of the source, **R** the monitor of a running job, **P** a rehearsal in one process.
 """
 
 
@@ -44,7 +44,7 @@ def clause_as_json(rule: Rule) -> dict[str, Any]:
         "code": rule.code,
         "name": rule.name,
         "severity": rule.severity.value,
-        "witnesses": rule.witnesses,
+        "judged_by": rule.witnesses,
         "invariant": invariant,
         "summary": rule.summary,
         "remediation": [rule.help, *pages.paragraphs(page, "How to fix")],
@@ -66,7 +66,7 @@ def _markdown(rules: list[Rule]) -> str:
     lines = [_INTRODUCTION]
     for hundred, title in HUNDREDS.items():
         if mine := [rule for rule in rules if rule.code[4] == hundred]:
-            lines += [f"## {hundred}xx {title}", "", "| code | rule | severity | seen in | violated when |"]
+            lines += [f"## {hundred}xx {title}", "", "| code | rule | severity | judged by | violated when |"]
             lines += ["|---|---|---|---|---|", *map(_row, mine), ""]
     return "\n".join(lines)
 

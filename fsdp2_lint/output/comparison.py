@@ -57,6 +57,8 @@ def _lines(compared: Comparison, paint: Paint) -> Iterator[str]:
 
 
 def _because(word: str, each: Gone) -> Sequence[str]:
+    if word == "new":
+        return ["the edit made it, or what was there before had kept it out of sight"]
     if word == "fixed":
         return ["the rule is upheld"]
     if word == "gone":

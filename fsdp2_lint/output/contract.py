@@ -26,6 +26,10 @@ if TYPE_CHECKING:
 FORMATS = ("text", "json")
 _KINDS = {"script": "the script", "part": "what no script was seen to call in", "file": "the text of"}
 ROOM = 40  # columns: where reasons would have fewer, they stand below their rule
+_SETTLING = {
+    "runtime": "fsdp2-lint run --check SCRIPT, then fsdp2-lint contract --confirm fsdp2-lint-report",
+    "preflight": "fsdp2-lint preflight SCRIPT",
+}
 MOST_CALLS = 5  # that are named of what was not followed: one line for a program
 _STYLES = {"violated": "error", "upheld": "bold", "unknown": "warning"}
 
@@ -94,6 +98,8 @@ def render_text(told: Contract, names: Mapping[str, str], *, color: bool = False
         parts.append([paint("Elsewhere in the program", "bold"), *_clauses(told.elsewhere, names, paint, width)])
     if extents := [*_extents(told.programs, width)]:
         parts.append([paint("What was followed", "bold"), *extents])
+    if ways := [*_settling(told)]:
+        parts.append([paint("What settles the unknown", "bold"), *ways])
     return defused("".join("\n".join(lines) + "\n\n" for lines in parts))
 
 
@@ -102,6 +108,14 @@ def _in_short(told: Contract, paint: Paint) -> Iterator[str]:
     for name, word, why in points(told.clauses):
         shown = paint(f"{word:<{len(NOT_JUDGED)}}", _STYLES.get(word, "bold"))
         yield f"  {name:<{width}}  {shown}  {why}".rstrip()
+
+
+def _settling(told: Contract) -> Iterator[str]:
+    """The commands that decide what is open."""
+    words = {word for clause in told.clauses if clause.word == "unknown" for word in clause.settled_by.split(", ")}
+    for word, command in _SETTLING.items():
+        if word in words:
+            yield f"  {word:<{max(map(len, _SETTLING))}}  {command}"
 
 
 def _extents(programs: Sequence[ProgramVerdicts], width: int | None) -> Iterator[str]:
@@ -151,9 +165,9 @@ def render_json(contract: Contract, rules: Sequence[Rule], target: Version, unse
         "version": JSON_VERSION,
         "target_torch": in_digits(target),
         "points": [{"point": name, "verdict": word, "why": why} for name, word, why in points(contract.clauses)],
-        "clauses": [clause_as_json(rule) for rule in rules],
+        "rules": [clause_as_json(rule) for rule in rules],
         "models": [
-            {"model": model.label, **site_as_json(model.site), "clauses": _as_json(model.clauses, names)}
+            {"model": model.label, **site_as_json(model.site), "rules": _as_json(model.clauses, names)}
             for model in contract.models
         ],
         "programs": [_program_as_json(program, names) for program in contract.programs],
@@ -169,7 +183,7 @@ def _program_as_json(program: ProgramVerdicts, names: Mapping[str, str]) -> dict
         "program": program.name,
         "kind": program.kind,
         "filename": program.site.path,
-        "clauses": _as_json(program.clauses, names),
+        "rules": _as_json(program.clauses, names),
         "followed_to_its_end": program.ended,
         "not_followed": list(program.unfollowed),
     }

@@ -27,7 +27,7 @@ from fsdp2_lint.errors import INTERNAL, Refusal, in_words
 from fsdp2_lint.files.discovery import below
 from fsdp2_lint.findings.outcome import Report
 from fsdp2_lint.lint import Asked, lint
-from fsdp2_lint.output import comparison, looked_at, not_judged, render
+from fsdp2_lint.output import besides, comparison, looked_at, not_judged, render
 from fsdp2_lint.output.terminal import harmless, one_line
 from fsdp2_lint.servers.messages import OneByLine
 from fsdp2_lint.servers.starts import Paths, Start, Starts
@@ -173,7 +173,8 @@ def _told(report: Report) -> str:
     left = len(report.findings) - MOST
     more = f"{left} more are not shown: check fewer paths, or select codes\n" if left > 0 else ""
     files = looked_at(len(report.files), report.candidates, linked=report.linked)
-    return f"{lines}{more}{not_judged(report.selected, report.skipped) or files}"
+    hidden = "".join(f"\n{sentence}" for sentence in besides(report))
+    return f"{lines}{more}{not_judged(report.selected, report.skipped) or files}{hidden}"
 
 
 def _whole(report: Report, told: str) -> str:

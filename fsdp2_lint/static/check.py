@@ -91,7 +91,7 @@ def _check(result: Result, project: Project, driver: Driver, rules: Sequence[Rul
         sight = Sight(dispatcher.verdicts.values(), driver.extents, project.unreadable, project.ast, torch)
         result.seen = list(sight.found.values())
         result.findings = [replace(each, about=sight.about(each)) for each in result.findings]
-    with CostsOnly("what one edit would mend", project.note):
+    with CostsOnly("what one edit would fix", project.note):
         result.findings = [replace(each, cause=None) for each in one_for_each_cause(result.findings)]
     with CostsOnly("the verdicts of the models", project.note):
         witnesses = {rule.code: rule.witnesses for rule in rules}

@@ -207,3 +207,54 @@ def test_another_fault_is_new(project: Path, before: list[Finding]) -> None:
     edit(project / "train.py", (EARLY, ""), (SHARDED, SHARDED + EARLY), ("model(", "model.forward("))
     result = compared(project, before)
     assert {"fixed", "new"} == set(counts(result)) and result.new[0].code == "FSDP401" and not result.clean
+
+
+SCRIPT = """\
+import os
+import torch
+import torch.distributed as dist
+import torch.distributed.checkpoint as dcp
+import torch.nn as nn
+from torch.distributed.checkpoint.state_dict import StateDictOptions, get_model_state_dict
+from torch.distributed.fsdp import fully_shard
+
+dist.init_process_group("nccl")
+torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+torch.manual_seed(0)
+model = nn.Linear(4, 4)
+fully_shard(model)
+optimizer = torch.optim.AdamW(model.parameters())
+model(torch.randn(2, 4, device="cuda")).sum().backward()
+optimizer.step()
+norm = torch.ones((), device="cuda")
+if dist.get_rank() == 0:
+    dist.all_reduce(norm)
+{saves}
+dist.destroy_process_group()
+"""
+GATHERED = """\
+state = get_model_state_dict(model, options=StateDictOptions(full_state_dict=True, cpu_offload=True))
+if dist.get_rank() == 0:
+    torch.save(state, "model.pt")"""
+BY_DCP = 'dcp.save({"model": get_model_state_dict(model)}, checkpoint_id="model")'
+
+
+def saving(project: Path, how: str) -> None:
+    """A script with a rank-guarded collective, which ends with a save."""
+    for file in project.glob("*.py"):
+        file.unlink()
+    (project / "train.py").write_text(SCRIPT.format(saves=how))
+
+
+@pytest.mark.parametrize(("instead", "clean"), [(BY_DCP, True), ("", False), ("print(model)", False)])
+def test_a_save_in_another_way_is_no_less_to_see(project: Path, instead: str, clean: bool) -> None:
+    """What the rules of torch.save judged is gone. Rules of other saves judge what is there now, if it is a save."""
+    saving(project, GATHERED)
+    before = lint([str(project)]).findings
+    assert [finding.code for finding in before] == ["FSDP801"]
+    saving(project, instead)
+    edit(project / "train.py", ("if dist.get_rank() == 0:\n    dist.all_reduce", "if True:\n    dist.all_reduce"))
+    result = compared(project, before)
+    assert result.clean == clean and counts(result) == ({"fixed": 1} if clean else {"gone": 1})
+    if not clean:
+        assert "FSDP701 was upheld and is not judged any more" in result.gone[0].reasons

@@ -41,7 +41,7 @@ def test_rules(cli: Cli, engine: fake.Engine) -> None:
         "code": "FSDP601",
         "name": "optimizer-before-sharding",
         "severity": "error",
-        "witnesses": "SRP",
+        "judged_by": "SRP",
         "invariant": "What must hold.",
         "summary": "the optimizer is built too early",
         "remediation": ["build it later", "Mend it."],
@@ -111,6 +111,9 @@ def test_contract_text(cli: Cli, engine: fake.Engine, tree: Path) -> None:
         "  unknown  FSDP907 fsdp1-in-use               the model comes from a library",
         "                                              settled by: runtime",
         "",
+        "What settles the unknown",
+        "  runtime    fsdp2-lint run --check SCRIPT, then fsdp2-lint contract --confirm fsdp2-lint-report",
+        "",
     ]
 
 
@@ -120,19 +123,17 @@ def test_the_contract_is_fitted_to_the_terminal() -> None:
     model = fake.model("Net", at, fake.clause("FSDP601", "unknown", reasons=reasons, settled_by="runtime"))
     names = {"FSDP601": "optimizer-before-sharding"}
     contract = Contract([model], [], [])  # type: ignore[list-item]
-    wide, narrow = (render_text(contract, names, width=width).partition("Net (")[2] for width in (100, 80))
+    wide, narrow = (render_text(contract, names, width=width).split("\n\n")[1] for width in (100, 80))
     assert wide.splitlines()[1:] == [
         "  unknown  FSDP601 optimizer-before-sharding  the model comes from a library that was not followed,",
         "                                              so nobody knows its parameters",
         "                                              settled by: runtime",
-        "",
     ]
     assert narrow.splitlines()[1:] == [
         "  unknown  FSDP601 optimizer-before-sharding",
         "      the model comes from a library that was not followed, so nobody knows its",
         "      parameters",
         "      settled by: runtime",
-        "",
     ]
 
 
@@ -141,13 +142,13 @@ def test_contract_json(cli: Cli, engine: fake.Engine, tree: Path) -> None:
     ran = cli("contract", ".", "--output-format", "json", "--exit-zero")
     assert ran.code == 0
     told = json.loads(ran.out)
-    assert [clause["code"] for clause in told["clauses"]] == ["FSDP601", "FSDP602", "FSDP907"]
+    assert [clause["code"] for clause in told["rules"]] == ["FSDP601", "FSDP602", "FSDP907"]
     assert (told["version"], told["target_torch"]) == (1, "2.15")
     (model,) = told["models"]
     assert model["model"] == "Net" and model["filename"] == str(tree / "train.py")
-    assert [clause["verdict"] for clause in model["clauses"]] == ["violated", "upheld", "unknown"]
-    assert model["clauses"][0]["evidence"][0]["location"] == {"row": 4, "column": 1}
-    assert model["clauses"][2] == {
+    assert [clause["verdict"] for clause in model["rules"]] == ["violated", "upheld", "unknown"]
+    assert model["rules"][0]["evidence"][0]["location"] == {"row": 4, "column": 1}
+    assert model["rules"][2] == {
         "code": "FSDP907",
         "name": "fsdp1-in-use",
         "verdict": "unknown",
@@ -166,10 +167,9 @@ def test_what_is_violated_elsewhere_is_part_of_the_contract(cli: Cli, engine: fa
     engine.result.findings = [known, other]
     ran = cli("contract", ".")
     assert ran.code == 1
-    assert ran.out.splitlines()[-3:] == [
+    assert ran.out.partition("\n\nWhat settles")[0].splitlines()[-2:] == [
         "Elsewhere in the program",
         "  violated FSDP602 optimizer-after-forward  train.py:1: built here",
-        "",
     ]
     told = json.loads(cli("contract", ".", "--output-format", "json").out)
     assert [(each["code"], each["verdict"]) for each in told["elsewhere"]] == [("FSDP602", "violated")]
@@ -200,7 +200,7 @@ def test_contract_of_programs(cli: Cli, engine: fake.Engine, tree: Path) -> None
     assert told["points"][3] == {"point": "optimizer and steps", "verdict": "unknown", "why": "1 unknown, 1 upheld"}
     whole = told["programs"][0]
     assert (whole["kind"], whole["followed_to_its_end"], len(whole["not_followed"])) == ("script", False, 7)
-    assert [(each["code"], each["verdict"]) for each in whole["clauses"]] == [("FSDP601", "unknown")]
+    assert [(each["code"], each["verdict"]) for each in whole["rules"]] == [("FSDP601", "unknown")]
 
 
 def test_a_violation_that_a_program_tells_stands_there_once(cli: Cli, engine: fake.Engine, tree: Path) -> None:

@@ -80,6 +80,7 @@ def test_a_file_that_does_not_parse_any_more_proves_nothing(cli: Cli, script: Pa
     (script.parent / "train.py").write_text((script.parent / "train.py").read_text() + "def\n")
     ran = cli("verify", "--since", "before.json")
     assert ran.code == 1 and "new       train.py:" in ran.out and "FSDP000" in ran.out
+    assert "(the edit made it, or what was there before had kept it out of sight)" in ran.out
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[1]", '[{"code": "FSDP601"}]', "nothing", '{"clean": true}'])

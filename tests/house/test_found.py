@@ -19,7 +19,7 @@ SHAPES = {
     "commit": r"[0-9a-f]{12}",
     "file": r"`[^`]+\.(?:py|ipynb)`",
     "line": r"[1-9]\d*",
-    "clause": r"FSDP\d{3}",
+    "rule": r"FSDP\d{3}",
     "proof": r"run|read",
     "what happens": r"[A-Z`].*\.",
 }
@@ -44,8 +44,8 @@ def test_cells_hold_what_their_column_says(row: list[str]) -> None:
 
 
 def test_clauses_exist_and_are_many() -> None:
-    assert set(column("clause")) <= {rule.code for rule in registry.rules()}
-    assert len(set(column("clause"))) >= 15
+    assert set(column("rule")) <= {rule.code for rule in registry.rules()}
+    assert len(set(column("rule"))) >= 15
 
 
 def test_rows_differ_and_no_repository_has_more_than_three() -> None:
@@ -58,7 +58,7 @@ def test_a_repository_has_one_commit() -> None:
 
 
 def test_rows_are_sorted_by_clause() -> None:
-    assert column("clause") == sorted(column("clause"))
+    assert column("rule") == sorted(column("rule"))
 
 
 def test_the_command_shows_a_row() -> None:

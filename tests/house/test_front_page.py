@@ -81,7 +81,7 @@ def test_what_was_found_is_in_the_whole_table() -> None:
 def test_what_is_counted_is_there() -> None:
     numbers = {what.split()[0]: number for number, what, _ in rows("## In numbers")}
     every = rows("# Found in public code", FOUND)
-    assert numbers["clauses,"] == str(len(registry.rules())) and f"[{len(registry.rules())} clauses]" in PAGE
+    assert numbers["rules,"] == str(len(registry.rules())) and f"[{len(registry.rules())} rules]" in PAGE
     assert numbers["faults"] and [str(len(every))] == re.findall(r"\[All (\d+)\]\(found\.md\)", PAGE)
     assert f"{len({row[0] for row in every})} public repositories" in PAGE
     assert [str(len(every))] == [

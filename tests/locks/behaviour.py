@@ -96,10 +96,10 @@ def parts(report: Report) -> Iterator[tuple[str, str]]:
 
 
 def verdicts(report: Report) -> str:
-    """Those of ``contract``, without the clauses themselves, which are the same for all programs."""
+    """Those of ``contract``, without the rules themselves, which are the same for all programs."""
     told = contract.contract(report.findings, report.models, report.followed)
     said = json.loads(contract.render_json(told, registry.rules(), report.target, report.unseen))
-    return json.dumps({name: what for name, what in said.items() if name != "clauses"}, indent=1)
+    return json.dumps({name: what for name, what in said.items() if name != "rules"}, indent=1)
 
 
 def save(folder: Path, case: Case) -> str:

@@ -110,6 +110,20 @@ def test_what_cannot_be_done_is_said(project: Path) -> None:
     talk(project, dialogue)
 
 
+def test_what_is_not_shown_is_counted(project: Path) -> None:
+    """Findings of other files and those that a comment hides: "0 findings" alone reads as if there were none."""
+
+    async def dialogue(client: Client) -> None:
+        _, told = await call(client, "check", paths=["model.py"])
+        assert "0 findings" in told and "1 more in other files of the same programs (name them, or" in told
+        train = project / "train.py"
+        train.write_text(train.read_text().replace("# error: [FSDP601]", "# noqa: FSDP601"))
+        _, told = await call(client, "check")
+        assert "0 findings" in told and "1 silenced by comments." in told
+
+    talk(project, dialogue)
+
+
 def git(project: Path, *arguments: str) -> str:
     person = ("-c", "user.name=test", "-c", "user.email=test@localhost")
     environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}

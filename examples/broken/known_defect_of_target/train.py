@@ -2,7 +2,7 @@
 
 With torch 2.13 (fsdp2-lint.toml says so) the first forward settles in which dtype each group reduces its gradients, and
 finds none for the groups that are frozen by then. The first backward of the second stage raises: "attempting to assign
-a gradient with dtype 'c10::BFloat16' to a tensor with grad_dtype 'Float'". Torch 2.14 has mended it (pytorch#186998).
+a gradient with dtype 'c10::BFloat16' to a tensor with grad_dtype 'Float'". Torch 2.14 has fixed it (pytorch#186998).
 """
 
 import os

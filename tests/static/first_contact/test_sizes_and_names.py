@@ -64,6 +64,36 @@ fully_shard(model)
         assert "FSDP206" in analyse(main(body.replace("16", large), helpers)).codes
 
 
+def test_blocks_that_are_moved_together_are_all_counted() -> None:
+    """The root is not sharded, so each block is a model of its own; the GPU holds all before the first is cut."""
+    helpers = """
+class Stack(nn.Module):
+    def __init__(self, count):
+        super().__init__()
+        self.layers = nn.ModuleList(nn.Linear(2048, 2048) for _ in range(count))
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = layer(x)
+        return x
+"""
+    body = """
+model = Stack(8).to("cuda")
+for layer in model.layers:
+    fully_shard(layer)
+"""
+    assert analyse(main(body, helpers)).verdicts("FSDP206") == {"upheld"}
+    for many in ("100", "int(sys.argv[1])"):
+        assert "FSDP206" in analyse(main(body.replace("Stack(8)", f"Stack({many})"), helpers)).codes
+    one_by_one = """
+model = Stack(int(sys.argv[1]))
+for layer in model.layers:
+    layer.to("cuda")
+    fully_shard(layer)
+"""
+    assert "FSDP206" not in analyse(main(one_by_one, helpers)).codes
+
+
 @pytest.mark.parametrize("shape", ["repeat(100_000, 100_000)", "expand(-1, 100_000).tile(100_000)", "new_zeros(9)"])
 def test_what_a_method_makes_of_a_tensor_is_of_unknown_size(shape: str) -> None:
     helpers = f"""

@@ -11,7 +11,7 @@ from ...domain.events import Step
 from ...domain.guards import Guard
 from ...domain.relations import Relation
 from ...domain.says import Says
-from ...domain.values import Const, Ext, Obj
+from ...domain.values import Const, Ext, Obj, is_each
 from ..shared.program import OfStep, Program
 from ..shared.structure import leaves, size, sized_by, stands_alone
 
@@ -144,11 +144,25 @@ class StaticResident(OfStep[events.Sharded]):
 
     def known_small(self) -> Answer[object]:
         total = size(self.program.machine, self.obj, repeats=MOST_LAYERS)
-        if total is not None and total * BYTES < GIB:
-            return yes(f"its {total} parameters take less than a GiB")
+        together = self._moved_together()
+        if total is not None and total * together * BYTES < GIB:
+            whose = "its" if together == 1 else "with all that are like it,"
+            return yes(f"{whose} {total * together} parameters take less than a GiB")
         says = sized_by(self.program.machine, self.obj) if total is None else Says.OUTSIDE
         if says is Says.UNREAD:
             return unknown(f"how large {self.label} is stands in a file or a package that was not read")
         if says is Says.SOURCE:
             return unknown(f"how large {self.label} is was not calculated")
         return self.program.excluded("its size is not known to be small")
+
+    def _moved_together(self) -> int:
+        """How many like this one lie on the GPU: of blocks that were moved as parts of a model, all."""
+        _, where = self.program.machine.parents.get(self.obj, (None, None))
+        if not is_each(where):
+            return 1
+        moves = [moved for moved in self.program.trace.of(events.Moved, before=self.step) if moved.what.to == "cuda"]
+        with_others = any(
+            self.program.relation(moved.subject, self.obj) is Relation.CONTAINS and self._moves(moved, self.obj)
+            for moved in moves
+        )
+        return (self.obj.atom.times or MOST_LAYERS) if with_others else 1

@@ -1,0 +1,70 @@
+"""People read one word for one thing: the code's own words for a rule and for who judges it stay in the code."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+
+from fsdp2_lint.cli import COMMANDS, main
+
+ROOT = Path(__file__).parents[2]
+# What the code says, and the word of docs/glossary.md.
+OURS = {"clause": "rule", "witness": "judged by", "mend": "fix"}
+WORDS = re.compile(rf"\b({'|'.join(OURS)})(e?s|ed|ing)?\b", re.IGNORECASE)
+PAGES = [
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "action.yml", "mkdocs.yml", ".pre-commit-hooks.yaml")),
+    *sorted((ROOT / "docs").glob("*.md")),
+    *sorted((ROOT / "rules").rglob("*.md")),
+    *sorted((ROOT / "fsdp2_lint").rglob("*.md")),
+    *sorted((ROOT / "examples").rglob("*.py")),
+]
+MODULES = [*sorted((ROOT / "fsdp2_lint").rglob("*.py")), *sorted((ROOT / "rules").rglob("*.py"))]
+
+
+def prose(text: str) -> str:
+    """Without code, which may have names of the code."""
+    return re.sub(r"^```.*?^```$|`[^`\n]+`", "", text, flags=re.DOTALL | re.MULTILINE)
+
+
+def messages(tree: ast.Module) -> Iterator[ast.Constant]:
+    """Texts that the tool may say: all that stand for something, so no docstring."""
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Expr):
+            yield from (
+                child
+                for child in ast.iter_child_nodes(node)
+                if isinstance(child, ast.Constant) and isinstance(child.value, str)
+            )
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_pages(path: Path) -> None:
+    assert WORDS.findall(prose(path.read_text(encoding="utf-8"))) == []
+
+
+def test_messages() -> None:
+    """Keys of JSON are among them."""
+    found = [
+        f"{path.relative_to(ROOT)}:{text.lineno}: {text.value}"
+        for path in MODULES
+        for text in messages(ast.parse(path.read_text(encoding="utf-8")))
+        if WORDS.search(text.value)
+    ]
+    assert found == []
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help(name: str) -> None:
+    command = main.get_command(click.Context(main), name)
+    assert command is not None
+    assert WORDS.findall(command.get_help(click.Context(command))) == []
+
+
+def test_the_glossary_has_the_words_in_their_place() -> None:
+    glossary = (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8")
+    assert {word for word in OURS.values() if f"\n| {word} |" not in glossary} == set()
