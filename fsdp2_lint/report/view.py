@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from ..catalogue.registry import Selection
@@ -10,6 +11,9 @@ from ..findings.suppress import partition
 from ..vocab.facts import in_words
 from ..vocab.finding import Finding
 from .outcome import Crash, JobReport
+
+# What torch raises where there is no GPU: a build for CPUs, no driver, no device.
+_NO_GPU = re.compile(r"_cuda_setDevice|not compiled with CUDA|no NVIDIA driver|No CUDA GPUs are available")
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +28,8 @@ class View:
         who = in_words(crash.ranks)
         first = f"{who} failed: {crash.error.splitlines()[0] if crash.error else 'without a message'}"
         if not crash.code:
-            return first
+            no_gpu = "\n  There is no GPU here. `fsdp2-lint preflight` rehearses such a script without one."
+            return f"{first}{no_gpu if _NO_GPU.search(crash.error) else ''}"
         return f"{first}\n  {crash.code}: {crash.why}\n  fix: {crash.fix}"
 
     def summary(self, counted: str) -> str:

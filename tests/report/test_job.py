@@ -250,6 +250,19 @@ def test_crashes(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    "error",
+    [
+        "AttributeError: module 'torch._C' has no attribute '_cuda_setDevice'",
+        "AssertionError: Torch not compiled with CUDA enabled",
+        "RuntimeError: No CUDA GPUs are available",
+    ],
+)
+def test_a_script_for_gpus_where_there_is_none(error: str) -> None:
+    shown = view(JobReport(ranks=(0,)), registry.Selection()).crash(Crash(error, (0,)))
+    assert shown.startswith(f"rank 0 failed: {error}\n  There is no GPU here. `fsdp2-lint preflight`")
+
+
 def test_verdicts(tmp_path: Path) -> None:
     def verdict(word: str, row: int = 0, *reasons: str, model: str = "Net") -> tuple[str, dict[str, object]]:
         judged = [fact_as_json(fact({}, row=row))["at"]] if row else []
