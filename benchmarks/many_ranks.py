@@ -24,9 +24,10 @@ from fsdp2_lint.report.codec import (
     moment_as_json,
     site_as_json,
 )
+from fsdp2_lint.report.halves import HALF, beginning, token
 from fsdp2_lint.report.job import read_job
 from fsdp2_lint.report.rank_file import VERSION
-from fsdp2_lint.report.sequences import RECORD, ring_of
+from fsdp2_lint.report.sequences import ring_of
 from fsdp2_lint.vocab.facts import Fact
 from fsdp2_lint.vocab.finding import Finding, Label, Moment, Observed, Severity, Site
 
@@ -62,7 +63,8 @@ class Job:
         self.common = "".join([*self._verdicts(), *self._collectives(), *map(self._step, range(1, STEPS + 1))])
         self.weights = [self._weights("same"), self._weights("other")]
         kinds = 3 * blocks
-        self.ring = b"".join(RECORD.pack(0, n, n % kinds, n % kinds, 0, n + 1) for n in range(COLLECTIVES))
+        tokens = b"".join(token(0, n % kinds, n % kinds, n % kinds + 1) for n in range(COLLECTIVES))
+        self.ring = (beginning(1, 0, []) + tokens).ljust(2 * HALF, b"\0")
 
     def text(self, rank: int) -> str:
         """The report of one rank."""

@@ -28,7 +28,7 @@ from fsdp2_lint.runtime.patches import Patches  # noqa: E402
 
 
 def cpu_of(job: Job, steps: int) -> float:
-    """Milliseconds of CPU time of the whole process for a step: torch waits, and threads of ours count too."""
+    """Milliseconds of CPU time of the training thread for a step: all that the hooks do, they do in it."""
     dist.barrier()
     before = time.thread_time()
     for _ in range(steps):

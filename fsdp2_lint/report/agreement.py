@@ -7,19 +7,19 @@ different numbers at one position, they have parted there or before.
 from __future__ import annotations
 
 import json
-import mmap
-import struct
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..vocab.facts import Fact
 from .execution_order import turns
-from .sequences import RECORD, SLOTS, Sequence, ring_of, sequences
+from .halves import Follower
+from .ring import follow
+from .sequences import Sequence, ring_of, sequences
 from .sound import is_sound
 
-_INDEX = struct.Struct("<Q")
 _MOST = 1024  # records of one rank that are read in one look: the others get their turn
+_SLOTS = 4096  # positions of a group that are remembered: no rank may be further ahead of the others
 _BEFORE = 256  # records of one rank that tell where it parted from the others
 _TOLD = tuple(f'{{"record":"{kind}",'.encode() for kind in ("start", "joined", "group", "collective", "place", "cut"))
 
@@ -40,44 +40,28 @@ class Tail:
         self.rank = -1  # until its process group says which it is
         self.records: list[dict[str, Any]] = []
         self._token = ""
-        self._next = 0
         self._read = 0
-        self._ring: mmap.mmap | None = None
+        self._ring: Follower | None = None
         self._groups: dict[int, Group] = {}
+        self._waiting: list[tuple[int, int, int]] = []  # for their group to be told
 
     def advance(self) -> Iterator[tuple[Group, int, int]]:
         """Each collective since the last look: its group, its position there, and the number for all up to it."""
         if (ring := self._opened()) is None:
             return
-        for _ in range(_MOST):
-            record = self._next_record(ring)
-            if record is None:
-                return
-            group, number, _, _, rolling, index = record
-            if group not in self._groups:
-                self.catch_up()  # a group is told before anything is issued in it
-            if group not in self._groups:
-                return
-            self._next = index  # the writer may have come round: then this is the oldest that is left
-            if self._token:
-                yield self._groups[group], number, rolling
+        found = self._waiting or ring.new(_MOST)
+        if any(group not in self._groups for group, _, _ in found):
+            self.catch_up()  # a group is told before anything is issued in it
+        self._waiting = found if any(group not in self._groups for group, _, _ in found) else []
+        for group, number, rolling in found if self._token and not self._waiting else ():
+            yield self._groups[group], number, rolling
 
-    def _next_record(self, ring: mmap.mmap) -> tuple[int, ...] | None:
-        """None while it is not written. Its number is written last and read first, and once more in the end."""
-        at = self._next % SLOTS * RECORD.size
-        (index,) = _INDEX.unpack_from(ring, at + RECORD.size - _INDEX.size)
-        if index <= self._next:
-            return None
-        record = RECORD.unpack_from(ring, at)
-        return record if record[-1] == index else None
-
-    def _opened(self) -> mmap.mmap | None:
+    def _opened(self) -> Follower | None:
         if self._ring is None:
             try:
-                with ring_of(self.path).open("rb") as file:
-                    self._ring = mmap.mmap(file.fileno(), SLOTS * RECORD.size, access=mmap.ACCESS_READ)
+                self._ring = follow(ring_of(self.path))
             except (OSError, ValueError):
-                return None  # not there yet, or not in its whole size
+                return None
         return self._ring
 
     def catch_up(self) -> None:
@@ -125,17 +109,17 @@ class Agreement:
     def _agrees(self, group: Group, number: int, rolling: int) -> bool:
         slots = self._seen.get(group)
         if slots is None:
-            slots = self._seen[group] = [(-1, 0)] * SLOTS
-        known, other = slots[number % SLOTS]
+            slots = self._seen[group] = [(-1, 0)] * _SLOTS
+        known, other = slots[number % _SLOTS]
         if known == number:
             return other == rolling
         if known < number:
-            slots[number % SLOTS] = (number, rolling)
+            slots[number % _SLOTS] = (number, rolling)
         return True
 
     def _facts(self, group: Group, number: int) -> list[tuple[int, Fact]]:
         """They parted at this position, or before. Mostly that is a moment ago, and few records have to be read."""
-        for newest in (_BEFORE, SLOTS):
+        for newest in (_BEFORE, 0):
             issued = [each for tail in self._tails.values() for each in self._issued(tail, group, newest)]
             if issued and all(min(each.issued) < number for each in issued):
                 break

@@ -1,4 +1,4 @@
-"""A file of fixed size with the last records of this rank. Others on the node may read it while it is written."""
+"""A file of fixed size with the last collectives of this rank. Others on the node may read it while it is written."""
 
 from __future__ import annotations
 
@@ -6,11 +6,9 @@ import mmap
 import os
 from pathlib import Path
 
-from .sequences import RECORD, SLOTS
+from .halves import HALF, SIZE, Follower, State, beginning, written
 
-_SIZE = RECORD.size
-BYTES = SLOTS * _SIZE
-_pack = RECORD.pack_into
+BYTES = 2 * HALF
 
 
 class Ring:
@@ -20,22 +18,45 @@ class Ring:
     Raises OSError where there is no room, or no such file can be made.
     """
 
-    __slots__ = ("_memory", "total")
-
     def __init__(self, path: Path) -> None:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o644)
         try:
             _take(descriptor)
-            self._memory = mmap.mmap(descriptor, BYTES)
+            self._halves = [mmap.mmap(descriptor, HALF, offset=start) for start in (0, HALF)]
         finally:
             os.close(descriptor)
-        self.total = 0
+        self._states: list[State] = []  # as they were where the half begins that is written to
+        self._begin(1, 0)
 
-    def write(self, group: int, number: int, kind: int, place: int, rolling: int) -> None:
-        """Its number comes last in the record: a reader that finds it finds the rest."""
-        written = self.total
-        self.total = total = written + 1
-        _pack(self._memory, written % SLOTS * _SIZE, group, number, kind, place, rolling, total)
+    def turn(self) -> None:
+        """Go on in the other half; what stands there is lost."""
+        for group, _, _, digest in written(self._half[self._first :]):
+            self._states += [State()] * (group + 1 - len(self._states))
+            self._states[group] = self._states[group].after(digest)
+        self._begin(self._lap + 1, self.total)
+
+    def _begin(self, lap: int, total: int) -> None:
+        half = self._halves[(lap + 1) % 2]
+        half[:] = bytes(HALF)  # its lap goes first: who reads it there knows that it is an older one's no more
+        self._half, self._lap, self._before = half, lap, total
+        start = beginning(lap, total, self._states)
+        half[SIZE : len(start)] = start[SIZE:]
+        half[:SIZE] = start[:SIZE]
+        half.seek(len(start))
+        self._first = len(start)
+        # Stores a token. ValueError where the half is full: then it is time to `turn`.
+        self.write = half.write
+
+    @property
+    def total(self) -> int:
+        """How many collectives were written."""
+        return self._before + (self._half.tell() - self._first) // SIZE
+
+
+def follow(path: Path) -> Follower:
+    """Read what is written there. Raises OSError or ValueError where it is not there yet, or not in its whole size."""
+    with path.open("rb") as file:
+        return Follower(mmap.mmap(file.fileno(), BYTES, access=mmap.ACCESS_READ))
 
 
 def _take(descriptor: int) -> None:

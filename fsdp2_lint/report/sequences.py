@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import struct
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -12,13 +11,8 @@ from typing import Any
 from ..files.reading import REPORT_BYTES, read
 from ..vocab.finding import Moment
 from .codec import moment_from_json
+from .halves import UNTOLD, halves, written
 from .lines import Lines
-
-# Group, how manieth of the group, what, where, what the group has issued so far in one number, how manieth of the job.
-RECORD = struct.Struct("<IIIIqQ")
-_LAST = RECORD.size // 8 - 1  # where the last number stands, in numbers of eight bytes
-SLOTS = 4096
-UNTOLD = 2**32 - 1  # what was issued is not told: after too many sizes
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,10 +93,10 @@ def ring_of(path: Path) -> Path:
     return path.with_suffix(".ring")
 
 
-def sequences(rank: int, path: Path, own: Iterable[Mapping[str, Any]], newest: int = SLOTS) -> list[Sequence]:
-    """What a rank issued, group by group, its ``newest`` collectives; empty where its files do not say so."""
+def sequences(rank: int, path: Path, own: Iterable[Mapping[str, Any]], newest: int = 0) -> list[Sequence]:
+    """What a rank issued, group by group: its ``newest`` collectives, or all with 0; empty where no file says it."""
     try:
-        data = _newest(read(ring_of(path), REPORT_BYTES), newest)
+        collectives = _issued(read(ring_of(path), REPORT_BYTES))[-newest:]
     except OSError:
         return []
     told: dict[str, dict[int, Mapping[str, Any]]] = {"group": {}, "collective": {}, "place": {}}
@@ -123,8 +117,8 @@ def sequences(rank: int, path: Path, own: Iterable[Mapping[str, Any]], newest: i
     came = frozenset((when.at.path, when.at.row) for when, _ in places.values())
     aside = {key for key, each in told["place"].items() if each["aside"]}
     found: dict[int, Sequence] = {}
-    for group, number, kind, place, _, index in RECORD.iter_unpack(data):
-        if not index or group not in told["group"] or place not in places:
+    for group, number, kind, place, index in collectives:
+        if group not in told["group"] or place not in places:
             continue
         if kind != UNTOLD and kind not in told["collective"]:
             continue
@@ -138,11 +132,12 @@ def sequences(rank: int, path: Path, own: Iterable[Mapping[str, Any]], newest: i
     return list(found.values())
 
 
-def _newest(data: bytes, count: int) -> bytes:
-    """The last records of a ring, whole ones only. The writer stands behind the one with the highest number."""
-    data = data[: len(data) // RECORD.size * RECORD.size]
-    indices = memoryview(data).cast("Q")[_LAST :: RECORD.size // 8].tolist()
-    if count >= len(indices):
-        return data
-    end = (indices.index(max(indices)) + 1 + len(indices)) * RECORD.size
-    return (data * 2)[end - count * RECORD.size : end]
+def _issued(data: bytes) -> list[tuple[int, int, int, int, int]]:
+    """Of each collective: its group, its position there, what it is, its place, and its position in the job, from 1."""
+    found = []
+    for half in halves(data):
+        counts = {group: state.issued for group, state in enumerate(half.states)}
+        for index, (group, kind, place, _) in enumerate(written(data[half.at : half.end]), half.total + 1):
+            number = counts[group] = counts.get(group, 0) + 1
+            found.append((group, number - 1, kind, place, index))
+    return found

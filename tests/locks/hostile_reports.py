@@ -6,10 +6,10 @@ import copy
 import json
 import os
 import random
-import struct
 from pathlib import Path
 from typing import Any
 
+from fsdp2_lint.report.halves import HALF, State, beginning, token
 from tests.report.ranks import fact, finding, write
 
 ODD: list[Any] = [
@@ -36,8 +36,8 @@ def report_folder(folder: Path, seed: int) -> Path:
 
 
 def _ring(chance: random.Random) -> bytes:
-    told = [(each, 0, each, 1, 2) for each in range(1, chance.randrange(2, 9))]
-    return b"".join(struct.pack("<QIIII", *each) for each in told) + chance.randbytes(chance.choice([0, 0, 24 * 5, 7]))
+    told = [token(0, 1, 2, each) for each in range(1, chance.randrange(2, 9))]
+    return beginning(1, 0, [State()]) + b"".join(told) + chance.randbytes(chance.choice([0, 0, 16 * 5, 7, HALF]))
 
 
 def _model() -> dict[str, Any]:

@@ -9,9 +9,10 @@ import pytest
 
 from fsdp2_lint.report.agreement import Agreement
 from fsdp2_lint.report.codec import site_as_json
+from fsdp2_lint.report.halves import SLOTS, token
 from fsdp2_lint.report.rank_file import VERSION, RankFile, rank_files
 from fsdp2_lint.report.ring import Ring
-from fsdp2_lint.report.sequences import SLOTS, ring_of
+from fsdp2_lint.report.sequences import ring_of
 from fsdp2_lint.vocab.finding import Site
 
 KINDS = ("all_gather", "reduce_scatter", "barrier")
@@ -23,8 +24,6 @@ class Rank:
     def __init__(self, folder: Path, rank: int, *, token: str = "t", attempt: int = 0, ranks: tuple[int, ...] = (0, 1)):
         self.file = RankFile(folder, rank, attempt)
         self.ring = Ring(ring_of(self.file.path))
-        self.said: dict[int, int] = {}
-        self.rolling: dict[int, int] = {}
         start: dict[str, Any] = {"version": VERSION, "rank": rank, "world_size": len(ranks), "run": "r"}
         self.file.write("start", **start)
         self.file.write("joined", rank=rank, world_size=len(ranks), token=token)
@@ -38,10 +37,12 @@ class Rank:
         self.file.write("group", id=number, name=name, ranks=list(ranks))
 
     def issue(self, kind: int, *, group: int = 0, place: int = 0) -> None:
-        number = self.said.get(group, 0)
-        self.said[group] = number + 1
-        self.rolling[group] = self.rolling.get(group, 7) * 31 + kind + 1 & 2**63 - 1
-        self.ring.write(group, number, kind, place, self.rolling[group])
+        for _ in range(2):
+            try:
+                self.ring.write(token(group, kind, place, kind + 1))
+                return
+            except ValueError:
+                self.ring.turn()
 
 
 def parted(found: list[Any]) -> dict[int, str]:

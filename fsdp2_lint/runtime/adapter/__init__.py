@@ -15,6 +15,7 @@ from .collectives import (
     calls_compiled,
     collectives,
     exchanges,
+    is_followed,
     is_traced,
     issued,
     messages,

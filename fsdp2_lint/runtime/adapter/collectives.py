@@ -36,6 +36,7 @@ _METHODS: dict[str, tuple[str, int | None]] = {
     "all_to_all_single": ("all_to_all", None),
     "barrier": ("barrier", None),
 }
+_IN_LISTS = ("allreduce", "broadcast", "reduce")
 # Functional collectives, which DTensor uses: they reach the group below Python. Each takes the tensor first.
 _FUNCTIONS = {
     "all_reduce": "all_reduce",
@@ -58,7 +59,8 @@ Reader = Callable[[tuple[Any, ...], dict[str, Any]], "Issue | None"]
 class Issuer(NamedTuple):
     """A function that issues a collective, and what reads from a call of it which one that is.
 
-    ``kind`` and ``position`` are of methods of a group: its first argument is the group, that at ``position`` is sent.
+    ``kind`` and ``position`` are of methods of a group: its first argument is the group, that at ``position`` is sent,
+    or the first of those in the list there.
     """
 
     owner: Any
@@ -66,6 +68,7 @@ class Issuer(NamedTuple):
     read: Reader
     kind: str = ""
     position: int = 0
+    in_list: bool = False
 
 
 def collectives() -> Iterator[Issuer]:
@@ -73,7 +76,7 @@ def collectives() -> Iterator[Issuer]:
     for name, (kind, position) in _METHODS.items():
         if hasattr(dist.ProcessGroup, name):
             after = 0 if position is None else position + 1
-            yield Issuer(dist.ProcessGroup, name, _method(kind, position), kind, after)
+            yield Issuer(dist.ProcessGroup, name, _method(kind, position), kind, after, name in _IN_LISTS)
     for name, kind in _FUNCTIONS.items():
         if hasattr(_FUNCTIONAL, name):
             yield Issuer(_FUNCTIONAL, name, _function(kind))
@@ -147,6 +150,7 @@ def size_of(issue: Issue) -> str:
 
 # Does the compiler look at what is called, and nothing is issued? Asked for each collective, so it is torch's own.
 is_traced = torch.compiler.is_compiling
+is_followed = torch.compiler.is_dynamo_compiling  # only by the compiler that reads bytecode: it costs half as much
 _DYNAMO: Any = getattr(getattr(torch._C, "_dynamo", None), "eval_frame", None)
 
 

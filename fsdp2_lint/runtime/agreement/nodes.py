@@ -68,10 +68,13 @@ class Nodes:
     def look(self) -> None:
         """Nothing here waits for another rank."""
         store, token = adapter.store(), adapter.own().token
-        for mark in self._sequence.marks() if store is not None and token else ():
-            if mark.group not in self._speaks:
-                self._speaks[mark.group] = speaks(mark.ranks)
-            if self._speaks[mark.group] and mark.group not in self._parted:
+        for name, ranks in self._sequence.groups():
+            if name not in self._speaks:
+                self._speaks[name] = speaks(ranks)
+        if store is None or not token or not any(self._speaks.values()):
+            return
+        for mark in self._sequence.marks():
+            if self._speaks.get(mark.group) and mark.group not in self._parted:
                 self._compare(store, f"issued/{token}/{mark.group}", mark)
 
     def _compare(self, store: Any, key: str, mark: Mark) -> None:

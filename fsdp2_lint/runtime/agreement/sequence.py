@@ -3,8 +3,7 @@
 A hang or an abort in C++ leaves no time for last words, so each collective is written down before
 it is issued: a few numbers into a file of fixed size, the oldest of which are overwritten. What the
 numbers stand for is written to the rank's report when it is first seen. This goes on to the end of
-the job, some hundred times in each step, so it takes a look at little: what repeats is known by one
-key, and only where the user's code stands is asked anew.
+the job; what FSDP2 itself issues, some hundred times in each step, has a shorter way (``steady``).
 """
 
 from __future__ import annotations
@@ -18,32 +17,24 @@ import weakref
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
-from types import CodeType, FrameType
+from types import FrameType
 from typing import Any, NamedTuple
 
 from ...report.codec import site_as_json
+from ...report.halves import MOST_GROUPS, SLOTS, UNTOLD, Follower, token
 from ...report.rank_file import RankFile, Unwritten, records
-from ...report.ring import Ring
-from ...report.sequences import UNTOLD, ring_of, sequences
+from ...report.ring import Ring, follow
 from ...report.sequences import Sequence as Issues
+from ...report.sequences import ring_of, sequences
 from .. import adapter
-from ..sites import Trail, called_from_user, in_background, moment_of, trail, users_next
+from ..sites import Trail, called_from_user, in_background, moment_of, trail
 
 EVERY = 256  # collectives of a group, between two looks at what other nodes have issued
 
 
-@dataclass(slots=True)
-class _Group:
-    """``rolling`` is one number for all that was issued so far: equal on two ranks, they issued the same.
-
-    ``mark`` is what it was at the last position that is a multiple of ``EVERY``: all ranks stop there.
-    """
-
+class _Group(NamedTuple):
     number: int
     ranks: tuple[int, ...]
-    issued: int = 0
-    rolling: int = 0
-    mark: tuple[int, int] = (0, 0)
 
 
 class Mark(NamedTuple):
@@ -55,40 +46,42 @@ class Mark(NamedTuple):
     rolling: int
 
 
-class _Spot(NamedTuple):
-    """Where the user's code stood: how far that frame was from here, and the number of the place."""
+class Known(NamedTuple):
+    """A collective that came before, by the numbers of its group and of its kind."""
 
-    depth: int
-    code: CodeType
-    offset: int
-    place: int
+    group: int
+    number: int
+    digest: int
 
 
 @dataclass(eq=False, slots=True)
-class Known:
-    """A collective that came before. ``spots`` are the last places that it came from: in forward, and in backward."""
+class Spot:
+    """One of FSDP2's collectives at one line of the user, by what it is known again, and what is stored for it.
 
-    group: _Group
-    number: int
-    digest: int
-    numel: int
-    dtype: Any
-    spots: tuple[_Spot, ...] = ()
+    ``depth``: how far the user's frame is from the function that issues. ``next``: what came after it the last time.
+    """
+
+    sign: tuple[Any, ...]
+    depth: int
+    token: bytes
+    next: Spot = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.next = self
 
 
 @dataclass(eq=False, slots=True)
 class Use:
     """What collectives are for, by the names of parameters. ``told``: all ranks of their group know them.
 
-    ``shared``: FSDP2 gathers and reduces the same parameters in each step, by the same collectives: these are
-    ``known`` here.
+    ``shared``: FSDP2 gathers and reduces the same parameters in each step, by the same collectives.
     """
 
     names: tuple[str, ...] = ()
     shared: bool = False
     told: bool = False
     known: dict[adapter.Issue, Known] = field(default_factory=dict)
-    latest: dict[str, tuple[int, Known]] = field(default_factory=dict)  # by kind, with the group's identity
+    spots: list[Spot] = field(default_factory=list)
 
 
 @dataclass(eq=False, slots=True)
@@ -106,8 +99,6 @@ class _Now(threading.local):
 
 
 PATIENCE = 1.0  # seconds until a turn is given up, and with it the comparison
-MOST_SPOTS = 4
-_NONE = (0, Known(_Group(0, ()), UNTOLD, 0, -1, None))
 MOST_KINDS = 10_000  # sizes that change from step to step would fill the disk in a long job
 
 
@@ -116,14 +107,18 @@ class Sequence:
 
     def __init__(self, file: RankFile | Unwritten) -> None:
         self.now = _Now()
+        self.at_close: list[Callable[[], None]] = []
         self._file = file
         self._ring = _opened(file)
+        self.write: Callable[[bytes], object] = self._ring.write if self._ring is not None else _nowhere
         # Who takes the one element has the turn: it costs a fifth of a lock that nobody has touched for a while.
         self._turn = [True]
         self._groups: dict[str, _Group] = {}
         self._kinds = 0
         self._no_use = Use()
         self._places: dict[Any, tuple[int, Trail]] = {}
+        self._follower: Follower | None = None
+        self._marks: dict[int, tuple[int, int]] = {}
         _forget_in_children(self)
 
     @property
@@ -134,57 +129,43 @@ class Sequence:
     def total(self) -> int:
         return self._ring.total if self._ring is not None else 0
 
-    def add(self, issue: adapter.Issue) -> None:
+    def add(self, issue: adapter.Issue) -> bytes:
         """A collective is about to be issued."""
-        use = self.now.at.use or self._no_use
-        self._write(use, use.known.get(issue), lambda: issue)
+        return self.add_for(self.now.at.use or self._no_use, issue, sys._getframe(1))
 
-    def add_own(self, use: Use, kind: str, group: Any, sent: Any, read: Callable[[], adapter.Issue | None]) -> None:
-        """The same of one of FSDP2's, whose parameters keep their group: the object tells as much as its name."""
-        tensor = sent[0] if isinstance(sent, list) else sent
-        of, known = use.latest.get(kind, _NONE)
-        if of == id(group) and known.numel == tensor.numel() and known.dtype is tensor.dtype:
-            self._write(use, known, read)
-        elif (learned := self._write(use, None, read)) is not None:
-            use.latest[kind] = id(group), learned
-
-    def _write(self, use: Use, known: Known | None, read: Callable[[], adapter.Issue | None]) -> Known | None:
-        """Asked some hundred times in a step, with other work in between: all that it touches comes from memory."""
-        ring = self._ring
-        if ring is None:
-            return None
+    def add_for(self, use: Use, issue: adapter.Issue, frame: FrameType) -> bytes:
+        """The same of one that is for these parameters: what was stored; empty where nothing is followed any more."""
+        if self._ring is None or not self._takes_turn():
+            return b""
         try:
-            self._turn.pop()
-        except IndexError:
-            if not self._comes_our_turn():
-                return None
-        try:
-            if known is None:
-                issue = read()
-                if issue is None:
-                    return None
-                known = use.known.get(issue) or self._learn(issue, use)
-            # To walk to the user's frame takes much longer than to see whether it is where it was before.
-            for depth, code, offset, number in known.spots:
-                try:
-                    frame = sys._getframe(depth)
-                except ValueError:
-                    continue
-                if frame.f_code is code and frame.f_lasti == offset:
-                    place = number
-                    break
-            else:
-                place = self._look_up(known, sys._getframe(2)) if use.shared else self._place(sys._getframe(2))
-            group = known.group
-            # The same on all ranks: what numbers hash to follows from their values alone.
-            group.rolling = rolling = hash((group.rolling, known.digest))
-            ring.write(group.number, group.issued, known.number, place, rolling)
-            group.issued += 1
-            if not group.issued % EVERY:
-                group.mark = (group.issued, rolling)
+            known = use.known.get(issue) or self._learn(issue, use)
+            stored = token(known.group, known.number, self._place(frame), known.digest)
+            self._store(stored)
+            return stored
         finally:
             self._turn.append(True)
-        return known
+
+    def add_again(self, stored: bytes) -> None:
+        """The same once more."""
+        if self._ring is not None and self._takes_turn():
+            try:
+                self._store(stored)
+            finally:
+                self._turn.append(True)
+
+    def _store(self, stored: bytes) -> None:
+        try:
+            self.write(stored)
+        except ValueError:
+            if self._ring is not None:
+                self._ring.turn()
+                self.write = self._ring.write
+            self.write(stored)
+
+    def _takes_turn(self) -> bool:
+        with suppress(IndexError):
+            return self._turn.pop()
+        return self._comes_our_turn()
 
     def _comes_our_turn(self) -> bool:
         """Another thread is at it. Or this one is, and a signal has called us in between: nobody waits for that."""
@@ -196,9 +177,20 @@ class Sequence:
         self.stop()
         return False
 
+    def groups(self) -> list[tuple[str, tuple[int, ...]]]:
+        """The groups in which something was issued, with their ranks."""
+        return [(name, each.ranks) for name, each in list(self._groups.items())]
+
     def marks(self) -> list[Mark]:
-        """How far each group has come, in strides that all its ranks have in common."""
-        return [Mark(name, each.ranks, *each.mark) for name, each in list(self._groups.items()) if each.mark[0]]
+        """How far each group has come, in strides that all its ranks have in common: asked by one thread alone."""
+        if self._follower is None and isinstance(self._file, RankFile):
+            self._follower = follow(ring_of(self._file.path))
+        while found := self._follower.new(SLOTS) if self._follower is not None else []:
+            for group, number, rolling in found:
+                if not (number + 1) % EVERY:
+                    self._marks[group] = (number + 1, rolling)
+        known = [(name, each, self._marks.get(each.number)) for name, each in list(self._groups.items())]
+        return [Mark(name, each.ranks, *mark) for name, each, mark in known if mark is not None]
 
     def own(self, name: str) -> list[Issues]:
         """What this rank has issued in a group, as far as its file still has it."""
@@ -208,31 +200,23 @@ class Sequence:
         return [each for each in told if each.group == name]
 
     def _learn(self, issue: adapter.Issue, use: Use) -> Known:
-        name, kind, numel, dtype = issue
+        name, kind, _, _ = issue
         group = self._groups.get(name)
         if group is None:
             group = self._groups[name] = _Group(len(self._groups), adapter.ranks_of_group(name))
             self._file.write("group", id=group.number, name=name, ranks=list(group.ranks))
+        if group.number >= MOST_GROUPS:
+            raise RuntimeError(f"more than {MOST_GROUPS} process groups")
         # Ranks whose part of a parameter is empty do not know its name: that is no difference.
         size = adapter.size_of(issue)
         common = "|".join((kind, size, *(use.names if use.told else ())))
-        digest = int.from_bytes(hashlib.blake2b(common.encode(), digest_size=8).digest(), "little")
+        digest = int.from_bytes(hashlib.blake2b(common.encode(), digest_size=4).digest(), "little")
         if self._kinds == MOST_KINDS:
-            return Known(group, UNTOLD, digest, numel, dtype)
-        known = use.known[issue] = Known(group, self._kinds, digest, numel, dtype)
+            return Known(group.number, UNTOLD, digest)
+        known = use.known[issue] = Known(group.number, self._kinds, digest)
         self._kinds += 1
         self._file.write("collective", id=known.number, kind=kind, size=size, names=list(use.names))
         return known
-
-    def _look_up(self, known: Known, frame: FrameType) -> int:
-        """FSDP2's own come from one call of a module or of backward: the innermost line tells which one."""
-        place = self._place(frame)
-        own, depth = users_next(frame)
-        if own is None:  # in a thread of autograd, while that which trains waits for it
-            own, depth = _outermost(frame)
-        spot = _Spot(depth + 2, own.f_code, own.f_lasti, place)  # as `_write` sees it
-        known.spots = (spot, *known.spots)[:MOST_SPOTS]
-        return place
 
     def _place(self, frame: FrameType) -> int:
         # Code hashes by what it contains, and that takes time; what is known is kept, so no identity comes twice.
@@ -255,14 +239,13 @@ class Sequence:
         self.close()
 
     def close(self) -> None:
-        self._ring = None  # its memory goes when no thread writes to it any more
+        self._ring, self.write = None, _nowhere  # its memory goes when no thread writes to it any more
+        for each in self.at_close:
+            each()
 
 
-def _outermost(frame: FrameType) -> tuple[FrameType, int]:
-    depth = 0
-    while (back := frame.f_back) is not None:
-        frame, depth = back, depth + 1
-    return frame, depth
+def _nowhere(stored: bytes) -> None:
+    pass
 
 
 def _forget_in_children(sequence: Sequence) -> None:

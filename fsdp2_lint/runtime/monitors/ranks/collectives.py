@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import functools
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from ... import adapter
 from ...agreement.sequence import Use
+from ...agreement.steady import wrappers
 from ...ledger import dotted
 from ...patches import Patches
 from ...session import Session
@@ -22,37 +23,16 @@ def install(session: Session) -> None:
     if not session.sequence.is_kept or not session.compares("turn"):
         return
     patches = session.rare if session.options.watch else session.hot
+    own = wrappers(session.sequence, patches, session.defect)
     for issuer in adapter.collectives():
-        patches.replace(issuer.owner, issuer.name, _watched(session, patches, issuer))
+        patches.replace(issuer.owner, issuer.name, own.issuing(issuer, getattr(issuer.owner, issuer.name)))
+    for hook in ("gather", "reduce"):
+        if place := adapter.place(hook):
+            patches.replace(*place, own.around(getattr(*place)))
     names = _Names(session)
     for method in ("full_tensor", "redistribute"):
         original = getattr(adapter.DTensor, method)
         patches.replace(adapter.DTensor, method, _used(session, patches, original, names.of))
-    for hook in ("gather", "reduce"):
-        if place := adapter.place(hook):
-            patches.replace(*place, _used(session, patches, getattr(*place), _SharedNames().of))
-
-
-def _watched(session: Session, patches: Patches, issuer: adapter.Issuer) -> Any:
-    sequence, is_traced, now = session.sequence, adapter.is_traced, session.sequence.now
-    original, (_, _, read, kind, position) = getattr(issuer.owner, issuer.name), issuer
-
-    @functools.wraps(original)
-    def issue(*args: Any, **kwargs: Any) -> Any:
-        if patches.live and not is_traced():
-            try:
-                # FSDP2 issues its own from Python, whatever is compiled around them.
-                own = use if (use := now.at.use) is not None and use.shared else None
-                if own is not None and position:
-                    sequence.add_own(own, kind, args[0], args[position], functools.partial(read, args, kwargs))
-                elif (own is not None or not adapter.calls_compiled()) and (found := read(args, kwargs)) is not None:
-                    sequence.add(found)
-            except Exception as error:
-                sequence.stop()  # what follows could not be compared any more
-                session.defect("collectives", error)
-        return original(*args, **kwargs)
-
-    return issue
 
 
 def _used(session: Session, patches: Patches, original: Any, names: Callable[[Any], Use | None]) -> Any:
@@ -76,20 +56,6 @@ def _used(session: Session, patches: Patches, original: Any, names: Callable[[An
             at.use = None
 
     return use
-
-
-class _SharedNames:
-    """The names of parameters that FSDP2 gathers or reduces together: the same in each step."""
-
-    def __init__(self) -> None:
-        self._known: dict[tuple[int, ...], tuple[weakref.ref[Any], Use]] = {}
-
-    def of(self, params: Sequence[Any]) -> Use:
-        key = tuple(map(id, params))
-        known = self._known.get(key)
-        if known is None or known[0]() is not params[0]:
-            known = self._known[key] = weakref.ref(params[0]), Use(adapter.fqns(params), shared=True, told=True)
-        return known[1]
 
 
 class _Names:
