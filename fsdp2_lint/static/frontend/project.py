@@ -14,7 +14,7 @@ from astroid import nodes
 from ...errors import INTERNAL, CostsOnly, debugging, in_words
 from ...files.digests import UNREAD, digest
 from ...vocab.target import Version
-from .facts import Facts, facts_of
+from .facts import SEED, Facts, facts_of
 from .lookup import Lookup, Surroundings
 from .module import Module, Unreadable, parse, read, rebuild
 from .pins import oldest_torch
@@ -211,6 +211,8 @@ class Project(Lookup):
             if (tree := self.ast(path)) is not None:
                 try:
                     self._modules[path] = self._load(path, tree)
+                    if SEED.encode() not in self.data(path):  # else its functions are listed at the end
+                        del self._asts[path]  # as much memory as the other tree
                 except Unreadable as error:
                     self.unreadable[path] = error
                 except Exception as error:
