@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from ..declared import Declared
 from ..finding import Moment, Site
+from ..handles import Model
 from ..live import LiveModel, LiveUnit
 
 
@@ -21,6 +22,13 @@ class Event(Declared):
     def subject(self) -> object | None:
         """The handle that this event is about: verdicts are listed under its model."""
         return getattr(self, self.about) if self.about else None
+
+
+class ModelEvent(Event):
+    """Something that happens to a model."""
+
+    about = "model"
+    model: Model
 
 
 class LiveUnitEvent(Event):

@@ -6,8 +6,8 @@ from typing import Protocol
 
 from ..answers import Answer
 from ..finding import Place
-from ..handles import Model, Payload
-from .base import Event
+from ..handles import Payload
+from .base import Event, ModelEvent
 
 
 class LoadTarget(Protocol):
@@ -39,9 +39,7 @@ class FileWritten(Event):  # torch.save, safetensors: just before writing; S
     by: str
 
 
-class Loaded(Event):  # model.load_state_dict; S R P
-    about = "model"
-    model: Model
+class Loaded(ModelEvent):  # model.load_state_dict; S R P
     payload: Payload
 
 
@@ -76,10 +74,8 @@ class CheckpointLoaded(Event):  # torch.distributed.checkpoint.load: just before
     payload: LoadTarget
 
 
-class Fsdp1ContextUsed(Event):  # a class method of FSDP1 is applied to a model; S R
-    about = "model"
+class Fsdp1ContextUsed(ModelEvent):  # a class method of FSDP1 is applied to a model; S R
     name: str
-    model: Model
 
 
 class AsyncSave(Protocol):

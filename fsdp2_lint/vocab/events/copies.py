@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from ..handles import Model
-from .base import Event
+from .base import ModelEvent
 
 
-class Copied(Event):  # a module is copied as a whole; S
-    about = "model"
+class Copied(ModelEvent):  # a module is copied as a whole; S
     by: str
-    model: Model

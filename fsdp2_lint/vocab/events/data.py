@@ -6,8 +6,7 @@ from typing import Protocol
 
 from ..answers import Answer
 from ..finding import Place
-from ..handles import Model
-from .base import Event
+from .base import Event, ModelEvent
 
 
 class Batch(Protocol):
@@ -20,10 +19,8 @@ class Batch(Protocol):
         """Do the ranks of one number on their nodes get this very batch? yes: Place where that number is taken."""
 
 
-class BatchTrained(Event):  # a sharded model is called with a batch that it is trained on; S
-    about = "model"
+class BatchTrained(ModelEvent):  # a sharded model is called with a batch that it is trained on; S
     batch: Batch
-    model: Model
 
 
 class Epochs(Protocol):

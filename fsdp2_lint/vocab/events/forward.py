@@ -6,9 +6,9 @@ from typing import Protocol
 
 from ..answers import Answer, Many
 from ..finding import Fix, Moment, Place
-from ..handles import Labelled, Model
+from ..handles import Labelled
 from ..live import Leftover
-from .base import Event, LiveModelEvent, LiveUnitEvent
+from .base import Event, LiveModelEvent, LiveUnitEvent, ModelEvent
 
 
 class Weight(Labelled, Protocol):
@@ -59,9 +59,7 @@ class Part(Labelled, Protocol):
         """Did it run before its root ever had, which runs later? yes: Place of that call of the root."""
 
 
-class Called(Event):  # a method of a model is called from outside; S R P
-    about = "model"
-    model: Model
+class Called(ModelEvent):  # a method of a model is called from outside; S R P
     method: str
     fix: Fix | None = None
 
@@ -92,9 +90,7 @@ class RunsOnCondition(Event):  # a sharded module is called under a condition th
     choice: Choice
 
 
-class CalledInInference(Event):  # a sharded model is called under torch.inference_mode; S
-    about = "model"
-    model: Model
+class CalledInInference(ModelEvent):  # a sharded model is called under torch.inference_mode; S
     entered: Moment
     beginning: Beginning
 

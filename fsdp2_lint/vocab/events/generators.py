@@ -7,8 +7,7 @@ from typing import Protocol
 
 from ..answers import Answer
 from ..finding import Fix, Moment
-from ..handles import Model
-from .base import Event
+from .base import ModelEvent
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +26,6 @@ class Generator(Protocol):
         """Has it been read to its end before? yes: Spent."""
 
 
-class GeneratorRead(Event):  # something takes all parameters out of a generator; S
-    about = "model"
+class GeneratorRead(ModelEvent):  # something takes all parameters out of a generator; S
     by: str
     generator: Generator
-    model: Model

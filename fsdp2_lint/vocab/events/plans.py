@@ -6,8 +6,8 @@ from typing import Protocol
 
 from ..answers import Answer
 from ..finding import Fix, Place, Site
-from ..handles import Labelled, Model, Unit
-from .base import Event
+from ..handles import Labelled, Unit
+from .base import Event, ModelEvent
 
 
 class Sharded(Event):  # just before fully_shard replaces the parameters; S R P
@@ -23,9 +23,7 @@ class KeywordPassed(Event):  # a keyword reaches fully_shard; S
     mapping: Site | None = None  # of a keyword that came in a dict: the call that ran the code around
 
 
-class PlanSettled(Event):  # no further fully_shard is expected on this model; S R P
-    about = "model"
-    model: Model
+class PlanSettled(ModelEvent):  # no further fully_shard is expected on this model; S R P
     takes_all: bool = False  # its own call comes wherever a part of it is sharded, and leaves out no parameter; S
 
 

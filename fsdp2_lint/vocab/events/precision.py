@@ -6,8 +6,8 @@ from typing import Protocol
 
 from ..answers import Answer, Many
 from ..finding import Place, Site
-from ..handles import Labelled, Model
-from .base import Event
+from ..handles import Labelled
+from .base import Event, ModelEvent
 
 
 class Policies(Labelled, Protocol):
@@ -44,7 +44,5 @@ class PoliciesTaken(Event):  # fully_shard was given its policies; S at the call
     policies: Policies
 
 
-class WeightsTrained(Event):  # an optimizer updates weights of a model: where it is made; S R P
-    about = "model"
+class WeightsTrained(ModelEvent):  # an optimizer updates weights of a model: where it is made; S R P
     optimizer: MasterWeights
-    model: Model

@@ -7,8 +7,8 @@ from typing import Protocol
 
 from ..answers import Answer, Many
 from ..finding import Fix, Moment, Place
-from ..handles import Model, Named
-from .base import Event
+from ..handles import Named
+from .base import Event, ModelEvent
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +60,8 @@ class HelperCalled(Event):  # a helper, or StateDictOptions, is called; S
     helper: HelperCall
 
 
-class StateGathered(Event):  # a full state dict of a sharded model is asked for; S
-    about = "model"
+class StateGathered(ModelEvent):  # a full state dict of a sharded model is asked for; S
     gathering: Gathering
-    model: Model
 
 
 class OptimizerStateRead(Event):  # just before the state of optimizers is read; S R

@@ -6,15 +6,13 @@ from typing import Protocol
 
 from ..answers import Answer
 from ..finding import Place
-from ..handles import Model, Optimizer
+from ..handles import Optimizer
 from ..live import Reading
-from .base import Event, LiveModelEvent
+from .base import Event, LiveModelEvent, ModelEvent
 
 
-class OptimizerSettled(Event):  # its first step, or the end of a program that hands it on; S R P
-    about = "model"
+class OptimizerSettled(ModelEvent):  # its first step, or the end of a program that hands it on; S R P
     optimizer: Optimizer
-    model: Model
 
 
 class TrainingSeen(LiveModelEvent):  # a model was trained for as many steps as the witness watches; R P
