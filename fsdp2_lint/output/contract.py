@@ -14,8 +14,8 @@ from fsdp2_lint.output.catalogue import clause_as_json
 from fsdp2_lint.output.five_points import NOT_JUDGED, POINTS, points
 from fsdp2_lint.output.terminal import Paint, clean, defused, defused_json, fitted
 from fsdp2_lint.report.codec import label_as_json, site_as_json
+from fsdp2_lint.vocab.finding import listed
 from fsdp2_lint.vocab.target import in_digits
-from fsdp2_lint.vocab.words import listed
 
 if TYPE_CHECKING:
     from fsdp2_lint.static.result import ClauseVerdict, ModelVerdicts, ProgramVerdicts

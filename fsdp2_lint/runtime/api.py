@@ -18,10 +18,9 @@ from ..report.findings import disagreements, merge
 from ..report.folders import attempt, job_id
 from ..report.rank_file import RankFile
 from ..vocab.events.forward import ForwardBegun, OldWeightsMet
-from ..vocab.events.plans import PlanSettled
 from ..vocab.events.precision import PoliciesTaken, WeightsTrained
-from ..vocab.events.steps import GradientsUsed
-from ..vocab.events.training import OptimizerSettled, TrainingSeen
+from ..vocab.events.sharding import PlanSettled
+from ..vocab.events.training import GradientsUsed, OptimizerSettled, TrainingSeen
 from ..vocab.facts import Fact
 from ..vocab.finding import Finding, Moment
 from . import adapter, facts

@@ -10,9 +10,8 @@ from pathlib import Path
 
 from ..errors import CostsOnly
 from ..files.problems import Problem
-from ..vocab.causes import one_for_each_cause
 from ..vocab.finding import Finding
-from ..vocab.overlaps import without_consequences
+from ..vocab.overlaps import one_for_each_cause, without_consequences
 from ..vocab.rule import Dispatcher, Rule
 from . import garbage
 from .cache.facts import remembered_facts

@@ -6,8 +6,8 @@ import os
 from collections.abc import Callable, Collection
 
 from ..vocab.events.base import Event
+from ..vocab.finding import listed
 from ..vocab.rule import Dispatcher, ProgramKey, Verdict
-from ..vocab.words import listed
 from .cache.programs import Programs
 from .checks import seen_in_text
 from .course import Course

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
@@ -184,3 +184,13 @@ def story(*steps: tuple[Moment | Site, str]) -> tuple[Label, ...]:
         site = moment.at if isinstance(moment, Moment) else moment
         labels.setdefault(site, Label(site, message))
     return tuple(labels.values())
+
+
+# -- small pieces of wording that several clauses share
+SHOWN = 3
+
+
+def listed(names: Sequence[str]) -> str:
+    """``a, b, c and 9 more``."""
+    shown = ", ".join(names[:SHOWN])
+    return shown if len(names) <= SHOWN else f"{shown} and {len(names) - SHOWN} more"

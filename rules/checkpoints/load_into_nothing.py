@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from fsdp2_lint.vocab.events.checkpoints import CheckpointLoaded
-from fsdp2_lint.vocab.events.state_dicts import StateMatched
+from fsdp2_lint.vocab.events.checkpoints import CheckpointLoaded, StateMatched
 from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
 
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from fsdp2_lint.vocab.events.checkpoints import SharedKeysWritten
 from fsdp2_lint.vocab.facts import Facts, in_words, parties
+from fsdp2_lint.vocab.finding import listed
 from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
-from fsdp2_lint.vocab.words import listed
 
 
 class RankLocalStateSharedKey(Rule):

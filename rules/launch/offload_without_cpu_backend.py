@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from fsdp2_lint.vocab.events.plans import Offloaded
+from fsdp2_lint.vocab.events.sharding import Offloaded
 from fsdp2_lint.vocab.finding import Severity
 from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule
 

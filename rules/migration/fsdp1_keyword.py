@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from fsdp2_lint.vocab.events.plans import KeywordPassed
+from fsdp2_lint.vocab.events.sharding import KeywordPassed
 from fsdp2_lint.vocab.fsdp1 import KEYWORDS
 from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fsdp2_lint.vocab.answers import Answer
-from fsdp2_lint.vocab.events.process import CollectiveIssued
+from fsdp2_lint.vocab.events.launch import CollectiveIssued
 from fsdp2_lint.vocab.facts import Facts, in_words, parties
 from fsdp2_lint.vocab.finding import Moment, Place
 from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity

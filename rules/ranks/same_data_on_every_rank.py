@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from fsdp2_lint.vocab.events.data import BatchTrained
+from fsdp2_lint.vocab.events.ranks import BatchTrained
 from fsdp2_lint.vocab.facts import Facts, groups_of_ranks, in_words
 from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
 

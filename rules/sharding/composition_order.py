@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from fsdp2_lint.vocab.events.composition import Checkpointed, Compiled, CompositionEvent, TensorParallelised
+from fsdp2_lint.vocab.events.sharding import Checkpointed, Compiled, CompositionEvent, TensorParallelised
 from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
 
 ORDER = "tensor parallelism, activation checkpointing, torch.compile, fully_shard"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from fsdp2_lint.vocab.events.groups import GroupSettled
+from fsdp2_lint.vocab.events.sharding import GroupSettled
 from fsdp2_lint.vocab.facts import Facts
+from fsdp2_lint.vocab.finding import listed
 from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
-from fsdp2_lint.vocab.words import listed
 
 
 class IgnoredParamsUnsynced(Rule):

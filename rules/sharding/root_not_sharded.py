@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from fsdp2_lint.vocab.events.plans import PlanSettled
+from fsdp2_lint.vocab.events.sharding import PlanSettled
+from fsdp2_lint.vocab.finding import listed
 from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
-from fsdp2_lint.vocab.words import listed
 
 
 class RootNotSharded(Rule):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from fsdp2_lint.vocab.events.plans import PlanSettled
+from fsdp2_lint.vocab.events.sharding import PlanSettled
 from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
 
 SMALL = 10_000_000  # parameters: below that, gathering all at once costs nothing worth a warning

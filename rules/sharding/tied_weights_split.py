@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fsdp2_lint.vocab.behaviour import TIED_ACROSS_GROUPS_IS_REFUSED
-from fsdp2_lint.vocab.events.groups import GroupSettled
+from fsdp2_lint.vocab.events.sharding import GroupSettled
 from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
 from fsdp2_lint.vocab.target import in_words
 

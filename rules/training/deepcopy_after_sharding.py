@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from fsdp2_lint.vocab.events.copies import Copied
+from fsdp2_lint.vocab.events.training import Copied
 from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from fsdp2_lint.vocab.events.gradients import GradientsDivided
+from fsdp2_lint.vocab.events.training import GradientsDivided
 from fsdp2_lint.vocab.facts import Facts, in_words
 from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
 

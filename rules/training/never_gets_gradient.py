@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fsdp2_lint.vocab.facts import Facts
+from fsdp2_lint.vocab.finding import listed
 from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
-from fsdp2_lint.vocab.words import listed
 
 
 class NeverGetsGradient(Rule):

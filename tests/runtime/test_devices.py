@@ -27,7 +27,7 @@ from fsdp2_lint.runtime.monitors.launch import process
 from fsdp2_lint.runtime.monitors.launch.process import RuntimeDevice, RuntimeProcess
 from fsdp2_lint.runtime.session import Options, Session
 from fsdp2_lint.vocab.events.base import Event
-from fsdp2_lint.vocab.events.process import DeviceSelected, Launched, ProgramEnded
+from fsdp2_lint.vocab.events.launch import DeviceSelected, Launched, ProgramEnded
 from fsdp2_lint.vocab.facts import Fact
 from fsdp2_lint.vocab.finding import Finding, Moment, Site
 from fsdp2_lint.vocab.rule import Dispatcher, Verdict, agree

@@ -15,7 +15,7 @@ from torch import nn
 from fsdp2_lint.catalogue import registry
 from fsdp2_lint.runtime.ledger import Ledger, Sharding
 from fsdp2_lint.runtime.monitors.initialisation.device_placement import RuntimeOffload, RuntimeResident, arriving
-from fsdp2_lint.vocab.events.plans import Offloaded, ShardingBegun
+from fsdp2_lint.vocab.events.sharding import Offloaded, ShardingBegun
 from fsdp2_lint.vocab.finding import Moment, Site
 from fsdp2_lint.vocab.rule import Dispatcher, Verdict
 from tests.vocab.fakes import Fake

@@ -24,10 +24,8 @@ from fsdp2_lint.vocab.answers import Answer, Closed, Many, many, no, unknown, ye
 from fsdp2_lint.vocab.behaviour import NORM_OF_CLIPPING_IS_PARTIAL, TESTS_ARE_PARTIAL
 from fsdp2_lint.vocab.defects import Defect
 from fsdp2_lint.vocab.events.base import Event
-from fsdp2_lint.vocab.events.generators import Spent
-from fsdp2_lint.vocab.events.gradients import Divides
-from fsdp2_lint.vocab.events.state_dicts import StrangeKeyword
-from fsdp2_lint.vocab.events.steps import Carried, Unseen
+from fsdp2_lint.vocab.events.checkpoints import StrangeKeyword
+from fsdp2_lint.vocab.events.training import Carried, Divides, Spent, Unseen
 from fsdp2_lint.vocab.finding import Finding, Fix, Moment, Place, Site
 from fsdp2_lint.vocab.handles import Stale
 from fsdp2_lint.vocab.live import FORWARD, KEEPS, UNSHARD, Leftover, Memory, Stray

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from fsdp2_lint.vocab.answers import Closed, many, no, unknown, yes
 from fsdp2_lint.vocab.events.forward import Called
+from fsdp2_lint.vocab.events.launch import DeviceIndexDiscarded
 from fsdp2_lint.vocab.events.migration import Imported
-from fsdp2_lint.vocab.events.plans import PlanSettled
-from fsdp2_lint.vocab.events.process import DeviceIndexDiscarded
+from fsdp2_lint.vocab.events.sharding import PlanSettled
 from fsdp2_lint.vocab.finding import Moment, Severity, Site
 from fsdp2_lint.vocab.rule import APPLIES, Dispatcher, Outcome, Rule
 

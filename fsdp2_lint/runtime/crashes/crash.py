@@ -9,7 +9,7 @@ from typing import Any
 from torch import nn
 
 from ...vocab.events.forward import Called, PartCalled
-from ...vocab.events.plans import Sharded
+from ...vocab.events.sharding import Sharded
 from .. import adapter
 from ..monitors.shared.models import RuntimeModel
 from ..monitors.shared.parts import RuntimePart

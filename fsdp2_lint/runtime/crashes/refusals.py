@@ -12,10 +12,9 @@ from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
 from ...catalogue import registry
-from ...vocab.events.composition import ParametersExchanged
 from ...vocab.events.initialisation import ResetCalled
-from ...vocab.events.policies import OptionsGiven, PolicySettled
 from ...vocab.events.precision import PoliciesTaken
+from ...vocab.events.sharding import OptionsGiven, ParametersExchanged, PolicySettled
 from ...vocab.finding import Moment
 from .. import adapter
 from ..expressions import operands

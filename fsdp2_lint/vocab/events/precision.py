@@ -1,11 +1,11 @@
-"""In which precision a group computes, reduces and keeps its weights."""
+"""In which precision a group computes, reduces and keeps its weights, and what scales the loss."""
 
 from __future__ import annotations
 
 from typing import Protocol
 
 from ..answers import Answer, Many
-from ..finding import Place, Site
+from ..finding import Moment, Place, Site
 from ..handles import Labelled
 from .base import Event, ModelEvent
 
@@ -46,3 +46,20 @@ class PoliciesTaken(Event):  # fully_shard was given its policies; S at the call
 
 class WeightsTrained(ModelEvent):  # an optimizer updates weights of a model: where it is made; S R P
     optimizer: MasterWeights
+
+
+# -- scalers of the loss, which keep the gradients of fp16 from vanishing
+class Scaler(Labelled, Protocol):
+    """A scaler, and the optimizer whose step it makes."""
+
+    def of_fsdp1(self) -> Answer[Place]:
+        """Is it FSDP1's, on weights that FSDP2 shards? yes: Place of the call that shards."""
+
+    def for_bfloat16(self) -> Answer[Place]:
+        """Is all computed in bf16, and the scaler on? yes: Place where bf16 is chosen."""
+
+
+class ScalerStepped(Event):  # scaler.step(optimizer); S
+    about = "scaler"
+    scaler: Scaler
+    scaler_made: Moment

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from fsdp2_lint.lint import lint
-from fsdp2_lint.vocab.causes import SHOWN, one_for_each_cause
 from fsdp2_lint.vocab.finding import Edit, Finding, Fix, Label, Severity, Site
+from fsdp2_lint.vocab.overlaps import SHOWN, one_for_each_cause
 from tests.static.program import analyse, script
 
 RANK = """

@@ -18,8 +18,8 @@ from ....vocab.events.checkpoints import (
     KeysWritten,
     Loaded,
     Saved,
+    StateMatched,
 )
-from ....vocab.events.state_dicts import StateMatched
 from ....vocab.finding import Moment
 from ...patches import argument
 from ...session import Session

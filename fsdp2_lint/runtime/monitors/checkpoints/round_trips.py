@@ -11,8 +11,7 @@ import torch
 
 from ....vocab.answers import Answer, yes
 from ....vocab.events.checkpoints import CheckpointReturned
-from ....vocab.finding import Moment, Place
-from ....vocab.words import listed
+from ....vocab.finding import Moment, Place, listed
 from ... import adapter
 from ...agreement.digests import digest
 from ...closure import looked

@@ -12,7 +12,7 @@ from torch.distributed.checkpoint import state_dict as helpers
 from torch.optim import SGD, Optimizer
 
 from ....vocab.answers import Answer, yes
-from ....vocab.events.state_dicts import OptimizerStateRead, StateMatched, StateSet
+from ....vocab.events.checkpoints import OptimizerStateRead, StateMatched, StateSet
 from ....vocab.finding import Moment, Place
 from ...closure import looked
 from ...patches import argument

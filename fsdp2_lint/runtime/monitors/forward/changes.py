@@ -10,8 +10,7 @@ from torch import nn
 
 from ....vocab.answers import Answer, Many, many, unknown, yes
 from ....vocab.events.forward import GradientsTaken
-from ....vocab.finding import Moment, Place
-from ....vocab.words import listed
+from ....vocab.finding import Moment, Place, listed
 from ... import adapter
 from ...agreement.digests import sum_of_bits
 from ...closure import looked

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 
-from ....vocab.events.plans import PlanSettled
-from ....vocab.events.process import ProgramEnded
+from ....vocab.events.launch import ProgramEnded
+from ....vocab.events.sharding import PlanSettled
 from ....vocab.events.training import TrainingSeen
 from ... import adapter, replicas
 from ...ledger import Trained

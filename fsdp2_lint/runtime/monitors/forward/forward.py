@@ -10,10 +10,9 @@ from torch import nn
 from torch.distributed.fsdp import FSDPModule
 
 from ....vocab.events.forward import BackwardEnded, ForwardBegun, ForwardEnded, OldWeightsMet
-from ....vocab.events.groups import GroupSettled
 from ....vocab.events.initialisation import ForwardSeen, Materialised
-from ....vocab.events.plans import Offloaded, ShardingBegun
 from ....vocab.events.precision import PoliciesTaken
+from ....vocab.events.sharding import GroupSettled, Offloaded, ShardingBegun
 from ....vocab.finding import Moment
 from ....vocab.live import FORWARD, KEEPS, UNSHARD
 from ... import adapter, facts, replicas

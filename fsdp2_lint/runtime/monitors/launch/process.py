@@ -12,7 +12,7 @@ import torch.distributed as dist
 
 from ....report.folders import is_first
 from ....vocab.answers import Answer, unknown, yes
-from ....vocab.events.process import DeviceSelected, Launched
+from ....vocab.events.launch import DeviceSelected, Launched
 from ....vocab.finding import Moment, Site
 from ... import adapter, facts
 from ...closure import looked, shown

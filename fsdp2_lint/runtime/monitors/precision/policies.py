@@ -12,7 +12,7 @@ from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.fsdp import CPUOffloadPolicy
 
 from ....vocab.answers import Answer, unknown, yes
-from ....vocab.events.policies import PolicySettled, ReshardingSettled
+from ....vocab.events.sharding import PolicySettled, ReshardingSettled
 from ....vocab.finding import Moment, Place
 from ....vocab.meshes import says_replicas
 from ....vocab.rule import ModelKey

@@ -10,7 +10,7 @@ from torch.distributed.fsdp import FullyShardedDataParallel
 from torch.nn.parallel import DistributedDataParallel
 
 from ....vocab.answers import Answer, unknown, yes
-from ....vocab.events.composition import WrappedAgain
+from ....vocab.events.sharding import WrappedAgain
 from ....vocab.finding import Place
 from ....vocab.rule import ModelKey
 from ...closure import looked

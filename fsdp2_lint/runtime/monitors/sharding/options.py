@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ....vocab.answers import Answer, unknown, yes
-from ....vocab.events.policies import OptionsGiven
+from ....vocab.events.sharding import OptionsGiven
 from ....vocab.finding import Moment, Place
 from ....vocab.meshes import misread, says_stages
 from ....vocab.rule import ModelKey

@@ -13,7 +13,7 @@ import torch
 from torch import nn
 
 from ....vocab.answers import Answer, unknown, yes
-from ....vocab.events.replacement import ParametersReplaced
+from ....vocab.events.sharding import ParametersReplaced
 from ....vocab.finding import Moment, Place
 from ... import adapter
 from ...closure import looked

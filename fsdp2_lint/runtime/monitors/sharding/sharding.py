@@ -15,7 +15,7 @@ from torch.nn.modules.module import (
     register_module_parameter_registration_hook,
 )
 
-from ....vocab.events.plans import Sharded
+from ....vocab.events.sharding import Sharded
 from ....vocab.finding import Moment
 from ... import adapter
 from ...agreement.digests import sample

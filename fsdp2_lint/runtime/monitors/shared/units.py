@@ -10,7 +10,7 @@ from torch import nn
 from torch.distributed.fsdp import MixedPrecisionPolicy
 
 from ....vocab.answers import Answer, Many, many, unknown, yes
-from ....vocab.events.steps import NOT_AWAITED, UNFINISHED
+from ....vocab.events.training import NOT_AWAITED, UNFINISHED
 from ....vocab.finding import Moment, Place
 from ....vocab.rule import ModelKey
 from ... import adapter

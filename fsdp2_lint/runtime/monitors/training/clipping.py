@@ -11,7 +11,7 @@ from typing import Any
 from torch import nn
 
 from ....vocab.answers import Answer, Many, many, yes
-from ....vocab.events.steps import ClippedUsed, GradientsClipped, Unseen
+from ....vocab.events.training import ClippedUsed, GradientsClipped, Unseen
 from ....vocab.finding import Moment, Place
 from ... import adapter
 from ...closure import looked

@@ -11,7 +11,7 @@ import torch
 from torch.optim.optimizer import register_optimizer_step_pre_hook
 
 from ....vocab.answers import Answer, unknown, yes
-from ....vocab.events.gradients import GradientsAsked
+from ....vocab.events.training import GradientsAsked
 from ....vocab.finding import Moment, Place
 from ... import adapter
 from ...closure import looked

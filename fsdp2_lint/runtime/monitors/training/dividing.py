@@ -11,7 +11,7 @@ from torch import nn
 from torch.distributed.fsdp import FSDPModule
 
 from ....vocab.answers import Many, many
-from ....vocab.events.gradients import Divides, GradientsDivided
+from ....vocab.events.training import Divides, GradientsDivided
 from ....vocab.facts import Fact
 from ....vocab.finding import Moment
 from ... import adapter

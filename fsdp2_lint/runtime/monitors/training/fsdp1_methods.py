@@ -11,7 +11,7 @@ from torch import nn
 from torch.distributed.fsdp import FSDPModule
 
 from ....vocab.answers import Answer, unknown, yes
-from ....vocab.events.fsdp1_methods import NoSyncAsked
+from ....vocab.events.training import NoSyncAsked
 from ....vocab.finding import Place
 from ....vocab.rule import ModelKey
 from ...closure import looked

@@ -12,8 +12,7 @@ from torch.optim.optimizer import register_optimizer_step_post_hook, register_op
 
 from ....vocab.answers import Answer, Many, many, unknown, yes
 from ....vocab.events.precision import WeightsTrained
-from ....vocab.events.steps import GradientsUsed
-from ....vocab.events.training import OptimizerSettled
+from ....vocab.events.training import GradientsUsed, OptimizerSettled
 from ....vocab.finding import Place
 from ....vocab.handles import Stale
 from ....vocab.live import UNSHARD, Leftover

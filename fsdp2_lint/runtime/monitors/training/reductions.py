@@ -11,7 +11,7 @@ from torch.distributed.fsdp import FSDPModule
 from torch.optim import Optimizer
 
 from ....vocab.answers import Many, many
-from ....vocab.events.steps import BackwardBegun, Carried
+from ....vocab.events.training import BackwardBegun, Carried
 from ....vocab.finding import Moment, Place
 from ... import adapter
 from ...closure import looked

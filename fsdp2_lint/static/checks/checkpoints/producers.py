@@ -11,12 +11,16 @@ from ....vocab.events.checkpoints import (
     CheckpointWritten,
     FileWritten,
     Fsdp1ContextUsed,
+    HelperCalled,
     KeysWritten,
     Loaded,
+    OptimizerStateRead,
     Saved,
     SharedKeysWritten,
+    StateGathered,
+    StateMatched,
+    StateSet,
 )
-from ....vocab.events.state_dicts import HelperCalled, OptimizerStateRead, StateGathered, StateMatched, StateSet
 from ...domain import events
 from ...domain.events import Step
 from ...domain.values import Obj

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from astroid import nodes
 
 from ....vocab.answers import Answer, Many, many, unknown, yes
-from ....vocab.events.state_dicts import StrangeKeyword
+from ....vocab.events.checkpoints import StrangeKeyword
 from ....vocab.finding import Fix, Moment, Place
 from ...domain import events
 from ...domain.events import AnyStep, Step

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ....vocab.events.base import Event
-from ....vocab.events.process import CollectiveIssued, DeviceIndexDiscarded, DeviceSelected, ProgramEnded
+from ....vocab.events.launch import CollectiveIssued, DeviceIndexDiscarded, DeviceSelected, ProgramEnded
 from ....vocab.finding import Moment, Site
 from ...domain import events
 from ...domain.events import Step

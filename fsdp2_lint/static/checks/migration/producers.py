@@ -20,8 +20,7 @@ from ....vocab.events.migration import (
     UnshardDropped,
     UnshardEntered,
 )
-from ....vocab.finding import Edit, Fix, Site
-from ....vocab.words import listed
+from ....vocab.finding import Edit, Fix, Site, listed
 from ...domain import events
 from ...domain.events import Step
 from ...domain.values import Obj

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ....vocab.events.base import Event
-from ....vocab.events.precision import PoliciesTaken, WeightsTrained
-from ....vocab.events.scalers import ScalerStepped
+from ....vocab.events.precision import PoliciesTaken, ScalerStepped, WeightsTrained
 from ...domain import events
 from ...domain.events import Step
 from ...domain.values import Obj

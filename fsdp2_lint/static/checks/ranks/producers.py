@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ....vocab.events.base import Event
-from ....vocab.events.data import BatchTrained, LoaderRead, SamplerMade
-from ....vocab.events.errors import StepGuarded
-from ....vocab.events.repeated import CollectiveRepeated
+from ....vocab.events.ranks import BatchTrained, CollectiveRepeated, LoaderRead, SamplerMade, StepGuarded
 from ...domain import events
 from ...domain.events import Step
 from ..shared.models import StaticModel

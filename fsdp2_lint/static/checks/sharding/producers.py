@@ -5,11 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from ....vocab.events.base import Event
-from ....vocab.events.composition import Checkpointed, Compiled, ParametersExchanged, TensorParallelised, WrappedAgain
-from ....vocab.events.groups import GroupSettled
-from ....vocab.events.plans import KeywordPassed, Offloaded, PlanSettled, Sharded, ShardingBegun
-from ....vocab.events.policies import OptionsGiven, PolicySettled, ReshardingSettled
-from ....vocab.events.replacement import ParametersReplaced
+from ....vocab.events.sharding import (
+    Checkpointed,
+    Compiled,
+    GroupSettled,
+    KeywordPassed,
+    Offloaded,
+    OptionsGiven,
+    ParametersExchanged,
+    ParametersReplaced,
+    PlanSettled,
+    PolicySettled,
+    ReshardingSettled,
+    Sharded,
+    ShardingBegun,
+    TensorParallelised,
+    WrappedAgain,
+)
 from ....vocab.finding import Moment
 from ...domain import events
 from ...domain.events import Step

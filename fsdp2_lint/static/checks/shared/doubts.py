@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ....vocab.events.base import Event
-from ....vocab.events.process import CollectiveIssued
+from ....vocab.events.launch import CollectiveIssued
 from ...domain import events
 from ...domain.events import Step
 from ...domain.formulas import Interned, atoms

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ....vocab.answers import Many, Unknown, many, unknown
-from ....vocab.events.steps import Unseen
+from ....vocab.events.training import Unseen
 from ....vocab.finding import Moment, Place
 from ....vocab.live import Leftover
 from ...domain import events

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ....vocab.answers import Many, No, Unknown, many, unknown
-from ....vocab.events.gradients import Divides
+from ....vocab.events.training import Divides
 from ...domain import events
 from ...domain.events import Step
 from ...domain.relations import Relation

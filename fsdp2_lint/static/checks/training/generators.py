@@ -5,7 +5,7 @@ from __future__ import annotations
 from astroid import nodes
 
 from ....vocab.answers import Answer, yes
-from ....vocab.events.generators import Spent
+from ....vocab.events.training import Spent
 from ....vocab.finding import Fix, Moment
 from ...domain import events
 from ...domain.events import Step

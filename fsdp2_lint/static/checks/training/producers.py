@@ -5,12 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ....vocab.events.base import Event
-from ....vocab.events.copies import Copied
-from ....vocab.events.fsdp1_methods import ClipAsked, NoSyncAsked
-from ....vocab.events.generators import GeneratorRead
-from ....vocab.events.gradients import GradientsAsked, GradientsDivided, TensorReduced
-from ....vocab.events.steps import BackwardBegun, ClippedUsed, GradientsClipped, GradientsUsed
-from ....vocab.events.training import HyperparametersSet, OptimizerSettled, ValueRead
+from ....vocab.events.training import (
+    BackwardBegun,
+    ClipAsked,
+    ClippedUsed,
+    Copied,
+    GeneratorRead,
+    GradientsAsked,
+    GradientsClipped,
+    GradientsDivided,
+    GradientsUsed,
+    HyperparametersSet,
+    NoSyncAsked,
+    OptimizerSettled,
+    TensorReduced,
+    ValueRead,
+)
 from ...domain import events
 from ...domain.events import Step
 from ...domain.values import Obj

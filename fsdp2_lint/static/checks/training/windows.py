@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ....vocab.answers import Many, many, unknown
-from ....vocab.events.steps import Carried
+from ....vocab.events.training import Carried
 from ...domain import events
 from ...domain.events import AnyStep, Step
 from ...domain.formulas import Formula, is_fork

@@ -1,4 +1,4 @@
-"""Batches: what a model is trained on, and who else gets the same."""
+"""What the ranks do together: batches, collectives in loops, and errors around a training step."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from ..finding import Place
 from .base import Event, ModelEvent
 
 
+# -- batches: what a model is trained on, and who else gets the same
 class Batch(Protocol):
     """The input of a forward that a backward follows."""
 
@@ -43,3 +44,30 @@ class Sampler(Protocol):
 
 class SamplerMade(Event):  # a DistributedSampler is made; S
     sampler: Sampler
+
+
+class Rounds(Protocol):
+    """The rounds of the loops around a collective, one after the other."""
+
+    @property
+    def name(self) -> str:
+        """What the collective is called."""
+
+    def differ(self) -> Answer[Place]:
+        """Do the ranks go through other elements, or in another order? yes: Place."""
+
+
+class CollectiveRepeated(Event):  # a collective in a loop; S
+    rounds: Rounds
+
+
+# -- exceptions around a training step, and what becomes of them
+class Handler(Protocol):
+    """An ``except`` around a forward or backward."""
+
+    def swallows(self) -> Answer[Place]:
+        """Does it take an error of one rank, and does the loop go on? yes: Place of what it stands around."""
+
+
+class StepGuarded(Event):  # a forward or backward of a sharded model stands in a try; S
+    handler: Handler
