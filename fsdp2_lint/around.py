@@ -13,9 +13,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeVar
 
 from fsdp2_lint.files.discovery import Discovered, look_at, walk_project
+from fsdp2_lint.files.kinds import is_test, speaks_of_fsdp2
 from fsdp2_lint.files.source import display_path
-from fsdp2_lint.files.test_names import is_test
-from fsdp2_lint.files.words import speaks_of_fsdp2
 from fsdp2_lint.static.frontend.lookup import Lookup, Surroundings, imports_of
 
 if TYPE_CHECKING:

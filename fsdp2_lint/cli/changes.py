@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fsdp2_lint.cli.options import Options, analyse, refused, say_problems
+from fsdp2_lint.cli.reporting import summary, tell
 from fsdp2_lint.cli.streams import ABNORMAL, CLEAN, FOUND, Failure, deliver, note
-from fsdp2_lint.cli.telling import summary, tell
 from fsdp2_lint.files.source import decode, display_path, place
 from fsdp2_lint.output import plural
 from fsdp2_lint.output.terminal import one_line

@@ -7,8 +7,8 @@ from typing import Any
 import click
 
 from fsdp2_lint.cli.options import Options, analyse, say_problems, shared
+from fsdp2_lint.cli.reporting import summary, tell
 from fsdp2_lint.cli.streams import deliver
-from fsdp2_lint.cli.telling import summary, tell
 from fsdp2_lint.output import FORMATS
 
 
@@ -58,7 +58,8 @@ def check(
     Nothing that is checked is imported or run. Exit codes: 0 nothing found, 1 findings, 2
     abnormal, such as a file that cannot be read.
     """
-    from fsdp2_lint.cli import changes, known, show
+    from fsdp2_lint.cli import baseline as baselines
+    from fsdp2_lint.cli import changes, info
 
     options = Options(**given)
     actions = {
@@ -74,17 +75,17 @@ def check(
         raise click.UsageError(f"{chosen[0]} and {others[0]} exclude each other")
     if add_ignore is not None and options.stdin is not None:
         raise click.UsageError("--add-ignore writes into files, and stdin is none")
-    if statistics and output_format not in show.STATISTICS:
-        raise click.UsageError(f"--statistics can be shown as {', '.join(show.STATISTICS)}")
+    if statistics and output_format not in info.STATISTICS:
+        raise click.UsageError(f"--statistics can be shown as {', '.join(info.STATISTICS)}")
     if unsafe_fixes and not (fix or diff):
         raise click.UsageError("--unsafe-fixes needs --fix or --diff")
     if exit_non_zero_on_fix and not actions["--fix"]:
         raise click.UsageError("--exit-non-zero-on-fix needs --fix")
     if show_settings:
-        return show.settings(options, baseline)
+        return info.settings(options, baseline)
     if show_files:
-        return show.files(options)
-    asked = known.with_baseline(options, baseline, update=update_baseline)
+        return info.files(options)
+    asked = baselines.with_baseline(options, baseline, update=update_baseline)
     if fix or diff:
         shown = changes.Shown(output_format, max_findings)
         return changes.fix(
@@ -95,7 +96,7 @@ def check(
     if add_ignore is not None:
         return changes.add_ignore(options, report, add_ignore)
     if update_baseline:
-        return known.update(options, asked, report, baseline)
+        return baselines.update(options, asked, report, baseline)
     if confirm is not None:
         from fsdp2_lint.cli.job_output import job_report
         from fsdp2_lint.report.confirm import confirm as compare
@@ -103,7 +104,7 @@ def check(
         report.findings = compare(report.findings, job_report(confirm, options))
     if statistics:
         if report.files or not report.failures:
-            deliver(show.statistics(report, output_format), options.output_file)
+            deliver(info.statistics(report, output_format), options.output_file)
         options.say(summary(report))
     else:
         tell(options, report, output_format, max_findings)

@@ -13,10 +13,10 @@ from pathlib import Path
 
 from fsdp2_lint.errors import INTERNAL, CostsOnly
 from fsdp2_lint.files import notebooks
+from fsdp2_lint.files.kinds import WORDS, speaks_of_fsdp2
 from fsdp2_lint.files.notebooks import SUFFIX, Notebook
 from fsdp2_lint.files.patterns import Exclusion
 from fsdp2_lint.files.reading import FILE_BYTES, NOTEBOOK_BYTES, TooLarge, read, read_given, reason_of
-from fsdp2_lint.files.words import WORDS, speaks_of_fsdp2
 
 SKIPPED_FOLDERS = frozenset({"venv", "node_modules", "__pycache__", "__pypackages__", "site-packages"})
 OF_BUILDS = frozenset({"build", "dist"})  # unless they are packages, which a build never makes right there

@@ -12,7 +12,7 @@ from fsdp2_lint.files.reading import read
 from fsdp2_lint.files.source import display_path
 
 if TYPE_CHECKING:
-    from fsdp2_lint.files.problems import Problem
+    from fsdp2_lint.files.syntax import Problem
     from fsdp2_lint.vocab.target import Version
 
 _SHOWN = 3

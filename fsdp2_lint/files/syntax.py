@@ -3,10 +3,25 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fsdp2_lint.catalogue.codes import OWN_CODES
 from fsdp2_lint.files.parsing import parsed
+from fsdp2_lint.vocab.target import Version
+
+
+# -- files that could not be analysed
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A file that could not be analysed."""
+
+    path: str
+    row: int
+    column: int
+    message: str
+    needs: Version | None = None  # the Python that can read it, where this one cannot
+
 
 if TYPE_CHECKING:
     from fsdp2_lint.vocab.finding import Finding

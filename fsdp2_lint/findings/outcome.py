@@ -2,14 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from fsdp2_lint.errors import INTERNAL
 from fsdp2_lint.files.source import Sources, display_path
-from fsdp2_lint.findings.unseen import Unseen
 from fsdp2_lint.settings import Settings
 from fsdp2_lint.vocab.target import NEWEST, Version
+
+
+# -- what could not be read, decoded, followed or judged to its end: said and counted wherever findings are
+@dataclass(frozen=True, slots=True)
+class Unseen:
+    """``failures`` make a run abnormal, ``notes`` do not. Each is one line."""
+
+    failures: Sequence[str] = ()
+    notes: Sequence[str] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.failures or self.notes)
+
+    def __iter__(self) -> Iterator[tuple[str, str]]:
+        """``error`` or ``warning``, and the line."""
+        yield from (("error", line) for line in self.failures)
+        yield from (("warning", line) for line in self.notes)
+
+    def counted(self) -> str:
+        """``1 error, 2 warnings``."""
+        parts = ((len(self.failures), "error"), (len(self.notes), "warning"))
+        return ", ".join(f"{number} {word}{'s' if number != 1 else ''}" for number, word in parts if number)
+
+
+ALL_SEEN = Unseen()
+
 
 if TYPE_CHECKING:
     from fsdp2_lint.findings.baseline import Entry

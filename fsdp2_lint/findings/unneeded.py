@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 from fsdp2_lint.around import Around, around, module_name, text_of, without_tests
 from fsdp2_lint.errors import Refusal
 from fsdp2_lint.files.discovery import UNNAMED, Discovered, is_root
+from fsdp2_lint.files.kinds import is_test
 from fsdp2_lint.files.source import Sources, display_path
-from fsdp2_lint.files.test_names import is_test
 from fsdp2_lint.findings.fingerprints import with_fingerprints
 from fsdp2_lint.settings import OWN_FILE, Settings, settings
 from fsdp2_lint.vocab.target import Version, in_words

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from fsdp2_lint.files.source import Sources
-from fsdp2_lint.findings.unseen import ALL_SEEN, Unseen
+from fsdp2_lint.findings.outcome import ALL_SEEN, Unseen
 from fsdp2_lint.output.terminal import defused, defused_json
 
 if TYPE_CHECKING:

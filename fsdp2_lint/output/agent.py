@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from fsdp2_lint.files.source import Sources, line_of, place
-from fsdp2_lint.findings.unseen import ALL_SEEN, Unseen
+from fsdp2_lint.findings.outcome import ALL_SEEN, Unseen
 from fsdp2_lint.output import count, plural
 from fsdp2_lint.output.terminal import clean
 from fsdp2_lint.output.words import context

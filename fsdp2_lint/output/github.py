@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from fsdp2_lint.files.source import Sources
-from fsdp2_lint.findings.unseen import ALL_SEEN, Unseen
+from fsdp2_lint.findings.outcome import ALL_SEEN, Unseen
 from fsdp2_lint.output.terminal import printable
 from fsdp2_lint.output.words import story
 from fsdp2_lint.vocab.finding import Finding, Severity, Site

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from xml.etree import ElementTree
 
 from fsdp2_lint.files.source import Sources, display_path, place
-from fsdp2_lint.findings.unseen import ALL_SEEN, Unseen
+from fsdp2_lint.findings.outcome import ALL_SEEN, Unseen
 from fsdp2_lint.output.terminal import clean, one_line
 from fsdp2_lint.output.words import story
 from fsdp2_lint.vocab.finding import Finding

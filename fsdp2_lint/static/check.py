@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ..errors import CostsOnly
-from ..files.problems import Problem
+from ..files.syntax import Problem
 from ..vocab.finding import Finding
 from ..vocab.overlaps import one_for_each_cause, without_consequences
 from ..vocab.rule import Dispatcher, Rule

@@ -13,7 +13,7 @@ from typing import Literal
 
 from astroid import nodes
 
-from ..files.test_names import is_test
+from ..files.kinds import is_test
 from ..vocab.rule import ProgramKey
 from .budget import BUDGET
 from .frontend.definitions import (

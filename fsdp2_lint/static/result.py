@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from ..files.problems import Problem
+from ..files.syntax import Problem
 from ..vocab.finding import Finding, Label, Seen, Site
 
 

@@ -287,6 +287,6 @@ CODES = st.lists(st.sampled_from(["FSDP", "FSDP6", "FSDP601", "ALL"]), max_size=
     )
 )
 def test_what_is_shown_reads_as_the_same_settings(given_ones: Settings) -> None:
-    from fsdp2_lint.cli.show import as_toml
+    from fsdp2_lint.cli.info import as_toml
 
     assert _read(tomllib.loads(as_toml(given_ones)), Path("fsdp2-lint.toml")) == given_ones

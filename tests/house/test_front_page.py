@@ -13,7 +13,7 @@ from xml.etree import ElementTree
 import pytest
 
 from fsdp2_lint.catalogue import registry
-from fsdp2_lint.output.five_points import POINTS
+from fsdp2_lint.output.contract import POINTS
 from scripts import pictures
 
 ROOT = pictures.ROOT

@@ -21,7 +21,7 @@ from fsdp2_lint.report.codec import moment_as_json
 from fsdp2_lint.report.hangs.beats import SIZE, BeatFile, beat_of
 from fsdp2_lint.report.hangs.dumps import dump_of, own_frames, place_of, waits
 from fsdp2_lint.report.hangs.layers import Layers, layers_as_json, layers_from_json
-from fsdp2_lint.report.watcher.local import Local
+from fsdp2_lint.report.watcher.node import Local
 from fsdp2_lint.report.watcher.processes import born, state
 from fsdp2_lint.report.watcher.start import start
 from fsdp2_lint.vocab.finding import Moment, Site

@@ -16,8 +16,8 @@ from typing import Any
 from ...report.codec import fact_as_json
 from ...report.execution_order import turns
 from ...report.rank_file import RankFile, Unwritten
-from ...report.sequence_text import sequence_as_text, sequence_from_text
 from ...report.sequences import Sequence as Issues
+from ...report.sequences import sequence_as_text, sequence_from_text
 from ...vocab.facts import Fact
 from .. import adapter
 from .sequence import Mark, Sequence

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from fsdp2_lint.cli.streams import complain, deliver
 from fsdp2_lint.errors import CostsOnly
-from fsdp2_lint.findings.unseen import Unseen
+from fsdp2_lint.findings.outcome import Unseen
 from fsdp2_lint.output import EMPTY_IS_TEXT, TELL_UNSEEN, besides, count, looked_at, not_judged, plural, render
 
 if TYPE_CHECKING:
