@@ -21,8 +21,7 @@ from ..vocab.finding import Moment
 from ..vocab.live import FORWARD, Leftover
 from ..vocab.rule import ModelKey
 from . import adapter
-from .gradients import Gradients
-from .notes import Asked, Emptied
+from .notes import Asked, Emptied, Gradients
 
 
 @dataclass(slots=True)

@@ -22,8 +22,7 @@ from .collectives import (
     ranks_of_group,
     size_of,
 )
-from .copies import copies_beside, dimensions_beside, is_distributed_beside
-from .dividing import Division, division
+from .copies import copies_beside, dimensions_beside, is_distributed_beside, ranks_of_replica
 from .frames import (
     Stage,
     call_of_fully_shard,
@@ -35,7 +34,21 @@ from .frames import (
     only_wraps,
     stage_that_runs,
 )
-from .gradients import backward_is_open, holds_gradients, reduces_over_replicas, reduction_is_awaited
+from .group_state import (
+    Division,
+    backward_is_open,
+    before_backward,
+    division,
+    gathers_its_own_way,
+    holds_gradients,
+    in_forward,
+    placements,
+    reduces_over_replicas,
+    reduction_is_awaited,
+    registered,
+    replicas,
+    reshards,
+)
 from .groups import (
     Group,
     Param,
@@ -67,9 +80,6 @@ from .modules import (
     version,
 )
 from .operations import Marks, Operation, Operations
-from .peers import ranks_of_replica
-from .phases import before_backward, in_forward
 from .places import Missing
-from .plans import gathers_its_own_way, placements, registered, replicas, reshards
 from .probe import first_cuda_use, is_captured, lacking, missing, place, rehearsal_token, rehearse, store
 from .rehearsed import device_meant, is_hollow, is_rehearsed, node

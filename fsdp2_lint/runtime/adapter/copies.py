@@ -1,4 +1,4 @@
-"""Which ranks hold the same part of a parameter beside its replicas: along dimensions in which FSDP2 has no part."""
+"""The ranks that share one parameter among themselves, and those that hold the same part of it beside its replicas."""
 
 from __future__ import annotations
 
@@ -8,6 +8,17 @@ from typing import Any
 from . import places
 from .groups import Group, Param
 from .meshes import names_of, ranks_of, whole_of
+
+
+# -- the ranks that share one parameter among themselves: one replica of an HSDP mesh
+def ranks_of_replica(group: Group) -> tuple[int, ...]:
+    """The ranks along the dimension that shards, among them this one; none where the group has no such dimension."""
+    dimension = places.SHARD_DIM.read(places.MESH_INFO.read(group.raw))
+    coordinate = group.mesh.get_coordinate()
+    if dimension is None or coordinate is None:
+        return ()
+    own = tuple(slice(None) if at == dimension else place for at, place in enumerate(coordinate))
+    return tuple(int(rank) for rank in group.mesh.mesh[own].tolist())
 
 
 def dimensions_beside(groups: Iterable[Group]) -> frozenset[str]:

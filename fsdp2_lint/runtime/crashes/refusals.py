@@ -20,7 +20,7 @@ from .. import adapter
 from ..expressions import operands
 from ..ledger import label_of
 from ..monitors.checkpoints.payloads import RuntimePayload
-from ..monitors.initialisation import resets
+from ..monitors.initialisation import meta_device
 from ..monitors.precision.policies import RuntimePolicy
 from ..monitors.sharding.composition import RuntimeComposition
 from ..monitors.sharding.options import RuntimeOptions
@@ -132,14 +132,14 @@ def judge_attribute(session: Session, error: BaseException, frames: Frames) -> N
 def judge_reset(session: Session, error: BaseException, frames: Frames) -> None:
     """A call of ``reset_parameters`` on a module of a sharded model, or on one whose parameters have no memory."""
     owner = getattr(error, "obj", None)
-    if not isinstance(error, AttributeError) or error.name != resets.NAME or not isinstance(owner, nn.Module):
+    if not isinstance(error, AttributeError) or error.name != meta_device.NAME or not isinstance(owner, nn.Module):
         return
     hollow = any(parameter.is_meta for parameter in owner.parameters())
     if not (hollow or session.ledger.inside(owner) or owner in session.ledger.below):
         return
     when = of_traceback(error.__traceback__)
     key = session.ledger.key_of(owner, label_of(owner), when)
-    session.dispatch(ResetCalled(when=when, model=resets.RuntimeInitialised(owner, when, key)))
+    session.dispatch(ResetCalled(when=when, model=meta_device.RuntimeInitialised(owner, when, key)))
 
 
 def judge_gathered(session: Session, error: BaseException, frames: Frames) -> Explanation | None:

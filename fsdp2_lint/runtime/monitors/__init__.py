@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..session import Session
 from .checkpoints import async_saves, checkpoints, local_shards, round_trips, state_helpers, written_by_all
 from .forward import calls, changes, forward, order
-from .initialisation import draws, hollow
+from .initialisation import draws, meta_device
 from .launch import process
 from .precision import inputs, policies
 from .ranks import collectives, noise, routing, samplers
@@ -33,7 +33,7 @@ _PARTS = (
     policies,
     composition,
     draws,
-    hollow,
+    meta_device,
     inputs,
     forward,
     order,

@@ -19,7 +19,7 @@ from ....vocab.finding import Moment, Place, Site
 from ... import adapter
 from ...closure import looked
 from ...ledger import Ledger
-from .local_parts import LocalParts
+from .local_shards import LocalParts
 
 _DEPTH, _ITEMS = 8, 100_000
 WRAPPERS = ("_orig_mod", "_checkpoint_wrapped_module")  # in the names of parameters

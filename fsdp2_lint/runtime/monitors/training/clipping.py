@@ -15,8 +15,8 @@ from ....vocab.events.training import ClippedUsed, GradientsClipped, Unseen
 from ....vocab.finding import Moment, Place
 from ... import adapter
 from ...closure import looked
-from ...gradients import Clip
 from ...ledger import Ledger, Sharding
+from ...notes import Clip
 from ...session import Session
 from ...sites import here
 from ..shared.units import OfSharding, OfShardings

@@ -1,7 +1,9 @@
-"""Models that were made on the meta device and have no memory when they run, which torch refuses."""
+"""Models that were made on the meta device, and initialisers that do not exist."""
 
 from __future__ import annotations
 
+import inspect
+import os
 import weakref
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +13,7 @@ from torch.nn.modules.module import register_module_parameter_registration_hook
 
 from ....vocab.answers import Answer, Many, many, yes
 from ....vocab.events.initialisation import HollowCalled
-from ....vocab.finding import Moment, Place
+from ....vocab.finding import Moment, Place, Site
 from ....vocab.rule import ModelKey
 from ... import adapter
 from ...closure import looked
@@ -19,6 +21,7 @@ from ...ledger import Ledger, label_of
 from ...session import Session
 from ...sites import here, made_by_user
 
+# -- models that were made on the meta device and have no memory when they run, which torch refuses
 CODE = "FSDP202"
 
 
@@ -78,3 +81,29 @@ class RuntimeHollow:
 
     def written_in_other_runs(self) -> Many[Place]:
         return many([], looked("this is one run"))
+
+
+# -- modules whose ``reset_parameters`` is called and whose class has none, as the error of that call says
+NAME = "reset_parameters"
+
+
+@dataclass(frozen=True, slots=True)
+class RuntimeInitialised:
+    """``called``: where the call failed."""
+
+    module: nn.Module
+    called: Moment
+    model_key: ModelKey
+
+    @property
+    def label(self) -> str:
+        return label_of(self.module)
+
+    def without_reset_parameters(self) -> Answer[Place]:
+        cls = adapter.original_class(self.module)
+        try:
+            file, row = inspect.getsourcefile(cls), inspect.getsourcelines(cls)[1]
+        except (OSError, TypeError):  # of a class that was made at run time
+            file, row = None, 0
+        at = self.called if file is None else Moment(Site(os.path.abspath(file), row))
+        return yes(Place(at, f"{self.label} and its bases do not define it"))
