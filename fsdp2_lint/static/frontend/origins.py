@@ -6,7 +6,7 @@ import builtins
 
 from astroid import nodes
 
-from .torch_names import canonical
+from .torch_api import canonical
 
 _IMPORTS = (nodes.Import, nodes.ImportFrom)
 _DEFINITIONS = (nodes.FunctionDef, nodes.ClassDef)

@@ -20,21 +20,22 @@ from .python import (  # noqa: F401 (they register)
     calculation,
     copies,
     dynamic,
-    named_tuples,
     pytrees,
     records,
     reflection,
-    signatures,
+    standard_library,
     value_methods,
 )
 from .tables import EXTERNALS, METHODS, OBSERVERS
 from .torch.forward import uses
 from .torch.initialisation import blank, draws, slices  # noqa: F401 (they register)
 from .torch.launch import device
-from .torch.migration import api, fsdp1_methods, migration  # noqa: F401 (they register)
-from .torch.precision import dtypes, precision, scalers  # noqa: F401 (they register)
+from .torch.migration import (
+    versions,  # noqa: F401 (they register)
+)
+from .torch.precision import dtypes
 from .torch.ranks import collectives, data, own_sources, rank, seeds  # noqa: F401 (they register)
-from .torch.sharding import composition, module_tree, modules, parameters, pipelines, sharding, sizes  # noqa: F401 (they register)
+from .torch.sharding import module_tree, modules, parameters, sizes
 from .torch.training import dtensors, optim, steps  # noqa: F401 (they register)
 
 _NEVER_CALL = (

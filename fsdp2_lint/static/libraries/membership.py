@@ -20,7 +20,7 @@ from .python import attempts, records
 from .torch.initialisation import blank, slices
 from .torch.precision import dtypes
 from .torch.ranks import seeds
-from .torch.sharding import modules, parameters, tying
+from .torch.sharding import modules, parameters
 from .torch.sharding.module_tree import built_as_layer
 from .torch.training import optim
 
@@ -111,7 +111,7 @@ class Membership(Asked):
             optim.regrouped(self.machine, owner, node)
         optim.supplanted(self.machine, self.machine.store.get((owner, name)), value, node)
         if name == "weight":
-            tying.tied(self.machine, owner, value, node)
+            parameters.tied(self.machine, owner, value, node)
         self.came_late(owner, name, value, node)
 
     def came_late(self, owner: Obj, name: str, value: Value, node: nodes.NodeNG) -> None:

@@ -37,7 +37,7 @@ from .frameworks import framework_method
 from .python import arguments, attempts, records, value_methods
 from .tables import IN_PLACE, METHOD_OBSERVERS, METHODS, TENSOR_METHODS
 from .torch.checkpoints import state_dict
-from .torch.migration import api, migration
+from .torch.migration import migration, versions
 from .torch.sharding import module_tree, sharding
 from .torch.training import dtensors, optim
 
@@ -58,7 +58,7 @@ class TorchModel(Calls):
             self.opened(f"{describe(obj)}.{name}()", call, receiver=obj)
             self.callbacks(call)
             return unknown(f"{name}()", kind="opaque")
-        api.method_called(self.machine, obj, name, call)
+        versions.method_called(self.machine, obj, name, call)
         if (special := self.special_method(obj, name, call)) is not None:
             return special
         if name in ("clear", "pop", "remove") and obj.item in ("param_groups", "['params']"):

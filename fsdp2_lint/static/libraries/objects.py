@@ -43,7 +43,7 @@ from .torch.checkpoints import gathering
 from .torch.forward import uses
 from .torch.initialisation import blank
 from .torch.launch import device, meshes
-from .torch.migration import fallbacks, fsdp1_methods, migration
+from .torch.migration import fsdp1_methods, migration, versions
 from .torch.ranks import data, rank, rounds
 from .torch.sharding import module_tree
 from .torch.training import dtensors, generators, optim
@@ -268,7 +268,7 @@ class Objects(Escapes):
         return dtensors.arithmetic(op, left, right)
 
     def only_for_older(self, node: nodes.Try) -> bool:
-        return fallbacks.only_for_older_torch(self.machine, node)
+        return versions.only_for_older_torch(self.machine, node)
 
     def state_keys(self, state: StateDict) -> Value:
         return gathering.each_key(state)

@@ -9,29 +9,19 @@ from .python import (
     calculation,
     copies,
     dynamic,
-    grouping,
     kinds,
-    named_tuples,
     pytrees,
     records,
     reflection,
-    signatures,
+    standard_library,
     value_methods,
 )
-from .torch.checkpoints import (
-    async_saves,
-    gathering,
-    key_prefixes,
-    load_targets,
-    state_dict,
-    state_helpers,
-    state_hooks,
-)
+from .torch.checkpoints import async_saves, gathering, key_prefixes, load_targets, state_dict, state_helpers
 from .torch.forward import uses
 from .torch.initialisation import blank, draws, slices
 from .torch.launch import device, meshes, self_started
-from .torch.migration import api, fallbacks, fsdp1_methods, migration
-from .torch.precision import dtypes, precision, scalers
+from .torch.migration import fsdp1_methods, migration, versions
+from .torch.precision import dtypes, precision
 from .torch.ranks import collectives, data, own_sources, rank, rounds, seeds
-from .torch.sharding import composition, module_tree, modules, parameters, pipelines, sharding, sizes, tying
+from .torch.sharding import composition, module_tree, modules, parameters, sharding, sizes
 from .torch.training import differentiation, dtensors, generators, losses, optim, schedulers, steps

@@ -24,10 +24,9 @@ from ..shared.models import StaticModel
 from ..shared.producers import at_end, on
 from ..shared.program import Program
 from ..shared.structure import owns_parameters
-from .beginnings import StaticBeginning
 from .changes import passes
 from .choices import choices
-from .execution_order import StaticKeeper, StaticPart, around, inner_keepers, pending
+from .execution_order import StaticBeginning, StaticKeeper, StaticPart, around, inner_keepers, pending
 from .forward import Group, PastHooks, StaticWeight, culprit, group_of
 from .gathered import by_hand, next_forward
 

@@ -9,7 +9,7 @@ from ....vocab.events.precision import PoliciesTaken, ScalerStepped, WeightsTrai
 from ...domain import events
 from ...domain.events import Step
 from ...domain.values import Obj
-from ...libraries.torch.precision.scalers import Scaler
+from ...libraries.torch.precision.precision import Scaler
 from ..shared.models import StaticModel
 from ..shared.producers import on
 from ..shared.program import Program

@@ -12,8 +12,7 @@ from ...domain.choices import options
 from ...domain.events import Step
 from ...domain.guards import Guard
 from ...domain.values import NONE, Ext, Obj
-from ...libraries.torch.precision.precision import Policy, dtype_name
-from ...libraries.torch.precision.scalers import FSDP1, Scaler
+from ...libraries.torch.precision.precision import FSDP1, Policy, Scaler, dtype_name
 from ..shared.program import RELATED, OfStep
 
 

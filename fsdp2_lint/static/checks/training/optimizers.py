@@ -14,8 +14,10 @@ from ...domain.events import AnyStep, Step
 from ...domain.guards import Guard
 from ...domain.relations import Relation
 from ...domain.values import Const, Ext, Obj
+from ...libraries.torch.ranks.seeds import differs
+from ..ranks.own_values import own_value
 from ..shared.doubts import unproven
-from ..shared.program import RELATED, Program
+from ..shared.program import RELATED, AtStep, Program
 from .statement_moves import moved_behind
 
 
@@ -219,3 +221,17 @@ class StaticOptimizer:
         if given in (None, Const(None), Const(False)):
             return sharding.what.options_open or None
         return f"whether the root is resharded after forward is decided elsewhere ({sharding.when.at})"
+
+
+# -- learning rates and their like: does each rank get its own?
+class StaticHyperparameters(AtStep[events.HyperparameterGiven]):
+    def differ(self) -> Answer[Place]:
+        """Unknown where the number, or the batch that it is computed of, was not followed."""
+        if why := self.program.managed_by or self.program.open_why:
+            return unknown(why)
+        own = differs(self.program.machine, self.step.what.value)
+        if own is not None:
+            same = self.program.excluded("the number is the same on all ranks")
+            return yes(Place(self.step.when, "it is computed from the rank")) if own else same
+        found = own_value(self.program, self.step.what.value)
+        return unknown(found) if isinstance(found, str) else yes(found)

@@ -30,13 +30,11 @@ from ..shared.producers import at_end, on, on_concerned
 from ..shared.program import Program
 from ..shared.switches import trained_by
 from .clipping import StaticLimited
-from .differentiation import StaticDifferentiated
-from .dividing import StaticDividing
 from .fsdp1_methods import StaticAsked
 from .generators import StaticGenerator
-from .hyperparameters import StaticHyperparameters
+from .gradients import StaticDifferentiated, StaticDividing
 from .losses import StaticReduction
-from .optimizers import StaticOptimizer
+from .optimizers import StaticHyperparameters, StaticOptimizer
 from .steps import StaticClip, StaticStep
 from .value_reads import StaticReading
 from .windows import StaticWindow, window

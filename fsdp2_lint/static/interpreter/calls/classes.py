@@ -32,7 +32,7 @@ from ...domain.values import (
 from ...frontend.module import Module
 from ...frontend.origins import full_name
 from ...frontend.packages import is_known_class
-from ...frontend.torch_names import canonical
+from ...frontend.torch_api import canonical
 from ..call import Call
 from ..expressions import domains, enums, flags
 from ..expressions.registries import only_read

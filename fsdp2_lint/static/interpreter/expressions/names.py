@@ -11,8 +11,7 @@ from astroid import nodes
 from ...domain.guards import TOP, Guard
 from ...domain.values import NONE, Choice, ClassV, Const, DictV, Ext, Func, ListV, ModRef, Obj, Value, unknown
 from ...frontend.module import Module
-from ...frontend.torch_api import history_of_export, may_export
-from ...frontend.torch_names import canonical, is_torch
+from ...frontend.torch_api import canonical, history_of_export, is_torch, may_export
 from ..calls import class_tables
 from ..frames import Diverges, Frame
 from ..machine import L

@@ -8,7 +8,7 @@ from ....domain import events
 from ....domain.formulas import Formula, atoms, intern
 from ....domain.guards import TOP, Guard
 from ....domain.values import NONE, Const, DictV, Obj, ParamV, Value, unknown
-from ....frontend.torch_names import canonical
+from ....frontend.torch_api import canonical
 from ....interpreter.call import Call
 from ...escapes import describe
 from ...interface import Machine
@@ -146,3 +146,15 @@ def _is_chosen(node: nodes.NodeNG) -> bool:
 
 def _asks_for_gradient(test: nodes.NodeNG) -> bool:
     return bool(test.as_string().endswith((".requires_grad", ".grad is not None")))
+
+
+# -- stages of a pipeline: a schedule runs them, several micro-batches in a row
+@external("torch.distributed.pipelining.PipelineStage", "torch.distributed.pipelining.stage.PipelineStage")
+def pipeline_stage(machine: Machine, call: Call) -> Value:
+    module = call.arg(0, "submodule")
+    for leaf in machine.objects(module):
+        machine.emit(events.Pipelined(stages=call.arg(2, "num_stages")), call.node, leaf)
+    stage = machine.libraries.call_other(call.name, call)
+    if isinstance(stage, Obj) and module is not None:
+        machine.store.put((stage, "submod"), module)
+    return stage

@@ -1,4 +1,4 @@
-"""What is attached to single parameters: hooks and attributes."""
+"""What is attached to single parameters, hooks and attributes, and parameters that are one."""
 
 from __future__ import annotations
 
@@ -107,3 +107,11 @@ def quantized(machine: Machine, call: Call) -> None:
     given = [call.kwargs[name] for name in _QUANTIZED if name in call.kwargs]
     if any(leaf not in (NONE, Const(False)) for value in given for _, leaf in machine.alternatives(value)):
         machine.emit(events.Quantized(), call.node)
+
+
+# -- parameters that are one: ``head.weight = embed.weight``
+def tied(machine: Machine, owner: Obj, value: Value, node: nodes.NodeNG) -> None:
+    """From here on the weights of two layers are one parameter."""
+    for leaf in machine.objects(value):
+        if leaf.item == "weight" and leaf.parent is not None and leaf.parent is not owner:
+            machine.emit(events.Tied(other=leaf.parent), node, owner)

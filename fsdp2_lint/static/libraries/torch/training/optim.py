@@ -11,7 +11,7 @@ from ....domain.values import NONE, Atom, Const, Ext, Obj, Params, ParamV, Value
 from ....interpreter.call import Call
 from ...interface import Machine
 from ...tables import method
-from ..precision import scalers
+from ..precision import precision
 from . import generators, schedulers
 
 
@@ -82,7 +82,7 @@ def step(machine: Machine, obj: Obj, call: Call) -> Value:
         for leaf in machine.objects(call.arg(0, "optimizer")):
             if leaf in machine.libraries.optimizers:
                 machine.emit(events.Stepped(), call.node, leaf)
-                scalers.stepped(machine, obj, leaf, call)
+                precision.stepped(machine, obj, leaf, call)
     else:
         schedulers.stepped(machine, obj, call)
     return unknown("step()")

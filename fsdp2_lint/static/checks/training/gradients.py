@@ -1,18 +1,21 @@
-"""By what the groups of a model divide their gradients."""
+"""By what gradients are divided, and those that the program takes itself."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ....vocab.answers import Many, No, Unknown, many, unknown
+from ....vocab.answers import Answer, Many, No, Unknown, many, unknown, yes
 from ....vocab.events.training import Divides
+from ....vocab.finding import Place
 from ...domain import events
 from ...domain.events import Step
 from ...domain.relations import Relation
 from ...domain.values import Const, Obj
+from ..ranks.agreement import agreed_later
 from ..shared.program import OfStep
 from ..shared.switches import called_unseen
 
+# -- by what the groups of a model divide their gradients
 _SETTERS = ("set_gradient_divide_factor", "set_reduce_scatter_divide_factor")
 
 
@@ -73,3 +76,28 @@ class StaticDividing(OfStep[events.Divided]):
             return "no backward pass was seen after it"
         unseen = (called_unseen(self.program, setter, self._all()) for setter in _SETTERS)
         return next(filter(None, unseen), "") or self.program.managed(self.obj) or self.program.escaped(self.obj)
+
+
+# -- gradients of sharded parameters that the program takes itself
+class StaticDifferentiated(OfStep[events.Differentiated]):
+    @property
+    def label(self) -> str:
+        return self.program.label(self.program.top(self.obj))
+
+    def unreduced(self) -> Answer[Place]:
+        """Unknown where ranks put together what may have been made of these gradients."""
+        reads = [held.read for held in self.step.what.held if held.model is self.obj]
+        for step, _ in self.program.units(self.obj, Relation.SAME, Relation.INSIDE):
+            if step.precedes(self.step) and any(step.index < read for read in reads):
+                if "ignored_params" in step.what.options or step.what.options_open:
+                    return unknown(f"which parameters {step.when.at} leaves out is not known")
+                why = self.program.managed(self.obj) or self._reduced()
+                return unknown(why) if why else yes(Place(step.when))
+        if self.program.has_units(self.obj, Relation.CONTAINS, Relation.MAY):
+            return unknown("whether these parameters are sharded is not known")
+        return self.program.nothing(self.obj, events.Sharded, before=self.step)
+
+    def _reduced(self) -> str:
+        for handed in self.program.trace.of(events.GradientsHandedOn):
+            return f"{handed.what.who}, which was not followed, gets these gradients ({handed.when.at})"
+        return agreed_later(self.program, self.step)
