@@ -18,8 +18,8 @@ import click
 
 from fsdp2_lint import __version__
 from fsdp2_lint.cli.streams import ABNORMAL, close_quietly, complain, note, refused
-from fsdp2_lint.environment import refuse_nonsense
 from fsdp2_lint.errors import DEBUG, INTERNAL, Refusal, debugging, in_words, nearest
+from fsdp2_lint.settings.environment import refuse_nonsense
 from fsdp2_lint.vocab.target import NEWEST, OLDEST, in_digits
 
 _OF_FILES = ("check", "contract", "verify")  # the commands that pre-commit and shells give names of files

@@ -20,8 +20,8 @@ from fsdp2_lint.findings.baseline import DEFAULT, Baseline, Entry, as_text
 from fsdp2_lint.output import plural
 
 if TYPE_CHECKING:
+    from fsdp2_lint.findings.asked import Asked
     from fsdp2_lint.findings.outcome import Report
-    from fsdp2_lint.lint import Asked
 
 
 def with_baseline(options: Options, given: str | None, *, update: bool) -> Asked:

@@ -16,8 +16,8 @@ from fsdp2_lint.output import plural
 from fsdp2_lint.output.terminal import one_line
 
 if TYPE_CHECKING:
+    from fsdp2_lint.findings.asked import Asked
     from fsdp2_lint.findings.outcome import Report
-    from fsdp2_lint.lint import Asked
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ def fix(options: Options, asked: Asked, shown: Shown, *, write: bool, unsafe: bo
 
     ``fixing_counts``: that something was fixed is reason enough for the exit code of findings.
     """
-    from fsdp2_lint.actions.fix import mend
+    from fsdp2_lint.findings.fix import mend
 
     mended = mend(lambda overlay: analyse(options, asked, overlay), unsafe=unsafe)
     say_problems(mended.report)
@@ -70,7 +70,7 @@ def _say_beyond(report: Report) -> None:
 
 
 def add_ignore(options: Options, report: Report, reason: str) -> int:
-    from fsdp2_lint.actions.add_ignore import with_ignores
+    from fsdp2_lint.findings.add_ignore import with_ignores
 
     ignored = with_ignores(report.findings, report.sources, report.own, reason)
     _write(ignored.changed, {path: report.sources.data(path) for path in ignored.changed})

@@ -21,8 +21,8 @@ DEFAULT = "the default"
 STATISTICS = ("full", "concise", "json")  # the formats that counts have; the first two are the same
 
 if TYPE_CHECKING:
+    from fsdp2_lint.findings.asked import Asked
     from fsdp2_lint.findings.outcome import Report
-    from fsdp2_lint.lint import Asked
     from fsdp2_lint.settings import Settings
 
 

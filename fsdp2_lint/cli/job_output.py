@@ -49,7 +49,7 @@ class JobOptions:
     @classmethod
     def of(cls, given: dict[str, Any]) -> JobOptions:
         """Takes its own options out of ``given``. A code that does not exist is a failure, and so is a bad setting."""
-        from fsdp2_lint.lint import Asked
+        from fsdp2_lint.findings.asked import Asked
         from fsdp2_lint.settings import settings
 
         asked = Asked(select=selected(given.pop("select")), ignore=split(given.pop("ignore")))

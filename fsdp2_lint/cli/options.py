@@ -20,8 +20,8 @@ from fsdp2_lint.files.reading import NOTEBOOK_BYTES
 from fsdp2_lint.vocab.target import Version, known
 
 if TYPE_CHECKING:
+    from fsdp2_lint.findings.asked import Asked
     from fsdp2_lint.findings.outcome import Report
-    from fsdp2_lint.lint import Asked
     from fsdp2_lint.settings import Settings
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -173,8 +173,8 @@ class Options:
 
     @property
     def asked(self) -> Asked:
-        from fsdp2_lint.environment import possible_jobs
-        from fsdp2_lint.lint import Asked
+        from fsdp2_lint.findings.asked import Asked
+        from fsdp2_lint.settings.environment import possible_jobs
 
         return Asked(
             select=selected(self.select),

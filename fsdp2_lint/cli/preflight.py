@@ -15,12 +15,12 @@ import click
 from fsdp2_lint.cli.job_output import JobOptions, job_options, present_all, read_report, worst
 from fsdp2_lint.cli.run import DEFAULT_FOLDER, refuse_absent
 from fsdp2_lint.cli.streams import Failure, complain, deliver, refused, use_color
-from fsdp2_lint.environment import refuse_odd_jobs
 from fsdp2_lint.preflight.page import text
 from fsdp2_lint.preflight.part import Asked, Script
 from fsdp2_lint.preflight.rehearsal import rehearse
 from fsdp2_lint.preflight.result import result
 from fsdp2_lint.settings import settings
+from fsdp2_lint.settings.environment import refuse_odd_jobs
 
 if TYPE_CHECKING:
     from fsdp2_lint.report.outcome import JobReport

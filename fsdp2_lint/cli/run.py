@@ -13,9 +13,9 @@ import click
 
 from fsdp2_lint.cli.job_output import JobOptions, job_options, present, read_report
 from fsdp2_lint.cli.streams import CLEAN, Failure, note, refused
-from fsdp2_lint.environment import refuse_odd_jobs
 from fsdp2_lint.report.folders import JOB, job_id
 from fsdp2_lint.report.waiting import Waiting
+from fsdp2_lint.settings.environment import refuse_odd_jobs
 
 DEFAULT_FOLDER = "fsdp2-lint-report"
 LAUNCHED = "FSDP2_LINT_LAUNCHED"  # set in ranks whose parent merges the reports

@@ -27,7 +27,7 @@ def verify(since: str, output_format: str, **given: Any) -> int:
     without that proof is told as gone. Exit codes: 0 all are fixed, or gone with no less seen of
     their models than before, and nothing is new; 1 otherwise; 2 abnormal.
     """
-    from fsdp2_lint.actions.verify import compare
+    from fsdp2_lint.findings.verify import compare
 
     options = Options(**given)
     before = _read(since)

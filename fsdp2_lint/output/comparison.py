@@ -12,7 +12,7 @@ from fsdp2_lint.output.terminal import Paint, clean, defused, defused_json
 from fsdp2_lint.report.codec import finding_as_json
 
 if TYPE_CHECKING:
-    from fsdp2_lint.actions.verify import Comparison, Gone
+    from fsdp2_lint.findings.verify import Comparison, Gone
 
 FORMATS = ("text", "json")
 _WORDS = {

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from lsprotocol import types
 
-from fsdp2_lint.actions.add_ignore import with_ignores
-from fsdp2_lint.actions.fix import mend
+from fsdp2_lint.findings.add_ignore import with_ignores
+from fsdp2_lint.findings.fix import mend
 from fsdp2_lint.findings.outcome import Report
 from fsdp2_lint.vocab.finding import Finding
 

@@ -15,9 +15,10 @@ from functools import partial
 
 from fsdp2_lint.errors import Refusal
 from fsdp2_lint.files.discovery import common_folder
+from fsdp2_lint.findings.asked import Asked
 from fsdp2_lint.findings.baseline import Baseline
 from fsdp2_lint.findings.outcome import Report
-from fsdp2_lint.lint import Asked, lint
+from fsdp2_lint.lint import lint
 from fsdp2_lint.servers.threads import from_thread, in_thread
 from fsdp2_lint.settings import settings
 

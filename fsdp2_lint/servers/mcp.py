@@ -21,12 +21,13 @@ from mcp.server.mcpserver.exceptions import ToolError
 from mcp.types import ToolAnnotations
 
 from fsdp2_lint import __version__
-from fsdp2_lint.actions.verify import compare
 from fsdp2_lint.catalogue.pages import in_short, page_of
 from fsdp2_lint.errors import INTERNAL, Refusal, in_words
 from fsdp2_lint.files.discovery import below
+from fsdp2_lint.findings.asked import Asked
 from fsdp2_lint.findings.outcome import Report
-from fsdp2_lint.lint import Asked, lint
+from fsdp2_lint.findings.verify import compare
+from fsdp2_lint.lint import lint
 from fsdp2_lint.output import besides, comparison, looked_at, not_judged, render
 from fsdp2_lint.output.terminal import harmless, one_line
 from fsdp2_lint.servers.messages import OneByLine

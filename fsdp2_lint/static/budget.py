@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
-from fsdp2_lint.environment import STEPS, steps
 from fsdp2_lint.files.reading import FILE_BYTES, NOTEBOOK_BYTES, NOTEBOOK_CELLS, REPORT_BYTES, SETTINGS_BYTES
+from fsdp2_lint.settings.environment import STEPS, steps
 
 VARIABLE = STEPS
 

@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fsdp2_lint.files.source import Sources
+from fsdp2_lint.findings.asked import Asked
 from fsdp2_lint.findings.fingerprints import base_of, with_fingerprints
-from fsdp2_lint.lint import Asked, lint
+from fsdp2_lint.lint import lint
 from fsdp2_lint.settings import Settings
 from fsdp2_lint.vocab.finding import Finding
 from tests import fake

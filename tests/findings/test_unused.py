@@ -9,13 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fsdp2_lint.actions.fix import mend
 from fsdp2_lint.files.edits import Text
 from fsdp2_lint.files.source import Sources
+from fsdp2_lint.findings.asked import Asked
+from fsdp2_lint.findings.fix import mend
 from fsdp2_lint.findings.outcome import Report
 from fsdp2_lint.findings.suppress import Comments
 from fsdp2_lint.findings.unused import CODE, misspelt, unused
-from fsdp2_lint.lint import Asked, lint
+from fsdp2_lint.lint import lint
 from fsdp2_lint.settings import Settings
 from fsdp2_lint.vocab.finding import Finding
 from tests import fake

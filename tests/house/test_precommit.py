@@ -14,7 +14,8 @@ from typing import Any
 
 import pytest
 
-from fsdp2_lint.lint import Asked, lint
+from fsdp2_lint.findings.asked import Asked
+from fsdp2_lint.lint import lint
 from fsdp2_lint.static import workers
 from fsdp2_lint.static.cache.store import FOLDER, Store
 from fsdp2_lint.static.following import Followed, follow

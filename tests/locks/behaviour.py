@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import TypeVar
 
 from fsdp2_lint.catalogue import registry
+from fsdp2_lint.findings.asked import Asked
 from fsdp2_lint.findings.outcome import Report
-from fsdp2_lint.lint import Asked, lint
+from fsdp2_lint.lint import lint
 from fsdp2_lint.output import contract, render
 from fsdp2_lint.static.dump import Writer
 from tests.locks.programs import Program, every_page, examples, planted, projects

@@ -18,7 +18,8 @@ from pathlib import Path
 
 from fsdp2_lint.errors import Refusal
 from fsdp2_lint.files.discovery import SKIPPED_FOLDERS
-from fsdp2_lint.lint import Asked, lint
+from fsdp2_lint.findings.asked import Asked
+from fsdp2_lint.lint import lint
 from fsdp2_lint.output import FORMATS, render
 
 

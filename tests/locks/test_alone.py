@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from fsdp2_lint.findings.asked import Asked
 from fsdp2_lint.findings.outcome import Report
-from fsdp2_lint.lint import Asked, lint
+from fsdp2_lint.lint import lint
 from fsdp2_lint.vocab.finding import Finding
 from tests.locks.programs import Program, daily, examples, pages, planted, projects, sample
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from fsdp2_lint.catalogue import registry
-from fsdp2_lint.environment import possible_jobs
+from fsdp2_lint.settings.environment import possible_jobs
 from fsdp2_lint.static import workers
 from fsdp2_lint.static.cache.store import Store
 from fsdp2_lint.static.check import check

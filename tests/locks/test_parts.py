@@ -10,11 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from fsdp2_lint.actions.add_ignore import with_ignores
 from fsdp2_lint.catalogue.codes import UNUSED
+from fsdp2_lint.findings.add_ignore import with_ignores
+from fsdp2_lint.findings.asked import Asked
 from fsdp2_lint.findings.baseline import Baseline, Entry
 from fsdp2_lint.findings.outcome import Report
-from fsdp2_lint.lint import Asked, lint
+from fsdp2_lint.lint import lint
 from tests.locks.programs import Program, everything, sample
 
 SHARE = 0.012

@@ -12,10 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from fsdp2_lint.actions.verify import compare
 from fsdp2_lint.catalogue import registry
 from fsdp2_lint.errors import Refusal
-from fsdp2_lint.lint import Asked, lint
+from fsdp2_lint.findings.asked import Asked
+from fsdp2_lint.findings.verify import compare
+from fsdp2_lint.lint import lint
 from fsdp2_lint.vocab.finding import Finding
 from tests.locks import hiding
 from tests.locks.hiding import Hidden

@@ -15,9 +15,10 @@ from typing import Any
 
 import pytest
 
-from fsdp2_lint.actions.verify import compare
 from fsdp2_lint.catalogue import registry
-from fsdp2_lint.lint import Asked, lint
+from fsdp2_lint.findings.asked import Asked
+from fsdp2_lint.findings.verify import compare
+from fsdp2_lint.lint import lint
 from tests.locks.test_verify_is_not_fooled import ALL, bad_programs, ends_well, write
 from tests.mutation.operators import plant
 from tests.mutation.run import recipes

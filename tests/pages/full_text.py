@@ -10,7 +10,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from fsdp2_lint.catalogue import registry
-from fsdp2_lint.lint import Asked, lint
+from fsdp2_lint.findings.asked import Asked
+from fsdp2_lint.lint import lint
 from fsdp2_lint.output import render
 from fsdp2_lint.vocab.rule import Rule
 from tests.locks.behaviour import in_folder

@@ -18,8 +18,9 @@ from pathlib import Path
 
 from fsdp2_lint.catalogue import registry
 from fsdp2_lint.catalogue.examples import with_whole_programs
+from fsdp2_lint.findings.asked import Asked
 from fsdp2_lint.findings.outcome import Report
-from fsdp2_lint.lint import Asked, lint
+from fsdp2_lint.lint import lint
 from fsdp2_lint.vocab.finding import Finding
 
 _FILE_NAME = re.compile(r"`([\w./-]+\.py)`:")

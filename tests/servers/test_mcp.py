@@ -19,8 +19,8 @@ pytest.importorskip("mcp")
 
 from mcp import Client, StdioServerParameters
 
+from fsdp2_lint.findings.asked import Asked
 from fsdp2_lint.findings.outcome import Report
-from fsdp2_lint.lint import Asked
 from fsdp2_lint.servers import mcp
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "broken" / "optimizer_before_sharding"

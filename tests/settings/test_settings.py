@@ -8,7 +8,8 @@ import pytest
 
 from fsdp2_lint.cli import invoke
 from fsdp2_lint.errors import BadSetting
-from fsdp2_lint.lint import Asked, lint
+from fsdp2_lint.findings.asked import Asked
+from fsdp2_lint.lint import lint
 from fsdp2_lint.settings import Settings, settings, settings_in
 from fsdp2_lint.static.frontend.pins import pinned_torch
 from fsdp2_lint.vocab.behaviour import about_root

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from fsdp2_lint.lint import Asked, lint
+from fsdp2_lint.findings.asked import Asked
+from fsdp2_lint.lint import lint
 from fsdp2_lint.static import following, workers
 from fsdp2_lint.static.domain.trace import PAUSE, Trace
 from fsdp2_lint.static.interpreter.machine import LOOK

@@ -12,8 +12,9 @@ import pytest
 
 from fsdp2_lint.catalogue import registry
 from fsdp2_lint.files.digests import digest
+from fsdp2_lint.findings.asked import Asked
 from fsdp2_lint.findings.outcome import Report
-from fsdp2_lint.lint import Asked, lint
+from fsdp2_lint.lint import lint
 from fsdp2_lint.settings import Settings
 from fsdp2_lint.static import check as analysis
 from fsdp2_lint.static.cache.codec import dumps, loads

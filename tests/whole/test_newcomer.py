@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from fsdp2_lint.actions.fix import mend
-from fsdp2_lint.actions.verify import compare
-from fsdp2_lint.lint import Asked, lint
+from fsdp2_lint.findings.asked import Asked
+from fsdp2_lint.findings.fix import mend
+from fsdp2_lint.findings.verify import compare
+from fsdp2_lint.lint import lint
 from fsdp2_lint.output.advice import findings_as_json
 from fsdp2_lint.vocab.finding import Finding
 

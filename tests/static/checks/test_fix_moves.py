@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from fsdp2_lint.actions.fix import mend
-from fsdp2_lint.lint import Asked, lint
+from fsdp2_lint.findings.asked import Asked
+from fsdp2_lint.findings.fix import mend
+from fsdp2_lint.lint import lint
 
 HEAD = """\
 import torch

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from fsdp2_lint.catalogue import registry
-from fsdp2_lint.lint import Asked, lint
+from fsdp2_lint.findings.asked import Asked
+from fsdp2_lint.lint import lint
 from fsdp2_lint.vocab.finding import Edit, Finding
 from tests.pages.harness import Program, programs
 

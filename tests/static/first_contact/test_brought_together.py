@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from fsdp2_lint.lint import Asked, lint
+from fsdp2_lint.findings.asked import Asked
+from fsdp2_lint.lint import lint
 from tests.static.first_contact.programs import SHARDED, main
 from tests.static.program import analyse
 

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from fsdp2_lint.lint import Asked, lint
+from fsdp2_lint.findings.asked import Asked
+from fsdp2_lint.lint import lint
 from fsdp2_lint.static.frontend.torch_api import (
     absent,
     history_of_export,

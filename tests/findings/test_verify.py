@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from fsdp2_lint.actions.verify import Comparison, compare
-from fsdp2_lint.lint import Asked, lint
+from fsdp2_lint.findings.asked import Asked
+from fsdp2_lint.findings.verify import Comparison, compare
+from fsdp2_lint.lint import lint
 from fsdp2_lint.vocab.finding import Finding
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "broken" / "optimizer_before_sharding"
@@ -40,7 +41,7 @@ def edit(file: Path, *pairs: tuple[str, str]) -> None:
     file.write_text(text)
 
 
-def compared(project: Path, before: Sequence[Finding], asked: Asked = Asked()) -> Comparison:  # noqa: B008
+def compared(project: Path, before: Sequence[Finding], asked: Asked = Asked()) -> Comparison:
     return compare(before, [str(project)], asked, lint)
 
 

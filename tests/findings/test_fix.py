@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from fsdp2_lint.actions.fix import Mended, mend
 from fsdp2_lint.catalogue import registry
 from fsdp2_lint.files.source import Sources
+from fsdp2_lint.findings.asked import Asked
+from fsdp2_lint.findings.fix import Mended, mend
 from fsdp2_lint.findings.outcome import Report
-from fsdp2_lint.lint import Asked, lint
+from fsdp2_lint.lint import lint
 from fsdp2_lint.vocab.finding import Edit, Finding, Fix, Label, Severity, Site
 from tests.pages.harness import programs
 

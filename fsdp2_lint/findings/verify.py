@@ -2,7 +2,7 @@
 
 An edit that makes a finding disappear is no proof of a mend. So each finding that is gone is looked for once more
 without comments, baseline, ignores and excludes, for the same torch. It is fixed if its clause is upheld now for the
-same model; else it is gone, and that ends well only if no less is seen than before (:mod:`fsdp2_lint.actions.sight`).
+same model; else it is gone, and that ends well only if no less is seen than before (:mod:`fsdp2_lint.findings.sight`).
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fsdp2_lint.actions.sight import standing
+from fsdp2_lint.findings.asked import Asked
 from fsdp2_lint.findings.outcome import Report
-from fsdp2_lint.lint import Asked
+from fsdp2_lint.findings.sight import standing
 from fsdp2_lint.settings import Settings
 from fsdp2_lint.static.frontend.pins import pinned_torch
 from fsdp2_lint.vocab.target import nearest_known

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from fsdp2_lint.actions.add_ignore import Ignored, with_ignores
 from fsdp2_lint.files.source import Sources
+from fsdp2_lint.findings.add_ignore import Ignored, with_ignores
 from fsdp2_lint.findings.suppress import suppressions
 from fsdp2_lint.vocab.finding import Finding
 from tests import fake

@@ -1,1 +1,0 @@
-"""What is done about findings: fixes, comments that silence them, and whether an edit mended them."""
