@@ -24,10 +24,12 @@ APPLIES = _Judged()
 """Yielded by a handler where the clause applies. Upheld follows from the answers that it used, never from silence."""
 
 Outcome = Finding | _Judged
+Outcomes = Iterator[Outcome]
+"""What a handler gives."""
 
 
 class Rule:
-    """One clause. Subclasses name it and judge events.
+    """One clause, named as its module. Subclasses judge events.
 
     A handler is a generator method whose parameter ``event`` is annotated with an event
     class; the annotation subscribes it. It yields :data:`APPLIES` where the clause applies
@@ -53,9 +55,11 @@ class Rule:
     compares: ClassVar[str] = ""
     each_its_own: ClassVar[bool] = False
     words: ClassVar[tuple[str, ...]] = ()  # files with these are looked at even if nothing in them speaks of FSDP2
-    handlers: ClassVar[dict[type[Event], Callable[..., Iterator[Outcome]]]] = {}
+    handlers: ClassVar[dict[type[Event], Callable[..., Outcomes]]] = {}
 
     def __init_subclass__(cls) -> None:
+        if "name" not in vars(cls):
+            cls.name = cls.__module__.rpartition(".")[2].replace("_", "-")
         cls.handlers = {
             method.__globals__[annotation]: method
             for method in vars(cls).values()
@@ -65,7 +69,7 @@ class Rule:
     def __init__(self, target: Version = NEWEST) -> None:
         self.target = target
 
-    def compare(self, facts: Facts) -> Iterator[Outcome]:
+    def compare(self, facts: Facts) -> Outcomes:
         """Judge the facts of one kind and key, by rank."""
         raise NotImplementedError(f"{self.code} compares {self.compares!r} and does not say how")
 
@@ -191,7 +195,7 @@ class Dispatcher:
         self.incomplete = incomplete
         self.doubtful = doubtful
         self.program: ProgramKey | None = None  # in which the events happen, where there are several
-        self._subscribed: dict[type[Event], list[tuple[Rule, Callable[..., Iterator[Outcome]]]]] = {}
+        self._subscribed: dict[type[Event], list[tuple[Rule, Callable[..., Outcomes]]]] = {}
         for rule in rules:
             for event_type, method in rule.handlers.items():
                 self._subscribed.setdefault(event_type, []).append((rule, method))
@@ -219,7 +223,7 @@ class Dispatcher:
     def _judge(
         self,
         rule: Rule,
-        handler: Callable[..., Iterator[Outcome]],
+        handler: Callable[..., Outcomes],
         event: Event,
         verdict: Verdict,
         found: list[Finding],

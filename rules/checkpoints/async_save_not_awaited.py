@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from fsdp2_lint.vocab.events.checkpoints import AsyncSaved
-from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcomes, Rule, Severity
 
 
 class AsyncSaveNotAwaited(Rule):
     code = "FSDP706"
-    name = "async-save-not-awaited"
     summary = "nothing waits for dcp.async_save, or the next save or the training gets in its way"
     severity = Severity.ERROR
     witnesses = "SRP"
@@ -19,7 +16,7 @@ class AsyncSaveNotAwaited(Rule):
         'and give the save a group of its own: process_group=dist.new_group(backend="gloo")'
     )
 
-    def saved(self, event: AsyncSaved) -> Iterator[Outcome]:
+    def saved(self, event: AsyncSaved) -> Outcomes:
         yield APPLIES
         dropped, overtaken, shared = event.save.dropped(), event.save.overtaken(), event.save.shares_group()
         if not (dropped | overtaken | shared):

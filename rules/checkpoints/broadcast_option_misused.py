@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from fsdp2_lint.vocab.events.checkpoints import StateSet
-from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcomes, Rule, Severity
 
 
 class BroadcastOptionMisused(Rule):
     code = "FSDP707"
-    name = "broadcast-option-misused"
     summary = "a dict that only rank 0 has, without broadcast_from_rank0"
     severity = Severity.ERROR
     witnesses = "SR"
     help = "give set_..._state_dict options=StateDictOptions(full_state_dict=True, broadcast_from_rank0=True)"
 
-    def state_set(self, event: StateSet) -> Iterator[Outcome]:
+    def state_set(self, event: StateSet) -> Outcomes:
         yield APPLIES
-        empty = event.setting.empty_here()
-        if empty:
+        if empty := event.setting.empty_here():
             yield self.found(
                 event.when,
                 f"{event.setting.name}() gets an empty state dict on some ranks, and no option says that "
@@ -27,8 +23,7 @@ class BroadcastOptionMisused(Rule):
                 "the full state dict is on some ranks only",
                 (empty.what.when, "broadcast_from_rank0 is not set here"),
             )
-        alone = event.setting.broadcasts_shards()
-        if alone:
+        if alone := event.setting.broadcasts_shards():
             yield self.found(
                 event.when,
                 "broadcast_from_rank0=True needs full_state_dict=True: the call raises ValueError",

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from fsdp2_lint.vocab.facts import Facts
-from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcomes, Rule, Severity
 
 
 class FromLocalUneven(Rule):
     code = "FSDP708"
-    name = "from-local-uneven"
     summary = "DTensor.from_local without shape and stride, on shards of different sizes"
     severity = Severity.ERROR
     witnesses = "RP"
@@ -18,7 +15,7 @@ class FromLocalUneven(Rule):
     each_its_own = True
     help = "pass shape=parameter.shape and stride=parameter.stride() to DTensor.from_local"
 
-    def compare(self, facts: Facts) -> Iterator[Outcome]:
+    def compare(self, facts: Facts) -> Outcomes:
         yield APPLIES
         some = next(iter(facts.values()))
         if set(facts) < set(some.ranks) or not all(

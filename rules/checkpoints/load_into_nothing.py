@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from fsdp2_lint.vocab.events.checkpoints import CheckpointLoaded, StateMatched
-from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcomes, Rule, Severity
 
 
 class LoadIntoNothing(Rule):
     code = "FSDP703"
-    name = "load-into-nothing"
     summary = "a load into an empty dict, into an optimizer without state, or of names that need not fit"
     severity = Severity.ERROR
     witnesses = "SR"
     help = "load into get_state_dict(model, optimizer), then set_state_dict(...)"
 
-    def matched(self, event: StateMatched) -> Iterator[Outcome]:
+    def matched(self, event: StateMatched) -> Outcomes:
         yield APPLIES
-        lenient = event.loading.misses_unseen()
-        if lenient:
+        if lenient := event.loading.misses_unseen():
             yield self.found(
                 event.when,
                 f"{event.loading.name} leaves out what has another name without an error: perhaps nothing is loaded",
@@ -28,10 +24,9 @@ class LoadIntoNothing(Rule):
                 severity=Severity.WARNING,
             )
 
-    def loaded(self, event: CheckpointLoaded) -> Iterator[Outcome]:
+    def loaded(self, event: CheckpointLoaded) -> Outcomes:
         yield APPLIES
-        nothing = event.payload.receives_nothing()
-        if nothing:
+        if nothing := event.payload.receives_nothing():
             yield self.found(
                 event.when,
                 f"dcp.load fills the tensors that it is given, and gets {nothing.what}: nothing is loaded",

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from fsdp2_lint.vocab.events.checkpoints import Saved
-from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcomes, Rule, Severity
 
 
 class NaiveTorchSave(Rule):
     code = "FSDP701"
-    name = "naive-torch-save"
     summary = "torch.save or safetensors of a state dict that holds DTensors"
     severity = Severity.ERROR
     witnesses = "SRP"
@@ -20,7 +17,7 @@ class NaiveTorchSave(Rule):
         "rank 0"
     )
 
-    def saved(self, event: Saved) -> Iterator[Outcome]:
+    def saved(self, event: Saved) -> Outcomes:
         yield APPLIES
         shards = event.payload.shards()
         if not shards:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from fsdp2_lint.vocab.events.checkpoints import CheckpointWritten
 from fsdp2_lint.vocab.facts import Facts, in_words, parties
-from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcomes, Rule, Severity
 
 
 class OptimizerIdsInDcp(Rule):
     code = "FSDP713"
-    name = "optimizer-ids-in-dcp"
     summary = "the state of an optimizer is saved under the numbers of its parameters"
     severity = Severity.WARNING
     witnesses = "SR"
@@ -20,10 +17,9 @@ class OptimizerIdsInDcp(Rule):
         "save get_optimizer_state_dict(model, optimizer), which has names for keys; load with set_optimizer_state_dict"
     )
 
-    def written(self, event: CheckpointWritten) -> Iterator[Outcome]:
+    def written(self, event: CheckpointWritten) -> Outcomes:
         yield APPLIES
-        numbered = event.written.numbered()
-        if numbered:
+        if numbered := event.written.numbered():
             staged = event.written.staged()
             other = "another stage" if staged.surely else "an optimizer that has its parameters in another order"
             yield self.found(
@@ -35,7 +31,7 @@ class OptimizerIdsInDcp(Rule):
                 severity=Severity.ERROR if staged.surely else None,
             )
 
-    def compare(self, facts: Facts) -> Iterator[Outcome]:
+    def compare(self, facts: Facts) -> Outcomes:
         """Of ranks that do not shard one model together: they have other parameters under one number, or copies."""
         yield APPLIES
         for some, others in zip(said := parties(facts, "parameters"), said[1:2]):

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from fsdp2_lint.vocab.events.checkpoints import OptimizerStateRead
-from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcomes, Rule, Severity
 
 
 class OptimizerStateReadWithGradients(Rule):
     code = "FSDP704"
-    name = "optimizer-state-read-with-gradients"
     summary = "get_optimizer_state_dict of an optimizer without state, while gradients are live"
     severity = Severity.ERROR
     witnesses = "SRP"
     help = "call optimizer.zero_grad() before, or read the state after the first optimizer.step()"
 
-    def read(self, event: OptimizerStateRead) -> Iterator[Outcome]:
+    def read(self, event: OptimizerStateRead) -> Outcomes:
         yield APPLIES
-        cold = event.reading.cold_with_gradients()
-        if cold:
+        if cold := event.reading.cold_with_gradients():
             yield self.found(
                 event.when,
                 f"{event.reading.name}() cannot make the state of {cold.what.words} while there are gradients: "

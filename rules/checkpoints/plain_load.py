@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from fsdp2_lint.vocab.events.checkpoints import Loaded
-from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcomes, Rule, Severity
 
 
 class PlainLoad(Rule):
     code = "FSDP705"
-    name = "plain-load"
     summary = "model.load_state_dict(full) on a sharded model"
     severity = Severity.ERROR
     witnesses = "SR"
@@ -19,7 +16,7 @@ class PlainLoad(Rule):
         "options=StateDictOptions(full_state_dict=True))"
     )
 
-    def loaded(self, event: Loaded) -> Iterator[Outcome]:
+    def loaded(self, event: Loaded) -> Outcomes:
         sharded = event.model.touched()
         if not sharded:
             return

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from fsdp2_lint.vocab.events.checkpoints import KeysWritten
-from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcomes, Rule, Severity
 
 
 class PrefixedKeys(Rule):
     code = "FSDP709"
-    name = "prefixed-keys"
     summary = "a checkpoint whose keys carry the name of a wrapper"
     severity = Severity.WARNING
     witnesses = "SR"
     help = "save get_model_state_dict(model), which leaves the names of wrappers out, or compile with model.compile()"
 
-    def written(self, event: KeysWritten) -> Iterator[Outcome]:
+    def written(self, event: KeysWritten) -> Outcomes:
         yield APPLIES
-        prefixed = event.keys.prefixed()
-        if prefixed:
+        if prefixed := event.keys.prefixed():
             yield self.found(
                 event.when,
                 f"{event.by} writes keys with the name of a wrapper in them, {prefixed.what.words}: "

@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from fsdp2_lint.vocab.events.checkpoints import SharedKeysWritten
 from fsdp2_lint.vocab.facts import Facts, in_words, parties
 from fsdp2_lint.vocab.finding import listed
-from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcomes, Rule, Severity
 
 
 class RankLocalStateSharedKey(Rule):
     code = "FSDP712"
-    name = "rank-local-state-shared-key"
     summary = "dcp.save gets what differs between ranks under one key, and keeps one rank's value"
     severity = Severity.ERROR
     witnesses = "SR"
     compares = "saved-values"
     help = 'put the rank into the key, as in {f"rng_{dist.get_rank()}": torch.get_rng_state()}, or gather a list first'
 
-    def written(self, event: SharedKeysWritten) -> Iterator[Outcome]:
+    def written(self, event: SharedKeysWritten) -> Outcomes:
         yield APPLIES
-        own = event.keys.of_each_rank()
-        if own:
+        if own := event.keys.of_each_rank():
             yield self.found(
                 event.when,
                 f"{event.by} gets {own.what.words} on every rank and keeps that of one: after a load all ranks have it",
@@ -30,7 +26,7 @@ class RankLocalStateSharedKey(Rule):
                 (own.what.when, "each rank has its own"),
             )
 
-    def compare(self, facts: Facts) -> Iterator[Outcome]:
+    def compare(self, facts: Facts) -> Outcomes:
         yield APPLIES
         names = dict.fromkeys(name for fact in facts.values() for name in fact.values)
         differing = {name: sides for name in names if len(sides := parties(facts, name)) > 1}

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from fsdp2_lint.vocab.events.checkpoints import CheckpointReturned
-from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcomes, Rule, Severity
 
 
 class RoundTripMismatch(Rule):
     code = "FSDP710"
-    name = "round-trip-mismatch"
     summary = "what was saved does not come back bitwise"
     severity = Severity.ERROR
     witnesses = "R"
@@ -19,10 +16,9 @@ class RoundTripMismatch(Rule):
         "and load into tensors of the dtype that was saved"
     )
 
-    def returned(self, event: CheckpointReturned) -> Iterator[Outcome]:
+    def returned(self, event: CheckpointReturned) -> Outcomes:
         yield APPLIES
-        changed = event.trip.changed()
-        if changed:
+        if changed := event.trip.changed():
             yield self.found(
                 event.when,
                 f"the checkpoint does not give back what this rank has saved: {changed.what.words}",

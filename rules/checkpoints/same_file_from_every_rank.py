@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from fsdp2_lint.vocab.events.checkpoints import FileWritten
 from fsdp2_lint.vocab.facts import Facts, in_words
-from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcomes, Rule, Severity
 
 
 class SameFileFromEveryRank(Rule):
     code = "FSDP714"
-    name = "same-file-from-every-rank"
     summary = "every rank writes one file, and each has something else for it"
     severity = Severity.ERROR
     witnesses = "SR"
     compares = "written-files"
     help = "gather on all ranks, and write on rank 0 alone: if dist.get_rank() == 0: torch.save(state, path)"
 
-    def written(self, event: FileWritten) -> Iterator[Outcome]:
+    def written(self, event: FileWritten) -> Outcomes:
         yield APPLIES
-        emptied = event.file.emptied()
-        if emptied:
+        if emptied := event.file.emptied():
             yield self.found(
                 event.when,
                 f"each rank writes {emptied.what.words} to one file, and all but rank 0 have an empty dict: "
@@ -30,7 +26,7 @@ class SameFileFromEveryRank(Rule):
                 (emptied.what.when, "with cpu_offload only rank 0 gets the tensors that are gathered here"),
             )
 
-    def compare(self, facts: Facts) -> Iterator[Outcome]:
+    def compare(self, facts: Facts) -> Outcomes:
         yield APPLIES
         writers: dict[str, list[int]] = {}
         for rank, fact in sorted(facts.items()):

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from fsdp2_lint.vocab.events.checkpoints import HelperCalled
-from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcomes, Rule, Severity
 
 
 class WrongDcpKeyword(Rule):
     code = "FSDP711"
-    name = "wrong-dcp-keyword"
     summary = "a keyword that the state-dict helper does not have"
     severity = Severity.ERROR
     witnesses = "S"
@@ -19,7 +16,7 @@ class WrongDcpKeyword(Rule):
         "what shall be gathered, offloaded or broadcast is said in StateDictOptions(...)"
     )
 
-    def called(self, event: HelperCalled) -> Iterator[Outcome]:
+    def called(self, event: HelperCalled) -> Outcomes:
         yield APPLIES
         strange = event.helper.strange_keywords()
         if not strange:

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from fsdp2_lint.vocab.events.forward import PartCalled
-from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcomes, Rule, Severity
 
 
 class ChildBeforeRoot(Rule):
     code = "FSDP403"
-    name = "child-before-root"
     summary = "a sharded part of a model is called before the model itself ever was"
     severity = Severity.ERROR
     witnesses = "SRP"
     help = "call the part through the model's forward, or shard it as a model of its own"
 
-    def called(self, event: PartCalled) -> Iterator[Outcome]:
+    def called(self, event: PartCalled) -> Outcomes:
         first = event.part.ran_first()
         yield APPLIES
         if first:

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from fsdp2_lint.vocab.events.forward import Called
-from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcomes, Rule, Severity
 
 
 class DirectForward(Rule):
     code = "FSDP401"
-    name = "direct-forward"
     summary = "model.forward(...) on a sharded module"
     severity = Severity.ERROR
     witnesses = "SRP"
     help = "call the module itself, model(x), or register_fsdp_forward_method(model, 'forward')"
 
-    def called(self, event: Called) -> Iterator[Outcome]:
+    def called(self, event: Called) -> Outcomes:
         if event.method != "forward":
             return
         sharded = event.model.sharded()

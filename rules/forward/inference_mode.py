@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from fsdp2_lint.vocab.events.forward import CalledInInference
-from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcomes, Rule, Severity
 
 
 class InferenceMode(Rule):
     code = "FSDP406"
-    name = "inference-mode"
     summary = "a sharded model that is trained as well is called under torch.inference_mode"
     severity = Severity.WARNING
     witnesses = "S"
     help = "use torch.no_grad() around the forward"
 
-    def called(self, event: CalledInInference) -> Iterator[Outcome]:
+    def called(self, event: CalledInInference) -> Outcomes:
         units = event.model.units()
         if not units:
             return

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from fsdp2_lint.vocab.events.forward import GradientsTaken
-from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcomes, Rule, Severity
 
 
 class ParametersChangedBeforeBackward(Rule):
     code = "FSDP408"
-    name = "parameters-changed-before-backward"
     summary = "parameters are written between a forward and its backward"
     severity = Severity.ERROR
     witnesses = "SR"
     help = "move the write behind backward(), or in front of the forward"
 
-    def taken(self, event: GradientsTaken) -> Iterator[Outcome]:
+    def taken(self, event: GradientsTaken) -> Outcomes:
         yield APPLIES
         changed = event.taken.changed()
         if not changed:

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from fsdp2_lint.vocab.events.forward import RunsOnCondition
 from fsdp2_lint.vocab.facts import Facts, in_words
-from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcomes, Rule, Severity
 
 END = "the end of the forward"
 
 
 class RankDependentForward(Rule):
     code = "FSDP405"
-    name = "rank-dependent-forward"
     summary = "which sharded modules run differs from rank to rank"
     severity = Severity.ERROR
     witnesses = "SRP"
     compares = "forward-order"
     help = "run the module on every rank, multiplied by 0 where it is not wanted, or decide the same on all ranks"
 
-    def chosen(self, event: RunsOnCondition) -> Iterator[Outcome]:
+    def chosen(self, event: RunsOnCondition) -> Outcomes:
         differs = event.choice.differs()
         yield APPLIES
         if differs:
@@ -33,7 +30,7 @@ class RankDependentForward(Rule):
                 cause=differs.what.when,
             )
 
-    def compare(self, facts: Facts) -> Iterator[Outcome]:
+    def compare(self, facts: Facts) -> Outcomes:
         yield APPLIES
         for position in sorted({each for fact in facts.values() for each in fact.values}):
             said = {rank: fact.values[position] for rank, fact in facts.items() if position in fact.values}

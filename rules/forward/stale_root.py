@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from fsdp2_lint.vocab.behaviour import about_root
 from fsdp2_lint.vocab.events.forward import OldWeightsMet
 from fsdp2_lint.vocab.live import FORWARD, KEEPS
-from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcomes, Rule, Severity
 
 
 class StaleRoot(Rule):
     code = "FSDP407"
-    name = "stale-root"
     summary = "a group is still gathered when the optimizer steps, and its old weights are used again"
     severity = Severity.ERROR
     witnesses = "SRP"
     help = "before optimizer.step() call reshard() on each gathered module: model.reshard() reshards the root alone"
 
-    def met(self, event: OldWeightsMet) -> Iterator[Outcome]:
+    def met(self, event: OldWeightsMet) -> Outcomes:
         yield APPLIES
         stale = event.model.stale()
         if not stale:

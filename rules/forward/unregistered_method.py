@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from fsdp2_lint.vocab.events.forward import Called
-from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcomes, Rule, Severity
 
 
 class UnregisteredMethod(Rule):
     code = "FSDP402"
-    name = "unregistered-method"
     summary = "a method other than forward reaches the parameters of a sharded module"
     severity = Severity.ERROR
     witnesses = "SRP"
     help = "register_fsdp_forward_method(module, name) after sharding, or call the module itself"
 
-    def called(self, event: Called) -> Iterator[Outcome]:
+    def called(self, event: Called) -> Outcomes:
         if event.method == "forward":
             return  # FSDP401
         sharded = event.model.sharded()

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from fsdp2_lint.vocab.events.forward import WeightUsed
-from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcomes, Rule, Severity
 
 
 class WeightUsedOutsideForward(Rule):
     code = "FSDP404"
-    name = "weight-used-outside-forward"
     summary = "a sharded weight is used outside the forward that gathers it"
     severity = Severity.ERROR
     witnesses = "SRP"
     help = "use the weight inside the forward of the module that is sharded, or gather it first with full_tensor()"
 
-    def used(self, event: WeightUsed) -> Iterator[Outcome]:
+    def used(self, event: WeightUsed) -> Outcomes:
         sharded = event.weight.sharded()
         if not sharded:
             return

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from fsdp2_lint.vocab.events.initialisation import ForwardSeen
 from fsdp2_lint.vocab.finding import listed
-from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcomes, Rule, Severity
 
 
 class BuffersNotRestored(Rule):
     code = "FSDP204"
-    name = "buffers-not-restored"
     summary = "buffers of a meta model are not recomputed after to_empty"
     severity = Severity.ERROR
     witnesses = "SRP"
     help = "compute the buffers again after to_empty, where the parameters are initialised"
 
-    def seen(self, event: ForwardSeen) -> Iterator[Outcome]:
+    def seen(self, event: ForwardSeen) -> Outcomes:
         yield APPLIES
-        untouched = event.model.unrestored_buffers()
-        if untouched:
+        if untouched := event.model.unrestored_buffers():
             emptied, names = untouched.what
             yield self.found(
                 emptied,

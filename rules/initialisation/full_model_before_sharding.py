@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from fsdp2_lint.vocab.events.sharding import ShardingBegun
 from fsdp2_lint.vocab.finding import Severity
-from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule
+from fsdp2_lint.vocab.rule import APPLIES, Outcomes, Rule
 
 
 class FullModelBeforeSharding(Rule):
     code = "FSDP206"
-    name = "full-model-before-sharding"
     summary = "the whole model is moved to the GPU before fully_shard"
     severity = Severity.WARNING
     witnesses = "SR"
     help = "shard the model on the CPU, or make it on the meta device and call to_empty after fully_shard"
 
-    def begun(self, event: ShardingBegun) -> Iterator[Outcome]:
+    def begun(self, event: ShardingBegun) -> Outcomes:
         yield APPLIES
         moved = event.model.moved_whole()
         if not moved or event.model.known_small():

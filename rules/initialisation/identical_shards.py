@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from fsdp2_lint.vocab.events.initialisation import ShardsDrawn
 from fsdp2_lint.vocab.facts import Facts, groups_of_ranks, in_words
-from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcomes, Rule, Severity
 
 _LABEL = "on the CPU each rank fills its shard from its own generator, and all ranks seed that alike"
 
 
 class IdenticalShards(Rule):
     code = "FSDP208"
-    name = "identical-shards"
     summary = "all ranks draw the same random numbers on the CPU: every shard of a parameter is equal"
     severity = Severity.ERROR
     witnesses = "SR"
@@ -21,10 +18,9 @@ class IdenticalShards(Rule):
     each_its_own = True
     help = "initialise the model before fully_shard, or on the GPU, or after a seed for each rank of the shard group"
 
-    def drawn(self, event: ShardsDrawn) -> Iterator[Outcome]:
+    def drawn(self, event: ShardsDrawn) -> Outcomes:
         yield APPLIES
-        same = event.model.same_numbers()
-        if same:
+        if same := event.model.same_numbers():
             yield self.found(
                 event.when,
                 f"all ranks draw the same numbers for their shards of {event.model.label}: the shards are copies",
@@ -32,7 +28,7 @@ class IdenticalShards(Rule):
                 (same.what.when, same.what.words),
             )
 
-    def compare(self, facts: Facts) -> Iterator[Outcome]:
+    def compare(self, facts: Facts) -> Outcomes:
         yield APPLIES
         some = next(iter(facts.values()))
         if set(facts) < set(some.ranks):

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from fsdp2_lint.vocab.events.initialisation import HollowCalled
 from fsdp2_lint.vocab.finding import Severity
-from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule
+from fsdp2_lint.vocab.rule import APPLIES, Outcomes, Rule
 
 
 class LeftOnMeta(Rule):
     code = "FSDP202"
-    name = "left-on-meta"
     summary = "a meta model is sharded and called, and never gets memory"
     severity = Severity.ERROR
     witnesses = "SP"
     help = "after fully_shard, call to_empty(device=...) on the model and initialise or load its weights"
 
-    def called(self, event: HollowCalled) -> Iterator[Outcome]:
+    def called(self, event: HollowCalled) -> Outcomes:
         yield APPLIES
         model = event.model
         left = model.left_on_meta()

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from fsdp2_lint.vocab.events.initialisation import Materialised
 from fsdp2_lint.vocab.finding import listed
-from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcomes, Rule, Severity
 
 
 class NeverInitialised(Rule):
     code = "FSDP201"
-    name = "never-initialised"
     summary = "to_empty, and then training without initialisation or load"
     severity = Severity.ERROR
     witnesses = "SRP"
     help = "initialise every module after to_empty, or load a checkpoint on every path"
 
-    def materialised(self, event: Materialised) -> Iterator[Outcome]:
+    def materialised(self, event: Materialised) -> Outcomes:
         yield APPLIES
-        untouched = event.model.uninitialised()
-        if untouched:
+        if untouched := event.model.uninitialised():
             emptied, names = untouched.what
             yield self.found(
                 emptied,

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from fsdp2_lint.vocab.events.initialisation import StartingSeen
 from fsdp2_lint.vocab.facts import Facts, groups_of_ranks, in_words
-from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcomes, Rule, Severity
 
 
 class RankDependentInit(Rule):
     code = "FSDP203"
-    name = "rank-dependent-init"
     summary = "ranks start from different weights, and nothing broadcasts them"
     severity = Severity.ERROR
     witnesses = "SR"
     compares = "starting-weights"
     help = "set one seed on all ranks before the model is built, or load the weights on all ranks after sharding"
 
-    def seen(self, event: StartingSeen) -> Iterator[Outcome]:
+    def seen(self, event: StartingSeen) -> Outcomes:
         yield APPLIES
         model = event.model
         label = "the parameters are sharded as each rank has them"
@@ -43,7 +40,7 @@ class RankDependentInit(Rule):
                 cause=seeded.what.when,
             )
 
-    def compare(self, facts: Facts) -> Iterator[Outcome]:
+    def compare(self, facts: Facts) -> Outcomes:
         """HSDP replicas that differ never meet again. On a 1-D mesh the shards of several models make up one."""
         yield APPLIES
         for name in dict.fromkeys(name for fact in facts.values() for name in fact.values):

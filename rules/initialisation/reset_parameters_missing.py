@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from fsdp2_lint.vocab.events.initialisation import ResetCalled
 from fsdp2_lint.vocab.finding import Severity
-from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule
+from fsdp2_lint.vocab.rule import APPLIES, Outcomes, Rule
 
 
 class ResetParametersMissing(Rule):
     code = "FSDP207"
-    name = "reset-parameters-missing"
     summary = "reset_parameters() is called on a class that does not define it"
     severity = Severity.ERROR
     witnesses = "SP"
     help = "loop over model.modules() and reset those that have the method, or define it in the class"
 
-    def reset(self, event: ResetCalled) -> Iterator[Outcome]:
+    def reset(self, event: ResetCalled) -> Outcomes:
         yield APPLIES
-        missing = event.model.without_reset_parameters()
-        if missing:
+        if missing := event.model.without_reset_parameters():
             yield self.found(
                 event.when,
                 f"{event.model.label} has no reset_parameters: this call raises AttributeError",

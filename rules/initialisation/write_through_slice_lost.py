@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from fsdp2_lint.vocab.events.initialisation import ParameterWritten
 from fsdp2_lint.vocab.finding import Severity
-from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule
+from fsdp2_lint.vocab.rule import APPLIES, Outcomes, Rule
 
 
 class WriteThroughSliceLost(Rule):
     code = "FSDP205"
-    name = "write-through-slice-lost"
     summary = "a write through a slice of a sharded parameter, or to its data, has no effect"
     severity = Severity.ERROR
     witnesses = "S"
     help = "write before fully_shard, or write to the whole parameter under no_grad, for instance with a mask"
 
-    def written(self, event: ParameterWritten) -> Iterator[Outcome]:
+    def written(self, event: ParameterWritten) -> Outcomes:
         yield APPLIES
         lost = event.write.lost()
         if not lost:

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from fsdp2_lint.vocab.events.launch import DeviceSelected
-from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcomes, Rule, Severity
 
 
 class DeviceFromGlobalRank(Rule):
     code = "FSDP102"
-    name = "device-from-global-rank"
     summary = "the device index is the global rank"
     severity = Severity.ERROR
     witnesses = "SR"
     help = "use LOCAL_RANK, or the global rank modulo torch.cuda.device_count()"
 
-    def selected(self, event: DeviceSelected) -> Iterator[Outcome]:
+    def selected(self, event: DeviceSelected) -> Outcomes:
         yield APPLIES
-        from_rank = event.device.from_global_rank()
-        if from_rank:
+        if from_rank := event.device.from_global_rank():
             yield self.found(
                 event.when,
                 "the device index is the global rank: on the second node there is no such GPU",

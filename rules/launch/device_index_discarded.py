@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from fsdp2_lint.vocab.events.launch import DeviceIndexDiscarded
-from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcomes, Rule, Severity
 
 
 class DeviceIndexDiscardedRule(Rule):
     code = "FSDP104"
-    name = "device-index-discarded"
     summary = "torch.accelerator.device_index(i) or torch.cuda.device(i) as a bare statement"
     severity = Severity.WARNING
     witnesses = "S"
     help = "call torch.accelerator.set_device_index(i) or torch.cuda.set_device(i)"
 
-    def discarded(self, event: DeviceIndexDiscarded) -> Iterator[Outcome]:
+    def discarded(self, event: DeviceIndexDiscarded) -> Outcomes:
         yield APPLIES
         yield self.found(
             event.when,

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from fsdp2_lint.vocab.events.launch import ProgramEnded
-from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcomes, Rule, Severity
 
 
 class DeviceNotSet(Rule):
     code = "FSDP101"
-    name = "device-not-set"
     summary = "CUDA is used and nothing selects the GPU from LOCAL_RANK"
     severity = Severity.ERROR
     witnesses = "SRP"
     help = 'call torch.cuda.set_device(int(os.environ["LOCAL_RANK"])) first'
 
-    def ended(self, event: ProgramEnded) -> Iterator[Outcome]:
+    def ended(self, event: ProgramEnded) -> Outcomes:
         used, mesh = event.process.current_device_used(), event.process.mesh_made()
         if not (used | mesh):
             return

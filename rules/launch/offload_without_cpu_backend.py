@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from fsdp2_lint.vocab.events.sharding import Offloaded
 from fsdp2_lint.vocab.finding import Severity
-from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule
+from fsdp2_lint.vocab.rule import APPLIES, Outcomes, Rule
 
 
 class OffloadWithoutCpuBackend(Rule):
     code = "FSDP105"
-    name = "offload-without-cpu-backend"
     summary = "CPUOffloadPolicy with a process group that only NCCL serves"
     severity = Severity.ERROR
     witnesses = "SRP"
     help = 'give the group both backends, init_process_group("cpu:gloo,cuda:nccl"), or name none'
 
-    def offloaded(self, event: Offloaded) -> Iterator[Outcome]:
+    def offloaded(self, event: Offloaded) -> Outcomes:
         yield APPLIES
-        lacking = event.offload.without_cpu_backend()
-        if lacking:
+        if lacking := event.offload.without_cpu_backend():
             yield self.found(
                 lacking.what.when,
                 f"the process group has {lacking.what.words} only, and gradients of CPUOffloadPolicy lie on the CPU: "

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from fsdp2_lint.vocab.events.migration import ApiUsed
-from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcomes, Rule, Severity
 from fsdp2_lint.vocab.target import in_words
 
 
 class ApiNotInTargetTorch(Rule):
     code = "FSDP906"
-    name = "api-not-in-target-torch"
     summary = "a keyword, method or name that the target torch does not have"
     severity = Severity.ERROR
     witnesses = "S"
     help = "raise the version of torch that the project requires (see target-torch), or ask for the version before"
 
-    def used(self, event: ApiUsed) -> Iterator[Outcome]:
+    def used(self, event: ApiUsed) -> Outcomes:
         yield APPLIES
-        absent = event.use.absent(self.target)
-        if absent:
+        if absent := event.use.absent(self.target):
             yield self.found(
                 event.when,
                 f"{event.name} is not in {in_words(self.target)}: {absent.what.words}",

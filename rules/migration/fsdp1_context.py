@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from fsdp2_lint.vocab.events.checkpoints import Fsdp1ContextUsed
-from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcomes, Rule, Severity
 
 
 class Fsdp1Context(Rule):
     code = "FSDP903"
-    name = "fsdp1-context"
     summary = "FSDP.summon_full_params, state_dict_type or optim_state_dict on an FSDP2 model"
     severity = Severity.ERROR
     witnesses = "SRP"
     help = "use unshard() and reshard(), or torch.distributed.checkpoint.state_dict"
 
-    def used(self, event: Fsdp1ContextUsed) -> Iterator[Outcome]:
+    def used(self, event: Fsdp1ContextUsed) -> Outcomes:
         sharded = event.model.touched()
         if not sharded:
             return

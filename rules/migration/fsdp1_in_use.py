@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from fsdp2_lint.vocab.events.migration import Fsdp1Wrapped
 from fsdp2_lint.vocab.fsdp1 import DEFAULT_STRATEGY, KEYWORDS, STRATEGIES
-from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcomes, Rule, Severity
 
 
 class Fsdp1InUse(Rule):
     code = "FSDP907"
-    name = "fsdp1-in-use"
     summary = "FullyShardedDataParallel wraps a model: how to migrate, argument by argument"
     severity = Severity.INFO
     witnesses = "S"
     help = "call fully_shard on each block and then on the model; the page of this rule has the whole table"
     words = ("FullyShardedDataParallel",)
 
-    def wrapped(self, event: Fsdp1Wrapped) -> Iterator[Outcome]:
+    def wrapped(self, event: Fsdp1Wrapped) -> Outcomes:
         yield APPLIES
         if event.wrapper.alternative():
             return

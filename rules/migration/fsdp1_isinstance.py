@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from fsdp2_lint.vocab.events.migration import Fsdp1Tested
-from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcomes, Rule, Severity
 
 
 class Fsdp1Isinstance(Rule):
     code = "FSDP904"
-    name = "fsdp1-isinstance"
     summary = "isinstance(model, FullyShardedDataParallel) decides what an FSDP2 model does"
     severity = Severity.ERROR
     witnesses = "S"
     help = "test for torch.distributed.fsdp.FSDPModule, and look at what the test guards"
 
-    def tested(self, event: Fsdp1Tested) -> Iterator[Outcome]:
+    def tested(self, event: Fsdp1Tested) -> Outcomes:
         sharded = event.model.converted()
         if not sharded:
             return
         yield APPLIES
-        neglected = event.model.neglected()
-        if neglected:
+        if neglected := event.model.neglected():
             yield self.found(
                 event.when,
                 f"{event.model.label} is a module of FSDP2, no FullyShardedDataParallel: {neglected.what.words}",

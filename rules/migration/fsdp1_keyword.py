@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from fsdp2_lint.vocab.events.sharding import KeywordPassed
 from fsdp2_lint.vocab.fsdp1 import KEYWORDS
-from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcomes, Rule, Severity
 
 
 class Fsdp1Keyword(Rule):
     code = "FSDP902"
-    name = "fsdp1-keyword"
     summary = "a keyword of FSDP1 is passed to fully_shard"
     severity = Severity.ERROR
     witnesses = "S"
     help = "use the FSDP2 keyword that says the same"
 
-    def passed(self, event: KeywordPassed) -> Iterator[Outcome]:
+    def passed(self, event: KeywordPassed) -> Outcomes:
         yield APPLIES
         if event.keyword in KEYWORDS:
             yield self.found(

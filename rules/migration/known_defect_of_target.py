@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from fsdp2_lint.vocab.events.migration import DefectPossible
-from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcomes, Rule, Severity
 
 
 class KnownDefectOfTarget(Rule):
     code = "FSDP910"
-    name = "known-defect-of-target"
     summary = "the program meets a known defect of the torch that it is to run on"
     severity = Severity.WARNING
     witnesses = "S"
     help = "take a torch in which it is fixed, or change the program as the message says"
 
-    def possible(self, event: DefectPossible) -> Iterator[Outcome]:
+    def possible(self, event: DefectPossible) -> Outcomes:
         defect = event.defect
         if not defect.behaviour.of(self.target):
             return
         yield APPLIES
-        met = event.model.meets()
-        if met:
+        if met := event.model.meets():
             yield self.found(
                 met.what.when,
                 defect.in_words(self.target),

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from fsdp2_lint.vocab.events.migration import ModuleAttributeRead
-from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcomes, Rule, Severity
 
 
 class ModuleAttribute(Rule):
     code = "FSDP905"
-    name = "module-attribute"
     summary = "model.module on an FSDP2 model"
     severity = Severity.ERROR
     witnesses = "S"
     help = "use the model itself: fully_shard changes it in place and wraps nothing"
 
-    def read(self, event: ModuleAttributeRead) -> Iterator[Outcome]:
+    def read(self, event: ModuleAttributeRead) -> Outcomes:
         yield APPLIES
         sharded = event.model.converted()
         if not sharded:

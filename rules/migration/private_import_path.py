@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from fsdp2_lint.vocab.behaviour import FSDP2_IS_PUBLIC
 from fsdp2_lint.vocab.events.migration import Imported
-from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcomes, Rule, Severity
 
 
 class PrivateImportPath(Rule):
     code = "FSDP901"
-    name = "private-import-path"
     summary = "FSDP2 is imported by a private path although the public one exists"
     severity = Severity.WARNING
     witnesses = "S"
     help = "import it from torch.distributed.fsdp (public since torch 2.6)"
 
-    def imported(self, event: Imported) -> Iterator[Outcome]:
+    def imported(self, event: Imported) -> Outcomes:
         if not FSDP2_IS_PUBLIC.of(self.target):
             return
         yield APPLIES

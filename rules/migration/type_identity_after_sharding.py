@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from fsdp2_lint.vocab.events.migration import ClassCompared
-from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcomes, Rule, Severity
 
 
 class TypeIdentityAfterSharding(Rule):
     code = "FSDP908"
-    name = "type-identity-after-sharding"
     summary = "type(m) or its name is compared after fully_shard has changed the class"
     severity = Severity.WARNING
     witnesses = "S"
     help = "use isinstance(m, Block): the new class is derived from the old one"
 
-    def compared(self, event: ClassCompared) -> Iterator[Outcome]:
+    def compared(self, event: ClassCompared) -> Outcomes:
         yield APPLIES
         sharded = event.model.converted()
         if not sharded:

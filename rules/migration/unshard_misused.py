@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from fsdp2_lint.vocab.events.migration import UnshardDropped, UnshardEntered
-from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcomes, Rule, Severity
 
 
 class UnshardMisused(Rule):
     code = "FSDP909"
-    name = "unshard-misused"
     summary = "with model.unshard(), or async_op=True and nobody waits"
     severity = Severity.ERROR
     witnesses = "S"
@@ -18,7 +15,7 @@ class UnshardMisused(Rule):
         "call model.unshard(), use the parameters, call model.reshard(); with async_op=True keep the handle and wait()"
     )
 
-    def entered(self, event: UnshardEntered) -> Iterator[Outcome]:
+    def entered(self, event: UnshardEntered) -> Outcomes:
         yield APPLIES
         sharded = event.model.converted()
         if not sharded:
@@ -30,13 +27,12 @@ class UnshardMisused(Rule):
             (sharded.what.when, sharded.what.words),
         )
 
-    def dropped(self, event: UnshardDropped) -> Iterator[Outcome]:
+    def dropped(self, event: UnshardDropped) -> Outcomes:
         sharded = event.model.converted()
         if not sharded:
             return
         yield APPLIES
-        used = event.model.used_too_early()
-        if used:
+        if used := event.model.used_too_early():
             yield self.found(
                 event.when,
                 f"nothing waits for the parameters of {event.model.label} that unshard(async_op=True) begins to gather",

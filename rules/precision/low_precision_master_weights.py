@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from fsdp2_lint.vocab.events.precision import WeightsTrained
-from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcomes, Rule, Severity
 
 
 class LowPrecisionMasterWeights(Rule):
     code = "FSDP501"
-    name = "low-precision-master-weights"
     summary = "the sharded parameters and the optimizer's states are bf16 or fp16"
     severity = Severity.WARNING
     witnesses = "SRP"
@@ -18,10 +15,9 @@ class LowPrecisionMasterWeights(Rule):
         "keep float32 parameters, and use MixedPrecisionPolicy(param_dtype=torch.bfloat16, reduce_dtype=torch.float32)"
     )
 
-    def trained(self, event: WeightsTrained) -> Iterator[Outcome]:
+    def trained(self, event: WeightsTrained) -> Outcomes:
         yield APPLIES
-        low = event.optimizer.low_precision()
-        if low:
+        if low := event.optimizer.low_precision():
             dtype = low.what.words
             yield self.found(
                 event.when,

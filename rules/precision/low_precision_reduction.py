@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from fsdp2_lint.vocab.behaviour import REDUCED_AS_COMPUTED
 from fsdp2_lint.vocab.events.precision import PoliciesTaken
-from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcomes, Rule, Severity
 from fsdp2_lint.vocab.target import in_words
 
 
 class LowPrecisionReduction(Rule):
     code = "FSDP502"
-    name = "low-precision-reduction"
     summary = "param_dtype is bf16 or fp16, and reduce_dtype is not set"
     severity = Severity.INFO
     witnesses = "SR"
     help = "say what is meant: reduce_dtype=torch.float32, or reduce_dtype=torch.bfloat16 for half of the traffic"
 
-    def taken(self, event: PoliciesTaken) -> Iterator[Outcome]:
+    def taken(self, event: PoliciesTaken) -> Outcomes:
         yield APPLIES
         low = event.policies.reduced_low()
         if not low:

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from fsdp2_lint.vocab.events.precision import ScalerStepped
-from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcomes, Rule, Severity
 
 
 class WrongGradScaler(Rule):
     code = "FSDP504"
-    name = "wrong-grad-scaler"
     summary = "ShardedGradScaler with FSDP2, or a GradScaler with bf16"
     severity = Severity.WARNING
     witnesses = "S"
     help = "use torch.amp.GradScaler for fp16, and no scaler for bf16"
 
-    def stepped(self, event: ScalerStepped) -> Iterator[Outcome]:
+    def stepped(self, event: ScalerStepped) -> Outcomes:
         yield APPLIES
         foreign, useless = event.scaler.of_fsdp1(), event.scaler.for_bfloat16()
         if foreign:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from fsdp2_lint.vocab.behaviour import POLICY_IS_COPIED
 from fsdp2_lint.vocab.events.precision import PoliciesTaken
-from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcomes, Rule, Severity
 from fsdp2_lint.vocab.target import in_words
 
 MEANT_AS_OFF = ("None", "the class OffloadPolicy")  # and off it is
@@ -14,13 +12,12 @@ MEANT_AS_OFF = ("None", "the class OffloadPolicy")  # and off it is
 
 class WrongPolicyObject(Rule):
     code = "FSDP503"
-    name = "wrong-policy-object"
     summary = "mp_policy or offload_policy is no policy object of FSDP2"
     severity = Severity.ERROR
     witnesses = "SRP"
     help = "pass an instance: MixedPrecisionPolicy(...), CPUOffloadPolicy(), or leave the keyword out"
 
-    def taken(self, event: PoliciesTaken) -> Iterator[Outcome]:
+    def taken(self, event: PoliciesTaken) -> Outcomes:
         yield APPLIES
         wrong = event.policies.wrong_policies()
         if not wrong:

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from fsdp2_lint.vocab.facts import Fact, Facts, in_words, parties
-from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcomes, Rule, Severity
 
 
 class CollectiveMismatch(Rule):
     code = "FSDP802"
-    name = "collective-mismatch"
     summary = "ranks issue different collectives where they should issue the same one"
     severity = Severity.ERROR
     witnesses = "RP"
     compares = "turn"
     help = "make every rank run the same modules and collectives in the same order"
 
-    def compare(self, facts: Facts) -> Iterator[Outcome]:
+    def compare(self, facts: Facts) -> Outcomes:
         yield APPLIES
         sides = parties(facts, "issued")
         sides.sort(key=lambda ranks: not facts[ranks[0]].traits["words"])  # who has ended comes last

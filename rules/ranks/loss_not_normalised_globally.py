@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from fsdp2_lint.vocab.facts import Facts
-from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcomes, Rule, Severity
 
 NOTICEABLE = 1.01  # ratio of counts
 
 
 class LossNotNormalisedGlobally(Rule):
     code = "FSDP810"
-    name = "loss-not-normalised-globally"
     summary = "the loss is a local mean, over another number of targets on each rank, or a sum that nothing divides"
     severity = Severity.WARNING
     witnesses = "R"
@@ -20,7 +17,7 @@ class LossNotNormalisedGlobally(Rule):
     each_its_own = True
     help = "sum the loss, divide by the number of targets of all ranks, and multiply by the number of ranks"
 
-    def compare(self, facts: Facts) -> Iterator[Outcome]:
+    def compare(self, facts: Facts) -> Outcomes:
         yield APPLIES
         said = {rank: fact.values["targets"].split(" of ") for rank, fact in facts.items() if fact.values}
         if len(said) < 2 or len({facts[rank].traits["scale"] for rank in said}) > 1:

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from fsdp2_lint.vocab.answers import Answer
 from fsdp2_lint.vocab.events.launch import CollectiveIssued
 from fsdp2_lint.vocab.facts import Facts, in_words, parties
 from fsdp2_lint.vocab.finding import Moment, Place
-from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcomes, Rule, Severity
 
 
 class RankGuardedCollective(Rule):
     code = "FSDP801"
-    name = "rank-guarded-collective"
     summary = "a collective is reached by some ranks only"
     severity = Severity.ERROR
     witnesses = "SRP"
     compares = "turn"
     help = "run it on all ranks, and guard only what follows from its result (such as writing a file)"
 
-    def issued(self, event: CollectiveIssued) -> Iterator[Outcome]:
+    def issued(self, event: CollectiveIssued) -> Outcomes:
         if not event.collection.needs_model():
             return
         yield APPLIES
@@ -41,7 +38,7 @@ class RankGuardedCollective(Rule):
         else:
             yield self.found(event.when, message, label)
 
-    def _decided(self, name: str, when: Moment, own: Answer[Place]) -> Iterator[Outcome]:
+    def _decided(self, name: str, when: Moment, own: Answer[Place]) -> Outcomes:
         if own:
             asked, words = own.what.when, own.what.words
             yield self.found_order(
@@ -53,7 +50,7 @@ class RankGuardedCollective(Rule):
                 cause=asked,
             )
 
-    def compare(self, facts: Facts) -> Iterator[Outcome]:
+    def compare(self, facts: Facts) -> Outcomes:
         yield APPLIES
         sides = parties(facts, "issued")
         inside = next((ranks for ranks in sides if "issued" in facts[ranks[0]].places), None)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from fsdp2_lint.vocab.facts import AT_FIRST, Fact, Facts, in_words, parties
 from fsdp2_lint.vocab.finding import Finding
-from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcomes, Rule, Severity
 
 _SMALL = 0.01  # of the way: rounding is a millionth of it, and the gradient of other activations a tenth or more
 _STATISTICS = ("running_mean", "running_var", "num_batches_tracked")
@@ -14,14 +12,13 @@ _STATISTICS = ("running_mean", "running_var", "num_batches_tracked")
 
 class ReplicaDrift(Rule):
     code = "FSDP805"
-    name = "replica-drift"
     summary = "replicas of a model, copies along tensor parallelism, or buffers are no longer equal on all ranks"
     severity = Severity.ERROR
     witnesses = "R"
     compares = "replicas"
     help = "change weights and buffers on all ranks in the same way, and reduce what is computed from local data"
 
-    def compare(self, facts: Facts) -> Iterator[Outcome]:
+    def compare(self, facts: Facts) -> Outcomes:
         yield APPLIES
         some = next(iter(facts.values()))
         for name in sorted(some.values, key=lambda name: name.endswith(_STATISTICS)):

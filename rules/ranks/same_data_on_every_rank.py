@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from fsdp2_lint.vocab.events.ranks import BatchTrained
 from fsdp2_lint.vocab.facts import Facts, groups_of_ranks, in_words
-from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcomes, Rule, Severity
 
 
 class SameDataOnEveryRank(Rule):
     code = "FSDP808"
-    name = "same-data-on-every-rank"
     summary = "all ranks train on the same batches"
     severity = Severity.ERROR
     witnesses = "SR"
@@ -19,10 +16,9 @@ class SameDataOnEveryRank(Rule):
     each_its_own = True
     help = "use a DistributedSampler, or split the data by rank"
 
-    def trained(self, event: BatchTrained) -> Iterator[Outcome]:
+    def trained(self, event: BatchTrained) -> Outcomes:
         yield APPLIES
-        by_node = event.batch.same_on_every_node()
-        if by_node:
+        if by_node := event.batch.same_on_every_node():
             yield self.found(
                 by_node.what.when,
                 "LOCAL_RANK deals out the data, and all nodes count alike: each node trains on the same batches",
@@ -31,8 +27,7 @@ class SameDataOnEveryRank(Rule):
                 severity=Severity.WARNING,
             )
             return
-        source = event.batch.same_on_every_rank()
-        if source:
+        if source := event.batch.same_on_every_rank():
             yield self.found(
                 event.when,
                 "all ranks train on the same batches: the job does the work of one rank",
@@ -41,7 +36,7 @@ class SameDataOnEveryRank(Rule):
                 cause=source.what.when,
             )
 
-    def compare(self, facts: Facts) -> Iterator[Outcome]:
+    def compare(self, facts: Facts) -> Outcomes:
         yield APPLIES
         some = next(iter(facts.values()))
         batches = [name for name in some.values if all(name in fact.values for fact in facts.values())]

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from fsdp2_lint.vocab.facts import Facts, groups_of_ranks, in_words
-from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcomes, Rule, Severity
 
 
 class SameNoise(Rule):
     code = "FSDP812"
-    name = "same-noise"
     summary = "all data ranks draw the same dropout masks or the same noise"
     severity = Severity.INFO
     witnesses = "R"
@@ -18,7 +15,7 @@ class SameNoise(Rule):
     each_its_own = True
     help = "after the model is built, seed each data rank differently: torch.manual_seed(seed + rank)"
 
-    def compare(self, facts: Facts) -> Iterator[Outcome]:
+    def compare(self, facts: Facts) -> Outcomes:
         yield APPLIES
         some = next(iter(facts.values()))
         if set(facts) < set(some.ranks) or len(groups_of_ranks(facts, "generator")) > 1:

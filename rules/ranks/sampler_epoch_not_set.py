@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from fsdp2_lint.vocab.events.ranks import LoaderRead
-from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcomes, Rule, Severity
 
 
 class SamplerEpochNotSet(Rule):
     code = "FSDP809"
-    name = "sampler-epoch-not-set"
     summary = "a DistributedSampler shuffles alike in each epoch, for nobody calls set_epoch()"
     severity = Severity.WARNING
     witnesses = "S"
     help = "call sampler.set_epoch(epoch) at the beginning of each epoch"
 
-    def read(self, event: LoaderRead) -> Iterator[Outcome]:
+    def read(self, event: LoaderRead) -> Outcomes:
         yield APPLIES
-        sampler = event.epochs.same_order()
-        if sampler:
+        if sampler := event.epochs.same_order():
             yield self.found(
                 event.when,
                 "every epoch reads the data in the same order, and each rank the same part of it: "

@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from fsdp2_lint.vocab.events.ranks import SamplerMade
 from fsdp2_lint.vocab.facts import Facts, groups_of_ranks, in_words
-from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcomes, Rule, Severity
 
 
 class SamplerSeedDiffers(Rule):
     code = "FSDP811"
-    name = "sampler-seed-differs"
     summary = "ranks shuffle with different seeds: their parts of the data overlap"
     severity = Severity.ERROR
     witnesses = "SR"
     compares = "sampler"
     help = "give DistributedSampler one seed on all ranks, and set_epoch the same number: the rank chooses the part"
 
-    def made(self, event: SamplerMade) -> Iterator[Outcome]:
+    def made(self, event: SamplerMade) -> Outcomes:
         yield APPLIES
-        own = event.sampler.seed_differs()
-        if own:
+        if own := event.sampler.seed_differs():
             yield self.found(
                 event.when,
                 f"each rank shuffles with {own.what.words}: their parts overlap, and some samples are never seen",
@@ -29,7 +25,7 @@ class SamplerSeedDiffers(Rule):
                 (own.what.when, "each rank has its own here"),
             )
 
-    def compare(self, facts: Facts) -> Iterator[Outcome]:
+    def compare(self, facts: Facts) -> Outcomes:
         yield APPLIES
         some = next(iter(facts.values()))
         sides = [(ranks, value) for ranks, value in groups_of_ranks(facts, "order") if value is not None]

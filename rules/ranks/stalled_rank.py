@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 
 from fsdp2_lint.vocab.facts import Facts, groups_of_ranks, in_words
 from fsdp2_lint.vocab.finding import Site
-from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcomes, Rule, Severity
 
 
 class StalledRank(Rule):
     code = "FSDP803"
-    name = "stalled-rank"
     summary = "the other ranks wait in a collective for one that has not arrived"
     severity = Severity.ERROR
     witnesses = "R"
     compares = "stall"
     help = "let every rank do long work at the same time, or in the background, and no rank skip a collective"
 
-    def compare(self, facts: Facts) -> Iterator[Outcome]:
+    def compare(self, facts: Facts) -> Outcomes:
         yield APPLIES
         by_state = {state: ranks for ranks, state in groups_of_ranks(facts, "state")}
         if "waits" not in by_state or "away" not in by_state:

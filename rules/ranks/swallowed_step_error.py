@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from fsdp2_lint.vocab.events.ranks import StepGuarded
-from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcomes, Rule, Severity
 
 
 class SwallowedStepError(Rule):
     code = "FSDP807"
-    name = "swallowed-step-error"
     summary = "an except around forward or backward lets one rank go on, while the others wait for its collectives"
     severity = Severity.WARNING
     witnesses = "S"
     help = "let the error end the job (raise), and make room for the batch beforehand"
 
-    def guarded(self, event: StepGuarded) -> Iterator[Outcome]:
+    def guarded(self, event: StepGuarded) -> Outcomes:
         yield APPLIES
-        step = event.handler.swallows()
-        if step:
+        if step := event.handler.swallows():
             yield self.found(
                 event.when,
                 "an error on one rank is caught and its loop goes on: that rank's next collective meets another one "

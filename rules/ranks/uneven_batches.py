@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from fsdp2_lint.vocab.facts import Facts, in_words, parties
-from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcomes, Rule, Severity
 
 
 class UnevenBatches(Rule):
     code = "FSDP804"
-    name = "uneven-batches"
     summary = "ranks run different numbers of batches"
     severity = Severity.ERROR
     witnesses = "R"
     compares = "turn"
     help = "give every rank the same number of batches: drop_last=True, a sampler that pads, or a fixed number of steps"
 
-    def compare(self, facts: Facts) -> Iterator[Outcome]:
+    def compare(self, facts: Facts) -> Outcomes:
         yield APPLIES
         sides = parties(facts, "issued")
         going_on = next((ranks for ranks in sides if "issued" in facts[ranks[0]].places), None)

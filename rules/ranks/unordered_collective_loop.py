@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from fsdp2_lint.vocab.events.ranks import CollectiveRepeated
-from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcomes, Rule, Severity
 
 
 class UnorderedCollectiveLoop(Rule):
     code = "FSDP806"
-    name = "unordered-collective-loop"
     summary = "a collective in a loop over what differs by rank, or over a set, which has another order on each"
     severity = Severity.ERROR
     witnesses = "S"
     help = "go through parameters() or sorted(names) of a model that all ranks build alike; a set has no order"
 
-    def repeated(self, event: CollectiveRepeated) -> Iterator[Outcome]:
+    def repeated(self, event: CollectiveRepeated) -> Outcomes:
         yield APPLIES
-        loop = event.rounds.differ()
-        if loop:
+        if loop := event.rounds.differ():
             yield self.found(
                 event.when,
                 f"the ranks do not come to {event.rounds.name} for the same tensors in the same order: "

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from fsdp2_lint.vocab.events.sharding import PlanSettled
-from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcomes, Rule, Severity
 
 
 class AddedAfterSharding(Rule):
     code = "FSDP304"
-    name = "added-after-sharding"
     summary = "modules, adapters or parameters are attached after fully_shard"
     severity = Severity.ERROR
     witnesses = "SRP"
     help = "attach it before fully_shard, or shard the new module itself"
 
-    def settled(self, event: PlanSettled) -> Iterator[Outcome]:
+    def settled(self, event: PlanSettled) -> Outcomes:
         yield APPLIES
         late = event.model.added_late()
         if not late:

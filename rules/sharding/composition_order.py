@@ -2,31 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from fsdp2_lint.vocab.events.sharding import Checkpointed, Compiled, CompositionEvent, TensorParallelised
-from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcomes, Rule, Severity
 
 ORDER = "tensor parallelism, activation checkpointing, torch.compile, fully_shard"
 
 
 class CompositionOrder(Rule):
     code = "FSDP309"
-    name = "composition-order"
     summary = "a sharded module is parallelised, checkpointed or compiled afterwards"
     severity = Severity.WARNING
     witnesses = "S"
     help = f"keep the order: {ORDER}"
 
-    def parallelised(self, event: TensorParallelised) -> Iterator[Outcome]:
+    def parallelised(self, event: TensorParallelised) -> Outcomes:
         words = "tensor parallelism comes after fully_shard: it cannot split what is sharded already, and raises"
         yield from self._judge(event, words, Severity.ERROR)
 
-    def checkpointed(self, event: Checkpointed) -> Iterator[Outcome]:
+    def checkpointed(self, event: Checkpointed) -> Outcomes:
         words = "activation checkpointing is put around a sharded module: its hooks run again when it is recomputed"
         yield from self._judge(event, words, Severity.WARNING)
 
-    def compiled(self, event: Compiled) -> Iterator[Outcome]:
+    def compiled(self, event: Compiled) -> Outcomes:
         composition = event.composition
         if event.whole_graph and composition.outermost():
             words = (
@@ -40,7 +37,7 @@ class CompositionOrder(Rule):
             words = "a block is compiled after it was sharded: the hooks of fully_shard stay outside of the graph"
             yield from self._judge(event, words, Severity.INFO)
 
-    def _judge(self, composed: CompositionEvent, words: str, severity: Severity) -> Iterator[Outcome]:
+    def _judge(self, composed: CompositionEvent, words: str, severity: Severity) -> Outcomes:
         composition = composed.composition
         yield APPLIES
         sharded = composition.sharded_before()

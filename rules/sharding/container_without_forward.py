@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from fsdp2_lint.vocab.events.sharding import Sharded
-from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcomes, Rule, Severity
 
 
 class ContainerWithoutForward(Rule):
     code = "FSDP306"
-    name = "container-without-forward"
     summary = "fully_shard is applied to a ModuleList or ModuleDict"
     severity = Severity.ERROR
     witnesses = "SP"
     help = "loop over the container and shard each module in it"
 
-    def sharded(self, event: Sharded) -> Iterator[Outcome]:
+    def sharded(self, event: Sharded) -> Outcomes:
         yield APPLIES
-        container = event.unit.container_without_forward()
-        if container:
+        if container := event.unit.container_without_forward():
             yield self.found(
                 event.when,
                 f"{container.what} has no forward of its own: fully_shard raises a ValueError",

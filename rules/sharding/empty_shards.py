@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from fsdp2_lint.vocab.events.sharding import GroupSettled
-from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcomes, Rule, Severity
 
 
 class EmptyShards(Rule):
     code = "FSDP313"
-    name = "empty-shards"
     summary = "a parameter has too few rows: some ranks hold nothing of it"
     severity = Severity.WARNING
     witnesses = "RP"
     help = "shard it along another dimension with shard_placement_fn, or over fewer ranks with a 2-D mesh"
 
-    def settled(self, event: GroupSettled) -> Iterator[Outcome]:
+    def settled(self, event: GroupSettled) -> Outcomes:
         group = event.group
         yield APPLIES
         empty = group.empty_shards()

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from fsdp2_lint.vocab.events.sharding import ParametersReplaced
-from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcomes, Rule, Severity
 
 
 class HooksOrAttributesLost(Rule):
     code = "FSDP317"
-    name = "hooks-or-attributes-lost"
     summary = "hooks, attributes or aliases of parameters are made before sharding and relied on after it"
     severity = Severity.WARNING
     witnesses = "SRP"
     help = "register hooks, set attributes and collect parameters after fully_shard"
 
-    def replaced(self, event: ParametersReplaced) -> Iterator[Outcome]:
+    def replaced(self, event: ParametersReplaced) -> Outcomes:
         replacement = event.replacement
         yield APPLIES
         hooks = replacement.hooks_lost()

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from fsdp2_lint.vocab.events.sharding import GroupSettled
 from fsdp2_lint.vocab.facts import Facts
 from fsdp2_lint.vocab.finding import listed
-from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcomes, Rule, Severity
 
 
 class IgnoredParamsUnsynced(Rule):
     code = "FSDP315"
-    name = "ignored-params-unsynced"
     summary = "gradients of trainable ignored_params are not reduced, or ignored_params holds names"
     severity = Severity.ERROR
     witnesses = "SR"
     compares = "outside-gradients"
     help = "pass parameters and not names, and all-reduce the gradients of those that train"
 
-    def settled(self, event: GroupSettled) -> Iterator[Outcome]:
+    def settled(self, event: GroupSettled) -> Outcomes:
         group = event.group
         yield APPLIES
         names, made = group.ignored_names(), group.made()
@@ -39,7 +36,7 @@ class IgnoredParamsUnsynced(Rule):
                 (trained.what.when, "the optimizer trains it"),
             )
 
-    def compare(self, facts: Facts) -> Iterator[Outcome]:
+    def compare(self, facts: Facts) -> Outcomes:
         """The same weights and other gradients at the step: from there on the ranks train different models."""
         yield APPLIES
         some = next(iter(facts.values()))

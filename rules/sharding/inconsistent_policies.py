@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from fsdp2_lint.vocab.events.sharding import PolicySettled
-from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcomes, Rule, Severity
 
 
 class InconsistentPolicies(Rule):
     code = "FSDP308"
-    name = "inconsistent-policies"
     summary = "the calls on one model differ in precision, offloading or mesh"
     severity = Severity.ERROR
     witnesses = "SRP"
     help = "put mesh, mp_policy and offload_policy into one dictionary, and pass it to every call on the model"
 
-    def settled(self, event: PolicySettled) -> Iterator[Outcome]:
+    def settled(self, event: PolicySettled) -> Outcomes:
         policy = event.policy
         yield APPLIES
         precision = policy.other_precision()

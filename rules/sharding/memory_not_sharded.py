@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from fsdp2_lint.vocab.events.training import TrainingSeen
-from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcomes, Rule, Severity
 
 SLACK = 1.25  # padding and small tensors account for some of what is above the share
 EXCESS = 32 * 2**20  # bytes; less is not worth a warning
@@ -16,13 +14,12 @@ MOST = 8  # groups that are listed
 
 class MemoryNotSharded(Rule):
     code = "FSDP319"
-    name = "memory-not-sharded"
     summary = "a rank holds far more than its share of the model, or one group most of it"
     severity = Severity.WARNING
     witnesses = "RP"
     help = "shard what every rank holds in full, and shard large modules on their own"
 
-    def seen(self, event: TrainingSeen) -> Iterator[Outcome]:
+    def seen(self, event: TrainingSeen) -> Outcomes:
         memory = event.model.memory()
         if not memory:
             return

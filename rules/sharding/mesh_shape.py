@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from fsdp2_lint.vocab.events.sharding import OptionsGiven
-from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcomes, Rule, Severity
 
 
 class MeshShape(Rule):
     code = "FSDP311"
-    name = "mesh-shape"
     summary = "the mesh, or the number of ranks to reshard to, does not fit fully_shard"
     severity = Severity.ERROR
     witnesses = "SRP"
     help = "pass a 1-D mesh, or a 2-D mesh named (replicate, shard); reshard to a divisor of the shard dimension"
 
-    def given(self, event: OptionsGiven) -> Iterator[Outcome]:
+    def given(self, event: OptionsGiven) -> Outcomes:
         options = event.options
         yield APPLIES
         refused = options.refused()

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from fsdp2_lint.vocab.events.sharding import GroupSettled
-from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcomes, Rule, Severity
 
 
 class MixedDtypeGroup(Rule):
     code = "FSDP314"
-    name = "mixed-dtype-group"
     summary = "one group mixes dtypes of trainable parameters"
     severity = Severity.ERROR
     witnesses = "SRP"
     help = "give the parameters one dtype, and use MixedPrecisionPolicy for the precision of the computation"
 
-    def settled(self, event: GroupSettled) -> Iterator[Outcome]:
+    def settled(self, event: GroupSettled) -> Outcomes:
         group = event.group
         yield APPLIES
         mixed, made = group.mixed_dtypes(), group.made()

@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from fsdp2_lint.vocab.events.forward import BackwardEnded, ForwardEnded
-from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcomes, Rule, Severity
 
 
 class NotResharded(Rule):
     code = "FSDP318"
-    name = "not-resharded"
     summary = "after forward or backward a group is gathered where it should be sharded"
     severity = Severity.ERROR
     witnesses = "RP"
     help = "let the exception pass, or call reshard() on the module where it is handled"
 
-    def forward_ended(self, event: ForwardEnded) -> Iterator[Outcome]:
+    def forward_ended(self, event: ForwardEnded) -> Outcomes:
         yield from self._judge(event, "forward")
 
-    def backward_ended(self, event: BackwardEnded) -> Iterator[Outcome]:
+    def backward_ended(self, event: BackwardEnded) -> Outcomes:
         yield from self._judge(event, "backward")
 
-    def _judge(self, ended: ForwardEnded | BackwardEnded, phase: str) -> Iterator[Outcome]:
+    def _judge(self, ended: ForwardEnded | BackwardEnded, phase: str) -> Outcomes:
         yield APPLIES
         left, made = ended.unit.left_gathered(), ended.unit.made()
         if left and made:

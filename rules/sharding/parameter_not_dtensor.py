@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from fsdp2_lint.vocab.events.forward import ForwardBegun
-from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcomes, Rule, Severity
 
 
 class ParameterNotDtensor(Rule):
     code = "FSDP320"
-    name = "parameter-not-dtensor"
     summary = "a managed parameter is not a DTensor with the planned mesh and placement"
     severity = Severity.ERROR
     witnesses = "RP"
     help = "write into the parameter (copy_, set_model_state_dict) instead of putting another one in its place"
 
-    def begun(self, event: ForwardBegun) -> Iterator[Outcome]:
+    def begun(self, event: ForwardBegun) -> Outcomes:
         yield APPLIES
         strays = event.model.strays()
         if not strays:

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from fsdp2_lint.vocab.events.sharding import Sharded
-from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcomes, Rule, Severity
 
 
 class ParentBeforeChild(Rule):
     code = "FSDP302"
-    name = "parent-before-child"
     summary = "a parent is sharded before its descendant"
     severity = Severity.ERROR
     witnesses = "SRP"
     help = "shard bottom-up: children first, the root last"
 
-    def sharded(self, event: Sharded) -> Iterator[Outcome]:
+    def sharded(self, event: Sharded) -> Outcomes:
         yield APPLIES
         outer = event.unit.inside()
         if outer and outer.what == event.when:

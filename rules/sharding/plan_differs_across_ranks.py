@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from fsdp2_lint.vocab.facts import Facts, groups_of_ranks, in_words
-from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcomes, Rule, Severity
 
 
 class PlanDiffersAcrossRanks(Rule):
     code = "FSDP316"
-    name = "plan-differs-across-ranks"
     summary = "ranks disagree on groups, parameters, shapes or mesh"
     severity = Severity.ERROR
     witnesses = "RP"
     compares = "plan"
     help = "take every decision about sharding from what all ranks have in common"
 
-    def compare(self, facts: Facts) -> Iterator[Outcome]:
+    def compare(self, facts: Facts) -> Outcomes:
         yield APPLIES
         names = dict.fromkeys(name for fact in facts.values() for name in fact.values)
         # A group that only some ranks have is the cause; that another one holds more there is a consequence.

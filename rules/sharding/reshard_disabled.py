@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from fsdp2_lint.vocab.events.sharding import ReshardingSettled
-from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcomes, Rule, Severity
 
 
 class ReshardDisabled(Rule):
     code = "FSDP312"
-    name = "reshard-disabled"
     summary = "every group is sharded with reshard_after_forward=False"
     severity = Severity.WARNING
     witnesses = "SRP"
     help = "leave reshard_after_forward out, or silence this where memory is traded for speed on purpose"
 
-    def settled(self, event: ReshardingSettled) -> Iterator[Outcome]:
+    def settled(self, event: ReshardingSettled) -> Outcomes:
         resharding = event.resharding
         yield APPLIES
         kept = resharding.never()

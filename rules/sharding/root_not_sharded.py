@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from fsdp2_lint.vocab.events.sharding import PlanSettled
 from fsdp2_lint.vocab.finding import listed
-from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcomes, Rule, Severity
 
 
 class RootNotSharded(Rule):
     code = "FSDP303"
-    name = "root-not-sharded"
     summary = "children are sharded, and trainable parameters stay outside every group"
     severity = Severity.ERROR
     witnesses = "SRP"
     help = "call fully_shard(model) on the root, after its children"
 
-    def settled(self, event: PlanSettled) -> Iterator[Outcome]:
+    def settled(self, event: PlanSettled) -> Outcomes:
         model = event.model
         if model.sharded():
             if event.takes_all and not model.added_late():

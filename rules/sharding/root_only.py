@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from fsdp2_lint.vocab.events.sharding import PlanSettled
-from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcomes, Rule, Severity
 
 SMALL = 10_000_000  # parameters: below that, gathering all at once costs nothing worth a warning
 
 
 class RootOnly(Rule):
     code = "FSDP301"
-    name = "root-only"
     summary = "only the topmost module, or one list of all blocks, is sharded"
     severity = Severity.WARNING
     witnesses = "SRP"
     help = "call fully_shard on each block first, then on the root"
 
-    def settled(self, event: PlanSettled) -> Iterator[Outcome]:
+    def settled(self, event: PlanSettled) -> Outcomes:
         model = event.model
         whole = model.one_group()
         if not whole:

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from fsdp2_lint.vocab.events.sharding import ParametersExchanged, WrappedAgain
-from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcomes, Rule, Severity
 
 
 class SecondWrapper(Rule):
     code = "FSDP310"
-    name = "second-wrapper"
     summary = "DDP, FSDP1 or a collective of the program's own takes hold of sharded parameters"
     severity = Severity.ERROR
     witnesses = "SRP"
     help = "leave it out: FSDP2 gathers the parameters and reduces their gradients itself"
 
-    def wrapped(self, event: WrappedAgain) -> Iterator[Outcome]:
+    def wrapped(self, event: WrappedAgain) -> Outcomes:
         composition = event.composition
         yield APPLIES
         sharded = composition.sharded_before()
@@ -28,7 +25,7 @@ class SecondWrapper(Rule):
                 (sharded.what.when, "they are sharded here"),
             )
 
-    def exchanged(self, event: ParametersExchanged) -> Iterator[Outcome]:
+    def exchanged(self, event: ParametersExchanged) -> Outcomes:
         composition = event.composition
         yield APPLIES
         sharded = composition.sharded_before()

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from fsdp2_lint.vocab.events.sharding import Sharded
-from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcomes, Rule, Severity
 
 
 class ShardedTwice(Rule):
     code = "FSDP305"
-    name = "sharded-twice"
     summary = "fully_shard is applied twice to one module"
     severity = Severity.ERROR
     witnesses = "SRP"
     help = "remove one of the two calls, or guard it with isinstance(module, FSDPModule)"
 
-    def sharded(self, event: Sharded) -> Iterator[Outcome]:
+    def sharded(self, event: Sharded) -> Outcomes:
         yield APPLIES
-        earlier = event.unit.repeated()
-        if earlier:
+        if earlier := event.unit.repeated():
             yield self.found_order(
                 (earlier.what, "it is sharded here first"),
                 (event.when, "and here again"),

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from fsdp2_lint.vocab.behaviour import TIED_ACROSS_GROUPS_IS_REFUSED
 from fsdp2_lint.vocab.events.sharding import GroupSettled
-from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcomes, Rule, Severity
 from fsdp2_lint.vocab.target import in_words
 
 
 class TiedWeightsSplit(Rule):
     code = "FSDP307"
-    name = "tied-weights-split"
     summary = "tied parameters land in different groups"
     severity = Severity.ERROR
     witnesses = "SRP"
@@ -22,7 +19,7 @@ class TiedWeightsSplit(Rule):
         version, refused = in_words(self.target), TIED_ACROSS_GROUPS_IS_REFUSED.of(self.target)
         return f"{version} refuses it" if refused else f"in {version} the two are one no longer"
 
-    def settled(self, event: GroupSettled) -> Iterator[Outcome]:
+    def settled(self, event: GroupSettled) -> Outcomes:
         group = event.group
         yield APPLIES
         tied, made = group.tied_elsewhere(), group.made()

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from fsdp2_lint.vocab.events.training import GradientsAsked
-from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcomes, Rule, Severity
 
 
 class AutogradGradUnreduced(Rule):
     code = "FSDP619"
-    name = "autograd-grad-unreduced"
     summary = "torch.autograd.grad on parameters of a sharded model"
     severity = Severity.ERROR
     witnesses = "SRP"
     help = "take the gradient of an activation instead, or use backward() and p.grad"
 
-    def taken(self, event: GradientsAsked) -> Iterator[Outcome]:
+    def taken(self, event: GradientsAsked) -> Outcomes:
         yield APPLIES
-        sharded = event.model.unreduced()
-        if sharded:
+        if sharded := event.model.unreduced():
             yield self.found(
                 event.when,
                 f"torch.autograd.grad returns each rank's own gradient for parameters of {event.model.label}: FSDP2 "

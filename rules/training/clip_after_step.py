@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from fsdp2_lint.vocab.events.training import GradientsClipped
-from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcomes, Rule, Severity
 
 
 class ClipAfterStep(Rule):
     code = "FSDP612"
-    name = "clip-after-step"
     summary = "gradients are clipped after optimizer.step()"
     severity = Severity.ERROR
     witnesses = "SRP"
     help = "clip between backward() and optimizer.step()"
 
-    def clipped(self, event: GradientsClipped) -> Iterator[Outcome]:
+    def clipped(self, event: GradientsClipped) -> Outcomes:
         yield APPLIES
-        used = event.model.used_before()
-        if used:
+        if used := event.model.used_before():
             yield self.found_order(
                 (used.what.when, used.what.words),
                 (event.when, "they are clipped only here"),

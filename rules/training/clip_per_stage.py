@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from fsdp2_lint.vocab.events.training import GradientsClipped
-from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcomes, Rule, Severity
 
 
 class ClipPerStage(Rule):
     code = "FSDP618"
-    name = "clip-per-stage"
     summary = "each stage of a pipeline clips by its own norm"
     severity = Severity.ERROR
     witnesses = "SR"
     help = "add up the squares of get_total_norm over the pipeline's group, then call clip_grads_with_norm_"
 
-    def clipped(self, event: GradientsClipped) -> Iterator[Outcome]:
+    def clipped(self, event: GradientsClipped) -> Outcomes:
         yield APPLIES
-        stage = event.model.by_its_own_norm()
-        if stage:
+        if stage := event.model.by_its_own_norm():
             yield self.found(
                 event.when,
                 f"the gradients of {event.model.label}, one stage of a pipeline, are clipped by its own norm: each "

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from fsdp2_lint.vocab.events.training import ClippedUsed
-from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcomes, Rule, Severity
 
 
 class ClipSawNoGradients(Rule):
     code = "FSDP614"
-    name = "clip-saw-no-gradients"
     summary = "gradients are clipped where clipping cannot see them, and the optimizer uses them unclipped"
     severity = Severity.ERROR
     witnesses = "SRP"
     help = "clip after the last, synchronised backward, with every group resharded"
 
-    def used(self, event: ClippedUsed) -> Iterator[Outcome]:
+    def used(self, event: ClippedUsed) -> Outcomes:
         yield APPLIES
         for unseen in event.model.unseen():
             yield self.found(

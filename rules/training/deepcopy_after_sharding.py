@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from fsdp2_lint.vocab.events.training import Copied
-from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcomes, Rule, Severity
 
 
 class DeepcopyAfterSharding(Rule):
     code = "FSDP609"
-    name = "deepcopy-after-sharding"
     summary = "copy.deepcopy() or AveragedModel() on a sharded model, which FSDP2 refuses"
     severity = Severity.ERROR
     witnesses = "S"
     help = "copy the model before fully_shard and shard both, or clone its sharded parameters one by one"
 
-    def copied(self, event: Copied) -> Iterator[Outcome]:
+    def copied(self, event: Copied) -> Outcomes:
         yield APPLIES
-        calls = event.model.units()
-        if calls:
+        if calls := event.model.units():
             yield self.found(
                 event.when,
                 f"{event.by} on {event.model.label}, which is sharded: this raises AssertionError",

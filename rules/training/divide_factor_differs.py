@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from fsdp2_lint.vocab.events.training import GradientsDivided
 from fsdp2_lint.vocab.facts import Facts, in_words
-from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcomes, Rule, Severity
 
 
 class DivideFactorDiffers(Rule):
     code = "FSDP616"
-    name = "divide-factor-differs"
     summary = "groups of one model divide their gradients by different numbers"
     severity = Severity.ERROR
     witnesses = "SRP"
     compares = "divided"
     help = "call set_gradient_divide_factor on every FSDPModule of the model, with one number"
 
-    def divided(self, event: GradientsDivided) -> Iterator[Outcome]:
+    def divided(self, event: GradientsDivided) -> Outcomes:
         yield APPLIES
         for uneven in event.model.unevenly():
             yield self.found(
@@ -29,7 +26,7 @@ class DivideFactorDiffers(Rule):
                 (uneven.other_made, "this group has none of it"),
             )
 
-    def compare(self, facts: Facts) -> Iterator[Outcome]:
+    def compare(self, facts: Facts) -> Outcomes:
         """Groups on fewer ranks than the rest: experts, if ranks at the same place in them hold different weights."""
         yield APPLIES
         by_place: dict[str, tuple[int, str]] = {}

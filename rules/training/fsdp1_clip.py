@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from fsdp2_lint.vocab.events.training import ClipAsked
-from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcomes, Rule, Severity
 
 
 class Fsdp1Clip(Rule):
     code = "FSDP606"
-    name = "fsdp1-clip"
     summary = "FSDP1's model.clip_grad_norm_() on an FSDP2 model"
     severity = Severity.ERROR
     witnesses = "S"
     help = "call torch.nn.utils.clip_grad_norm_(model.parameters(), max_norm)"
 
-    def asked(self, event: ClipAsked) -> Iterator[Outcome]:
+    def asked(self, event: ClipAsked) -> Outcomes:
         yield APPLIES
         lacking = event.model.lacks_it()
         if not lacking:

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from fsdp2_lint.vocab.facts import Facts, groups_of_ranks, in_words
-from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcomes, Rule, Severity
 
 
 class GradientMissingOnSomeRanks(Rule):
     code = "FSDP613"
-    name = "gradient-missing-on-some-ranks"
     summary = "a parameter has a gradient on some ranks only"
     severity = Severity.ERROR
     witnesses = "R"
     compares = "group-gradients"
     help = "use every parameter on every rank, or call set_reduce_scatter_unused_params(True)"
 
-    def compare(self, facts: Facts) -> Iterator[Outcome]:
+    def compare(self, facts: Facts) -> Outcomes:
         yield APPLIES
         some = next(iter(facts.values()))
         for name in dict.fromkeys(name for fact in facts.values() for name in fact.values):

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from fsdp2_lint.vocab.events.training import NOT_AWAITED, UNFINISHED, GradientsUsed
-from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcomes, Rule, Severity
 
 
 class GradientSyncLeftOff(Rule):
     code = "FSDP604"
-    name = "gradient-sync-left-off"
     summary = "gradients are not reduced before the step: what switches that off is not taken back"
     severity = Severity.ERROR
     witnesses = "SRP"
@@ -19,7 +16,7 @@ class GradientSyncLeftOff(Rule):
         "where finalisation is manual, finalize_backward() comes last"
     )
 
-    def used(self, event: GradientsUsed) -> Iterator[Outcome]:
+    def used(self, event: GradientsUsed) -> Outcomes:
         yield APPLIES
         unsynchronised = event.model.unsynchronised()
         if not unsynchronised:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from fsdp2_lint.vocab.events.training import HyperparametersSet
 from fsdp2_lint.vocab.facts import Facts, groups_of_ranks, in_words
-from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcomes, Rule, Severity
 
 
 class HyperparametersDiffer(Rule):
     code = "FSDP617"
-    name = "hyperparameters-differ"
     summary = "the learning rate, or another number of an optimizer, differs between ranks"
     severity = Severity.ERROR
     witnesses = "SR"
@@ -20,10 +17,9 @@ class HyperparametersDiffer(Rule):
         "give all ranks the same number: reduce what decides it first, as in dist.all_reduce(loss, dist.ReduceOp.AVG)"
     )
 
-    def given(self, event: HyperparametersSet) -> Iterator[Outcome]:
+    def given(self, event: HyperparametersSet) -> Outcomes:
         yield APPLIES
-        own = event.given.differ()
-        if own:
+        if own := event.given.differ():
             yield self.found(
                 event.when,
                 f"{event.name} is another one on each rank: each updates its shards of a parameter in its own way",
@@ -31,7 +27,7 @@ class HyperparametersDiffer(Rule):
                 (own.what.when, own.what.words),
             )
 
-    def compare(self, facts: Facts) -> Iterator[Outcome]:
+    def compare(self, facts: Facts) -> Outcomes:
         yield APPLIES
         names = dict.fromkeys(name for fact in facts.values() for name in fact.values)
         for name in names:

@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from fsdp2_lint.vocab.events.training import ValueRead
-from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcomes, Rule, Severity
 from fsdp2_lint.vocab.target import in_words
 
 
 class LocalValueRead(Rule):
     code = "FSDP603"
-    name = "local-value-read"
     summary = "item(), float() or a condition on a DTensor of which each rank holds a part"
     severity = Severity.ERROR
     witnesses = "SRP"
     help = "call full_tensor() first, on all ranks"
 
-    def read(self, event: ValueRead) -> Iterator[Outcome]:
+    def read(self, event: ValueRead) -> Outcomes:
         only = event.reading.in_some_versions()
         if only and not only.what.of(self.target):
             return
         yield APPLIES
-        partial = event.reading.partial()
-        if partial:
+        if partial := event.reading.partial():
             placement, computed = partial.what
             said = f"; in {in_words(self.target)} {only.what.words}" if only else ""
             sharding = event.reading.sharding()

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from fsdp2_lint.vocab.events.training import TensorReduced
-from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcomes, Rule, Severity
 
 
 class LossReducedBeforeBackward(Rule):
     code = "FSDP610"
-    name = "loss-reduced-before-backward"
     summary = "dist.all_reduce() on the loss before its backward, which autograd does not see"
     severity = Severity.ERROR
     witnesses = "S"
     help = "reduce loss.detach().clone() for the report, and call backward() on the loss of this rank"
 
-    def reduced(self, event: TensorReduced) -> Iterator[Outcome]:
+    def reduced(self, event: TensorReduced) -> Outcomes:
         yield APPLIES
-        backward = event.reduction.differentiated()
-        if backward:
+        if backward := event.reduction.differentiated():
             yield self.found(
                 event.when,
                 "all_reduce() changes the loss in place and autograd does not see it: "

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from fsdp2_lint.vocab.facts import Facts
 from fsdp2_lint.vocab.finding import listed
-from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcomes, Rule, Severity
 
 
 class NeverGetsGradient(Rule):
     code = "FSDP620"
-    name = "never-gets-gradient"
     summary = "a parameter in an optimizer has had no gradient in any step, on any rank"
     severity = Severity.WARNING
     witnesses = "R"
@@ -19,7 +16,7 @@ class NeverGetsGradient(Rule):
     each_its_own = True  # here ranks that agree are those that have something to say
     help = "find what cuts the graph (detach, no_grad, a reentrant checkpoint), or freeze the parameter"
 
-    def compare(self, facts: Facts) -> Iterator[Outcome]:
+    def compare(self, facts: Facts) -> Outcomes:
         yield APPLIES
         some = next(iter(facts.values()))
         if set(facts) != set(some.ranks):

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from fsdp2_lint.vocab.events.training import NoSyncAsked
-from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcomes, Rule, Severity
 
 
 class NoSync(Rule):
     code = "FSDP605"
-    name = "no-sync"
     summary = "FSDP1's no_sync() on an FSDP2 model"
     severity = Severity.ERROR
     witnesses = "SRP"
     help = "call model.set_requires_gradient_sync(is_last_microbatch) before each backward"
 
-    def asked(self, event: NoSyncAsked) -> Iterator[Outcome]:
+    def asked(self, event: NoSyncAsked) -> Outcomes:
         yield APPLIES
         lacking = event.model.lacks_it()
         if not lacking:

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from fsdp2_lint.vocab.behaviour import about_root
 from fsdp2_lint.vocab.events.training import OptimizerSettled
-from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcomes, Rule, Severity
 
 
 class OptimizerAfterForward(Rule):
     code = "FSDP602"
-    name = "optimizer-after-forward"
     summary = "an optimizer is built after a forward that left the root's parameters gathered"
     severity = Severity.ERROR
     witnesses = "SRP"
     help = "build the optimizer before the first forward, or call model.reshard() after that forward"
 
-    def settled(self, event: OptimizerSettled) -> Iterator[Outcome]:
+    def settled(self, event: OptimizerSettled) -> Outcomes:
         yield APPLIES
         unsharded = event.optimizer.temporary()
         if not unsharded:

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from fsdp2_lint.vocab.events.training import OptimizerSettled
-from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcomes, Rule, Severity
 
 
 class OptimizerBeforeSharding(Rule):
     code = "FSDP601"
-    name = "optimizer-before-sharding"
     summary = "an optimizer is built before the last fully_shard that covers its parameters"
     severity = Severity.ERROR
     witnesses = "SRP"
     help = "build the optimizer, and every list of parameters for it, after the last fully_shard"
 
-    def settled(self, event: OptimizerSettled) -> Iterator[Outcome]:
+    def settled(self, event: OptimizerSettled) -> Outcomes:
         yield APPLIES
         replaced = event.optimizer.replaced()
         if not replaced:

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from fsdp2_lint.vocab.events.training import TrainingSeen
 from fsdp2_lint.vocab.finding import listed
-from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcomes, Rule, Severity
 
 
 class ParameterWithoutOptimizer(Rule):
     code = "FSDP611"
-    name = "parameter-without-optimizer"
     summary = "trainable parameters that no optimizer holds"
     severity = Severity.WARNING
     witnesses = "RP"
     help = "give them to an optimizer, or freeze them with requires_grad_(False) before sharding"
 
-    def seen(self, event: TrainingSeen) -> Iterator[Outcome]:
+    def seen(self, event: TrainingSeen) -> Outcomes:
         yield APPLIES
-        forgotten = event.model.without_optimizer()
-        if forgotten:
+        if forgotten := event.model.without_optimizer():
             built, names = forgotten.what
             yield self.found(
                 built,

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from fsdp2_lint.vocab.events.training import OptimizerSettled
-from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcomes, Rule, Severity
 
 
 class ShardUnsafeOptimizer(Rule):
     code = "FSDP608"
-    name = "shard-unsafe-optimizer"
     summary = "an optimizer that needs whole matrices, or plain tensors, is given sharded parameters"
     severity = Severity.ERROR
     witnesses = "SR"
     help = "use an optimizer that works element by element (AdamW, SGD, Lion) or knows DTensors (torch.optim.Muon)"
 
-    def settled(self, event: OptimizerSettled) -> Iterator[Outcome]:
+    def settled(self, event: OptimizerSettled) -> Outcomes:
         yield APPLIES
-        unsafe = event.optimizer.unsafe_on_shards()
-        if unsafe:
+        if unsafe := event.optimizer.unsafe_on_shards():
             yield self.found(
                 event.when,
                 f"{event.optimizer.label} {unsafe.what.words}",

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from fsdp2_lint.vocab.events.training import GeneratorRead
-from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcomes, Rule, Severity
 
 
 class SpentParameterIterator(Rule):
     code = "FSDP607"
-    name = "spent-parameter-iterator"
     summary = "one model.parameters() generator is read twice; the second reader gets nothing"
     severity = Severity.ERROR
     witnesses = "S"
     help = "call model.parameters() again, or keep list(model.parameters())"
 
-    def read(self, event: GeneratorRead) -> Iterator[Outcome]:
+    def read(self, event: GeneratorRead) -> Outcomes:
         yield APPLIES
-        spent = event.generator.spent()
-        if spent:
+        if spent := event.generator.spent():
             yield self.found(
                 event.when,
                 f"{event.by} reads a generator of {event.model.label}'s parameters that is empty by now",

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from fsdp2_lint.vocab.events.training import BackwardBegun
-from fsdp2_lint.vocab.rule import APPLIES, Outcome, Rule, Severity
+from fsdp2_lint.vocab.rule import APPLIES, Outcomes, Rule, Severity
 
 
 class UnsyncedGradientsCarriedOver(Rule):
     code = "FSDP615"
-    name = "unsynced-gradients-carried-over"
     summary = "gradients that were accumulated without synchronisation survive zero_grad() and get into the next step"
     severity = Severity.ERROR
     witnesses = "SR"
     help = "end every window with a synchronised backward before zero_grad(), or drop no micro-batches"
 
-    def begun(self, event: BackwardBegun) -> Iterator[Outcome]:
+    def begun(self, event: BackwardBegun) -> Outcomes:
         yield APPLIES
         for carried in event.model.carried_over():
             yield self.found(
