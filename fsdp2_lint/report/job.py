@@ -208,12 +208,10 @@ def _tell(report: JobReport, said: _Said, paused: list[str]) -> None:
 
 
 def _complete(report: JobReport, crashed: Container[int]) -> None:
-    silent = tuple(sorted(set(report.rehearsed or range(report.world_size)) - set(report.ranks)))
-    if silent:
+    if silent := tuple(sorted(set(report.rehearsed or range(report.world_size)) - set(report.ranks))):
         report.complete = False
         _note(report, f"no report of {in_words(silent)}")
-    cut = tuple(rank for rank in report.ranks if rank not in report.ended)
-    if cut:
+    if cut := tuple(rank for rank in report.ranks if rank not in report.ended):
         report.complete = False
         _note(report, f"the report of {in_words(cut)} has no end")
     for code in sorted(set(report.ended.values()) - {0}):

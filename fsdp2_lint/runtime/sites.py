@@ -125,8 +125,7 @@ def users_next(frame: FrameType | None) -> tuple[FrameType | None, int]:
     """The innermost frame of the user's own code from here on, and how far it is; None in a thread that has none."""
     depth = 0
     while frame is not None:
-        kind = (_KINDS.get(id(frame.f_code)) or _kind(frame.f_code))[1]
-        if kind:
+        if kind := (_KINDS.get(id(frame.f_code)) or _kind(frame.f_code))[1]:
             return (frame if kind == "user" else None), depth
         frame, depth = frame.f_back, depth + 1
     return None, depth

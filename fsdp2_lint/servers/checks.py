@@ -103,8 +103,7 @@ class Checks:
             if self.outdated(project):
                 self._touched.setdefault(project, touched)
                 return told
-        said = await self._checked(project, paths, overlay, paths, overdue and not told)
-        if said is not None:
+        if (said := await self._checked(project, paths, overlay, paths, overdue and not told)) is not None:
             self._tell(project, said)
         return told or said is not None
 

@@ -160,8 +160,7 @@ class _Following:
         program = self.program
         if program.open_why and not program.trace.steps:
             return
-        why = dispatch(program, self.dispatcher, self.clock)
-        if why:
+        if why := dispatch(program, self.dispatcher, self.clock):
             self.found.out_of_budget.append(f"{program.name}: {why}")
         if why or program.open_why:
             self.cut(f"{program.name}: {why}" if why else program.open_why)

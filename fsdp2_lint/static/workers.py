@@ -66,8 +66,7 @@ class Workers:
     def _knows(self, entry: Entry, limits: Limits) -> bool:
         """Was it seen before, now or by an earlier run?"""
         if entry not in self._came_to and entry not in self._not_kept:
-            found = self._kept.look(entry, limits)
-            if found is not None:
+            if (found := self._kept.look(entry, limits)) is not None:
                 self._learn(entry, found)
             else:
                 self._not_kept.add(entry)

@@ -147,8 +147,7 @@ class Finding:
 
     def with_sites(self, change: Callable[[Site], Site]) -> Finding:
         """The same finding with each place changed."""
-        fix = self.fix
-        if fix is not None:
+        if (fix := self.fix) is not None:
             fix = replace(fix, edits=tuple(replace(edit, site=change(edit.site)) for edit in fix.edits))
         return replace(
             self,

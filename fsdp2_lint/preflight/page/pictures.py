@@ -146,8 +146,7 @@ def by_size(found: Sequence[Rehearsed]) -> str:
         for name, color, of in lines:
             axes.plot([size for size, _ in curve], [of(other) for _, other in curve], color=color, label=name, lw=1.6)
             axes.plot([size for size, *_ in planned], [of(own) for _, own, _ in planned], "o", color=color, ms=5)
-        peaks = [(size, profile.peak.held.total) for size, _, profile in planned if profile is not None]
-        if peaks:
+        if peaks := [(size, profile.peak.held.total) for size, _, profile in planned if profile is not None]:
             axes.plot(*zip(*peaks), "v", color="black", label="peak of a step", ms=6)
         axes.set_xscale("log", base=2)
         axes.set_yscale("log", base=2)

@@ -61,8 +61,7 @@ class Storages:
         return known.kind if known is not None else ""
 
     def resized(self, storage: torch.UntypedStorage, kind: str) -> None:
-        known = self._known.get(id(storage))
-        if known is not None:
+        if (known := self._known.get(id(storage))) is not None:
             if not known.size:  # what was freed may be taken for something else
                 known.kind = kind
             self._resize(known, storage.nbytes())

@@ -53,8 +53,7 @@ def explain(session: Session, error: BaseException) -> Explanation | None:
 
     What is explained is a finding of its clause: at the end, where nothing that is judged until then has found it.
     """
-    meaning = session.quietly(_explain)(session, error)
-    if meaning is not None:
+    if (meaning := session.quietly(_explain)(session, error)) is not None:
         when = of_traceback(error.__traceback__)
         session.at_end.append(lambda: tell(session, meaning, when))
     return meaning

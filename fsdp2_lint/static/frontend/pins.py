@@ -31,8 +31,7 @@ def pinned_torch(root: Path) -> Version | None:
 def oldest_torch(path: str, root: Path) -> Version | None:
     """The lowest version that the file's own folder names, or the dependency files around it allow; None: not said."""
     own = Path(path).parent
-    named = _NAMED.search(str(own.relative_to(root)) if own.is_relative_to(root) else "")
-    if named:
+    if named := _NAMED.search(str(own.relative_to(root)) if own.is_relative_to(root) else ""):
         return int(named[1]), int(named[2])
     for folder in (own, *own.parents):
         if found := [version for text in _texts(folder) for version in _pins(text)]:

@@ -42,8 +42,7 @@ def get_peft_model(machine: Machine, call: Call) -> Value:
 @external("peft.inject_adapter_in_model", "peft.mapping.inject_adapter_in_model")
 def inject(machine: Machine, call: Call) -> Value:
     """In place."""
-    model = call.arg(1, "model")
-    if model is not None:
+    if (model := call.arg(1, "model")) is not None:
         attach(machine, model, call, "inject_adapter_in_model()")
     return model if model is not None else unknown("inject_adapter_in_model()")
 

@@ -116,8 +116,7 @@ class Objects(Escapes):
         return module_tree.item_of(self.machine, obj, meshes.several_names(self.machine, key) or key)
 
     def entry_by_name(self, obj: Obj, name: str) -> Value | None:
-        inner = adapters.inner_of(self.machine, obj, name)
-        if inner is not None:
+        if (inner := adapters.inner_of(self.machine, obj, name)) is not None:
             return self.machine.find_attr(inner, name)
         return module_tree.entry_by_name(self.machine, obj, name)
 

@@ -100,8 +100,7 @@ class _Watch:
         if dtype not in LOW or not all(getattr(policy, "cast_forward_inputs", False) for policy in policies):
             return
         named = _arguments(adapter.modules_of(state)[0], args[1], args[2])
-        given = [each for each in named if _is_cast(each[1], dtype)][:MOST_TENSORS]
-        if given:
+        if given := [each for each in named if _is_cast(each[1], dtype)][:MOST_TENSORS]:
             inputs = RuntimeInputs(session.ledger, sharding, given, dtype)
             session.dispatch(InputsCast(when=here(), inputs=inputs))
 

@@ -126,8 +126,7 @@ def _hidden(ledger: Ledger, sharding: Sharding, params: list[adapter.Param], cli
 
 def settle(session: Session, when: Moment, top: nn.Module, shardings: list[Sharding]) -> None:
     """Before a step: what it uses was clipped, or not. Where nothing was clipped there is nothing to ask."""
-    clipped = tuple(each for each in shardings if each.gradients.clip is not None)
-    if clipped:
+    if clipped := tuple(each for each in shardings if each.gradients.clip is not None):
         session.dispatch(ClippedUsed(when=when, model=RuntimeLimited(session.ledger, top, clipped)))
         for sharding in clipped:
             sharding.gradients.clip = None

@@ -53,8 +53,7 @@ class _Watch:
 
     def _stepped(self, root: nn.Module) -> None:
         self.session.count_step(self.session.step + 1)
-        model = self.ledger.model_of(root)
-        if model is not None:
+        if (model := self.ledger.model_of(root)) is not None:
             closing.settle(self.session, model)
             if closing.long_enough(self.session, self.session.step):
                 closing.look_at_training(self.session, model)

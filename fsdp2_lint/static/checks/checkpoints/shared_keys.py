@@ -90,8 +90,7 @@ class StaticSharedKeys(AtStep[events.DcpSaved]):
         """Where the ranks' random numbers part: at another seed, or, for want of one, where the state is read."""
         trace = self.program.trace
         seeds = [step for step in trace.of(events.Seeded) if state.generator in step.what.generators]
-        before = [step for step in seeds if step.index < state.at]
-        if before:
+        if before := [step for step in seeds if step.index < state.at]:
             last = before[-1]
             return last.when if last.what.differs and self.step.guard.implies(last.guard) else None
         unseeded = state.generator != "torch" and not seeds  # torch begins with one seed in all processes

@@ -179,8 +179,7 @@ class StaticCollection(AtStep[_Gathering]):
         for sharding, _part in self.program.units(subject, *gathering):
             if sharding.driven_before(self.step):
                 return yes(True)
-        may = self.program.has_units(subject, Relation.MAY)
-        if may:
+        if self.program.has_units(subject, Relation.MAY):
             return unknown("whether the model is sharded is not known")
         return self.program.nothing(subject, events.Sharded)
 

@@ -62,8 +62,7 @@ class StaticMasters(OfStep[events.Event]):
             return unknown(why) if why else self._loaded() or self._made_low() or self._made()
         last = casts[-1]
         if last.what.dtype not in LOW:
-            some = any(step.what.dtype in LOW for step in casts)
-            if some:
+            if any(step.what.dtype in LOW for step in casts):
                 return unknown(f"whether {last.when.at} converts all that is trained is not known")
             if last.what.dtype == SOME_DTYPE:
                 return unknown(f"to which dtype {last.when.at} converts is not known")

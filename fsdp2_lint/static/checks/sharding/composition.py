@@ -58,7 +58,6 @@ class StaticComposition(OfStep[events.Event]):
 
     def outermost(self) -> Answer[Place]:
         """Of what is sharded: whoever holds it, a trainer or a module of a framework, gathers nothing."""
-        inside = self.program.has_units(self.obj, Relation.INSIDE)
-        if inside:
+        if self.program.has_units(self.obj, Relation.INSIDE):
             return self.program.excluded(f"{self.label} lies inside what is sharded")
         return yes(Place(self.step.when))

@@ -40,8 +40,7 @@ class StaticOptions(OfStep[events.Sharded]):
     def misread(self) -> Answer[Place]:
         for value, mesh in self._meshes():
             if said := self._misread(mesh):
-                told = any(value == other for each in self._earlier() for other, _ in each._meshes())
-                if told:
+                if any(value == other for each in self._earlier() for other, _ in each._meshes()):
                     return self.program.excluded("it was told at the first call")
                 return yes(Place(self.made(value), said))
         if names := next((mesh.names for _, mesh in self._meshes() if not _says_what_for(mesh)), None):

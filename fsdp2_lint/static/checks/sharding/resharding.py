@@ -23,8 +23,7 @@ def given(step: Step[events.Sharded], keyword: str) -> list[tuple[Guard, Value |
     found: list[tuple[Guard, Value | None]] = []
     left: Guard | None = TOP
     for guard, leaf in value.options:
-        path = step.guard.join(guard)
-        if path is not None:
+        if (path := step.guard.join(guard)) is not None:
             found.append((path, leaf))
         left = left.add(negate(guard.formula)) if left is not None else None
     if left is not None and (path := step.guard.join(left)) is not None:

@@ -229,8 +229,7 @@ class StaticHyperparameters(AtStep[events.HyperparameterGiven]):
         """Unknown where the number, or the batch that it is computed of, was not followed."""
         if why := self.program.managed_by or self.program.open_why:
             return unknown(why)
-        own = differs(self.program.machine, self.step.what.value)
-        if own is not None:
+        if (own := differs(self.program.machine, self.step.what.value)) is not None:
             same = self.program.excluded("the number is the same on all ranks")
             return yes(Place(self.step.when, "it is computed from the rank")) if own else same
         found = own_value(self.program, self.step.what.value)

@@ -64,8 +64,7 @@ class StaticReading(AtStep[events.ValueRead]):
 
     def _may(self) -> No | Unknown:
         assert self.step.subject is not None
-        may = self.program.has_units(self.step.subject, Relation.MAY)
-        if may:
+        if self.program.has_units(self.step.subject, Relation.MAY):
             return unknown("whether the model is sharded is not known")
         return self.program.nothing(self.step.subject, events.Sharded, before=self.step)
 

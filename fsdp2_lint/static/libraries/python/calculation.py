@@ -50,8 +50,7 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "numpy.sqrt",
 )
 def calculate(machine: Machine, call: Call) -> Value:
-    known = calculated(machine, call)
-    if known is not None:
+    if (known := calculated(machine, call)) is not None:
         return known
     made = machine.libraries.call_other(call.name, call)
     if isinstance(made, Obj):

@@ -240,8 +240,7 @@ def type_of(machine: Machine, call: Call) -> Value:
 
 def class_as_value(machine: Machine, obj: Obj) -> Value:
     """``type(obj)`` and ``obj.__class__``."""
-    cls = machine.class_of(obj)
-    if cls is not None:
+    if (cls := machine.class_of(obj)) is not None:
         return cls
     if isinstance(obj.atom.cls, Ext) and obj.parent is None and obj.atom.kind == "external":
         return obj.atom.cls

@@ -17,8 +17,7 @@ _OF_NODES = ("--nnodes", "--node", "--rdzv", "--master")  # without these torchr
 
 @external(*_STARTERS)
 def started(machine: Machine, call: Call) -> Value:
-    command = call.arg(0, "args")
-    if command is not None:
+    if (command := call.arg(0, "args")) is not None:
         for script in _here([item for _, item in machine.listing(command).items]):
             machine.emit(events.SelfStarted(script=script), call.node)
     return machine.libraries.call_other(call.name, call)

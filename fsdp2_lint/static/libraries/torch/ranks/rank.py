@@ -46,8 +46,7 @@ def environment(machine: Machine, key: Value, at: Site | None) -> Value:
     if not (isinstance(key, Const) and isinstance(key.value, str)):
         return unknown("an environment variable")
     known = ENVIRONMENT.get(key.value)
-    stored = machine.store.get((Ext("os.environ"), key.value))
-    if stored is not None:
+    if (stored := machine.store.get((Ext("os.environ"), key.value))) is not None:
         machine.reads += 1
     elif known is None and key.value not in machine.libraries.settings:
         machine.libraries.settings[key.value] = _setting(key.value)

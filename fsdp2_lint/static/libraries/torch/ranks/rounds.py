@@ -31,8 +31,7 @@ def without_order(machine: Machine, leaf: Value, node: nodes.NodeNG) -> None:
         machine.emit(events.Uneven(loop=_loop(node), why=why), node)
     elif (held := orders.held(machine, leaf)) is not None:
         hashed = {_hashed(machine, item) for item in held} or {None}
-        how = next(filter(None, sorted(filter(None, hashed))), "")
-        if how:
+        if how := next(filter(None, sorted(filter(None, hashed))), ""):
             how = f"this loop goes through a set of {how}, whose order is another one in each process"
             machine.emit(events.Uneven(loop=_loop(node), how=how), node)
         elif None in hashed:

@@ -185,8 +185,7 @@ def _is_module(machine: Machine, value: Value) -> bool:
 
 def contents(machine: Machine, obj: Obj) -> Value | None:
     """What a ModuleList, Sequential or ModuleDict holds, as a list or dict."""
-    found = machine.store.get((obj, "[]"))
-    if found is not None:
+    if (found := machine.store.get((obj, "[]"))) is not None:
         machine.reads += 1
     return found if isinstance(found, (ListV, DictV)) else None
 
