@@ -136,7 +136,7 @@ class Watch:
     """One session whose hooks go on and off, with what it knows of the model kept in between."""
 
     def __init__(self, folder: Path) -> None:
-        # As `run --check` opens it: with a report, and with the clauses that are on by default.
+        # As `run --check` opens it: with a report, and with the rules that are on by default.
         file = RankFile(folder, dist.get_rank())
         self.session = Session(file, Options(steps=0))
         self.path = file.path

@@ -134,7 +134,7 @@ class Job:
             )
         for row in range(FINDINGS):
             label, seen = Label(site(row + 1), "it happens here"), Observed((rank,), 1, self.blocks[0])
-            found = Finding("FSDP601", "a-clause", Severity.ERROR, "it is wrong", label, "do it right", observed=seen)
+            found = Finding("FSDP601", "a-rule", Severity.ERROR, "it is wrong", label, "do it right", observed=seen)
             yield line("finding", finding_as_json(found))
 
 

@@ -182,14 +182,14 @@ def parted(findings: Iterable[Finding], files: Collection[str]) -> tuple[list[Fi
 
 def concerns(model: ModelVerdicts | ProgramVerdicts, files: Collection[str]) -> bool:
     """Is a model or a program of these files, or what is said of it?"""
-    places = (model.site, *(label.site for clause in model.clauses for label in clause.evidence))
+    places = (model.site, *(label.site for rule in model.rules for label in rule.evidence))
     return any(site.path in files for site in places)
 
 
 def placed(model: Judged, told: Callable[[Site], Site]) -> Judged:
     """The same model or program with its places as people read them."""
-    clauses = tuple(
-        replace(clause, evidence=tuple(replace(label, site=told(label.site)) for label in clause.evidence))
-        for clause in model.clauses
+    rules = tuple(
+        replace(rule, evidence=tuple(replace(label, site=told(label.site)) for label in rule.evidence))
+        for rule in model.rules
     )
-    return replace(model, site=told(model.site), clauses=clauses)
+    return replace(model, site=told(model.site), rules=rules)

@@ -19,7 +19,7 @@ class BadSetting(Refusal):
 
 
 class UnknownCode(Refusal):
-    """A code, prefix or name that fits no clause."""
+    """A code, prefix or name that fits no rule."""
 
 
 DEBUG = "FSDP2_LINT_DEBUG"

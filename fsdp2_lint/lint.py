@@ -123,7 +123,7 @@ def _run_engine(
     torch = stated_target(found.root, asked.target, given.target_torch)
     report.target = torch.version
     report.notes += [torch.note] if torch.note else []
-    judged = [rule for rule in asked.judged(rules, selection, given) if "S" in rule.witnesses]
+    judged = [rule for rule in asked.judged(rules, selection, given) if "S" in rule.judged_by]
     asked_for = set(found.files)
     entries = [str(given.path(each)) for each in given.entry_points]
     store = default_store(found.root, asked.cache_dir) if asked.cache and not asked.dump_trace else None
@@ -177,9 +177,9 @@ def _run_engine(
     report.elsewhere = len(sorted_out(elsewhere).findings) if near.within is not None else 0
     with CostsOnly("the verdicts of the models", report.broke):
         mine = [model for model in result.models if concerns(model, asked_for)]
-        report.models = [placed(model, report.sources.told) for model in mine]
+        report.models = [placed(model, report.sources.shown) for model in mine]
         programs = [program for program in result.followed if concerns(program, asked_for)]
-        report.followed = [placed(program, report.sources.told) for program in programs]
+        report.followed = [placed(program, report.sources.shown) for program in programs]
     report.seen = result.seen
     report.traces = list(result.traces)
     report.programs, report.cut = result.programs, result.cut

@@ -1,1 +1,1 @@
-"""The contract: one module and one page of Markdown per clause. Installed as ``fsdp2_lint.rules``."""
+"""The contract: one module and one page of Markdown per rule. Installed as ``fsdp2_lint.rules``."""

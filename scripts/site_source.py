@@ -1,4 +1,4 @@
-"""What the site is built from: ``docs/`` with the pages of the clauses, made from ``rules/``, and links to them.
+"""What the site is built from: ``docs/`` with the pages of the rules, made from ``rules/``, and links to them.
 
 It is plain Markdown with one configuration, so the generator of the site can be another one at any time:
 CONTRIBUTING.md says which it is, and why. The pages are written for ``explain`` and for the tests that run their
@@ -63,7 +63,7 @@ def write(folder: Path) -> None:
         text = path.read_text(encoding="utf-8").replace(SETTINGS_TABLE, settings_table())
         path.write_text(linked(text, FOLDER, own=path.name), encoding="utf-8")
     (docs / FOLDER).mkdir()
-    for name, text in clauses():
+    for name, text in rules():
         own = f"{FOLDER}{name}.md"
         (docs / own).write_text(linked(examples(with_whole_programs(text)), "", own), encoding="utf-8")
     config = configuration()
@@ -72,7 +72,7 @@ def write(folder: Path) -> None:
 
 
 def configuration() -> dict[str, Any]:
-    """That of the checkout, with the clauses last in the navigation, by hundreds."""
+    """That of the checkout, with the rules last in the navigation, by hundreds."""
     config: dict[str, Any] = yaml.safe_load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"))
     groups = [
         {f"{hundred}xx {title}": [_entry(rule.code) for rule in registry.rules() if rule.code[4] == hundred]}
@@ -83,7 +83,7 @@ def configuration() -> dict[str, Any]:
     return config
 
 
-def clauses() -> Iterator[tuple[str, str]]:
+def rules() -> Iterator[tuple[str, str]]:
     """The name of each page, and its text."""
     for rule in registry.rules():
         yield rule.name, with_head(registry.page(rule), rule)
@@ -93,15 +93,15 @@ def clauses() -> Iterator[tuple[str, str]]:
 
 
 def with_head(text: str, rule: Rule) -> str:
-    """Under the title: how bad it is and who sees it, as in the list of clauses."""
+    """Under the title: how bad it is and who sees it, as in the list of rules."""
     title, rest = text.split("\n", 1)
-    *most, last = [JUDGES[letter] for letter in rule.witnesses]
+    *most, last = [JUDGES[letter] for letter in rule.judged_by]
     judges = f"{', '.join(most)} and {last}" if most else last
     return f"{title}\n\n*Severity: {rule.severity.value}. Judged by {judges}.*\n{rest}"
 
 
 def listing(text: str) -> str:
-    """The list of clauses, with links to pages, and with what matters most on the left: a phone shows no more."""
+    """The list of rules, with links to pages, and with what matters most on the left: a phone shows no more."""
     text = re.sub(r"\]\(\w+/(\w+)\.md\)", lambda match: f"]({match[1].replace('_', '-')}.md)", text)
     text = re.sub(r"^(\|.*?\|.*?)(\| .*? \| .*? )(\| .*) \|$", r"\1\3 \2|", text, flags=re.MULTILINE)
     return LISTED + text[text.index("\n## ") :]

@@ -18,17 +18,17 @@ from fsdp2_lint.vocab.rule import Rule
 
 class Late(Rule):
     code, name, summary = "FSDP601", "optimizer-before-sharding", "the optimizer is built too early"
-    severity, witnesses, help = Severity.ERROR, "SRP", "build it later"
+    severity, judged_by, help = Severity.ERROR, "SRP", "build it later"
 
 
 class Root(Rule):
     code, name, summary = "FSDP602", "optimizer-after-forward", "the optimizer is built too late"
-    severity, witnesses, help = Severity.WARNING, "SR", "build it earlier"
+    severity, judged_by, help = Severity.WARNING, "SR", "build it earlier"
 
 
 class Advice(Rule):
     code, name, summary = "FSDP907", "fsdp1-in-use", "FSDP1 in new code"
-    severity, witnesses, help = Severity.INFO, "S", "migrate"
+    severity, judged_by, help = Severity.INFO, "S", "migrate"
 
 
 RULES = (Late(), Root(), Advice())
@@ -77,7 +77,7 @@ def problem(path: object, message: str, row: int = 1, column: int = 1) -> Simple
 
 
 @dataclass(frozen=True)
-class ClauseVerdict:
+class RuleVerdict:
     code: str
     word: str
     evidence: tuple[Label, ...]
@@ -89,13 +89,11 @@ class ClauseVerdict:
 class ModelVerdicts:
     label: str
     site: Site
-    clauses: tuple[ClauseVerdict, ...]
+    clauses: tuple[RuleVerdict, ...]
 
 
-def clause(
-    code: str, word: str, *evidence: Label, reasons: tuple[str, ...] = (), settled_by: str = ""
-) -> ClauseVerdict:
-    return ClauseVerdict(code, word, evidence, reasons, settled_by)
+def clause(code: str, word: str, *evidence: Label, reasons: tuple[str, ...] = (), settled_by: str = "") -> RuleVerdict:
+    return RuleVerdict(code, word, evidence, reasons, settled_by)
 
 
 @dataclass(frozen=True)
@@ -103,19 +101,19 @@ class ProgramVerdicts:
     kind: str
     name: str
     site: Site
-    clauses: tuple[ClauseVerdict, ...]
+    clauses: tuple[RuleVerdict, ...]
     unfollowed: tuple[str, ...]
     ended: bool
 
 
 def program(
-    path: object, *clauses: ClauseVerdict, unfollowed: tuple[str, ...] = (), ended: bool = True
+    path: object, *clauses: RuleVerdict, unfollowed: tuple[str, ...] = (), ended: bool = True
 ) -> ProgramVerdicts:
     name = str(path).rpartition("/")[2]
     return ProgramVerdicts("script", name, site(path, 1), clauses, unfollowed, ended)
 
 
-def model(label: str, at: Site, *clauses: ClauseVerdict) -> ModelVerdicts:
+def model(label: str, at: Site, *clauses: RuleVerdict) -> ModelVerdicts:
     return ModelVerdicts(label, at, clauses)
 
 

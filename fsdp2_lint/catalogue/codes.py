@@ -1,4 +1,4 @@
-"""The codes that settings may name. Read off the pages of the clauses: loading the clauses takes ten times as long."""
+"""The codes that settings may name. Read off the pages of the rules: loading the rules takes ten times as long."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def selectable() -> tuple[str, ...]:
 
 @cache
 def page_files() -> tuple[str, ...]:
-    """The pages of the clauses: each lies beside its module, in the folder of its hundred."""
+    """The pages of the rules: each lies beside its module, in the folder of its hundred."""
     (folder, *_) = importlib.import_module("fsdp2_lint.rules").__path__
     topics = [entry.path for entry in os.scandir(folder) if entry.is_dir()]
     return tuple(

@@ -1,4 +1,4 @@
-"""Pages of clauses, and what programs take out of them: their sections, paragraphs and lists."""
+"""Pages of rules, and what programs take out of them: their sections, paragraphs and lists."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _ITEM = re.compile(r"^(?:- |\d+\. )", re.MULTILINE)
 
 
 def page_of(code: str) -> str:
-    """The Markdown page of a clause, or of one of the tool's own codes, by code or name.
+    """The Markdown page of a rule, or of one of the tool's own codes, by code or name.
 
     A code that does not exist raises :class:`UnknownCode`.
     """

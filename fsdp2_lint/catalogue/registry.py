@@ -1,4 +1,4 @@
-"""The clauses of the contract: their modules, their pages, and which of them are selected."""
+"""The rules of the contract: their modules, their pages, and which of them are selected."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ if TYPE_CHECKING:
 
 @cache
 def rules() -> tuple[Rule, ...]:
-    """Every clause that has a module in ``rules/``, sorted by code."""
+    """Every rule that has a module in ``rules/``, sorted by code."""
     classes: dict[str, type[Rule]] = {}
     for path in page_files():
         topic, file = os.path.split(os.path.splitext(path)[0])
         # By name and not by an import statement: in a checkout the type checkers know the
-        # folder as `rules`, and a clause must not exist under two names.
+        # folder as `rules`, and a rule must not exist under two names.
         module = importlib.import_module(f"fsdp2_lint.rules.{os.path.basename(topic)}.{file}")
         for value in vars(module).values():
             if isinstance(value, type) and issubclass(value, Rule) and value.__module__ == module.__name__:
                 if getattr(value, "code", None) is None:
-                    continue  # a base class that several clauses share
+                    continue  # a base class that several rules share
                 if value.code in classes:
                     raise RuntimeError(
                         f"{value.code} is defined in {classes[value.code].__module__} and in {module.__name__}"
@@ -42,7 +42,7 @@ def rules() -> tuple[Rule, ...]:
 
 
 def for_target(rules: Iterable[Rule], target: Version) -> list[Rule]:
-    """The same clauses, as they speak for one version of torch."""
+    """The same rules, as they speak for one version of torch."""
     return [type(each)(target) for each in rules]
 
 
@@ -55,14 +55,14 @@ def rule(code_or_name: str) -> Rule:
 
 
 def page(rule: Rule) -> str:
-    """The Markdown page of a clause: its specification, documentation and examples."""
+    """The Markdown page of a rule: its specification, documentation and examples."""
     module = sys.modules[type(rule).__module__].__file__ or ""
     with open(f"{os.path.splitext(module)[0]}.md", encoding="utf-8") as file:
         return file.read()
 
 
 def pages() -> dict[str, str]:
-    """Code to page, for every clause."""
+    """Code to page, for every rule."""
     return {each.code: page(each) for each in rules()}
 
 
@@ -110,7 +110,7 @@ def select(
     ignore: Sequence[str] = (),
     severities: Sequence[tuple[str, str]] = (),
 ) -> tuple[list[Rule], Selection]:
-    """The selected clauses. An unknown prefix raises :class:`UnknownCode`."""
+    """The selected rules. An unknown prefix raises :class:`UnknownCode`."""
     known = list(rules)
     _checked([prefix for prefix, _ in severities], known)
     selection = Selection(_checked(select, known), _checked(ignore, known), tuple(severities))

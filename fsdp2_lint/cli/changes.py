@@ -33,37 +33,37 @@ def fix(options: Options, asked: Asked, shown: Shown, *, write: bool, unsafe: bo
 
     ``fixing_counts``: that something was fixed is reason enough for the exit code of findings.
     """
-    from fsdp2_lint.findings.fix import mend
+    from fsdp2_lint.findings.fix import fix_all
 
-    mended = mend(lambda overlay: analyse(options, asked, overlay), unsafe=unsafe)
-    say_problems(mended.report)
-    _say_beyond(mended.report)
-    fixed = f"Fixed {plural(len(mended.applied), 'finding')} in {plural(len(mended.changed), 'file')}."
+    result = fix_all(lambda overlay: analyse(options, asked, overlay), unsafe=unsafe)
+    say_problems(result.report)
+    _say_beyond(result.report)
+    fixed = f"Fixed {plural(len(result.applied), 'finding')} in {plural(len(result.changed), 'file')}."
     if not write:
-        deliver(difference(mended.changed, mended.originals), options.output_file)
+        deliver(difference(result.changed, result.originals), options.output_file)
         options.say(f"Would have fixed{fixed.removeprefix('Fixed')}")
-        return ABNORMAL if mended.report.failures else FOUND if mended.changed and not options.exit_zero else CLEAN
+        return ABNORMAL if result.report.failures else FOUND if result.changed and not options.exit_zero else CLEAN
     if options.stdin is not None:
         path, data = options.stdin
-        deliver(mended.changed.pop(path, data), None)
-        _write(mended.changed, mended.originals)
-        options.say(summary(mended.report))
+        deliver(result.changed.pop(path, data), None)
+        _write(result.changed, result.originals)
+        options.say(summary(result.report))
     else:
         try:
-            _write(mended.changed, mended.originals)
+            _write(result.changed, result.originals)
         except Failure as failure:
             failure.show()
-            tell(options, mended.before, shown.output_format, shown.most)
+            tell(options, result.before, shown.output_format, shown.most)
             return ABNORMAL
-        if mended.applied:
+        if result.applied:
             options.say(fixed)
-        tell(options, mended.report, shown.output_format, shown.most)
-    found = bool(mended.report.findings) or (fixing_counts and bool(mended.applied))
-    return options.exit_code(mended.report, found=found)
+        tell(options, result.report, shown.output_format, shown.most)
+    found = bool(result.report.findings) or (fixing_counts and bool(result.applied))
+    return options.exit_code(result.report, found=found)
 
 
 def _say_beyond(report: Report) -> None:
-    """Of files that stay although their findings could be mended."""
+    """Of files that stay although their findings could be result."""
     wanted = {edit.site.path for each in report.findings if each.fix is not None for edit in each.fix.edits}
     for path in sorted(wanted.intersection(report.beyond)):
         note(f"{display_path(path)}: is left as it is: it was reached by a link, and lies out of what was given")

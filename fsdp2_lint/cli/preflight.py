@@ -150,7 +150,7 @@ def _rehearse(script: Script, asked: Asked, given: dict[str, Any]) -> list[Path]
 
 
 def _stops(reports: list[JobReport]) -> list[str]:
-    """Where it went no further, but for what a clause explains: that is shown as a finding."""
+    """Where it went no further, but for what a rule explains: that is shown as a finding."""
     found: dict[str, None] = {}
     for report in reports:
         explained = {rank for crash in report.crashes if crash.code for rank in crash.ranks}

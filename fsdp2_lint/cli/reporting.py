@@ -82,7 +82,7 @@ def summary(report: Report) -> str:
         said += f" {len(report.gone)} of the baseline are gone (--update-baseline drops them)."
     if report.left_out:
         said += f" Left out, unless named: {', '.join(report.left_out)}."
-    safe, unsafe = (len(report.mendable(safe=safe)) for safe in (True, False))
+    safe, unsafe = (len(report.fixable(safe=safe)) for safe in (True, False))
     if safe or unsafe:
         said += f" {safe} can be fixed by --fix{f', {unsafe} more with --unsafe-fixes' if unsafe else ''}."
     return said

@@ -76,7 +76,7 @@ class Sources:
         end_column = self._characters(site.path, site.end_row, site.end_column)
         return replace(site, column=column, end_column=end_column)
 
-    def told(self, site: Site) -> Site:
+    def shown(self, site: Site) -> Site:
         """A place of a syntax tree as people read it."""
         return self.in_cell(self.in_characters(site))
 

@@ -43,7 +43,7 @@ class Asked:
     cache_dir: str | None = None
 
     def selection(self, given: Settings) -> tuple[list[Rule], Selection]:
-        """The clauses to judge. A code that does not exist raises :class:`UnknownCode`."""
+        """The rules to judge. A code that does not exist raises :class:`UnknownCode`."""
         from fsdp2_lint.catalogue import registry
 
         select, extend, ignore = self.select, tuple(self.extend_select), tuple(self.ignore)
@@ -53,7 +53,7 @@ class Asked:
         return registry.select(registry.rules(), select, (*ignore, *given.answered), given.severity)
 
     def judged(self, rules: list[Rule], selection: Selection, given: Settings) -> list[Rule]:
-        """Who asks for unneeded comments alone asks what all clauses of the project say."""
+        """Who asks for unneeded comments alone asks what all rules of the project say."""
         if rules or not selection.selects(UNUSED):
             return rules
         return replace(self, select=None).selection(given)[0]

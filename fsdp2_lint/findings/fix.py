@@ -1,4 +1,4 @@
-"""Mends what findings can mend: round after round in memory, until nothing is left that may be mended."""
+"""Mends what findings can mend: round after round in memory, until nothing is left that may be result."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MAX_ROUNDS = 10
 
 
 @dataclass(slots=True)
-class Mended:
+class Fixed:
     """``report`` is of the files as ``changed`` has them, ``before`` of them as they were: ``originals``."""
 
     before: Report
@@ -29,14 +29,14 @@ class Mended:
     applied: list[Finding] = field(default_factory=list)
 
 
-def mend(check: Callable[[Mapping[str, bytes]], Report], *, unsafe: bool) -> Mended:
+def fix_all(check: Callable[[Mapping[str, bytes]], Report], *, unsafe: bool) -> Fixed:
     """``check`` judges the project with files as given. Nothing is written; a file that would not parse stays as is."""
     before = check({})
-    mended = Mended(before, before)
+    result = Fixed(before, before)
     defects: dict[str, str] = {}
     for _ in range(MAX_ROUNDS):
-        report = mended.report
-        wanted = [*report.mendable(safe=True), *(report.mendable(safe=False) if unsafe else ())]
+        report = result.report
+        wanted = [*report.fixable(safe=True), *(report.fixable(safe=False) if unsafe else ())]
         chosen = _together([each for each in wanted if _works(each, report.sources, defects)], report.sources)
         changed = _edited(chosen, report.sources)
         if None in changed.values():  # whose edits spoil a file must not cost the others
@@ -49,13 +49,13 @@ def mend(check: Callable[[Mapping[str, bytes]], Report], *, unsafe: bool) -> Men
             break
         for path, data in changed.items():
             if data is not None:
-                mended.originals.setdefault(path, report.sources.data(path))
-                mended.changed[path] = data
-        mended.applied.extend(chosen)
-        mended.report = check(mended.changed)
+                result.originals.setdefault(path, report.sources.data(path))
+                result.changed[path] = data
+        result.applied.extend(chosen)
+        result.report = check(result.changed)
     for part, defect in defects.items():
-        mended.report.broke(part, defect)
-    return mended
+        result.report.broke(part, defect)
+    return result
 
 
 def _works(finding: Finding, sources: Sources, defects: dict[str, str]) -> bool:

@@ -107,7 +107,7 @@ class Report(Triaged):
         self.failures.append(f"{INTERNAL} in {display_path(part)}: {defect}")
         self.all_judged = False
 
-    def mendable(self, *, safe: bool) -> list[Finding]:
+    def fixable(self, *, safe: bool) -> list[Finding]:
         """Findings with a fix, of one kind. Files that were not asked for, such as imported ones, stay as they are.
 
         So do notebooks, whose text is not the program that was checked.

@@ -1,4 +1,4 @@
-"""Does the analysis see as much of what a finding was about as before the edit, and is the clause proved now?
+"""Does the analysis see as much of what a finding was about as before the edit, and is the rule proved now?
 
 A finding that is gone may be fixed, or out of sight. The first needs a proof: the rule is upheld for the same model.
 For the second there are many ways, so it is not looked for in the edit. What was seen before is compared with what is
@@ -27,7 +27,7 @@ _NUMBER = re.compile(r"\b\d+\b")
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """How the clause of a finding that is gone stands now: ``upheld`` is the proof that it is mended.
+    """How the rule of a finding that is gone stands now: ``upheld`` is the proof that it is mended.
 
     ``as_before``: of all that the finding is about no less is seen than before. ``reasons`` say why it is not proved.
     """

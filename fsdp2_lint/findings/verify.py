@@ -1,7 +1,7 @@
 """What became of findings: fixed, gone, remaining, silenced instead of fixed, removed with their code; and what is new.
 
 An edit that makes a finding disappear is no proof of a mend. So each finding that is gone is looked for once more
-without comments, baseline, ignores and excludes, for the same torch. It is fixed if its clause is upheld now for the
+without comments, baseline, ignores and excludes, for the same torch. It is fixed if its rule is upheld now for the
 same model; else it is gone, and that ends well only if no less is seen than before (:mod:`fsdp2_lint.findings.sight`).
 """
 
@@ -112,7 +112,7 @@ def _with_files(paths: Sequence[str], findings: Iterable[Finding]) -> list[str]:
 
 
 def _bare(asked: Asked, report: Report, before: Sequence[Finding]) -> Asked:
-    """The same without anything that hides findings, and with all clauses, which say whether anything is sharded.
+    """The same without anything that hides findings, and with all rules, which say whether anything is sharded.
 
     Another torch that is stated now is no mend; one that the project's dependencies pin is the program's own.
     """

@@ -1,4 +1,4 @@
-"""The list of clauses, made from the rule modules: for people, for programs and for the documentation."""
+"""The list of rules, made from the rule modules: for people, for programs and for the documentation."""
 
 from __future__ import annotations
 
@@ -32,19 +32,19 @@ the analysis of the source, **R** the monitor of a running job, **P** a rehearsa
 def render(name: str, rules: Iterable[Rule]) -> str:
     known = list(rules)
     if name == "json":
-        return json.dumps([clause_as_json(rule) for rule in known], indent=2) + "\n"
+        return json.dumps([rule_as_json(rule) for rule in known], indent=2) + "\n"
     return _markdown(known) if name == "markdown" else _text(known)
 
 
-def clause_as_json(rule: Rule) -> dict[str, Any]:
-    """A clause for programs, from its module and its page: the same words that people read."""
+def rule_as_json(rule: Rule) -> dict[str, Any]:
+    """A rule for programs, from its module and its page: the same words that people read."""
     page = registry.page(rule)
     invariant, *_ = pages.paragraphs(page, "")
     return {
         "code": rule.code,
         "name": rule.name,
         "severity": rule.severity.value,
-        "judged_by": rule.witnesses,
+        "judged_by": rule.judged_by,
         "invariant": invariant,
         "summary": rule.summary,
         "remediation": [rule.help, *pages.paragraphs(page, "How to fix")],
@@ -57,7 +57,7 @@ def clause_as_json(rule: Rule) -> dict[str, Any]:
 def _text(rules: list[Rule]) -> str:
     width = max((len(rule.name) for rule in rules), default=0)
     return "".join(
-        f"{rule.code}  {rule.severity.value:<7}  {rule.witnesses:<3}  {rule.name:<{width}}  {rule.summary}\n"
+        f"{rule.code}  {rule.severity.value:<7}  {rule.judged_by:<3}  {rule.name:<{width}}  {rule.summary}\n"
         for rule in rules
     )
 
@@ -75,5 +75,5 @@ def _row(rule: Rule) -> str:
     page = "/".join(type(rule).__module__.split(".")[-2:])  # beside its module, in the folder of its hundred
     summary = rule.summary.replace("|", "\\|")
     return (
-        f"| {rule.code} | [{rule.name}]({page}.md) | {rule.severity.value} | {' '.join(rule.witnesses)} | {summary} |"
+        f"| {rule.code} | [{rule.name}]({page}.md) | {rule.severity.value} | {' '.join(rule.judged_by)} | {summary} |"
     )

@@ -1,4 +1,4 @@
-"""Verdicts per model and program: each clause as violated, upheld or unknown, and what that rests on."""
+"""Verdicts per model and program: each rule as violated, upheld or unknown, and what that rests on."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 from fsdp2_lint.files.source import display_path, display_text, line_of, place
 from fsdp2_lint.findings.outcome import ALL_SEEN, Unseen
 from fsdp2_lint.output import JSON_VERSION
-from fsdp2_lint.output.catalogue import clause_as_json
+from fsdp2_lint.output.catalogue import rule_as_json
 from fsdp2_lint.output.terminal import Paint, clean, defused, defused_json, fitted
 from fsdp2_lint.report.codec import label_as_json, site_as_json
 from fsdp2_lint.vocab.finding import listed
 from fsdp2_lint.vocab.target import in_digits
 
-# -- the contract in five lines: what a job is asked first, each point with the clauses that belong to it
+# -- the contract in five lines: what a job is asked first, each point with the rules that belong to it
 POINTS = {
     "launch, device and ranks": "18",
     "sharding, bottom-up": "239",
@@ -29,18 +29,18 @@ _WORST = ("violated", "unknown", "upheld")
 NOT_JUDGED = "not judged"
 
 
-class Clause(Protocol):
+class Said(Protocol):
     @property
     def code(self) -> str: ...
     @property
     def word(self) -> str: ...
 
 
-def points(clauses: Iterable[Clause]) -> Iterator[tuple[str, str, str]]:
-    """Of each point the name, its word, and what that comes from; of a clause the worst that is said of it counts."""
+def points(rules: Iterable[Said]) -> Iterator[tuple[str, str, str]]:
+    """Of each point the name, its word, and what that comes from; of a rule the worst that is said of it counts."""
     words: dict[str, str] = {}
-    for clause in clauses:
-        words[clause.code] = min(words.get(clause.code, "upheld"), clause.word, key=_WORST.index)
+    for rule in rules:
+        words[rule.code] = min(words.get(rule.code, "upheld"), rule.word, key=_WORST.index)
     for name, hundreds in POINTS.items():
         mine = {code: word for code, word in sorted(words.items()) if code.removeprefix("FSDP")[:1] in hundreds}
         yield name, min(mine.values(), key=_WORST.index, default=NOT_JUDGED), _counted(mine)
@@ -55,7 +55,7 @@ def _counted(words: dict[str, str]) -> str:
 
 
 if TYPE_CHECKING:
-    from fsdp2_lint.static.result import ClauseVerdict, ModelVerdicts, ProgramVerdicts
+    from fsdp2_lint.static.result import ModelVerdicts, ProgramVerdicts, RuleVerdict
     from fsdp2_lint.vocab.finding import Finding, Label
     from fsdp2_lint.vocab.rule import Rule
     from fsdp2_lint.vocab.target import Version
@@ -73,7 +73,7 @@ _STYLES = {"violated": "error", "upheld": "bold", "unknown": "warning"}
 
 @dataclass(frozen=True, slots=True)
 class Elsewhere:
-    """A clause that is violated at a place which belongs to no single model, such as a save or an import."""
+    """A rule that is violated at a place which belongs to no single model, such as a save or an import."""
 
     code: str
     evidence: tuple[Label, ...]
@@ -91,13 +91,13 @@ class Contract:
     elsewhere: Sequence[Elsewhere]
 
     @property
-    def clauses(self) -> list[ClauseVerdict | Elsewhere]:
-        of_models = [clause for model in self.models for clause in model.clauses]
-        return [*of_models, *(clause for program in self.programs for clause in program.clauses), *self.elsewhere]
+    def rules(self) -> list[RuleVerdict | Elsewhere]:
+        of_models = [rule for model in self.models for rule in model.rules]
+        return [*of_models, *(rule for program in self.programs for rule in program.rules), *self.elsewhere]
 
     @property
     def violated(self) -> bool:
-        return any(clause.word == "violated" for clause in self.clauses)
+        return any(rule.word == "violated" for rule in self.rules)
 
 
 def contract(
@@ -108,7 +108,7 @@ def contract(
 
 def elsewhere(findings: Iterable[Finding], judged: Iterable[ModelVerdicts | ProgramVerdicts]) -> list[Elsewhere]:
     """What the verdicts leave out: a contract with such a violation does not hold."""
-    told = {(clause.code, label.site) for each in judged for clause in each.clauses for label in clause.evidence}
+    told = {(rule.code, label.site) for each in judged for rule in each.rules for label in rule.evidence}
     return [
         Elsewhere(finding.code, (finding.primary, *finding.related))
         for finding in findings
@@ -125,14 +125,14 @@ def render_text(told: Contract, names: Mapping[str, str], *, color: bool = False
     parts = [[paint("In five points", "bold"), *_in_short(told, paint)]]
     for model in told.models:
         head = f"{paint(clean(model.label), 'bold')} ({clean(place(model.site))})"
-        parts.append([head, *_clauses(model.clauses, names, paint, width)])
+        parts.append([head, *_rules(model.rules, names, paint, width)])
     for program in told.programs:
-        if program.clauses:
+        if program.rules:
             where = f"{_KINDS[program.kind]} {clean(display_path(program.site.path))}"
             head = f"{paint(clean(program.name), 'bold')} ({where})"
-            parts.append([head, *_clauses(program.clauses, names, paint, width)])
+            parts.append([head, *_rules(program.rules, names, paint, width)])
     if told.elsewhere:
-        parts.append([paint("Elsewhere in the program", "bold"), *_clauses(told.elsewhere, names, paint, width)])
+        parts.append([paint("Elsewhere in the program", "bold"), *_rules(told.elsewhere, names, paint, width)])
     if extents := [*_extents(told.programs, width)]:
         parts.append([paint("What was followed", "bold"), *extents])
     if ways := [*_settling(told)]:
@@ -142,14 +142,14 @@ def render_text(told: Contract, names: Mapping[str, str], *, color: bool = False
 
 def _in_short(told: Contract, paint: Paint) -> Iterator[str]:
     width = max(map(len, POINTS))
-    for name, word, why in points(told.clauses):
+    for name, word, why in points(told.rules):
         shown = paint(f"{word:<{len(NOT_JUDGED)}}", _STYLES.get(word, "bold"))
         yield f"  {name:<{width}}  {shown}  {why}".rstrip()
 
 
 def _settling(told: Contract) -> Iterator[str]:
     """The commands that decide what is open."""
-    words = {word for clause in told.clauses if clause.word == "unknown" for word in clause.settled_by.split(", ")}
+    words = {word for rule in told.rules if rule.word == "unknown" for word in rule.settled_by.split(", ")}
     for word, command in _SETTLING.items():
         if word in words:
             yield f"  {word:<{max(map(len, _SETTLING))}}  {command}"
@@ -168,43 +168,43 @@ def _extents(programs: Sequence[ProgramVerdicts], width: int | None) -> Iterator
         yield from (f"  {first}", *rest)
 
 
-def _clauses(
-    clauses: Sequence[ClauseVerdict | Elsewhere], names: Mapping[str, str], paint: Paint, columns: int | None
+def _rules(
+    rules: Sequence[RuleVerdict | Elsewhere], names: Mapping[str, str], paint: Paint, columns: int | None
 ) -> Iterator[str]:
-    width = max((len(names.get(clause.code, "")) for clause in clauses), default=0)
-    for clause in clauses:
-        word = paint(f"{clause.word:<8}", _STYLES[clause.word])
-        head = f"  {word} {clause.code} {names.get(clause.code, ''):<{width}}"
-        indent = len("  violated ") + len(clause.code) + width + 3
+    width = max((len(names.get(rule.code, "")) for rule in rules), default=0)
+    for rule in rules:
+        word = paint(f"{rule.word:<8}", _STYLES[rule.word])
+        head = f"  {word} {rule.code} {names.get(rule.code, ''):<{width}}"
+        indent = len("  violated ") + len(rule.code) + width + 3
         beside = columns is None or columns - indent >= ROOM
         indent = indent if beside else 6
         blanks = " " * indent
-        told = [blanks + line.lstrip() for each in _because(clause) for line in fitted(each, columns, indent, indent)]
+        told = [blanks + line.lstrip() for each in _because(rule) for line in fitted(each, columns, indent, indent)]
         yield f"{head}  {told.pop(0).lstrip() if beside and told else ''}".rstrip()
         yield from told
 
 
-def _because(clause: ClauseVerdict | Elsewhere) -> Iterator[str]:
-    places: dict[str, list[str]] = {}  # a clause mostly holds at several places for one reason
-    for label in clause.evidence:
+def _because(rule: RuleVerdict | Elsewhere) -> Iterator[str]:
+    places: dict[str, list[str]] = {}  # a rule mostly holds at several places for one reason
+    for label in rule.evidence:
         places.setdefault(label.message, []).append(clean(line_of(label.site)))
     for message, found in places.items():
         yield f"{listed(found)}: {clean(display_text(message))}"
-    yield from (clean(display_text(reason)) for reason in clause.reasons)
-    if clause.settled_by:
-        yield f"settled by: {clean(clause.settled_by)}"
+    yield from (clean(display_text(reason)) for reason in rule.reasons)
+    if rule.settled_by:
+        yield f"settled by: {clean(rule.settled_by)}"
 
 
 def render_json(contract: Contract, rules: Sequence[Rule], target: Version, unseen: Unseen = ALL_SEEN) -> str:
-    """The clauses themselves, what holds of each model and each program, and what is violated elsewhere."""
+    """The rules themselves, what holds of each model and each program, and what is violated elsewhere."""
     names = {rule.code: rule.name for rule in rules}
     told = {
         "version": JSON_VERSION,
         "target_torch": in_digits(target),
-        "points": [{"point": name, "verdict": word, "why": why} for name, word, why in points(contract.clauses)],
-        "rules": [clause_as_json(rule) for rule in rules],
+        "points": [{"point": name, "verdict": word, "why": why} for name, word, why in points(contract.rules)],
+        "rules": [rule_as_json(rule) for rule in rules],
         "models": [
-            {"model": model.label, **site_as_json(model.site), "rules": _as_json(model.clauses, names)}
+            {"model": model.label, **site_as_json(model.site), "rules": _as_json(model.rules, names)}
             for model in contract.models
         ],
         "programs": [_program_as_json(program, names) for program in contract.programs],
@@ -220,21 +220,21 @@ def _program_as_json(program: ProgramVerdicts, names: Mapping[str, str]) -> dict
         "program": program.name,
         "kind": program.kind,
         "filename": program.site.path,
-        "rules": _as_json(program.clauses, names),
+        "rules": _as_json(program.rules, names),
         "followed_to_its_end": program.ended,
         "not_followed": list(program.unfollowed),
     }
 
 
-def _as_json(clauses: Sequence[ClauseVerdict | Elsewhere], names: Mapping[str, str]) -> list[dict[str, Any]]:
+def _as_json(rules: Sequence[RuleVerdict | Elsewhere], names: Mapping[str, str]) -> list[dict[str, Any]]:
     return [
         {
-            "code": clause.code,
-            "name": names.get(clause.code, ""),
-            "verdict": clause.word,
-            "evidence": [label_as_json(label) for label in clause.evidence],
-            "reasons": list(clause.reasons),
-            "settled_by": clause.settled_by or None,
+            "code": rule.code,
+            "name": names.get(rule.code, ""),
+            "verdict": rule.word,
+            "evidence": [label_as_json(label) for label in rule.evidence],
+            "reasons": list(rule.reasons),
+            "settled_by": rule.settled_by or None,
         }
-        for clause in clauses
+        for rule in rules
     ]

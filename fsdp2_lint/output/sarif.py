@@ -22,17 +22,17 @@ from fsdp2_lint.output.terminal import clean
 from fsdp2_lint.output.words import claim, context
 from fsdp2_lint.vocab.finding import DOCS_URL, Finding, Fix, Label, Severity, Site
 
-# -- what SARIF says of clauses: their pages, in the places where code scanning shows them
+# -- what SARIF says of rules: their pages, in the places where code scanning shows them
 LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
 _PROBLEMS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "recommendation"}
 
 
 def rule(finding: Finding) -> dict[str, Any]:
-    """The clause of a finding. The tool's own codes, and those of other versions, have no rule: the finding says it."""
+    """The rule of a finding. The tool's own codes, and those of other versions, have no rule: the finding says it."""
     page = page_if_any(finding.code)
-    clause = next((each for each in registry.rules() if each.code == finding.code), None)
-    severity = clause.severity if clause else finding.severity
-    summary = clause.summary if clause else finding.name
+    rule = next((each for each in registry.rules() if each.code == finding.code), None)
+    severity = rule.severity if rule else finding.severity
+    summary = rule.summary if rule else finding.name
     topic = HUNDREDS.get(finding.code[4:5])
     help = {"text": "\n\n".join(paragraphs(page, "How to fix")) or finding.help}
     if page:  # the programs below it are long, and `explain` prints them

@@ -127,7 +127,7 @@ class _Rank:
         self.stopped(said, leave)
 
     def crashed(self, error: BaseException) -> None:
-        """What a clause explains is a finding; whatever it is, the rehearsal goes no further."""
+        """What a rule explains is a finding; whatever it is, the rehearsal goes no further."""
         explained = self._watch.crashed(error)
         if self._ending.reached and not explained:
             return  # all that was asked for was seen: what follows may need what the loop did not come to

@@ -12,7 +12,7 @@ from ..vocab.finding import Finding, Label, Site
 from .outcome import JobReport, JobVerdict
 
 if TYPE_CHECKING:
-    from ..static.result import ClauseVerdict, ModelVerdicts
+    from ..static.result import ModelVerdicts, RuleVerdict
 
 Place = tuple[str, int]  # path and row
 
@@ -24,7 +24,7 @@ ONLY_THERE = "seen only"
 def confirm(findings: Sequence[Finding], job: JobReport) -> list[Finding]:
     """The findings from the source with their standing, and those that only the job has.
 
-    *Not reproduced* needs a job that loaded the file, judged the clause and found it upheld: what the
+    *Not reproduced* needs a job that loaded the file, judged the rule and found it upheld: what the
     job never came to leaves the finding as it is.
     """
     seen = {finding.key: finding for finding in job.findings}
@@ -50,23 +50,20 @@ def settle(models: Sequence[ModelVerdicts], job: JobReport) -> list[ModelVerdict
     other programs have models of the same name.
     """
     shared = Counter(place for model in models for place in model.judged)
-    return [
-        replace(model, clauses=tuple(_settled(model, clause, job, shared) for clause in model.clauses))
-        for model in models
-    ]
+    return [replace(model, rules=tuple(_settled(model, rule, job, shared) for rule in model.rules)) for model in models]
 
 
-def _settled(model: ModelVerdicts, clause: ClauseVerdict, job: JobReport, shared: Counter[Place]) -> ClauseVerdict:
-    if clause.word != "unknown":
-        return clause
-    own = [each for each in job.verdicts if each.code == clause.code and _place(each.at) in model.judged]
+def _settled(model: ModelVerdicts, rule: RuleVerdict, job: JobReport, shared: Counter[Place]) -> RuleVerdict:
+    if rule.word != "unknown":
+        return rule
+    own = [each for each in job.verdicts if each.code == rule.code and _place(each.at) in model.judged]
     words = {verdict.word for verdict in own}
     if words == {"upheld"} and job.all_judged:
-        return replace(clause, word="upheld", evidence=_judged(own), reasons=(), settled_by=_source(job))
+        return replace(rule, word="upheld", evidence=_judged(own), reasons=(), settled_by=_source(job))
     if words == {"violated"} and all(shared[_place(each.at)] == 1 for each in own):  # else it may be the other's
-        if evidence := tuple(label for finding in _about(model, clause.code, job) for label in _story(finding)):
-            return replace(clause, word="violated", evidence=evidence, reasons=(), settled_by=_source(job))
-    return clause
+        if evidence := tuple(label for finding in _about(model, rule.code, job) for label in _story(finding)):
+            return replace(rule, word="violated", evidence=evidence, reasons=(), settled_by=_source(job))
+    return rule
 
 
 def _about(model: ModelVerdicts, code: str, job: JobReport) -> list[Finding]:

@@ -39,7 +39,7 @@ class _Said:
     failed: dict[int, tuple[float, int]] = field(default_factory=dict)
     verdicts: dict[tuple[str, str, Site], dict[int, Mapping[str, Any]]] = field(default_factory=dict)
     closed: set[int] = field(default_factory=set)
-    missing: dict[str, str] = field(default_factory=dict)  # what a clause needs, and this torch does not have
+    missing: dict[str, str] = field(default_factory=dict)  # what a rule needs, and this torch does not have
 
 
 def read_job(folder: Path, rules: Sequence[Rule]) -> JobReport:
@@ -56,7 +56,7 @@ def read_job(folder: Path, rules: Sequence[Rule]) -> JobReport:
         report.origin = _origin(run.newest)
         report.rehearsed = _rehearsed(run.newest)
         if report.rehearsed:
-            rules = [rule for rule in rules if "P" in rule.witnesses]
+            rules = [rule for rule in rules if "P" in rule.judged_by]
         for part in run.parts:
             _take(report, said, lines, part)
         _say_rivals(report, run)

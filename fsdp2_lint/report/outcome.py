@@ -12,7 +12,7 @@ CLEAN, FOUND, ABNORMAL, NOTHING_CHECKED = 0, 1, 2, 3
 
 @dataclass(frozen=True, slots=True)
 class Crash:
-    """What ended the script on some ranks. ``code`` names the clause behind one of torch's own errors."""
+    """What ended the script on some ranks. ``code`` names the rule behind one of torch's own errors."""
 
     error: str
     ranks: tuple[int, ...]
@@ -36,7 +36,7 @@ class Stop:
 
 @dataclass(frozen=True, slots=True)
 class JobVerdict:
-    """What one clause came to on one model, over all ranks."""
+    """What one rule came to on one model, over all ranks."""
 
     code: str
     model: str

@@ -31,7 +31,7 @@ class CheckedRun:
     findings: list[Finding]
 
     def assert_clean(self) -> None:
-        """Fail where a rank failed or where a clause is violated, with all findings in the message."""
+        """Fail where a rank failed or where a rule is violated, with all findings in the message."""
         problems = [f"rank {rank} failed:\n{text}" for rank, text in self.errors.items()]
         for finding in self.findings:
             problems.append(

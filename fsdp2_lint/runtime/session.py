@@ -42,7 +42,7 @@ Announce = Callable[[Finding], None]
 
 
 class ContractViolation(RuntimeError):
-    """A clause of FSDP2's contract is violated. :attr:`finding` says which and where."""
+    """A rule of FSDP2's contract is violated. :attr:`finding` says which and where."""
 
     def __init__(self, finding: Finding) -> None:
         super().__init__(f"{finding.code} {finding.name} at {finding.primary.site}: {finding.message} ({finding.help})")
@@ -71,7 +71,7 @@ class Session:
     def __init__(self, file: RankFile | None, options: Options, about: Mapping[str, object] = {}) -> None:
         rules, self.selection = registry.select(registry.rules(), options.select, options.ignore)
         running = parse(torch.__version__)
-        self.rules = registry.for_target((rule for rule in rules if options.analysis in rule.witnesses), running)
+        self.rules = registry.for_target((rule for rule in rules if options.analysis in rule.judged_by), running)
         self.options = options
         self.file = file or Unwritten()
         self.facts: list[Fact] = []
@@ -132,7 +132,7 @@ class Session:
             self.file.write("joined", rank=told.rank, world_size=told.world_size, token=told.token, time=time.time())
 
     def lacks(self, *places: tuple[str, tuple[str, ...]]) -> None:
-        """Places that this torch does not have: the clauses that need them are not upheld by anything."""
+        """Places that this torch does not have: the rules that need them are not upheld by anything."""
         for what, codes in places:
             if what not in self._lacks:
                 self._lacks.add(what)
@@ -153,7 +153,7 @@ class Session:
             except ContractViolation:
                 raise
             except adapter.Missing as lack:
-                self.lacks((str(lack.place), lack.place.clauses))
+                self.lacks((str(lack.place), lack.place.rules))
                 return None
             except Exception as error:
                 self.defect(hook.__qualname__, error)
@@ -201,11 +201,11 @@ class Session:
         self.file.write("fact", **as_json(fact))
 
     def compares(self, kind: str) -> bool:
-        """Does a selected clause compare facts of this kind?"""
+        """Does a selected rule compare facts of this kind?"""
         return kind in self._kinds
 
     def judges(self, code: str) -> bool:
-        """Is this clause among those that are judged here?"""
+        """Is this rule among those that are judged here?"""
         return any(rule.code == code for rule in self.rules)
 
     def agree_now(self, fact: Fact) -> None:

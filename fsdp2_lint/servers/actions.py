@@ -8,7 +8,7 @@ from dataclasses import replace
 from lsprotocol import types
 
 from fsdp2_lint.findings.add_ignore import with_ignores
-from fsdp2_lint.findings.fix import mend
+from fsdp2_lint.findings.fix import fix_all
 from fsdp2_lint.findings.outcome import Report
 from fsdp2_lint.vocab.finding import Finding
 
@@ -28,12 +28,12 @@ def actions(
         for finding, diagnostic in here:
             yield from _quick(report, finding, diagnostic, edit)
     if _wanted(FIX_ALL, only):
-        if new := edit(_mended(report, [each for each in report.findings if _fixed_alone(each, path)])):
+        if new := edit(_fixed_texts(report, [each for each in report.findings if _fixed_alone(each, path)])):
             yield types.CodeAction("Fix all safe findings of fsdp2-lint in this file", kind=FIX_ALL, edit=new)
 
 
 def _quick(report: Report, finding: Finding, diagnostic: types.Diagnostic, edit: Edit) -> Iterator[types.CodeAction]:
-    if finding.fix is not None and (new := edit(_mended(report, [finding]))):
+    if finding.fix is not None and (new := edit(_fixed_texts(report, [finding]))):
         yield types.CodeAction(
             f"{finding.code}: {finding.help}{'' if finding.fix.safe else ' (unsafe: read what it changed)'}",
             kind=types.CodeActionKind.QuickFix,
@@ -56,10 +56,10 @@ def _fixed_alone(finding: Finding, path: str) -> bool:
     return finding.fix is not None and finding.fix.safe and all(edit.site.path == path for edit in finding.fix.edits)
 
 
-def _mended(report: Report, findings: list[Finding]) -> Mapping[str, bytes]:
+def _fixed_texts(report: Report, findings: list[Finding]) -> Mapping[str, bytes]:
     """The files with these fixes, as far as they do not overlap. Another round would need another check."""
     chosen = [each for each in findings if each.fix and not any(edit.site.cell for edit in each.fix.edits)]
-    return mend(lambda changed: Report() if changed else replace(report, findings=chosen), unsafe=True).changed
+    return fix_all(lambda changed: Report() if changed else replace(report, findings=chosen), unsafe=True).changed
 
 
 def _wanted(kind: str, only: Sequence[str] | None) -> bool:

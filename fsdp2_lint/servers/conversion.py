@@ -79,7 +79,7 @@ class Conversion:
 
 
 def described(finding: Finding) -> str:
-    """A finding and the page of its clause, in Markdown, without the examples."""
+    """A finding and the page of its rule, in Markdown, without the examples."""
     page = pages.page_of(finding.code).partition("\n## Examples\n")[0].strip()
     message, help = (_MARKDOWN.sub(r"\\\1", text) for text in (finding.message, finding.help))
     return f"**{message}**\n\nHelp: {help}\n\n---\n\n{page}\n"

@@ -93,9 +93,9 @@ def _check(result: Result, project: Project, driver: Driver, rules: Sequence[Rul
     with CostsOnly("what one edit would fix", project.note):
         result.findings = [replace(each, cause=None) for each in one_for_each_cause(result.findings)]
     with CostsOnly("the verdicts of the models", project.note):
-        witnesses = {rule.code: rule.witnesses for rule in rules}
-        result.models = of_models(dispatcher, witnesses)
-        result.followed = of_programs(dispatcher, driver.extents, driver.cut_off, witnesses)
+        judged_by = {rule.code: rule.judged_by for rule in rules}
+        result.models = of_models(dispatcher, judged_by)
+        result.followed = of_programs(dispatcher, driver.extents, driver.cut_off, judged_by)
     result.problems = [
         Problem(path, each.row, each.column, each.reason, each.needs)
         for path, each in sorted(project.unreadable.items())

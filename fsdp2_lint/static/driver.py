@@ -53,7 +53,7 @@ class Driver:
         if self.progress is not None:
             self.progress("looking for programs")
         plan = find_entries(self.project, frozenset(self.request.explicit))
-        self.hear_text(plan)
+        self.dispatch_text(plan)
         self.notes.extend(f"entry-points: {name} was not found" for name in plan.absent)
         course = Course(plan, self.request.budget)
         for entry, limits in course.steps():
@@ -72,12 +72,12 @@ class Driver:
         if alike := course.plan.left_out(course.reached):
             self.out_of_budget.append(f"{listed(alike)}: too many call or inherit the same sharding code")
 
-    def hear_text(self, plan: Plan) -> None:
+    def dispatch_text(self, plan: Plan) -> None:
         """What is seen in the files' text alone."""
         for event in seen_in_text(self.project, plan.seeds, self.dispatcher):
-            self.hear_of_file(event)
+            self.dispatch_of_file(event)
 
-    def hear_of_file(self, event: Event) -> None:
+    def dispatch_of_file(self, event: Event) -> None:
         self.dispatcher.program = ProgramKey("file", event.at.path, os.path.basename(event.at.path))
         self.dispatcher.dispatch(event)
 

@@ -1,6 +1,6 @@
 """Where a program begins: scripts that can reach a sharding call, then what no script calls.
 
-Interpreting is dear, so this works on names alone: which functions mention a function that
+Interpreting is expensive, so this works on names alone: which functions mention a function that
 mentions ``fully_shard``. That overestimates, which costs time and never a finding.
 """
 

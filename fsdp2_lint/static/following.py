@@ -13,7 +13,7 @@ from ..vocab.answers import CannotTell
 from ..vocab.finding import Site
 from ..vocab.rule import Dispatcher, ModelKey, Rule, Verdict
 from .budget import BUDGET
-from .checks import witness
+from .checks import events_of
 from .checks.shared.doubts import doubtful
 from .checks.shared.program import Program
 from .domain import events
@@ -179,7 +179,7 @@ def dispatch(program: Program, dispatcher: Dispatcher, clock: Clock) -> str:
     allowed = Pool.made + BUDGET.conditions
     try:
         with program.trace.bounded(BUDGET.judging, clock.asked):
-            for number, event in enumerate(witness(program)):
+            for number, event in enumerate(events_of(program)):
                 dispatcher.dispatch(event)
                 program.trace.look()
                 if not number % LOOK:

@@ -1,4 +1,4 @@
-"""What an analysis says: findings, and of each model which clauses hold. The analysis itself is not loaded here."""
+"""What an analysis says: findings, and of each model which rules hold. The analysis itself is not loaded here."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..vocab.finding import Finding, Label, Seen, Site
 
 
 @dataclass(frozen=True, slots=True)
-class ClauseVerdict:
+class RuleVerdict:
     code: str
     word: Literal["violated", "upheld", "unknown"]
     evidence: tuple[Label, ...]
@@ -25,7 +25,7 @@ class ModelVerdicts:
 
     label: str
     site: Site
-    clauses: tuple[ClauseVerdict, ...]
+    rules: tuple[RuleVerdict, ...]
     judged: frozenset[tuple[str, int]] = frozenset()  # paths and rows
 
 
@@ -39,7 +39,7 @@ class ProgramVerdicts:
     kind: Literal["script", "part", "file"]
     name: str
     site: Site
-    clauses: tuple[ClauseVerdict, ...]
+    rules: tuple[RuleVerdict, ...]
     unfollowed: tuple[str, ...]
     ended: bool
 

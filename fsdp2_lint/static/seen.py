@@ -1,6 +1,6 @@
 """How much was seen of each model, program and file: what ``verify`` needs to tell a mend from an edit that hides.
 
-A clause that is not found any more may be mended, or out of sight. Which it is, the words of that clause alone do not
+A rule that is not found any more may be mended, or out of sight. Which it is, the words of that rule alone do not
 say; so all words are kept, with what stayed open, and with the calls that were not followed.
 """
 
@@ -69,7 +69,7 @@ class Sight:
     def about(self, finding: Finding) -> tuple[Seen, ...]:
         """What one fault is about.
 
-        Clauses that were judged at the places of the fault alone, or in calls that begin at its first place, say
+        Rules that were judged at the places of the fault alone, or in calls that begin at its first place, say
         nothing of the rest: whoever mends it edits those.
         """
         told = []

@@ -7,17 +7,17 @@ from typing import TypeVar
 
 from ..vocab.finding import Label, Site
 from ..vocab.rule import Dispatcher, ModelKey, ProgramKey, Verdict
-from .result import ClauseVerdict, ModelVerdicts, ProgramVerdicts
+from .result import ModelVerdicts, ProgramVerdicts, RuleVerdict
 from .seen import Extent
 
 T = TypeVar("T")
 _SETTLED_BY = {"R": "runtime", "P": "preflight"}
 
 
-def of_models(dispatcher: Dispatcher, witnesses: Mapping[str, str]) -> list[ModelVerdicts]:
+def of_models(dispatcher: Dispatcher, judged_by: Mapping[str, str]) -> list[ModelVerdicts]:
     by_model = _by_subject(dispatcher, ModelKey)
     models = [
-        ModelVerdicts(model.label, model.site, _clauses(verdicts, witnesses), _places(verdicts))
+        ModelVerdicts(model.label, model.site, _rules(verdicts, judged_by), _places(verdicts))
         for model, verdicts in by_model.items()
     ]
     return sorted(models, key=lambda model: (model.site, model.label))
@@ -32,16 +32,16 @@ def of_programs(
     dispatcher: Dispatcher,
     extents: Mapping[ProgramKey, Extent],
     cut_off: Collection[ProgramKey],
-    witnesses: Mapping[str, str],
+    judged_by: Mapping[str, str],
 ) -> list[ProgramVerdicts]:
     """Of each program that was followed, and of each file of which the text says something."""
     by_program = _by_subject(dispatcher, ProgramKey)
     programs = []
     for program in dict.fromkeys([*extents, *by_program]):
-        clauses = _clauses(by_program.get(program, ()), witnesses)
+        rules = _rules(by_program.get(program, ()), judged_by)
         calls = tuple(extents[program].unfollowed) if program in extents else ()
         site, ended = Site(program.path, 1), program not in cut_off
-        programs.append(ProgramVerdicts(program.kind, program.name, site, clauses, calls, ended))
+        programs.append(ProgramVerdicts(program.kind, program.name, site, rules, calls, ended))
     return sorted(programs, key=lambda each: (each.kind != "script", each.site, each.name))
 
 
@@ -53,18 +53,18 @@ def _by_subject(dispatcher: Dispatcher, kind: type[T]) -> dict[T, list[Verdict]]
     return found
 
 
-def _clauses(verdicts: Iterable[Verdict], witnesses: Mapping[str, str]) -> tuple[ClauseVerdict, ...]:
+def _rules(verdicts: Iterable[Verdict], judged_by: Mapping[str, str]) -> tuple[RuleVerdict, ...]:
     judged = (verdict for verdict in verdicts if verdict.findings or verdict.unknown or verdict.judged)
-    clauses = (_clause(verdict, witnesses[verdict.code]) for verdict in judged)
-    return tuple(sorted(clauses, key=lambda each: each.code))
+    rules = (_rule(verdict, judged_by[verdict.code]) for verdict in judged)
+    return tuple(sorted(rules, key=lambda each: each.code))
 
 
-def _clause(verdict: Verdict, witnesses: str) -> ClauseVerdict:
+def _rule(verdict: Verdict, judged_by: str) -> RuleVerdict:
     evidence: tuple[Label, ...] = ()
     if verdict.word == "violated":
         evidence = tuple(label for finding in verdict.findings for label in (finding.primary, *finding.related))
     elif verdict.word == "upheld":
         evidence = tuple(Label(site, because) for site, because in verdict.judged.items())
     reasons = tuple(verdict.unknown) if verdict.word == "unknown" else ()
-    settled = ", ".join(word for letter, word in _SETTLED_BY.items() if letter in witnesses)
-    return ClauseVerdict(verdict.code, verdict.word, evidence, reasons, settled if verdict.word == "unknown" else "")
+    settled = ", ".join(word for letter, word in _SETTLED_BY.items() if letter in judged_by)
+    return RuleVerdict(verdict.code, verdict.word, evidence, reasons, settled if verdict.word == "unknown" else "")

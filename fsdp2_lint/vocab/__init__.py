@@ -1,5 +1,5 @@
 """The words that rules are written in: answers, events, handles, rules and findings.
 
-Standard library only. Every witness (static, runtime, preflight) produces these
+Standard library only. Every analysis (static, runtime, preflight) produces these
 events and answers these questions; no rule sees anything else.
 """

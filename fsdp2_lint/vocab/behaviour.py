@@ -1,6 +1,6 @@
 """What torch does in some versions and not in others. What it *has* in each of them is in ``torch_api.json``.
 
-A clause whose truth depends on the version asks here, for its target, and names the version in its message. The static
+A rule whose truth depends on the version asks here, for its target, and names the version in its message. The static
 analysis judges for the torch that the program is to run on, the runtime monitor for the one that runs.
 """
 

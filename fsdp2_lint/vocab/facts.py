@@ -1,6 +1,6 @@
 """What one rank did, in a form that ranks can compare with each other.
 
-Some clauses are about agreement: no rank alone can break them. Each rank states facts; whoever
+Some rules are about agreement: no rank alone can break them. Each rank states facts; whoever
 has the facts of several ranks puts those of one kind and one key before the rules.
 """
 

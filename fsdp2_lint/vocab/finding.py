@@ -89,7 +89,7 @@ class Fix:
 class Seen:
     """How much was seen of what a finding is about: of a model; or of a script, a part or a file, if it is about none.
 
-    ``words`` says of each clause that was judged whether it is violated, upheld or unknown, ``reasons`` what stayed
+    ``words`` says of each rule that was judged whether it is violated, upheld or unknown, ``reasons`` what stayed
     open of it, also where it is violated. ``scripts`` are those that were followed to it; ``unfollowed`` is what they
     call that was not followed, and at how many places. ``functions`` are those that were followed: in a finding,
     those around its first place. There may be several of one name in one file: this is the ``number``-th of
@@ -116,7 +116,7 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A proven violation of one clause. It cannot exist without a primary label."""
+    """A proven violation of one rule. It cannot exist without a primary label."""
 
     code: str
     name: str
@@ -160,7 +160,7 @@ class Finding:
 
     @property
     def key(self) -> tuple[str, str, int]:
-        """One fault is one code on one line, whichever witness or entry point saw it."""
+        """One fault is one code on one line, whichever analysis or entry point saw it."""
         return (self.code, self.primary.site.path, self.primary.site.row)
 
 
@@ -185,7 +185,7 @@ def story(*steps: tuple[Moment | Site, str]) -> tuple[Label, ...]:
     return tuple(labels.values())
 
 
-# -- small pieces of wording that several clauses share
+# -- small pieces of wording that several rules share
 SHOWN = 3
 
 

@@ -1,4 +1,4 @@
-"""One mistake gives one finding: which clause owns a fault that several can see, and one cause at many places."""
+"""One mistake gives one finding: which rule owns a fault that several can see, and one cause at many places."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A clause of the contract as code, and the dispatcher that puts events before the clauses."""
+"""A rule of the contract as code, and the dispatcher that puts events before the rules."""
 # mypy: implicit-reexport
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class _Judged:
 
 
 APPLIES = _Judged()
-"""Yielded by a handler where the clause applies. Upheld follows from the answers that it used, never from silence."""
+"""Yielded by a handler where the rule applies. Upheld follows from the answers that it used, never from silence."""
 
 Outcome = Finding | _Judged
 Outcomes = Iterator[Outcome]
@@ -29,19 +29,19 @@ Outcomes = Iterator[Outcome]
 
 
 class Rule:
-    """One clause, named as its module. Subclasses judge events.
+    """One rule, named as its module. Subclasses judge events.
 
     A handler is a generator method whose parameter ``event`` is annotated with an event
-    class; the annotation subscribes it. It yields :data:`APPLIES` where the clause applies
+    class; the annotation subscribes it. It yields :data:`APPLIES` where the rule applies
     and findings where it is violated. Asking an unknown answer for its truth leaves the
     handler, and the verdict is *unknown* with that answer's reason. Where a handler ends without
     a finding, the rule is upheld by the closures and the evidence of the answers that it asked
     for their truth (or by the event itself, which is a fact); where a listing that it went through
     may go on, it is unknown.
 
-    ``self.target`` is the version of torch that the program runs on, for clauses whose truth depends on it.
+    ``self.target`` is the version of torch that the program runs on, for rules whose truth depends on it.
 
-    A clause about the agreement of ranks names the kind of :class:`~fsdp2_lint.vocab.facts.Fact`
+    A rule about the agreement of ranks names the kind of :class:`~fsdp2_lint.vocab.facts.Fact`
     that it ``compares`` and judges the facts of several ranks in :meth:`compare`. Ranks that all say the same are
     at one, and nobody is asked, unless facts of that kind ought to be ``each_its_own``.
     """
@@ -50,7 +50,7 @@ class Rule:
     name: ClassVar[str]
     summary: ClassVar[str]
     severity: ClassVar[Severity]
-    witnesses: ClassVar[str]
+    judged_by: ClassVar[str]
     help: ClassVar[str]
     compares: ClassVar[str] = ""
     each_its_own: ClassVar[bool] = False
@@ -144,7 +144,7 @@ class ProgramKey:
 
 @dataclass(slots=True)
 class Verdict:
-    """What one analysis found out about one clause on one subject, and the programs in which it looked.
+    """What one analysis found out about one rule on one subject, and the programs in which it looked.
 
     ``judged``: where it holds, and in words what that rests on; a job comes to each place again and again.
     """
@@ -155,7 +155,7 @@ class Verdict:
     judged: dict[Site, str] = field(default_factory=dict)
     unknown: dict[str, Site] = field(default_factory=dict)
     programs: dict[ProgramKey, None] = field(default_factory=dict)
-    through: frozenset[tuple[str, int]] | None = None  # lines by which all came that the clause applies to
+    through: frozenset[tuple[str, int]] | None = None  # lines by which all came that the rule applies to
 
     def comes_by(self, lines: frozenset[tuple[str, int]]) -> None:
         self.through = lines if self.through is None else self.through & lines
@@ -179,8 +179,8 @@ class Dispatcher:
     """Puts each event before every rule that subscribed, and keeps the verdicts.
 
     A rule that breaks is recorded in :attr:`broken` and the run goes on: a defect of one
-    clause must not cost the findings of the others. ``incomplete`` is asked before a clause is called upheld: what was
-    not seen of an object may violate any clause about it, wherever the handlers looked. ``doubtful`` is asked before a
+    rule must not cost the findings of the others. ``incomplete`` is asked before a rule is called upheld: what was
+    not seen of an object may violate any rule about it, wherever the handlers looked. ``doubtful`` is asked before a
     finding is kept: what leads to an event may never be true of what the finding is about.
     """
 
@@ -200,8 +200,8 @@ class Dispatcher:
             for event_type, method in rule.handlers.items():
                 self._subscribed.setdefault(event_type, []).append((rule, method))
 
-    def hears(self, kind: type[Event]) -> bool:
-        """Does any rule ask for such events? What is dear to find need not be looked for otherwise."""
+    def wants(self, kind: type[Event]) -> bool:
+        """Does any rule ask for such events? What is expensive to find need not be looked for otherwise."""
         return kind in self._subscribed
 
     def dispatch(self, event: Event) -> tuple[list[Finding], list[Verdict]]:
@@ -262,7 +262,7 @@ class Dispatcher:
 
 
 def _because(used: Used) -> str:
-    """What upholds a clause, in words."""
+    """What upholds a rule, in words."""
     said = dict.fromkeys([in_words(used.closures), *map(_seen, used.evidence)])
     return "; ".join(filter(None, said)) or "it is right as it is written here"  # nothing had to be asked
 

@@ -1,4 +1,4 @@
-"""Which torch a checked program runs on: the clauses speak for that version."""
+"""Which torch a checked program runs on: the rules speak for that version."""
 
 from __future__ import annotations
 

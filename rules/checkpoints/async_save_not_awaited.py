@@ -10,7 +10,7 @@ class AsyncSaveNotAwaited(Rule):
     code = "FSDP706"
     summary = "nothing waits for dcp.async_save, or the next save or the training gets in its way"
     severity = Severity.ERROR
-    witnesses = "SRP"
+    judged_by = "SRP"
     help = (
         "keep the future, call its result() before the next save and before the job ends, "
         'and give the save a group of its own: process_group=dist.new_group(backend="gloo")'

@@ -10,7 +10,7 @@ class BroadcastOptionMisused(Rule):
     code = "FSDP707"
     summary = "a dict that only rank 0 has, without broadcast_from_rank0"
     severity = Severity.ERROR
-    witnesses = "SR"
+    judged_by = "SR"
     help = "give set_..._state_dict options=StateDictOptions(full_state_dict=True, broadcast_from_rank0=True)"
 
     def state_set(self, event: StateSet) -> Outcomes:

@@ -10,7 +10,7 @@ class FromLocalUneven(Rule):
     code = "FSDP708"
     summary = "DTensor.from_local without shape and stride, on shards of different sizes"
     severity = Severity.ERROR
-    witnesses = "RP"
+    judged_by = "RP"
     compares = "local-shard"
     each_its_own = True
     help = "pass shape=parameter.shape and stride=parameter.stride() to DTensor.from_local"

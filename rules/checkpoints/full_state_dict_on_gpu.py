@@ -10,7 +10,7 @@ class FullStateDictOnGpu(Rule):
     code = "FSDP702"
     summary = "full_state_dict=True without cpu_offload=True"
     severity = Severity.WARNING
-    witnesses = "S"
+    judged_by = "S"
     help = "write StateDictOptions(full_state_dict=True, cpu_offload=True); the dict is then on rank 0 alone"
 
     def gathered(self, event: StateGathered) -> Outcomes:

@@ -10,7 +10,7 @@ class LoadIntoNothing(Rule):
     code = "FSDP703"
     summary = "a load into an empty dict, into an optimizer without state, or of names that need not fit"
     severity = Severity.ERROR
-    witnesses = "SR"
+    judged_by = "SR"
     help = "load into get_state_dict(model, optimizer), then set_state_dict(...)"
 
     def matched(self, event: StateMatched) -> Outcomes:

@@ -10,7 +10,7 @@ class NaiveTorchSave(Rule):
     code = "FSDP701"
     summary = "torch.save or safetensors of a state dict that holds DTensors"
     severity = Severity.ERROR
-    witnesses = "SRP"
+    judged_by = "SRP"
     help = (
         "use torch.distributed.checkpoint.save, or gather on all ranks (get_model_state_dict, "
         "get_optimizer_state_dict, with options=StateDictOptions(full_state_dict=True, cpu_offload=True)) and save on "

@@ -11,7 +11,7 @@ class OptimizerIdsInDcp(Rule):
     code = "FSDP713"
     summary = "the state of an optimizer is saved under the numbers of its parameters"
     severity = Severity.WARNING
-    witnesses = "SR"
+    judged_by = "SR"
     compares = "optimizer-numbers"
     help = (
         "save get_optimizer_state_dict(model, optimizer), which has names for keys; load with set_optimizer_state_dict"

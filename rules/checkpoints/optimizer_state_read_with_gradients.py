@@ -10,7 +10,7 @@ class OptimizerStateReadWithGradients(Rule):
     code = "FSDP704"
     summary = "get_optimizer_state_dict of an optimizer without state, while gradients are live"
     severity = Severity.ERROR
-    witnesses = "SRP"
+    judged_by = "SRP"
     help = "call optimizer.zero_grad() before, or read the state after the first optimizer.step()"
 
     def read(self, event: OptimizerStateRead) -> Outcomes:

@@ -10,7 +10,7 @@ class PlainLoad(Rule):
     code = "FSDP705"
     summary = "model.load_state_dict(full) on a sharded model"
     severity = Severity.ERROR
-    witnesses = "SR"
+    judged_by = "SR"
     help = (
         "load before sharding, or use set_model_state_dict(model, state_dict, "
         "options=StateDictOptions(full_state_dict=True))"

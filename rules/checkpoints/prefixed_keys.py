@@ -10,7 +10,7 @@ class PrefixedKeys(Rule):
     code = "FSDP709"
     summary = "a checkpoint whose keys carry the name of a wrapper"
     severity = Severity.WARNING
-    witnesses = "SR"
+    judged_by = "SR"
     help = "save get_model_state_dict(model), which leaves the names of wrappers out, or compile with model.compile()"
 
     def written(self, event: KeysWritten) -> Outcomes:

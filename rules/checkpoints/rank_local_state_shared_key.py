@@ -12,7 +12,7 @@ class RankLocalStateSharedKey(Rule):
     code = "FSDP712"
     summary = "dcp.save gets what differs between ranks under one key, and keeps one rank's value"
     severity = Severity.ERROR
-    witnesses = "SR"
+    judged_by = "SR"
     compares = "saved-values"
     help = 'put the rank into the key, as in {f"rng_{dist.get_rank()}": torch.get_rng_state()}, or gather a list first'
 

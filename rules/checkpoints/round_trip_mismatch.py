@@ -10,7 +10,7 @@ class RoundTripMismatch(Rule):
     code = "FSDP710"
     summary = "what was saved does not come back bitwise"
     severity = Severity.ERROR
-    witnesses = "R"
+    judged_by = "R"
     help = (
         "save what differs from rank to rank under a key of its own for each rank, "
         "and load into tensors of the dtype that was saved"

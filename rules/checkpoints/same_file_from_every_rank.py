@@ -11,7 +11,7 @@ class SameFileFromEveryRank(Rule):
     code = "FSDP714"
     summary = "every rank writes one file, and each has something else for it"
     severity = Severity.ERROR
-    witnesses = "SR"
+    judged_by = "SR"
     compares = "written-files"
     help = "gather on all ranks, and write on rank 0 alone: if dist.get_rank() == 0: torch.save(state, path)"
 

@@ -10,7 +10,7 @@ class WrongDcpKeyword(Rule):
     code = "FSDP711"
     summary = "a keyword that the state-dict helper does not have"
     severity = Severity.ERROR
-    witnesses = "S"
+    judged_by = "S"
     help = (
         "the helpers take model, optimizers, model_state_dict, optim_state_dict and options; "
         "what shall be gathered, offloaded or broadcast is said in StateDictOptions(...)"

@@ -10,7 +10,7 @@ class ChildBeforeRoot(Rule):
     code = "FSDP403"
     summary = "a sharded part of a model is called before the model itself ever was"
     severity = Severity.ERROR
-    witnesses = "SRP"
+    judged_by = "SRP"
     help = "call the part through the model's forward, or shard it as a model of its own"
 
     def called(self, event: PartCalled) -> Outcomes:

@@ -10,7 +10,7 @@ class DirectForward(Rule):
     code = "FSDP401"
     summary = "model.forward(...) on a sharded module"
     severity = Severity.ERROR
-    witnesses = "SRP"
+    judged_by = "SRP"
     help = "call the module itself, model(x), or register_fsdp_forward_method(model, 'forward')"
 
     def called(self, event: Called) -> Outcomes:

@@ -10,7 +10,7 @@ class InferenceMode(Rule):
     code = "FSDP406"
     summary = "a sharded model that is trained as well is called under torch.inference_mode"
     severity = Severity.WARNING
-    witnesses = "S"
+    judged_by = "S"
     help = "use torch.no_grad() around the forward"
 
     def called(self, event: CalledInInference) -> Outcomes:

@@ -10,7 +10,7 @@ class ParametersChangedBeforeBackward(Rule):
     code = "FSDP408"
     summary = "parameters are written between a forward and its backward"
     severity = Severity.ERROR
-    witnesses = "SR"
+    judged_by = "SR"
     help = "move the write behind backward(), or in front of the forward"
 
     def taken(self, event: GradientsTaken) -> Outcomes:

@@ -13,7 +13,7 @@ class RankDependentForward(Rule):
     code = "FSDP405"
     summary = "which sharded modules run differs from rank to rank"
     severity = Severity.ERROR
-    witnesses = "SRP"
+    judged_by = "SRP"
     compares = "forward-order"
     help = "run the module on every rank, multiplied by 0 where it is not wanted, or decide the same on all ranks"
 

@@ -12,7 +12,7 @@ class StaleRoot(Rule):
     code = "FSDP407"
     summary = "a group is still gathered when the optimizer steps, and its old weights are used again"
     severity = Severity.ERROR
-    witnesses = "SRP"
+    judged_by = "SRP"
     help = "before optimizer.step() call reshard() on each gathered module: model.reshard() reshards the root alone"
 
     def met(self, event: OldWeightsMet) -> Outcomes:

@@ -10,7 +10,7 @@ class UnregisteredMethod(Rule):
     code = "FSDP402"
     summary = "a method other than forward reaches the parameters of a sharded module"
     severity = Severity.ERROR
-    witnesses = "SRP"
+    judged_by = "SRP"
     help = "register_fsdp_forward_method(module, name) after sharding, or call the module itself"
 
     def called(self, event: Called) -> Outcomes:

@@ -10,7 +10,7 @@ class WeightUsedOutsideForward(Rule):
     code = "FSDP404"
     summary = "a sharded weight is used outside the forward that gathers it"
     severity = Severity.ERROR
-    witnesses = "SRP"
+    judged_by = "SRP"
     help = "use the weight inside the forward of the module that is sharded, or gather it first with full_tensor()"
 
     def used(self, event: WeightUsed) -> Outcomes:

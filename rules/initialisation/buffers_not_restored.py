@@ -11,7 +11,7 @@ class BuffersNotRestored(Rule):
     code = "FSDP204"
     summary = "buffers of a meta model are not recomputed after to_empty"
     severity = Severity.ERROR
-    witnesses = "SRP"
+    judged_by = "SRP"
     help = "compute the buffers again after to_empty, where the parameters are initialised"
 
     def seen(self, event: ForwardSeen) -> Outcomes:

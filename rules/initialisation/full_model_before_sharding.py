@@ -11,7 +11,7 @@ class FullModelBeforeSharding(Rule):
     code = "FSDP206"
     summary = "the whole model is moved to the GPU before fully_shard"
     severity = Severity.WARNING
-    witnesses = "SR"
+    judged_by = "SR"
     help = "shard the model on the CPU, or make it on the meta device and call to_empty after fully_shard"
 
     def begun(self, event: ShardingBegun) -> Outcomes:

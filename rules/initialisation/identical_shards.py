@@ -13,7 +13,7 @@ class IdenticalShards(Rule):
     code = "FSDP208"
     summary = "all ranks draw the same random numbers on the CPU: every shard of a parameter is equal"
     severity = Severity.ERROR
-    witnesses = "SR"
+    judged_by = "SR"
     compares = "drawn-shards"
     each_its_own = True
     help = "initialise the model before fully_shard, or on the GPU, or after a seed for each rank of the shard group"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fsdp2_lint.vocab.events.initialisation import HollowCalled
+from fsdp2_lint.vocab.events.initialisation import MetaModelCalled
 from fsdp2_lint.vocab.finding import Severity
 from fsdp2_lint.vocab.rule import APPLIES, Outcomes, Rule
 
@@ -11,10 +11,10 @@ class LeftOnMeta(Rule):
     code = "FSDP202"
     summary = "a meta model is sharded and called, and never gets memory"
     severity = Severity.ERROR
-    witnesses = "SP"
+    judged_by = "SP"
     help = "after fully_shard, call to_empty(device=...) on the model and initialise or load its weights"
 
-    def called(self, event: HollowCalled) -> Outcomes:
+    def called(self, event: MetaModelCalled) -> Outcomes:
         yield APPLIES
         model = event.model
         left = model.left_on_meta()

@@ -11,7 +11,7 @@ class NeverInitialised(Rule):
     code = "FSDP201"
     summary = "to_empty, and then training without initialisation or load"
     severity = Severity.ERROR
-    witnesses = "SRP"
+    judged_by = "SRP"
     help = "initialise every module after to_empty, or load a checkpoint on every path"
 
     def materialised(self, event: Materialised) -> Outcomes:

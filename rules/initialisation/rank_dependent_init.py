@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fsdp2_lint.vocab.events.initialisation import StartingSeen
+from fsdp2_lint.vocab.events.initialisation import InitialWeightsSeen
 from fsdp2_lint.vocab.facts import Facts, groups_of_ranks, in_words
 from fsdp2_lint.vocab.rule import APPLIES, Outcomes, Rule, Severity
 
@@ -11,11 +11,11 @@ class RankDependentInit(Rule):
     code = "FSDP203"
     summary = "ranks start from different weights, and nothing broadcasts them"
     severity = Severity.ERROR
-    witnesses = "SR"
+    judged_by = "SR"
     compares = "starting-weights"
     help = "set one seed on all ranks before the model is built, or load the weights on all ranks after sharding"
 
-    def seen(self, event: StartingSeen) -> Outcomes:
+    def seen(self, event: InitialWeightsSeen) -> Outcomes:
         yield APPLIES
         model = event.model
         label = "the parameters are sharded as each rank has them"

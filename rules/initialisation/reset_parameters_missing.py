@@ -11,7 +11,7 @@ class ResetParametersMissing(Rule):
     code = "FSDP207"
     summary = "reset_parameters() is called on a class that does not define it"
     severity = Severity.ERROR
-    witnesses = "SP"
+    judged_by = "SP"
     help = "loop over model.modules() and reset those that have the method, or define it in the class"
 
     def reset(self, event: ResetCalled) -> Outcomes:

@@ -11,7 +11,7 @@ class WriteThroughSliceLost(Rule):
     code = "FSDP205"
     summary = "a write through a slice of a sharded parameter, or to its data, has no effect"
     severity = Severity.ERROR
-    witnesses = "S"
+    judged_by = "S"
     help = "write before fully_shard, or write to the whole parameter under no_grad, for instance with a mask"
 
     def written(self, event: ParameterWritten) -> Outcomes:

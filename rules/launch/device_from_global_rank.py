@@ -10,7 +10,7 @@ class DeviceFromGlobalRank(Rule):
     code = "FSDP102"
     summary = "the device index is the global rank"
     severity = Severity.ERROR
-    witnesses = "SR"
+    judged_by = "SR"
     help = "use LOCAL_RANK, or the global rank modulo torch.cuda.device_count()"
 
     def selected(self, event: DeviceSelected) -> Outcomes:

@@ -10,7 +10,7 @@ class DeviceIndexDiscardedRule(Rule):
     code = "FSDP104"
     summary = "torch.accelerator.device_index(i) or torch.cuda.device(i) as a bare statement"
     severity = Severity.WARNING
-    witnesses = "S"
+    judged_by = "S"
     help = "call torch.accelerator.set_device_index(i) or torch.cuda.set_device(i)"
 
     def discarded(self, event: DeviceIndexDiscarded) -> Outcomes:

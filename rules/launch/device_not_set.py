@@ -10,7 +10,7 @@ class DeviceNotSet(Rule):
     code = "FSDP101"
     summary = "CUDA is used and nothing selects the GPU from LOCAL_RANK"
     severity = Severity.ERROR
-    witnesses = "SRP"
+    judged_by = "SRP"
     help = 'call torch.cuda.set_device(int(os.environ["LOCAL_RANK"])) first'
 
     def ended(self, event: ProgramEnded) -> Outcomes:

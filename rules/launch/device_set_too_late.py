@@ -10,7 +10,7 @@ class DeviceSetTooLate(Rule):
     code = "FSDP103"
     summary = "CUDA is used before the device is set"
     severity = Severity.ERROR
-    witnesses = "SR"
+    judged_by = "SR"
     help = "select the device first, right after (or before) init_process_group"
 
     def selected(self, event: DeviceSelected) -> Outcomes:

@@ -11,7 +11,7 @@ class LaunchMismatch(Rule):
     code = "FSDP106"
     summary = "RANK and WORLD_SIZE disagree with the process group, or two ranks share a GPU"
     severity = Severity.ERROR
-    witnesses = "R"
+    judged_by = "R"
     compares = "device"
     each_its_own = True
     help = "call init_process_group() without rank and world_size, and select the GPU from LOCAL_RANK"

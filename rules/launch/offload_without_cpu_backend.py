@@ -11,7 +11,7 @@ class OffloadWithoutCpuBackend(Rule):
     code = "FSDP105"
     summary = "CPUOffloadPolicy with a process group that only NCCL serves"
     severity = Severity.ERROR
-    witnesses = "SRP"
+    judged_by = "SRP"
     help = 'give the group both backends, init_process_group("cpu:gloo,cuda:nccl"), or name none'
 
     def offloaded(self, event: Offloaded) -> Outcomes:

@@ -11,7 +11,7 @@ class ApiNotInTargetTorch(Rule):
     code = "FSDP906"
     summary = "a keyword, method or name that the target torch does not have"
     severity = Severity.ERROR
-    witnesses = "S"
+    judged_by = "S"
     help = "raise the version of torch that the project requires (see target-torch), or ask for the version before"
 
     def used(self, event: ApiUsed) -> Outcomes:

@@ -10,7 +10,7 @@ class Fsdp1Context(Rule):
     code = "FSDP903"
     summary = "FSDP.summon_full_params, state_dict_type or optim_state_dict on an FSDP2 model"
     severity = Severity.ERROR
-    witnesses = "SRP"
+    judged_by = "SRP"
     help = "use unshard() and reshard(), or torch.distributed.checkpoint.state_dict"
 
     def used(self, event: Fsdp1ContextUsed) -> Outcomes:

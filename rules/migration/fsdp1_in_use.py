@@ -11,7 +11,7 @@ class Fsdp1InUse(Rule):
     code = "FSDP907"
     summary = "FullyShardedDataParallel wraps a model: how to migrate, argument by argument"
     severity = Severity.INFO
-    witnesses = "S"
+    judged_by = "S"
     help = "call fully_shard on each block and then on the model; the page of this rule has the whole table"
     words = ("FullyShardedDataParallel",)
 

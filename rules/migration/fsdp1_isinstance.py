@@ -10,7 +10,7 @@ class Fsdp1Isinstance(Rule):
     code = "FSDP904"
     summary = "isinstance(model, FullyShardedDataParallel) decides what an FSDP2 model does"
     severity = Severity.ERROR
-    witnesses = "S"
+    judged_by = "S"
     help = "test for torch.distributed.fsdp.FSDPModule, and look at what the test guards"
 
     def tested(self, event: Fsdp1Tested) -> Outcomes:

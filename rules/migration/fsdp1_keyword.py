@@ -11,7 +11,7 @@ class Fsdp1Keyword(Rule):
     code = "FSDP902"
     summary = "a keyword of FSDP1 is passed to fully_shard"
     severity = Severity.ERROR
-    witnesses = "S"
+    judged_by = "S"
     help = "use the FSDP2 keyword that says the same"
 
     def passed(self, event: KeywordPassed) -> Outcomes:

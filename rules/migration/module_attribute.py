@@ -10,7 +10,7 @@ class ModuleAttribute(Rule):
     code = "FSDP905"
     summary = "model.module on an FSDP2 model"
     severity = Severity.ERROR
-    witnesses = "S"
+    judged_by = "S"
     help = "use the model itself: fully_shard changes it in place and wraps nothing"
 
     def read(self, event: ModuleAttributeRead) -> Outcomes:

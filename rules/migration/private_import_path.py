@@ -11,7 +11,7 @@ class PrivateImportPath(Rule):
     code = "FSDP901"
     summary = "FSDP2 is imported by a private path although the public one exists"
     severity = Severity.WARNING
-    witnesses = "S"
+    judged_by = "S"
     help = "import it from torch.distributed.fsdp (public since torch 2.6)"
 
     def imported(self, event: Imported) -> Outcomes:

@@ -10,7 +10,7 @@ class TypeIdentityAfterSharding(Rule):
     code = "FSDP908"
     summary = "type(m) or its name is compared after fully_shard has changed the class"
     severity = Severity.WARNING
-    witnesses = "S"
+    judged_by = "S"
     help = "use isinstance(m, Block): the new class is derived from the old one"
 
     def compared(self, event: ClassCompared) -> Outcomes:

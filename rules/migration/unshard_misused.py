@@ -10,7 +10,7 @@ class UnshardMisused(Rule):
     code = "FSDP909"
     summary = "with model.unshard(), or async_op=True and nobody waits"
     severity = Severity.ERROR
-    witnesses = "S"
+    judged_by = "S"
     help = (
         "call model.unshard(), use the parameters, call model.reshard(); with async_op=True keep the handle and wait()"
     )

@@ -10,7 +10,7 @@ class LowPrecisionMasterWeights(Rule):
     code = "FSDP501"
     summary = "the sharded parameters and the optimizer's states are bf16 or fp16"
     severity = Severity.WARNING
-    witnesses = "SRP"
+    judged_by = "SRP"
     help = (
         "keep float32 parameters, and use MixedPrecisionPolicy(param_dtype=torch.bfloat16, reduce_dtype=torch.float32)"
     )

@@ -12,7 +12,7 @@ class LowPrecisionReduction(Rule):
     code = "FSDP502"
     summary = "param_dtype is bf16 or fp16, and reduce_dtype is not set"
     severity = Severity.INFO
-    witnesses = "SR"
+    judged_by = "SR"
     help = "say what is meant: reduce_dtype=torch.float32, or reduce_dtype=torch.bfloat16 for half of the traffic"
 
     def taken(self, event: PoliciesTaken) -> Outcomes:

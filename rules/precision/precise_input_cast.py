@@ -10,7 +10,7 @@ class PreciseInputCast(Rule):
     code = "FSDP505"
     summary = "cast_forward_inputs rounds positions, time steps or rotary tables to the compute dtype"
     severity = Severity.WARNING
-    witnesses = "R"
+    judged_by = "R"
     help = "pass such inputs as integers, or set cast_forward_inputs=False in the policy and cast inside the module"
 
     def cast(self, event: InputsCast) -> Outcomes:

@@ -10,7 +10,7 @@ class WrongGradScaler(Rule):
     code = "FSDP504"
     summary = "ShardedGradScaler with FSDP2, or a GradScaler with bf16"
     severity = Severity.WARNING
-    witnesses = "S"
+    judged_by = "S"
     help = "use torch.amp.GradScaler for fp16, and no scaler for bf16"
 
     def stepped(self, event: ScalerStepped) -> Outcomes:

@@ -14,7 +14,7 @@ class WrongPolicyObject(Rule):
     code = "FSDP503"
     summary = "mp_policy or offload_policy is no policy object of FSDP2"
     severity = Severity.ERROR
-    witnesses = "SRP"
+    judged_by = "SRP"
     help = "pass an instance: MixedPrecisionPolicy(...), CPUOffloadPolicy(), or leave the keyword out"
 
     def taken(self, event: PoliciesTaken) -> Outcomes:

@@ -10,7 +10,7 @@ class CollectiveMismatch(Rule):
     code = "FSDP802"
     summary = "ranks issue different collectives where they should issue the same one"
     severity = Severity.ERROR
-    witnesses = "RP"
+    judged_by = "RP"
     compares = "turn"
     help = "make every rank run the same modules and collectives in the same order"
 
@@ -19,7 +19,7 @@ class CollectiveMismatch(Rule):
         sides = parties(facts, "issued")
         sides.sort(key=lambda ranks: not facts[ranks[0]].traits["words"])  # who has ended comes last
         if len(sides) < 2 or facts[sides[0][0]].traits["parted"]:
-            return  # a guard, or a loop that some ranks have left, has a clause of its own
+            return  # a guard, or a loop that some ranks have left, has a rule of its own
         mine, other = (facts[ranks[0]] for ranks in sides[:2])
         here, there = _does(mine, other), _does(other, mine)
         if there:

@@ -12,7 +12,7 @@ class LossNotNormalisedGlobally(Rule):
     code = "FSDP810"
     summary = "the loss is a local mean, over another number of targets on each rank, or a sum that nothing divides"
     severity = Severity.WARNING
-    witnesses = "R"
+    judged_by = "R"
     compares = "targets"
     each_its_own = True
     help = "sum the loss, divide by the number of targets of all ranks, and multiply by the number of ranks"

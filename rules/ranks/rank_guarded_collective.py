@@ -13,7 +13,7 @@ class RankGuardedCollective(Rule):
     code = "FSDP801"
     summary = "a collective is reached by some ranks only"
     severity = Severity.ERROR
-    witnesses = "SRP"
+    judged_by = "SRP"
     compares = "turn"
     help = "run it on all ranks, and guard only what follows from its result (such as writing a file)"
 

@@ -14,7 +14,7 @@ class ReplicaDrift(Rule):
     code = "FSDP805"
     summary = "replicas of a model, copies along tensor parallelism, or buffers are no longer equal on all ranks"
     severity = Severity.ERROR
-    witnesses = "R"
+    judged_by = "R"
     compares = "replicas"
     help = "change weights and buffers on all ranks in the same way, and reduce what is computed from local data"
 
@@ -24,7 +24,7 @@ class ReplicaDrift(Rule):
         for name in sorted(some.values, key=lambda name: name.endswith(_STATISTICS)):
             sides = parties(facts, name)
             if len(sides) < 2 or name.endswith(AT_FIRST) or len(parties(facts, name + AT_FIRST)) > 1:
-                continue  # what was different from the start is so on purpose, or another clause says it
+                continue  # what was different from the start is so on purpose, or another rule says it
             if some.traits["what"] == "copies" and _by_rounding(facts, name):
                 continue
             differ = f"{name} differs between {in_words(sides[0])} and {in_words(sides[1])}"

@@ -11,7 +11,7 @@ class SameDataOnEveryRank(Rule):
     code = "FSDP808"
     summary = "all ranks train on the same batches"
     severity = Severity.ERROR
-    witnesses = "SR"
+    judged_by = "SR"
     compares = "batch"
     each_its_own = True
     help = "use a DistributedSampler, or split the data by rank"

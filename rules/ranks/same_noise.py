@@ -10,7 +10,7 @@ class SameNoise(Rule):
     code = "FSDP812"
     summary = "all data ranks draw the same dropout masks or the same noise"
     severity = Severity.INFO
-    witnesses = "R"
+    judged_by = "R"
     compares = "noise"
     each_its_own = True
     help = "after the model is built, seed each data rank differently: torch.manual_seed(seed + rank)"

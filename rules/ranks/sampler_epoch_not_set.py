@@ -10,7 +10,7 @@ class SamplerEpochNotSet(Rule):
     code = "FSDP809"
     summary = "a DistributedSampler shuffles alike in each epoch, for nobody calls set_epoch()"
     severity = Severity.WARNING
-    witnesses = "S"
+    judged_by = "S"
     help = "call sampler.set_epoch(epoch) at the beginning of each epoch"
 
     def read(self, event: LoaderRead) -> Outcomes:

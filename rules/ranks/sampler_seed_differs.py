@@ -11,7 +11,7 @@ class SamplerSeedDiffers(Rule):
     code = "FSDP811"
     summary = "ranks shuffle with different seeds: their parts of the data overlap"
     severity = Severity.ERROR
-    witnesses = "SR"
+    judged_by = "SR"
     compares = "sampler"
     help = "give DistributedSampler one seed on all ranks, and set_epoch the same number: the rank chooses the part"
 

@@ -13,7 +13,7 @@ class StalledRank(Rule):
     code = "FSDP803"
     summary = "the other ranks wait in a collective for one that has not arrived"
     severity = Severity.ERROR
-    witnesses = "R"
+    judged_by = "R"
     compares = "stall"
     help = "let every rank do long work at the same time, or in the background, and no rank skip a collective"
 

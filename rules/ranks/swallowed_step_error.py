@@ -10,7 +10,7 @@ class SwallowedStepError(Rule):
     code = "FSDP807"
     summary = "an except around forward or backward lets one rank go on, while the others wait for its collectives"
     severity = Severity.WARNING
-    witnesses = "S"
+    judged_by = "S"
     help = "let the error end the job (raise), and make room for the batch beforehand"
 
     def guarded(self, event: StepGuarded) -> Outcomes:

@@ -10,7 +10,7 @@ class UnevenBatches(Rule):
     code = "FSDP804"
     summary = "ranks run different numbers of batches"
     severity = Severity.ERROR
-    witnesses = "R"
+    judged_by = "R"
     compares = "turn"
     help = "give every rank the same number of batches: drop_last=True, a sampler that pads, or a fixed number of steps"
 

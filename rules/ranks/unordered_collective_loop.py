@@ -10,7 +10,7 @@ class UnorderedCollectiveLoop(Rule):
     code = "FSDP806"
     summary = "a collective in a loop over what differs by rank, or over a set, which has another order on each"
     severity = Severity.ERROR
-    witnesses = "S"
+    judged_by = "S"
     help = "go through parameters() or sorted(names) of a model that all ranks build alike; a set has no order"
 
     def repeated(self, event: CollectiveRepeated) -> Outcomes:

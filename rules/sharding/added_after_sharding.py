@@ -10,7 +10,7 @@ class AddedAfterSharding(Rule):
     code = "FSDP304"
     summary = "modules, adapters or parameters are attached after fully_shard"
     severity = Severity.ERROR
-    witnesses = "SRP"
+    judged_by = "SRP"
     help = "attach it before fully_shard, or shard the new module itself"
 
     def settled(self, event: PlanSettled) -> Outcomes:

@@ -12,7 +12,7 @@ class CompositionOrder(Rule):
     code = "FSDP309"
     summary = "a sharded module is parallelised, checkpointed or compiled afterwards"
     severity = Severity.WARNING
-    witnesses = "S"
+    judged_by = "S"
     help = f"keep the order: {ORDER}"
 
     def parallelised(self, event: TensorParallelised) -> Outcomes:

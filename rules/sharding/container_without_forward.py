@@ -10,7 +10,7 @@ class ContainerWithoutForward(Rule):
     code = "FSDP306"
     summary = "fully_shard is applied to a ModuleList or ModuleDict"
     severity = Severity.ERROR
-    witnesses = "SP"
+    judged_by = "SP"
     help = "loop over the container and shard each module in it"
 
     def sharded(self, event: Sharded) -> Outcomes:

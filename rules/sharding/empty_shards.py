@@ -10,7 +10,7 @@ class EmptyShards(Rule):
     code = "FSDP313"
     summary = "a parameter has too few rows: some ranks hold nothing of it"
     severity = Severity.WARNING
-    witnesses = "RP"
+    judged_by = "RP"
     help = "shard it along another dimension with shard_placement_fn, or over fewer ranks with a 2-D mesh"
 
     def settled(self, event: GroupSettled) -> Outcomes:

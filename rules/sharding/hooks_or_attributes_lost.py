@@ -10,7 +10,7 @@ class HooksOrAttributesLost(Rule):
     code = "FSDP317"
     summary = "hooks, attributes or aliases of parameters are made before sharding and relied on after it"
     severity = Severity.WARNING
-    witnesses = "SRP"
+    judged_by = "SRP"
     help = "register hooks, set attributes and collect parameters after fully_shard"
 
     def replaced(self, event: ParametersReplaced) -> Outcomes:

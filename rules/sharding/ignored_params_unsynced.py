@@ -12,7 +12,7 @@ class IgnoredParamsUnsynced(Rule):
     code = "FSDP315"
     summary = "gradients of trainable ignored_params are not reduced, or ignored_params holds names"
     severity = Severity.ERROR
-    witnesses = "SR"
+    judged_by = "SR"
     compares = "outside-gradients"
     help = "pass parameters and not names, and all-reduce the gradients of those that train"
 

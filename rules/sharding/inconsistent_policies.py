@@ -10,7 +10,7 @@ class InconsistentPolicies(Rule):
     code = "FSDP308"
     summary = "the calls on one model differ in precision, offloading or mesh"
     severity = Severity.ERROR
-    witnesses = "SRP"
+    judged_by = "SRP"
     help = "put mesh, mp_policy and offload_policy into one dictionary, and pass it to every call on the model"
 
     def settled(self, event: PolicySettled) -> Outcomes:

@@ -16,7 +16,7 @@ class MemoryNotSharded(Rule):
     code = "FSDP319"
     summary = "a rank holds far more than its share of the model, or one group most of it"
     severity = Severity.WARNING
-    witnesses = "RP"
+    judged_by = "RP"
     help = "shard what every rank holds in full, and shard large modules on their own"
 
     def seen(self, event: TrainingSeen) -> Outcomes:

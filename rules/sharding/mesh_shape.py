@@ -10,7 +10,7 @@ class MeshShape(Rule):
     code = "FSDP311"
     summary = "the mesh, or the number of ranks to reshard to, does not fit fully_shard"
     severity = Severity.ERROR
-    witnesses = "SRP"
+    judged_by = "SRP"
     help = "pass a 1-D mesh, or a 2-D mesh named (replicate, shard); reshard to a divisor of the shard dimension"
 
     def given(self, event: OptionsGiven) -> Outcomes:

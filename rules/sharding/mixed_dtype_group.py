@@ -10,7 +10,7 @@ class MixedDtypeGroup(Rule):
     code = "FSDP314"
     summary = "one group mixes dtypes of trainable parameters"
     severity = Severity.ERROR
-    witnesses = "SRP"
+    judged_by = "SRP"
     help = "give the parameters one dtype, and use MixedPrecisionPolicy for the precision of the computation"
 
     def settled(self, event: GroupSettled) -> Outcomes:

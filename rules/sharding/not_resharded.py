@@ -10,7 +10,7 @@ class NotResharded(Rule):
     code = "FSDP318"
     summary = "after forward or backward a group is gathered where it should be sharded"
     severity = Severity.ERROR
-    witnesses = "RP"
+    judged_by = "RP"
     help = "let the exception pass, or call reshard() on the module where it is handled"
 
     def forward_ended(self, event: ForwardEnded) -> Outcomes:

@@ -10,7 +10,7 @@ class ParameterNotDtensor(Rule):
     code = "FSDP320"
     summary = "a managed parameter is not a DTensor with the planned mesh and placement"
     severity = Severity.ERROR
-    witnesses = "RP"
+    judged_by = "RP"
     help = "write into the parameter (copy_, set_model_state_dict) instead of putting another one in its place"
 
     def begun(self, event: ForwardBegun) -> Outcomes:

@@ -10,7 +10,7 @@ class ParentBeforeChild(Rule):
     code = "FSDP302"
     summary = "a parent is sharded before its descendant"
     severity = Severity.ERROR
-    witnesses = "SRP"
+    judged_by = "SRP"
     help = "shard bottom-up: children first, the root last"
 
     def sharded(self, event: Sharded) -> Outcomes:

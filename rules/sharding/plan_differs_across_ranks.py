@@ -10,7 +10,7 @@ class PlanDiffersAcrossRanks(Rule):
     code = "FSDP316"
     summary = "ranks disagree on groups, parameters, shapes or mesh"
     severity = Severity.ERROR
-    witnesses = "RP"
+    judged_by = "RP"
     compares = "plan"
     help = "take every decision about sharding from what all ranks have in common"
 

@@ -10,7 +10,7 @@ class ReshardDisabled(Rule):
     code = "FSDP312"
     summary = "every group is sharded with reshard_after_forward=False"
     severity = Severity.WARNING
-    witnesses = "SRP"
+    judged_by = "SRP"
     help = "leave reshard_after_forward out, or silence this where memory is traded for speed on purpose"
 
     def settled(self, event: ReshardingSettled) -> Outcomes:

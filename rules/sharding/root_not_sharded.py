@@ -11,7 +11,7 @@ class RootNotSharded(Rule):
     code = "FSDP303"
     summary = "children are sharded, and trainable parameters stay outside every group"
     severity = Severity.ERROR
-    witnesses = "SRP"
+    judged_by = "SRP"
     help = "call fully_shard(model) on the root, after its children"
 
     def settled(self, event: PlanSettled) -> Outcomes:

@@ -12,7 +12,7 @@ class RootOnly(Rule):
     code = "FSDP301"
     summary = "only the topmost module, or one list of all blocks, is sharded"
     severity = Severity.WARNING
-    witnesses = "SRP"
+    judged_by = "SRP"
     help = "call fully_shard on each block first, then on the root"
 
     def settled(self, event: PlanSettled) -> Outcomes:

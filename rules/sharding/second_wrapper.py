@@ -10,7 +10,7 @@ class SecondWrapper(Rule):
     code = "FSDP310"
     summary = "DDP, FSDP1 or a collective of the program's own takes hold of sharded parameters"
     severity = Severity.ERROR
-    witnesses = "SRP"
+    judged_by = "SRP"
     help = "leave it out: FSDP2 gathers the parameters and reduces their gradients itself"
 
     def wrapped(self, event: WrappedAgain) -> Outcomes:

@@ -10,7 +10,7 @@ class ShardedTwice(Rule):
     code = "FSDP305"
     summary = "fully_shard is applied twice to one module"
     severity = Severity.ERROR
-    witnesses = "SRP"
+    judged_by = "SRP"
     help = "remove one of the two calls, or guard it with isinstance(module, FSDPModule)"
 
     def sharded(self, event: Sharded) -> Outcomes:

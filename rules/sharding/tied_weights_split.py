@@ -12,7 +12,7 @@ class TiedWeightsSplit(Rule):
     code = "FSDP307"
     summary = "tied parameters land in different groups"
     severity = Severity.ERROR
-    witnesses = "SRP"
+    judged_by = "SRP"
     help = "shard both modules in one call, fully_shard([a, b]), or leave both to the root"
 
     def _consequence(self) -> str:

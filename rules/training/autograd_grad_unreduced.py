@@ -10,7 +10,7 @@ class AutogradGradUnreduced(Rule):
     code = "FSDP619"
     summary = "torch.autograd.grad on parameters of a sharded model"
     severity = Severity.ERROR
-    witnesses = "SRP"
+    judged_by = "SRP"
     help = "take the gradient of an activation instead, or use backward() and p.grad"
 
     def taken(self, event: GradientsAsked) -> Outcomes:

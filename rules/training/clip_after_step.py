@@ -10,7 +10,7 @@ class ClipAfterStep(Rule):
     code = "FSDP612"
     summary = "gradients are clipped after optimizer.step()"
     severity = Severity.ERROR
-    witnesses = "SRP"
+    judged_by = "SRP"
     help = "clip between backward() and optimizer.step()"
 
     def clipped(self, event: GradientsClipped) -> Outcomes:

@@ -10,7 +10,7 @@ class ClipPerStage(Rule):
     code = "FSDP618"
     summary = "each stage of a pipeline clips by its own norm"
     severity = Severity.ERROR
-    witnesses = "SR"
+    judged_by = "SR"
     help = "add up the squares of get_total_norm over the pipeline's group, then call clip_grads_with_norm_"
 
     def clipped(self, event: GradientsClipped) -> Outcomes:

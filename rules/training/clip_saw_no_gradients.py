@@ -10,7 +10,7 @@ class ClipSawNoGradients(Rule):
     code = "FSDP614"
     summary = "gradients are clipped where clipping cannot see them, and the optimizer uses them unclipped"
     severity = Severity.ERROR
-    witnesses = "SRP"
+    judged_by = "SRP"
     help = "clip after the last, synchronised backward, with every group resharded"
 
     def used(self, event: ClippedUsed) -> Outcomes:

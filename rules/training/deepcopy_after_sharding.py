@@ -10,7 +10,7 @@ class DeepcopyAfterSharding(Rule):
     code = "FSDP609"
     summary = "copy.deepcopy() or AveragedModel() on a sharded model, which FSDP2 refuses"
     severity = Severity.ERROR
-    witnesses = "S"
+    judged_by = "S"
     help = "copy the model before fully_shard and shard both, or clone its sharded parameters one by one"
 
     def copied(self, event: Copied) -> Outcomes:

@@ -11,7 +11,7 @@ class DivideFactorDiffers(Rule):
     code = "FSDP616"
     summary = "groups of one model divide their gradients by different numbers"
     severity = Severity.ERROR
-    witnesses = "SRP"
+    judged_by = "SRP"
     compares = "divided"
     help = "call set_gradient_divide_factor on every FSDPModule of the model, with one number"
 

@@ -10,7 +10,7 @@ class Fsdp1Clip(Rule):
     code = "FSDP606"
     summary = "FSDP1's model.clip_grad_norm_() on an FSDP2 model"
     severity = Severity.ERROR
-    witnesses = "S"
+    judged_by = "S"
     help = "call torch.nn.utils.clip_grad_norm_(model.parameters(), max_norm)"
 
     def asked(self, event: ClipAsked) -> Outcomes:

@@ -10,7 +10,7 @@ class GradientMissingOnSomeRanks(Rule):
     code = "FSDP613"
     summary = "a parameter has a gradient on some ranks only"
     severity = Severity.ERROR
-    witnesses = "R"
+    judged_by = "R"
     compares = "group-gradients"
     help = "use every parameter on every rank, or call set_reduce_scatter_unused_params(True)"
 

@@ -10,7 +10,7 @@ class GradientSyncLeftOff(Rule):
     code = "FSDP604"
     summary = "gradients are not reduced before the step: what switches that off is not taken back"
     severity = Severity.ERROR
-    witnesses = "SRP"
+    judged_by = "SRP"
     help = (
         "call model.set_requires_gradient_sync(is_last_microbatch) before each backward; "
         "where finalisation is manual, finalize_backward() comes last"

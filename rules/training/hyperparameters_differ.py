@@ -11,7 +11,7 @@ class HyperparametersDiffer(Rule):
     code = "FSDP617"
     summary = "the learning rate, or another number of an optimizer, differs between ranks"
     severity = Severity.ERROR
-    witnesses = "SR"
+    judged_by = "SR"
     compares = "hyperparameters"
     help = (
         "give all ranks the same number: reduce what decides it first, as in dist.all_reduce(loss, dist.ReduceOp.AVG)"

@@ -11,7 +11,7 @@ class LocalValueRead(Rule):
     code = "FSDP603"
     summary = "item(), float() or a condition on a DTensor of which each rank holds a part"
     severity = Severity.ERROR
-    witnesses = "SRP"
+    judged_by = "SRP"
     help = "call full_tensor() first, on all ranks"
 
     def read(self, event: ValueRead) -> Outcomes:

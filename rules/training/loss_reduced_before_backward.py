@@ -10,7 +10,7 @@ class LossReducedBeforeBackward(Rule):
     code = "FSDP610"
     summary = "dist.all_reduce() on the loss before its backward, which autograd does not see"
     severity = Severity.ERROR
-    witnesses = "S"
+    judged_by = "S"
     help = "reduce loss.detach().clone() for the report, and call backward() on the loss of this rank"
 
     def reduced(self, event: TensorReduced) -> Outcomes:

@@ -11,7 +11,7 @@ class NeverGetsGradient(Rule):
     code = "FSDP620"
     summary = "a parameter in an optimizer has had no gradient in any step, on any rank"
     severity = Severity.WARNING
-    witnesses = "R"
+    judged_by = "R"
     compares = "no-gradient"
     each_its_own = True  # here ranks that agree are those that have something to say
     help = "find what cuts the graph (detach, no_grad, a reentrant checkpoint), or freeze the parameter"

@@ -10,7 +10,7 @@ class NoSync(Rule):
     code = "FSDP605"
     summary = "FSDP1's no_sync() on an FSDP2 model"
     severity = Severity.ERROR
-    witnesses = "SRP"
+    judged_by = "SRP"
     help = "call model.set_requires_gradient_sync(is_last_microbatch) before each backward"
 
     def asked(self, event: NoSyncAsked) -> Outcomes:

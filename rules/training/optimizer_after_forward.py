@@ -11,7 +11,7 @@ class OptimizerAfterForward(Rule):
     code = "FSDP602"
     summary = "an optimizer is built after a forward that left the root's parameters gathered"
     severity = Severity.ERROR
-    witnesses = "SRP"
+    judged_by = "SRP"
     help = "build the optimizer before the first forward, or call model.reshard() after that forward"
 
     def settled(self, event: OptimizerSettled) -> Outcomes:

@@ -10,7 +10,7 @@ class OptimizerBeforeSharding(Rule):
     code = "FSDP601"
     summary = "an optimizer is built before the last fully_shard that covers its parameters"
     severity = Severity.ERROR
-    witnesses = "SRP"
+    judged_by = "SRP"
     help = "build the optimizer, and every list of parameters for it, after the last fully_shard"
 
     def settled(self, event: OptimizerSettled) -> Outcomes:

@@ -11,7 +11,7 @@ class ParameterWithoutOptimizer(Rule):
     code = "FSDP611"
     summary = "trainable parameters that no optimizer holds"
     severity = Severity.WARNING
-    witnesses = "RP"
+    judged_by = "RP"
     help = "give them to an optimizer, or freeze them with requires_grad_(False) before sharding"
 
     def seen(self, event: TrainingSeen) -> Outcomes:

@@ -10,7 +10,7 @@ class ShardUnsafeOptimizer(Rule):
     code = "FSDP608"
     summary = "an optimizer that needs whole matrices, or plain tensors, is given sharded parameters"
     severity = Severity.ERROR
-    witnesses = "SR"
+    judged_by = "SR"
     help = "use an optimizer that works element by element (AdamW, SGD, Lion) or knows DTensors (torch.optim.Muon)"
 
     def settled(self, event: OptimizerSettled) -> Outcomes:

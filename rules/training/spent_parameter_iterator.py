@@ -10,7 +10,7 @@ class SpentParameterIterator(Rule):
     code = "FSDP607"
     summary = "one model.parameters() generator is read twice; the second reader gets nothing"
     severity = Severity.ERROR
-    witnesses = "S"
+    judged_by = "S"
     help = "call model.parameters() again, or keep list(model.parameters())"
 
     def read(self, event: GeneratorRead) -> Outcomes:

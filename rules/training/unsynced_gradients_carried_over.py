@@ -10,7 +10,7 @@ class UnsyncedGradientsCarriedOver(Rule):
     code = "FSDP615"
     summary = "gradients that were accumulated without synchronisation survive zero_grad() and get into the next step"
     severity = Severity.ERROR
-    witnesses = "SR"
+    judged_by = "SR"
     help = "end every window with a synchronised backward before zero_grad(), or drop no micro-batches"
 
     def begun(self, event: BackwardBegun) -> Outcomes:

@@ -1,6 +1,6 @@
-"""The catalogue is whole: each clause has its module, page, examples and tests, and the witnesses that it promises.
+"""The catalogue is whole: each clause has its module, page, examples and tests, and the analyses that it promises.
 
-``catalogue.tsv`` lists every clause with its severity and its witnesses: S source, R job, P rehearsal.
+``catalogue.tsv`` lists every clause with its severity and its analyses: S source, R job, P rehearsal.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def planted() -> Counter[str]:
 def test_a_clause_is_as_the_catalogue_says(row: dict[str, str]) -> None:
     rule = RULES[row["code"]]
     assert (rule.name, rule.severity.value) == (row["name"], row["severity"])
-    assert set(rule.witnesses) == {letter for letter in row["witnesses"] if (row["code"], letter) not in CANNOT}
+    assert set(rule.judged_by) == {letter for letter in row["analyses"] if (row["code"], letter) not in CANNOT}
 
 
 @each_clause
@@ -48,7 +48,7 @@ def test_a_clause_shows_what_it_finds_and_what_it_does_not(row: dict[str, str]) 
     assert any(program.good for program in shown)
 
 
-@pytest.mark.parametrize("code", [code for code, rule in RULES.items() if "S" in rule.witnesses])
+@pytest.mark.parametrize("code", [code for code, rule in RULES.items() if "S" in rule.judged_by])
 def test_faults_are_planted_for_what_is_seen_in_the_source(code: str) -> None:
     assert planted()[code] >= 3
 

@@ -40,7 +40,7 @@ def test_a_clause_is_complete(rule: Rule) -> None:
     assert re.fullmatch(r"FSDP\d{3}", rule.code)
     assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", rule.name)
     assert type(rule).__module__ == f"fsdp2_lint.rules.{TOPICS[rule.code[4]]}.{rule.name.replace('-', '_')}"
-    assert rule.witnesses and set(rule.witnesses) <= set("SRP")
+    assert rule.judged_by and set(rule.judged_by) <= set("SRP")
     assert rule.summary and not rule.summary.endswith(".") and rule.help
     assert rule.handlers or rule.compares, "it judges nothing"
     assert registry.page(rule).startswith(f"# {rule.code}: {rule.name}\n")

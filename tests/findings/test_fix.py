@@ -12,7 +12,7 @@ import pytest
 from fsdp2_lint.catalogue import registry
 from fsdp2_lint.files.source import Sources
 from fsdp2_lint.findings.asked import Asked
-from fsdp2_lint.findings.fix import Mended, mend
+from fsdp2_lint.findings.fix import Fixed, fix_all
 from fsdp2_lint.findings.outcome import Report
 from fsdp2_lint.lint import lint
 from fsdp2_lint.vocab.finding import Edit, Finding, Fix, Label, Severity, Site
@@ -23,7 +23,7 @@ EXAMPLES = [each for each in sorted((ROOT / "examples").glob("*/*")) if each.suf
 PAGES = [
     pytest.param(rule.code, id=rule.code)
     for rule in registry.rules()
-    if "S" in rule.witnesses and any(not program.good for program in programs(registry.page(rule)))
+    if "S" in rule.judged_by and any(not program.good for program in programs(registry.page(rule)))
 ]
 Check = Callable[[Mapping[str, bytes]], Report]
 
@@ -32,10 +32,10 @@ def counts(report: Report) -> Counter[str]:
     return Counter(finding.code for finding in report.findings)
 
 
-def assert_mended(check: Check, *, unsafe: bool) -> Mended:
+def assert_mended(check: Check, *, unsafe: bool) -> Fixed:
     """The laws of mending, for one program."""
     before = check({})
-    mended = mend(lambda overlay: check(overlay) if overlay else before, unsafe=unsafe)
+    mended = fix_all(lambda overlay: check(overlay) if overlay else before, unsafe=unsafe)
     for path, data in mended.changed.items():
         ast.parse(data, path)
     left, gone = counts(mended.report), Counter(finding.code for finding in mended.applied)
@@ -44,7 +44,9 @@ def assert_mended(check: Check, *, unsafe: bool) -> Mended:
     assert not mended.report.failures
     assert unsafe or all(finding.fix is not None and finding.fix.safe for finding in mended.applied)
     if mended.changed:
-        again = mend(lambda overlay: check({**mended.changed, **overlay}) if overlay else mended.report, unsafe=unsafe)
+        again = fix_all(
+            lambda overlay: check({**mended.changed, **overlay}) if overlay else mended.report, unsafe=unsafe
+        )
         assert not again.changed
     return mended
 
@@ -86,7 +88,7 @@ def inserted(text: str, row: int, column: int = 1, *, safe: bool = True, path: s
     return found(Fix((Edit(Site(path, row, column, row, column, cell), text),), safe=safe), row)
 
 
-def once(data: bytes, *findings: Finding, rounds: int = 1) -> Mended:
+def once(data: bytes, *findings: Finding, rounds: int = 1) -> Fixed:
     """Mend a file in which these are found so many times."""
     seen: list[Mapping[str, bytes]] = []
 
@@ -95,7 +97,7 @@ def once(data: bytes, *findings: Finding, rounds: int = 1) -> Mended:
         told = list(findings) if len(seen) <= rounds else []
         return Report(findings=told, files=[PATH], sources=Sources({PATH: data, **overlay}))
 
-    return mend(check, unsafe=False)
+    return fix_all(check, unsafe=False)
 
 
 def test_a_fix_that_spoils_its_file_costs_no_other() -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from fsdp2_lint.files.edits import Text
 from fsdp2_lint.files.source import Sources
 from fsdp2_lint.findings.asked import Asked
-from fsdp2_lint.findings.fix import mend
+from fsdp2_lint.findings.fix import fix_all
 from fsdp2_lint.findings.outcome import Report
 from fsdp2_lint.findings.suppress import Comments
 from fsdp2_lint.findings.unused import CODE, misspelt, unused
@@ -295,7 +295,7 @@ def test_of_tests_only_those_that_are_named_are_followed_and_told(project: Path)
 
 def test_a_file_with_bytes_that_are_no_text_is_left_as_it_is(project: Path) -> None:
     (project / "helper.py").write_bytes(IDLE.encode() + b"y = 1\n# \xe9 is no UTF-8\n")
-    assert mend(lambda overlay: lint([str(project)], overlay=overlay), unsafe=False).changed == {}
+    assert fix_all(lambda overlay: lint([str(project)], overlay=overlay), unsafe=False).changed == {}
 
 
 @pytest.mark.parametrize("data", [b"y = (\n", b"y = '\0'\n", b"y = '\xe9'\n"])
@@ -317,6 +317,6 @@ def test_settings_hold_for_it_as_for_other_findings(project: Path) -> None:
 
 def test_removal_in_a_project(project: Path) -> None:
     (project / "helper.py").write_text(f"# one\n{IDLE}# fsdp2-lint: ignore[FSDP901, FSDP601] why\ny = 2\n")
-    result = mend(lambda overlay: lint([str(project)], overlay=overlay), unsafe=False)
+    result = fix_all(lambda overlay: lint([str(project)], overlay=overlay), unsafe=False)
     assert result.changed == {str(project / "helper.py"): b"# one\nx = 1\ny = 2\n"}
     assert found(result.report) == []

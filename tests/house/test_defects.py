@@ -89,7 +89,7 @@ STAGES: dict[str, tuple[Any, str, Callable[..., bool], set[str]]] = {
     "planning": (entries, "definitions_in", of_bad, {"FSDP601"}),
     "reading imports": (imports, "_public_path", of_bad, {"FSDP901"}),
     "interpreting": (Interpreter, "run_module", lambda machine, module: of_bad(module), {"FSDP601"}),
-    "judging": (following, "witness", of_bad, {"FSDP601"}),
+    "judging": (following, "events_of", of_bad, {"FSDP601"}),
     "filtering": (following, "blur_filtered", of_bad, {"FSDP601"}),
     "rendering": (concise, "render", shows_bad, {"FSDP601", "FSDP901"}),
 }

@@ -14,7 +14,7 @@ from fsdp2_lint.cli import COMMANDS, main
 
 ROOT = Path(__file__).parents[2]
 # What the code says, and the word of docs/glossary.md.
-OURS = {"clause": "rule", "witness": "judged by", "mend": "fix"}
+OURS = {"clause": "rule", "events_of": "judged by", "mend": "fix"}
 WORDS = re.compile(rf"\b({'|'.join(OURS)})(e?s|ed|ing)?\b", re.IGNORECASE)
 PAGES = [
     *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "action.yml", "mkdocs.yml", ".pre-commit-hooks.yaml")),

@@ -83,11 +83,11 @@ class Seen:
 
     def words(self, code: str) -> list[str]:
         """The verdict of each model to which the clause applies."""
-        return [clause.word for model in self.models for clause in model.clauses if clause.code == code]
+        return [clause.word for model in self.models for clause in model.rules if clause.code == code]
 
     def table(self) -> list[tuple[str, str, str]]:
         """(label of the model, clause, word), sorted: what is said, without where it stands."""
-        return sorted((model.label, clause.code, clause.word) for model in self.models for clause in model.clauses)
+        return sorted((model.label, clause.code, clause.word) for model in self.models for clause in model.rules)
 
 
 def name_of(path: str) -> str:
@@ -108,7 +108,7 @@ def analyse_carefully(program: Program | Mapping[str, str | bytes], only: Sequen
     files: Mapping[str, str | bytes] = program.files if isinstance(program, Program) else program
     overlay = {f"{ROOT}/{name}": _encoded(text) for name, text in files.items()}
     named = sorted(f"{ROOT}/{name}" for name in only or files if name.endswith(".py"))
-    rules = [rule for rule in registry.rules() if "S" in rule.witnesses]
+    rules = [rule for rule in registry.rules() if "S" in rule.judged_by]
     rules = registry.for_target(rules, target) if target else rules
     return Seen(check(Request(files=named, root=ROOT, overlay=overlay, rules=rules, target=target)))
 
@@ -126,7 +126,7 @@ def everything() -> tuple[Program, ...]:
 @cache
 def pages() -> tuple[Program, ...]:
     """Each program on the page of a clause that is seen in the source."""
-    return tuple(each for each in every_page() if "S" in registry.rule(each.clause).witnesses)
+    return tuple(each for each in every_page() if "S" in registry.rule(each.clause).judged_by)
 
 
 @cache

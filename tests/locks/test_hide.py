@@ -112,7 +112,7 @@ HIDINGS = (without_file, without_definition, behind_name, behind_call)
 
 
 def false_upholds(whole: Seen, hidden: Seen) -> list[str]:
-    """Clauses that the complete program violates for a model for which the other one says *upheld*.
+    """Rules that the complete program violates for a model for which the other one says *upheld*.
 
     A model is the same where label and place are. One that is in neither list of the complete program took some
     model's place: it may be upheld only as long as there are models that were upheld and are not there any more.
@@ -126,11 +126,11 @@ def false_upholds(whole: Seen, hidden: Seen) -> list[str]:
 
 def violated(seen: Seen) -> set[str]:
     """The clauses that some model violates."""
-    return {clause.code for model in seen.models for clause in model.clauses if clause.word == "violated"}
+    return {clause.code for model in seen.models for clause in model.rules if clause.word == "violated"}
 
 
 def _with(seen: Seen, code: str, word: str) -> list[ModelVerdicts]:
-    return [model for model in seen.models if any((each.code, each.word) == (code, word) for each in model.clauses)]
+    return [model for model in seen.models if any((each.code, each.word) == (code, word) for each in model.rules)]
 
 
 def _beyond(before: list[ModelVerdicts], now: list[ModelVerdicts]) -> list[ModelVerdicts]:

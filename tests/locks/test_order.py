@@ -46,7 +46,7 @@ def programs() -> dict[str, Mapping[str, str]]:
     return {
         f"{rule.code}-{number}": each.files
         for rule in registry.rules()
-        if "S" in rule.witnesses
+        if "S" in rule.judged_by
         for number, each in enumerate(harness.programs(registry.page(rule)), 1)
     }
 
@@ -110,7 +110,7 @@ def test_the_last_resort_says_nothing_of_the_program() -> None:
     with limited(seconds=-1):
         result = analyse(files)
     assert not result.findings
-    assert {clause.word for model in result.models for clause in model.clauses} <= {"unknown"}
+    assert {clause.word for model in result.models for clause in model.rules} <= {"unknown"}
     assert any("CPU time" in each for each in result.out_of_budget)
 
 

@@ -36,8 +36,7 @@ def story(seen: Seen, names: dict[str, str]) -> Story:
     places = [(each.code, each.primary.site) for each in seen.findings]
     found = sorted((code, file_of(name_of(site.path), names), site.row) for code, site in places)
     words = [
-        (in_words(model.label, names), sorted((each.code, each.word) for each in model.clauses))
-        for model in seen.models
+        (in_words(model.label, names), sorted((each.code, each.word) for each in model.rules)) for model in seen.models
     ]
     return found, sorted(words)
 

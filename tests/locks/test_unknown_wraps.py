@@ -126,7 +126,7 @@ def prevents(fault: Fault, variant: Variant) -> Could | None:
     plain = with_shown(variant.shown, NOTHING, "out")
     if not is_there(fault, variant.given, plain):
         return None
-    could = [each for each in COULD if fault[0][4:] in each.clauses.split() and _is_possible(fault, variant, each)]
+    could = [each for each in COULD if fault[0][4:] in each.rules.split() and _is_possible(fault, variant, each)]
     for each in (*([SKIP] if variant.may_skip else []), *could):
         places = [
             place
@@ -212,6 +212,6 @@ def first_prevented(could: Could, code: str) -> str:
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize(("could", "code"), [(could, code) for could in COULD for code in could.clauses.split()])
+@pytest.mark.parametrize(("could", "code"), [(could, code) for could in COULD for code in could.rules.split()])
 def test_each_line_of_the_table_prevents_something(could: Could, code: str) -> None:
     assert first_prevented(could, code)

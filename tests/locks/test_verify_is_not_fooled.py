@@ -48,7 +48,7 @@ def bad_programs() -> list[tuple[str, Program]]:
     return [
         (rule.code, program)
         for rule in registry.rules()
-        if "S" in rule.witnesses
+        if "S" in rule.judged_by
         for program in programs(registry.page(rule))
         if not program.good
     ]

@@ -31,7 +31,7 @@ class Trees:
 
 
 def trees(program: Program) -> Trees:
-    """Fresh trees: each statement is its own origin, named by its file and row."""
+    """EmptiedModel trees: each statement is its own origin, named by its file and row."""
     found = {file: ast.parse(text) for file, text in program.files.items() if file.endswith(".py")}
     for file, tree in found.items():
         for statement in statements(tree):

@@ -18,7 +18,7 @@ from tests.locks.behaviour import in_folder
 from tests.locks.programs import pages
 
 FOLDER = Path(__file__).parent / "full"
-RULES = [rule for rule in registry.rules() if "S" in rule.witnesses]
+RULES = [rule for rule in registry.rules() if "S" in rule.judged_by]
 
 
 def path_of(rule: Rule) -> Path:

@@ -124,7 +124,7 @@ def check_program(files: Mapping[str, str], folder: Path) -> list[str]:
 
 def in_source(found: Iterable[Mark]) -> set[Mark]:
     """The marks of clauses that the static analysis judges."""
-    seen = {rule.code for rule in registry.rules() if "S" in rule.witnesses}
+    seen = {rule.code for rule in registry.rules() if "S" in rule.judged_by}
     return {mark for mark in found if mark.code in seen}
 
 

@@ -43,7 +43,7 @@ def cases(rule: Rule) -> Iterator[Any]:
         yield pytest.param(program, id=name, marks=slow)
 
 
-@pytest.mark.parametrize("program", [each for rule in RULES.values() if "P" in rule.witnesses for each in cases(rule)])
+@pytest.mark.parametrize("program", [each for rule in RULES.values() if "P" in rule.judged_by for each in cases(rule)])
 def test_program(program: Program, tmp_path: Path) -> None:
     for name, text in program.files.items():
         path = tmp_path / name
@@ -53,7 +53,7 @@ def test_program(program: Program, tmp_path: Path) -> None:
     report = rehearsed(tmp_path / "train.py", tmp_path / "report", size=size)
     if any("ModuleNotFoundError" in stop.why for stop in report.stopped.values()):
         pytest.skip("needs a library that the tests do not install")
-    marked = {mark for mark in marks(program.files) if "P" in RULES[mark.code].witnesses}
+    marked = {mark for mark in marks(program.files) if "P" in RULES[mark.code].judged_by}
     expected = _places({mark for mark in marked if mark.kind != "related"})
     found = _places(marks_of(report.findings, tmp_path))
     assert expected <= found <= _places(marked), [*report.notes, *report.stopped.values()]

@@ -238,7 +238,7 @@ def judge_facts(code: str, facts: Mapping[int, Fact]) -> list[Finding]:
 def test_every_clause_that_compares_has_a_case() -> None:
     assert set(RULES) == set(CASES)
     assert {code: rule.compares for code, rule in RULES.items()} == {code: case.kind for code, case in CASES.items()}
-    assert all("R" in rule.witnesses for rule in RULES.values())
+    assert all("R" in rule.judged_by for rule in RULES.values())
 
 
 @pytest.mark.parametrize("code", CASES)
@@ -302,7 +302,7 @@ def test_each_device_that_is_shared() -> None:
     ]
 
 
-# Starting weights
+# InitialWeights weights
 
 
 def weights(*traits: Mapping[str, str]) -> list[Finding]:

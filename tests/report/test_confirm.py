@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fsdp2_lint.report.confirm import confirm, settle
 from fsdp2_lint.report.outcome import JobReport, JobVerdict
-from fsdp2_lint.static.result import ClauseVerdict, ModelVerdicts
+from fsdp2_lint.static.result import ModelVerdicts, RuleVerdict
 from fsdp2_lint.vocab.finding import Finding, Label, Observed
 from tests.report.ranks import finding, site
 
@@ -90,21 +90,21 @@ def test_nothing_to_say() -> None:
 
 # Verdicts
 
-UNKNOWN = ClauseVerdict("FSDP601", "unknown", (), ("the model comes from a library",), "runtime")
+UNKNOWN = RuleVerdict("FSDP601", "unknown", (), ("the model comes from a library",), "runtime")
 
 
-def model(label: str = "Net", row: int = 1, *clauses: ClauseVerdict) -> ModelVerdicts:
+def model(label: str = "Net", row: int = 1, *clauses: RuleVerdict) -> ModelVerdicts:
     """A model that is built in row 100, and sharded in ``row``."""
     return ModelVerdicts(label, site(100), clauses or (UNKNOWN,), frozenset({("/job/train.py", row)}))
 
 
-def settled(report: JobReport, clause: ClauseVerdict = UNKNOWN, *others: ModelVerdicts) -> ClauseVerdict:
+def settled(report: JobReport, clause: RuleVerdict = UNKNOWN, *others: ModelVerdicts) -> RuleVerdict:
     after, *_ = settle([model("Net", 1, clause), *others], report)
-    return after.clauses[0]
+    return after.rules[0]
 
 
 def test_settled_to_upheld() -> None:
-    assert settled(job(verdicts=(upheld(row=9), upheld(row=9)))) == ClauseVerdict(
+    assert settled(job(verdicts=(upheld(row=9), upheld(row=9)))) == RuleVerdict(
         "FSDP601", "upheld", (Label(site(9), "judged here"),), (), f"the job ({EXTENT})"
     )
 
@@ -114,14 +114,14 @@ SEEN = finding(row=1, ranks=(0,))
 
 def test_settled_to_violated() -> None:
     verdicts = (verdict("violated"), upheld(model="Head", at=5))
-    assert settled(job(SEEN, verdicts=verdicts)) == ClauseVerdict(
+    assert settled(job(SEEN, verdicts=verdicts)) == RuleVerdict(
         "FSDP601", "violated", (Label(site(1), "here"),), (), f"the job ({EXTENT})"
     )
 
 
 def test_only_unknown_verdicts_are_settled() -> None:
     for word in ("upheld", "violated"):
-        known = ClauseVerdict("FSDP601", word, (Label(site(2), "judged here"),), (), "")  # type: ignore[arg-type]
+        known = RuleVerdict("FSDP601", word, (Label(site(2), "judged here"),), (), "")  # type: ignore[arg-type]
         assert settled(job(SEEN, verdicts=(upheld(), verdict("violated"))), known) == known
 
 
@@ -155,10 +155,10 @@ def test_models_that_one_helper_shards() -> None:
 
 
 def test_models_keep_their_order_and_other_clauses() -> None:
-    other = ClauseVerdict("FSDP301", "upheld", (), (), "")
+    other = RuleVerdict("FSDP301", "upheld", (), (), "")
     models = [model("B", 1, other, UNKNOWN), ModelVerdicts("A", site(1), ())]
     after = settle(models, job(verdicts=(upheld(),)))
-    assert [(each.label, [clause.word for clause in each.clauses]) for each in after] == [
+    assert [(each.label, [clause.word for clause in each.rules]) for each in after] == [
         ("B", ["upheld", "upheld"]),
         ("A", []),
     ]

@@ -1,4 +1,4 @@
-"""Each clause with two witnesses gives the same code on the same line from the source and from a job.
+"""Each clause with two analyses gives the same code on the same line from the source and from a job.
 
 By default the first bad and the first good program of a page run that can do so here, and all bad ones where only a job
 can judge the clause. The others are slow.
@@ -39,7 +39,7 @@ def cases(rule: Rule) -> Iterator[Any]:
     for number, program in enumerate(programs(registry.page(rule)), start=1):
         kind = "good" if program.good else "bad"
         # What is right stays silent in the jobs of `test_correct_*` and `test_good_scripts`, too.
-        more = "S" in rule.witnesses and (program.good or False in shown) or program.good in shown and program.good
+        more = "S" in rule.judged_by and (program.good or False in shown) or program.good in shown and program.good
         slow = [pytest.mark.slow] if more else []
         yield pytest.param(rule, program, id=f"{rule.name}-{kind}-{number}", marks=slow)
         if runs_here(program):
@@ -47,7 +47,7 @@ def cases(rule: Rule) -> Iterator[Any]:
 
 
 @pytest.mark.parametrize(
-    ("rule", "program"), [case for rule in RULES.values() if "R" in rule.witnesses for case in cases(rule)]
+    ("rule", "program"), [case for rule in RULES.values() if "R" in rule.judged_by for case in cases(rule)]
 )
 def test_program(rule: Rule, program: Program, tmp_path: Path) -> None:
     if not runs_here(program):
@@ -63,7 +63,7 @@ def test_program(rule: Rule, program: Program, tmp_path: Path) -> None:
         pytest.skip("needs a library that the tests do not install")
     only = OF_VERSIONS.get((rule.code, program.title))
     bad = only is None or only.of(parse(torch.__version__))
-    marked = {mark for mark in marks(program.files) if bad and "R" in RULES[mark.code].witnesses}
+    marked = {mark for mark in marks(program.files) if bad and "R" in RULES[mark.code].judged_by}
     expected = _places({mark for mark in marked if mark.kind != "related"})
     # A job does not know that one cause is met at several places: it may tell of each of them.
     found = _places(job.marks(tmp_path))

@@ -54,7 +54,7 @@ class Machine:
         monkeypatch.setattr(torch.cuda, "memory_allocated", lambda device=None: self.memory[self.at(device)])
 
     def now(self) -> int:
-        assert self.initialized, "asking for the current device initialises CUDA, which the witness must not do"
+        assert self.initialized, "asking for the current device initialises CUDA, which the analysis must not do"
         return self.current
 
     def at(self, device: int | None) -> int:
@@ -368,7 +368,7 @@ def test_a_whole_job_with_no_selection(session: Session, machine: Machine, monke
     assert (finding.code, finding.primary.site.row) == ("FSDP101", used)
 
 
-# Where the witness is known to be wrong.
+# Where the analysis is known to be wrong.
 
 
 def test_a_right_job_upholds_the_clause(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,7 @@ from tests.pages.harness import marks
 from tests.runtime.jobs import run_program
 
 pytestmark = pytest.mark.torchrun
-IN_JOBS = {rule.code for rule in registry.rules() if "R" in rule.witnesses}
+IN_JOBS = {rule.code for rule in registry.rules() if "R" in rule.judged_by}
 ON_GPUS_ONLY = {"FSDP101", "FSDP102", "FSDP103"}
 
 

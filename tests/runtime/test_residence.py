@@ -14,7 +14,7 @@ from torch import nn
 
 from fsdp2_lint.catalogue import registry
 from fsdp2_lint.runtime.ledger import Ledger, Sharding
-from fsdp2_lint.runtime.monitors.initialisation.device_placement import RuntimeOffload, RuntimeResident, arriving
+from fsdp2_lint.runtime.monitors.initialisation.device_placement import RuntimeOffload, RuntimePlacement, arriving
 from fsdp2_lint.vocab.events.sharding import Offloaded, ShardingBegun
 from fsdp2_lint.vocab.finding import Moment, Site
 from fsdp2_lint.vocab.rule import Dispatcher, Verdict
@@ -54,7 +54,7 @@ def test_the_group_is_asked_for_its_backends(told: str, word: str, monkeypatch: 
 
 
 def resident(*shardings: Sharding) -> ShardingBegun:
-    model = RuntimeResident(Ledger(), nn.Linear(2, 2), shardings)
+    model = RuntimePlacement(Ledger(), nn.Linear(2, 2), shardings)
     return ShardingBegun(when=shardings[0].when, model=model)
 
 

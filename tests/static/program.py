@@ -68,10 +68,10 @@ class Analysis:
 
     def verdicts(self, code: str) -> set[str]:
         """What is said of a clause, over all models."""
-        return {clause.word for model in self.result.models for clause in model.clauses if clause.code == code}
+        return {clause.word for model in self.result.models for clause in model.rules if clause.code == code}
 
     def reasons(self, code: str) -> list[str]:
-        clauses = [clause for model in self.result.models for clause in model.clauses if clause.code == code]
+        clauses = [clause for model in self.result.models for clause in model.rules if clause.code == code]
         return [reason for clause in clauses for reason in clause.reasons]
 
 

@@ -67,12 +67,12 @@ def test_what_is_no_number_of_steps(
 
 def test_a_program_that_is_cut_leaves_nothing_upheld() -> None:
     """Neither what was judged nor what was never come to; and the warning names the program."""
-    assert "upheld" in {clause.word for model in analyse(TRAIN).result.models for clause in model.clauses}
+    assert "upheld" in {clause.word for model in analyse(TRAIN).result.models for clause in model.rules}
     long = TRAIN.replace("    optimizer =", "    x = 1\n" * 300 + "    optimizer =")
     with limited(script_steps=300):
         cut = analyse(long)
     assert cut.result.out_of_budget == [f"{ROOT}/train.py: more than 300 steps"]
-    assert "upheld" not in {clause.word for model in cut.result.models for clause in model.clauses}
+    assert "upheld" not in {clause.word for model in cut.result.models for clause in model.rules}
     assert cut.verdicts("FSDP601") == {"unknown"}, "its step was not come to"
 
 
@@ -83,7 +83,7 @@ def test_judging_has_a_budget_too() -> None:
     with limited(judging=40):
         cut = analyse(twice)
     assert cut.result.out_of_budget == [f"{ROOT}/train.py: judging it took more than 40 looks at what happens"]
-    assert {clause.word for model in cut.result.models for clause in model.clauses} <= {"unknown", "violated"}
+    assert {clause.word for model in cut.result.models for clause in model.rules} <= {"unknown", "violated"}
 
 
 def test_programs_beyond_their_number_are_named() -> None:

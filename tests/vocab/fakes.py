@@ -1,6 +1,6 @@
 """Handles that answer as they are told, built from the protocols of the vocabulary alone.
 
-An *assignment* maps a question (``"event.field.method"``) to what the witness knows: an
+An *assignment* maps a question (``"event.field.method"``) to what the analysis knows: an
 :class:`Answer` or a :class:`Many`. A fake knows the questions of its protocol and no others.
 """
 
@@ -181,7 +181,7 @@ def all_questions(event: type[Event]) -> dict[str, Any]:
 
 
 def answer_to(question: str, kind: type) -> st.SearchStrategy[Any]:
-    """Anything that a witness may say, an unknown included."""
+    """Anything that a analysis may say, an unknown included."""
     proof = PROOFS.get(question.rpartition(".")[2], PLACES)
     if kind is Many:
         return st.builds(many, st.lists(proof, max_size=2), st.sampled_from([ALL, OPEN]))

@@ -1,4 +1,4 @@
-"""Laws that hold for every rule, whatever a witness answers."""
+"""Laws that hold for every rule, whatever a analysis answers."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ ALL_FOLLOWED = no(Closed((("sharding call", 5),)))
 
 class Named(Rule):
     code, name, summary = "FSDP999", "some-rule", "a rule for tests"
-    severity, witnesses, help = Severity.ERROR, "S", "do it right"
+    severity, judged_by, help = Severity.ERROR, "S", "do it right"
 
 
 class Model:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from fsdp2_lint.findings.asked import Asked
-from fsdp2_lint.findings.fix import mend
+from fsdp2_lint.findings.fix import fix_all
 from fsdp2_lint.findings.verify import compare
 from fsdp2_lint.lint import lint
 from fsdp2_lint.output.advice import findings_as_json
@@ -145,7 +145,7 @@ def test_each_round_ends_with_a_proof(project: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.chdir(project)
     first = found(project)
     assert [each.code for each in first] == ["FSDP303", "FSDP601"]
-    fixed = mend(lambda overlay: lint([str(project)], Asked(), overlay=overlay), unsafe=True)
+    fixed = fix_all(lambda overlay: lint([str(project)], Asked(), overlay=overlay), unsafe=True)
     for path, data in fixed.changed.items():
         Path(path).write_bytes(data)
     by_hand(project, "FSDP303")
@@ -157,7 +157,7 @@ def test_each_round_ends_with_a_proof(project: Path, monkeypatch: pytest.MonkeyP
     assert proved([*first, *second], project) == ["FSDP303", "FSDP601", "FSDP701", "FSDP801"]
     assert found(project) == []
     (model,) = lint([str(project)], Asked()).models
-    assert {each.code: each.word for each in model.clauses}["FSDP303"] == "upheld"
+    assert {each.code: each.word for each in model.rules}["FSDP303"] == "upheld"
 
 
 def test_the_words_lead_there(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:

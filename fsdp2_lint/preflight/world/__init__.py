@@ -1,6 +1,6 @@
 """The world that a rehearsed script runs in: GPUs, ranks and files that are not there.
 
-It is entered once per process and never left. Nothing in it opens a report or judges a clause. Only who enters it
+It is entered once per process and never left. Nothing in it opens a report or judges a rule. Only who enters it
 imports torch: the process that starts rehearsals has none.
 """
 

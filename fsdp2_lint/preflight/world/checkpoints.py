@@ -14,7 +14,7 @@ from ...runtime.sites import here
 from .devices import CPU, Devices, is_gpu
 from .place import CannotRehearse, Limits, Save, Told
 from .replacing import arguments, instead
-from .written import Hollow
+from .written import MetaModel
 
 WRITES = "nothing is saved: {} writes no file"
 READS = "nothing is loaded: what dcp.load would fill in keeps the values that it has"
@@ -28,7 +28,7 @@ class NothingToLoad(CannotRehearse, FileNotFoundError):
 class Checkpoints:
     """``told`` is called with what would have been written."""
 
-    def __init__(self, limits: Limits, devices: Devices, hollow: Hollow) -> None:
+    def __init__(self, limits: Limits, devices: Devices, hollow: MetaModel) -> None:
         self.limits = limits
         self.hollow = hollow
         self.devices = devices

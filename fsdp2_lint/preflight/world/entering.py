@@ -24,7 +24,7 @@ from .objects import Objects, exchange_objects
 from .place import Depth, Limit, Limits, Place, Told
 from .sharding import cut_for_one_rank
 from .shared import Shared
-from .written import Hollow
+from .written import MetaModel
 
 
 class World:
@@ -38,7 +38,7 @@ class World:
         self.groups = Groups(place, self.devices, self.said)
         self.shared = Shared(shared)
         self.objects = Objects(self.said, self.shared)
-        self.hollow = Hollow()
+        self.hollow = MetaModel()
         self.folders = Folders()
         self.checkpoints = Checkpoints(self.said, self.devices, self.hollow)
 

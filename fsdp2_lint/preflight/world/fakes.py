@@ -15,7 +15,7 @@ from .moving import keep_parameters
 from .place import Limits
 from .replacing import inside_class, instead
 from .routing import counts, in_bins, route_evenly
-from .written import Hollow
+from .written import MetaModel
 
 aten = torch.ops.aten
 VALUE = "the value of a tensor is read here, which has none: {} stands in, and in the job it may go another way"
@@ -33,7 +33,7 @@ def stand_in(dtype: torch.dtype) -> Any:
     return 1.0 if dtype.is_floating_point else 1
 
 
-def fakes(limits: Limits, hollow: Hollow) -> Any:
+def fakes(limits: Limits, hollow: MetaModel) -> Any:
     """The mode. Tensors that come from outside keep their values until they meet one that has none."""
     base = rehearsal.fake_mode()
 

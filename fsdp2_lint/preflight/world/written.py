@@ -10,7 +10,7 @@ import torch
 from ...runtime.adapter import rehearsal
 
 
-class Hollow:
+class MetaModel:
     """Memory that ``torch.empty`` and the like allocated, and that nothing has written since."""
 
     def __init__(self) -> None:

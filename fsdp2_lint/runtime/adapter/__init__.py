@@ -1,6 +1,6 @@
 """The one place that touches private names of torch.
 
-Where something is missing, :func:`missing` says which clauses cannot be judged; everything else
+Where something is missing, :func:`missing` says which rules cannot be judged; everything else
 still can.
 """
 # ruff: noqa: F401

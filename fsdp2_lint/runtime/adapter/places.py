@@ -1,4 +1,4 @@
-"""The private places of torch that are read, and the clauses that cannot be judged without each.
+"""The private places of torch that are read, and the rules that cannot be judged without each.
 
 A place that this torch lacks is never given a value: who reads it is told that nobody can tell. What is asked of it
 becomes unknown, and the report says why. Places are looked for by name in the user's own objects, which have all
@@ -32,7 +32,7 @@ class Place:
 
     of: str
     names: tuple[str, ...]
-    clauses: tuple[str, ...]
+    rules: tuple[str, ...]
     until: Any = _NOT_THERE
 
     def __str__(self) -> str:
@@ -60,46 +60,46 @@ class Missing(CannotTell):
         self.place = place
 
 
-def _of(owner: str, *names: str, clauses: tuple[str, ...], until: Any = _NOT_THERE) -> Place:
-    return Place(owner, names, clauses, until)
+def _of(owner: str, *names: str, rules: tuple[str, ...], until: Any = _NOT_THERE) -> Place:
+    return Place(owner, names, rules, until)
 
 
-GROUPS = _of("FSDPState", "_fsdp_param_groups", "_fsdp_param_group", clauses=OF_PARAMS)
-MODULES = _of("FSDPState", "_modules", clauses=OF_PARAMS)
+GROUPS = _of("FSDPState", "_fsdp_param_groups", "_fsdp_param_group", rules=OF_PARAMS)
+MODULES = _of("FSDPState", "_modules", rules=OF_PARAMS)
 IS_ROOT = _of(
-    "FSDPState", "_is_root", clauses=("FSDP208", "FSDP307", "FSDP316", "FSDP320", "FSDP405", "FSDP407", "FSDP808")
+    "FSDPState", "_is_root", rules=("FSDP208", "FSDP307", "FSDP316", "FSDP320", "FSDP405", "FSDP407", "FSDP808")
 )
-CONTEXT = _of("FSDPState", "_state_ctx", clauses=("FSDP405", "FSDP407", "FSDP808"))
-FORWARD_ROOT = _of("FSDPStateContext", "iter_forward_root", clauses=CONTEXT.clauses)
-TRAINING = _of("FSDPState", "_training_state", clauses=("FSDP401", "FSDP402", "FSDP404"))
+CONTEXT = _of("FSDPState", "_state_ctx", rules=("FSDP405", "FSDP407", "FSDP808"))
+FORWARD_ROOT = _of("FSDPStateContext", "iter_forward_root", rules=CONTEXT.rules)
+TRAINING = _of("FSDPState", "_training_state", rules=("FSDP401", "FSDP402", "FSDP404"))
 
-PARAMETERS = _of("FSDPParamGroup", "fsdp_params", clauses=OF_PARAMS)
-SHARDED_STATE = _of("FSDPParamGroup", "_sharded_state", clauses=("FSDP318", "FSDP407", "FSDP602"))
-STAYS = _of("FSDPParamGroup", "_reshard_after_forward", clauses=("FSDP312", "FSDP318", "FSDP407"))
-PHASE = _of("FSDPParamGroup", "_training_state", clauses=("FSDP408",))
-RESHARDS = _of("FSDPParamGroup", "reshard_after_backward", clauses=("FSDP318", "FSDP407"))
-REDUCES = _of("FSDPParamGroup", "reduce_grads", clauses=("FSDP604", "FSDP613"))
-REDUCES_REPLICAS = _of("FSDPParamGroup", "all_reduce_grads", clauses=("FSDP604",))
-OF_REPLICA = _of("FSDPParamGroup", "_partial_reduce_output", clauses=("FSDP614", "FSDP615"))
-FACTOR = _of("FSDPParamGroup", "gradient_divide_factor", clauses=("FSDP616",))
-GATHERED = _of("FSDPParamGroup", "_all_gather_result", clauses=("FSDP318", "FSDP407", "FSDP408"))
-OFFLOAD = _of("FSDPParamGroup", "offload_policy", clauses=("FSDP206", "FSDP308", "FSDP503"))
-MESH_INFO = _of("FSDPParamGroup", "mesh_info", clauses=_MESHES)
-MESH = _of("FSDPMeshInfo", "mesh", clauses=_MESHES)
-SHARD_DIM = _of("FSDPMeshInfo", "shard_mesh_dim", clauses=_MESHES)
-REPLICA_DIM = _of("FSDPMeshInfo", "replicate_mesh_dim", clauses=("FSDP203", "FSDP805"))
+PARAMETERS = _of("FSDPParamGroup", "fsdp_params", rules=OF_PARAMS)
+SHARDED_STATE = _of("FSDPParamGroup", "_sharded_state", rules=("FSDP318", "FSDP407", "FSDP602"))
+STAYS = _of("FSDPParamGroup", "_reshard_after_forward", rules=("FSDP312", "FSDP318", "FSDP407"))
+PHASE = _of("FSDPParamGroup", "_training_state", rules=("FSDP408",))
+RESHARDS = _of("FSDPParamGroup", "reshard_after_backward", rules=("FSDP318", "FSDP407"))
+REDUCES = _of("FSDPParamGroup", "reduce_grads", rules=("FSDP604", "FSDP613"))
+REDUCES_REPLICAS = _of("FSDPParamGroup", "all_reduce_grads", rules=("FSDP604",))
+OF_REPLICA = _of("FSDPParamGroup", "_partial_reduce_output", rules=("FSDP614", "FSDP615"))
+FACTOR = _of("FSDPParamGroup", "gradient_divide_factor", rules=("FSDP616",))
+GATHERED = _of("FSDPParamGroup", "_all_gather_result", rules=("FSDP318", "FSDP407", "FSDP408"))
+OFFLOAD = _of("FSDPParamGroup", "offload_policy", rules=("FSDP206", "FSDP308", "FSDP503"))
+MESH_INFO = _of("FSDPParamGroup", "mesh_info", rules=_MESHES)
+MESH = _of("FSDPMeshInfo", "mesh", rules=_MESHES)
+SHARD_DIM = _of("FSDPMeshInfo", "shard_mesh_dim", rules=_MESHES)
+REPLICA_DIM = _of("FSDPMeshInfo", "replicate_mesh_dim", rules=("FSDP203", "FSDP805"))
 
-OF_MODULE = _of("FSDPParam", "_module_info", clauses=OF_PARAMS)
-SHARD = _of("FSDPParam", "sharded_param", clauses=OF_PARAMS)
-WHOLE = _of("FSDPParam", "_unsharded_param", clauses=_OF_COPIES, until=None)
-SIZE = _of("FSDPParam", "_orig_size", clauses=("FSDP313", "FSDP316", "FSDP319"))
-ACCUMULATED = _of("FSDPParam", "unsharded_accumulated_grad", clauses=("FSDP613", "FSDP614", "FSDP615"), until=None)
-OUTPUTS = _of("FSDPParam", "all_gather_outputs", clauses=("FSDP318",), until=())
-PLACEMENT = _of("FSDPParam", "fsdp_placement", clauses=("FSDP313",))
-SPEC = _of("FSDPParam", "_sharding_spec", clauses=("FSDP316", "FSDP320"))
+OF_MODULE = _of("FSDPParam", "_module_info", rules=OF_PARAMS)
+SHARD = _of("FSDPParam", "sharded_param", rules=OF_PARAMS)
+WHOLE = _of("FSDPParam", "_unsharded_param", rules=_OF_COPIES, until=None)
+SIZE = _of("FSDPParam", "_orig_size", rules=("FSDP313", "FSDP316", "FSDP319"))
+ACCUMULATED = _of("FSDPParam", "unsharded_accumulated_grad", rules=("FSDP613", "FSDP614", "FSDP615"), until=None)
+OUTPUTS = _of("FSDPParam", "all_gather_outputs", rules=("FSDP318",), until=())
+PLACEMENT = _of("FSDPParam", "fsdp_placement", rules=("FSDP313",))
+SPEC = _of("FSDPParam", "_sharding_spec", rules=("FSDP316", "FSDP320"))
 
-POLICY = _of("FSDPParamGroup", "mp_policy", clauses=("FSDP308", "FSDP502", "FSDP503", "FSDP505"))
-PARAM_POLICY = _of("FSDPParam", "mp_policy", clauses=POLICY.clauses)  # each parameter has its own in torch 2.15
+POLICY = _of("FSDPParamGroup", "mp_policy", rules=("FSDP308", "FSDP502", "FSDP503", "FSDP505"))
+PARAM_POLICY = _of("FSDPParam", "mp_policy", rules=POLICY.rules)  # each parameter has its own in torch 2.15
 
 _OF_STATE = (GROUPS, MODULES, IS_ROOT, CONTEXT, TRAINING)
 _OF_GROUP = (

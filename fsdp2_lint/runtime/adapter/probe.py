@@ -47,7 +47,7 @@ _SAVER = sys.modules.get("torch.distributed.checkpoint.state_dict_saver")
 _STATES = sys.modules.get("torch.distributed.checkpoint.state_dict")
 _LOADER = sys.modules.get("torch.distributed.checkpoint.state_dict_loader")
 
-# What is watched, and which clauses cannot be judged without it.
+# What is watched, and which rules cannot be judged without it.
 HOOKS: tuple[tuple[str, Any, str, tuple[str, ...]], ...] = (
     ("sharding", State, "init", ("FSDP302", "FSDP301", "FSDP303", "FSDP304", "FSDP601", "FSDP203", "FSDP315")),
     ("sharded", ParamGroup, "__init__", ("FSDP203",)),
@@ -78,7 +78,7 @@ def place(hook: str) -> tuple[Any, str] | None:
     return None
 
 
-# Functions of torch whose frames are read: of which the arguments, and for which clauses.
+# Functions of torch whose frames are read: of which the arguments, and for which rules.
 FRAMES: tuple[tuple[str, Any, tuple[str, ...], tuple[str, ...]], ...] = (
     ("fully_shard", _private(_API_MODULES, "fully_shard"), ("module", "mesh"), ("FSDP311", "FSDP503")),
     ("_root_pre_forward", getattr(State, "_root_pre_forward", None), ("args", "kwargs"), ("FSDP808",)),
@@ -88,7 +88,7 @@ FRAMES: tuple[tuple[str, Any, tuple[str, ...], tuple[str, ...]], ...] = (
 
 
 def missing() -> list[tuple[str, tuple[str, ...]]]:
-    """What this torch does not have: (the name, the codes of the clauses that are not judged)."""
+    """What this torch does not have: (the name, the codes of the rules that are not judged)."""
     lacks = [
         (f"{getattr(owner, '__name__', 'FSDP2 state')}.{attribute}", codes)
         for name, owner, attribute, codes in HOOKS
@@ -96,11 +96,11 @@ def missing() -> list[tuple[str, tuple[str, ...]]]:
     ]
     lacks += [(f"arguments of {name}", codes) for name, function, of, codes in FRAMES if not _has_frame(function, of)]
     lacks += [(name, codes) for name, is_there, codes in _public() if not is_there]
-    return [*lacks, *((str(each), each.clauses) for each in without_root_mesh())]
+    return [*lacks, *((str(each), each.rules) for each in without_root_mesh())]
 
 
 def _public() -> Iterator[tuple[str, bool, tuple[str, ...]]]:
-    """Private names of what is public: (the name, whether it is there, the codes of the clauses that need it)."""
+    """Private names of what is public: (the name, whether it is there, the codes of the rules that need it)."""
     c10d: Any = sys.modules.get("torch.distributed.distributed_c10d")
     world = getattr(c10d, "_world", None)
     yield "FSDPModule._get_fsdp_state", hasattr(FSDPModule, "_get_fsdp_state"), places.OF_PARAMS
@@ -119,7 +119,7 @@ def _has_frame(function: Any, arguments: Sequence[str]) -> bool:
 
 def lacking(model: nn.Module) -> list[tuple[str, tuple[str, ...]]]:
     """The same of the objects that FSDP2 made for a model: what they should have to be judged by."""
-    return [(str(each), each.clauses) for each in places.lacking(states_below(model))]
+    return [(str(each), each.rules) for each in places.lacking(states_below(model))]
 
 
 _rehearsal: list[str] = []

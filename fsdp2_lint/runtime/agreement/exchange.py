@@ -104,7 +104,7 @@ def compare_all(own: Sequence[Fact], rank: int, different: Iterable[str], compar
     job = _Job(store, f"all/{_again('all')}", rank, dist.get_world_size())
     try:
         last = job.say(own, frozenset(different))
-        return job.hear(compare if last else None)
+        return job.receive(compare if last else None)
     except _LOST:
         return compare([(rank, fact) for fact in own])
 
@@ -138,7 +138,7 @@ class _Job:
             self.store.set(key, text)
         return key
 
-    def hear(self, compare: Compare | None) -> str:
+    def receive(self, compare: Compare | None) -> str:
         """What came of it. Who has a way to compare does so, for all."""
         if compare is not None:
             self.store.set(f"{self.name}/came of it", compare(list(self._all())))

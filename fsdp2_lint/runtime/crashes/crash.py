@@ -49,9 +49,9 @@ Judge = Callable[[Session, BaseException, Frames], Explanation | None]
 
 
 def explain(session: Session, error: BaseException) -> Explanation | None:
-    """Judge the clauses that only a crash shows, and find the words for the error itself, or for its cause.
+    """Judge the rules that only a crash shows, and find the words for the error itself, or for its cause.
 
-    What is explained is a finding of its clause: at the end, where nothing that is judged until then has found it.
+    What is explained is a finding of its rule: at the end, where nothing that is judged until then has found it.
     """
     if (meaning := session.quietly(_explain)(session, error)) is not None:
         when = of_traceback(error.__traceback__)
@@ -194,7 +194,7 @@ def _loads_into_shards(frames: Frames) -> bool:
     )
 
 
-# Each may find what its clause says, and the words for the error too.
+# Each may find what its rule says, and the words for the error too.
 _JUDGES: tuple[Judge, ...] = (
     _refused_twice,
     _ran_alone,

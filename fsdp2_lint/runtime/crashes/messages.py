@@ -1,4 +1,4 @@
-"""Errors of torch that do not say what is wrong, and the clauses behind them. Messages of torch 2.13, measured."""
+"""Errors of torch that do not say what is wrong, and the rules behind them. Messages of torch 2.13, measured."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """The clause behind an error of torch, why it was raised, and what to do."""
+    """The rule behind an error of torch, why it was raised, and what to do."""
 
     code: str
     why: str

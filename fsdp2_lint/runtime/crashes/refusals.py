@@ -179,7 +179,7 @@ def _involved(frames: Frames) -> Iterator[torch.Tensor]:
 
 
 def tell(session: Session, meaning: Explanation, when: Moment, *because: tuple[Moment, str]) -> None:
-    """A finding of the clause behind an error, unless there is one."""
+    """A finding of the rule behind an error, unless there is one."""
     rule = next((rule for rule in registry.rules() if rule.code == meaning.code), None)
     if rule is not None and all(known.code != rule.code for known in session.findings.values()):
         session.tell(rule.found(when, meaning.why, "torch refuses what is done here", *because))

@@ -12,7 +12,7 @@ from .shared.producers import AT_END, IN_TEXT, ON_STEP
 from .shared.program import Program
 
 
-def witness(program: Program) -> Iterator[Event]:
+def events_of(program: Program) -> Iterator[Event]:
     """All events of a program: first as they happen, then what is only true at the end."""
     for step in program.trace.steps:
         program.judged = step
@@ -26,6 +26,6 @@ def witness(program: Program) -> Iterator[Event]:
 def seen_in_text(project: Project, seeds: Sequence[str], dispatcher: Dispatcher) -> Iterator[Event]:
     """All events that need no program, of the kinds that any rule asks for. ``seeds`` are the files with FSDP2."""
     for source in IN_TEXT:
-        if dispatcher.hears(source.kind):
+        if dispatcher.wants(source.kind):
             for path in project.scope if source.everywhere else seeds:
                 yield from project.careful(source.read, path)

@@ -186,7 +186,7 @@ def _acts(node: ast.stmt) -> bool:
 
 
 def walked(tree: ast.AST) -> list[ast.AST]:
-    """``ast.walk``, which is dear: a node and all below it, outer ones first."""
+    """``ast.walk``, which is expensive: a node and all below it, outer ones first."""
     found = [tree]
     for node in found:
         for value in node.__dict__.values():

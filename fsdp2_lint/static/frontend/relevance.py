@@ -1,4 +1,4 @@
-"""Which functions can have a part in what the clauses are about, read off names before anything is interpreted.
+"""Which functions can have a part in what the rules are about, read off names before anything is interpreted.
 
 Most lines of a training program handle data. A function that names nothing of models,
 optimizers, ranks, collectives or unknown packages, and calls no function that does, cannot

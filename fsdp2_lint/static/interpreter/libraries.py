@@ -76,7 +76,7 @@ class Libraries(Protocol):
     def harmless(self, qname: str) -> bool:
         """Is it known to leave models, optimizers and the device alone?"""
 
-    def opened(self, who: str, call: Call, receiver: Value | None = None, names: frozenset[str] | None = None) -> None:
+    def havoc(self, who: str, call: Call, receiver: Value | None = None, names: frozenset[str] | None = None) -> None:
         """Something ran that was not understood: it may have changed what it was given."""
 
     def overlooked(self, who: str, node: nodes.NodeNG) -> None:

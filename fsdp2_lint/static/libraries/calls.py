@@ -102,7 +102,7 @@ class Calls(Objects):
             atom.scaler = True
         foreign = self.foreign_functions(call)
         if not harmless or foreign:
-            self.opened(qname if not harmless else foreign[0], handed)
+            self.havoc(qname if not harmless else foreign[0], handed)
             atom.keeps = tuple(handed.all)
         if foreign_package and optim.owners(self.machine, TupleV(tuple(call.all))):
             optim.created(self.machine, atom.root, call, proven=False)
@@ -120,7 +120,7 @@ class Calls(Objects):
         if obj.parent is not None and (obj.item in METHODS or obj.item == "reset_parameters"):
             return self.call_unresolved_method(obj.parent, str(obj.item), call)  # looked up before, called now
         if self.by_computed_name(obj):
-            self.opened(describe(obj), self.handed_over(call), receiver=obj.parent)
+            self.havoc(describe(obj), self.handed_over(call), receiver=obj.parent)
         if (custom := self.machine.find_attr(obj, "__call__")) is not None:
             return self.machine.call(custom, call)
         forward = self.machine.find_attr(obj, "forward")
@@ -143,7 +143,7 @@ class Calls(Objects):
                 self.behind_hooks(obj, partial(self.machine.call, item, call))
         elif not module:
             if not self.harmless_object(obj) or self.has_effects(obj, call) or obj.atom.kind == "configuration":
-                self.opened(describe(obj), self.handed_over(call), receiver=obj)
+                self.havoc(describe(obj), self.handed_over(call), receiver=obj)
             elif not is_listed(obj.atom.origin):
                 self.unfollowed[describe(obj), call.node] = None  # such as what vars() gave, by a computed name
             blank.written(self.machine, call.node, call.all)

@@ -28,7 +28,7 @@ class Escapes(Membership):
     def harmless(self, qname: str) -> bool:
         return is_harmless(qname)
 
-    def opened(self, who: str, call: Call, receiver: Value | None = None, names: Names | None = None) -> None:
+    def havoc(self, who: str, call: Call, receiver: Value | None = None, names: Names | None = None) -> None:
         """Something ran that was not understood: it may have changed what it was given.
 
         ``names``: all that it mentions, where that is known; it leaves fields of other names alone.
@@ -52,12 +52,12 @@ class Escapes(Membership):
     def keep(self, who: str, value: Value, node: nodes.NodeNG) -> None:
         """Code that is not seen keeps a value: it may change it now, and whenever such code runs again."""
         self.kept.append(value)
-        self.opened(who, Call(node, [value]))
+        self.havoc(who, Call(node, [value]))
 
     def not_known(self, who: str, call: Call, receiver: Value | None = None) -> Obj:
         """A call of which nothing is known: it may run and change all that it was given, and return anything."""
         handed = self.handed_over(call)
-        self.opened(who, handed, receiver)
+        self.havoc(who, handed, receiver)
         made = Atom("opaque", origin=who, site=self.machine.site(call.node))
         made.keeps = tuple(handed.all)
         return made.root

@@ -55,7 +55,7 @@ class TorchModel(Calls):
             self.machine.stops += 1
             raise Diverges
         if self.has_only_own_methods(obj):  # what torch means by a method of this name is not meant here
-            self.opened(f"{describe(obj)}.{name}()", call, receiver=obj)
+            self.havoc(f"{describe(obj)}.{name}()", call, receiver=obj)
             self.callbacks(call)
             return unknown(f"{name}()", kind="opaque")
         versions.method_called(self.machine, obj, name, call)
@@ -81,9 +81,9 @@ class TorchModel(Calls):
             self.machine.note_picks(call.all)
         handed = self.handed_over(call)
         if obj.item == "__dict__" and name in _CHANGES_A_DICT:
-            self.opened(f"{describe(obj)}.{name}()", handed, receiver=obj.parent)
+            self.havoc(f"{describe(obj)}.{name}()", handed, receiver=obj.parent)
         elif name not in TENSOR_METHODS and (not self.harmless_object(obj) or self.has_effects(obj, call)):
-            self.opened(f"{describe(obj)}.{name}()", handed, receiver=obj)
+            self.havoc(f"{describe(obj)}.{name}()", handed, receiver=obj)
         if name == "set_device":
             self.machine.emit(events.DeviceSet(name=name, index=call.arg(0, "device"), scoped=False), call.node)
         if optim.owners(self.machine, TupleV(tuple(call.all))) and name not in IN_PLACE:
@@ -152,7 +152,7 @@ class TorchModel(Calls):
         )
         if unknown_base:
             handed = self.handed_over(call)
-            self.opened(f"super().{name}()", handed, receiver=obj)
+            self.havoc(f"super().{name}()", handed, receiver=obj)
             obj.atom.keeps = (*obj.atom.keeps, *handed.all)
         if name == "__init__":
             if any(base.qname in module_tree.LISTS for base in bases):

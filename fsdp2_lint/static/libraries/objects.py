@@ -134,7 +134,7 @@ class Objects(Escapes):
             self.machine.set_attr(obj.parent, str(key.value), value, node)
             return
         if obj.item == "__dict__" and obj.parent is not None:
-            self.opened("an attribute of a computed name", Call(node, [obj.parent, value]))
+            self.havoc("an attribute of a computed name", Call(node, [obj.parent, value]))
         if "['params']" in obj.path or key == Const("params"):
             optim.regrouped(self.machine, obj, node)
         blank.overwritten(self.machine, obj, node)
@@ -190,7 +190,7 @@ class Objects(Escapes):
     def operated(self, node: nodes.NodeNG, op: str, left: Value, right: Value) -> None:
         if self.is_foreign(left) or self.is_foreign(right):
             if any(self.matters_whole(obj) and not self.is_number(obj) for obj in self.changeable([left, right])):
-                self.opened(f"the operator {op} of what is not known", Call(node, [left, right]))
+                self.havoc(f"the operator {op} of what is not known", Call(node, [left, right]))
 
     def is_number(self, obj: Obj) -> bool:
         """A size of a layer of torch: whoever gets it has nothing of the layer in hand."""
@@ -234,7 +234,7 @@ class Objects(Escapes):
     def managed_by_unseen(self, value: Value, node: nodes.NodeNG) -> None:
         """A context manager that is not code of the project begins or ends: what it was given is in its hands."""
         if isinstance(value, Obj) and value.atom.kind == "opaque":
-            self.opened(describe(value), Call(node, [value]))
+            self.havoc(describe(value), Call(node, [value]))
 
     def leave_manager(self, value: Value, node: nodes.NodeNG) -> None:
         blank.leave(self.machine, value)

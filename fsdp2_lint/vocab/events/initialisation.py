@@ -10,7 +10,7 @@ from ..handles import Labelled
 from .base import Event
 
 
-class Fresh(Labelled, Protocol):
+class EmptiedModel(Labelled, Protocol):
     """A model whose memory ``to_empty`` allocated."""
 
     def uninitialised(self) -> Answer[tuple[Moment, list[str]]]:
@@ -23,20 +23,20 @@ class Fresh(Labelled, Protocol):
         """The same for buffers. yes: (Moment, names)."""
 
 
-class FreshEvent(Event):
+class EmptiedEvent(Event):
     about = "model"
-    model: Fresh
+    model: EmptiedModel
 
 
-class Materialised(FreshEvent):  # the first forward of a model begins whose memory to_empty allocated; S R P
+class Materialised(EmptiedEvent):  # the first forward of a model begins whose memory to_empty allocated; S R P
     pass
 
 
-class ForwardSeen(FreshEvent):  # the first forward of such a model has ended, which may have filled buffers; S R P
+class ForwardSeen(EmptiedEvent):  # the first forward of such a model has ended, which may have filled buffers; S R P
     pass
 
 
-class Hollow(Labelled, Protocol):
+class MetaModel(Labelled, Protocol):
     """A model that was made on the meta device."""
 
     def left_on_meta(self) -> Answer[Place]:
@@ -49,9 +49,9 @@ class Hollow(Labelled, Protocol):
         """Where other runs of the program give it memory, and this one does not."""
 
 
-class HollowCalled(Event):  # a sharded model that was made on the meta device runs for the first time; S P
+class MetaModelCalled(Event):  # a sharded model that was made on the meta device runs for the first time; S P
     about = "model"
-    model: Hollow
+    model: MetaModel
 
 
 class Drawn(Labelled, Protocol):
@@ -91,7 +91,7 @@ class ParameterWritten(Event):  # by either of the two ways that end beside a sh
     exchanged: bool  # its data is set to another tensor
 
 
-class Starting(Labelled, Protocol):
+class InitialWeights(Labelled, Protocol):
     """A model as the first ``fully_shard`` on it finds it, in the words of its source."""
 
     def loaded_by_some(self) -> Answer[Place]:
@@ -104,6 +104,6 @@ class Starting(Labelled, Protocol):
         """Is it sharded on a mesh with replicas (HSDP)?"""
 
 
-class StartingSeen(Event):  # the first fully_shard on a model; S
+class InitialWeightsSeen(Event):  # the first fully_shard on a model; S
     about = "model"
-    model: Starting
+    model: InitialWeights

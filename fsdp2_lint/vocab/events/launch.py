@@ -11,7 +11,7 @@ class Launched(Event):  # the default process group exists; R P
     process: LiveProcess
 
 
-class ProgramEnded(Event):  # the witness stops looking; S R P
+class ProgramEnded(Event):  # the analysis stops looking; S R P
     process: Process
 
 

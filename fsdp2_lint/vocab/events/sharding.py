@@ -41,19 +41,19 @@ class Offloaded(Event):  # a group is sharded with CPUOffloadPolicy; S R P
     unit: Unit
 
 
-class Resident(Labelled, Protocol):
+class Placement(Labelled, Protocol):
     """A model as the first ``fully_shard`` on it finds it."""
 
     def moved_whole(self) -> Answer[Place]:
         """Do all of its parameters lie on a GPU, not cut? yes: Place of the move, and how, in words."""
 
     def known_small(self) -> Answer[object]:
-        """Are they known to take less than a GiB? What the witness cannot count is not."""
+        """Are they known to take less than a GiB? What the analysis cannot count is not."""
 
 
 class ShardingBegun(Event):  # the first fully_shard on a model, or on a part of it; S R
     about = "model"
-    model: Resident
+    model: Placement
 
 
 # -- what the calls of ``fully_shard`` ask for: meshes, resharding, precision, offloading

@@ -16,7 +16,7 @@ class OptimizerSettled(ModelEvent):  # its first step, or the end of a program t
     optimizer: Optimizer
 
 
-class TrainingSeen(LiveModelEvent):  # a model was trained for as many steps as the witness watches; R P
+class TrainingSeen(LiveModelEvent):  # a model was trained for as many steps as the analysis watches; R P
     pass
 
 

@@ -74,7 +74,7 @@ class Repository:
         self.rules = [
             rule
             for rule in registry.for_target(registry.rules(), pinned_torch(folder) or NEWEST)
-            if "S" in rule.witnesses
+            if "S" in rule.judged_by
         ]
         self._garbage = Garbage()
 

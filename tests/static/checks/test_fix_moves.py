@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from fsdp2_lint.findings.asked import Asked
-from fsdp2_lint.findings.fix import mend
+from fsdp2_lint.findings.fix import fix_all
 from fsdp2_lint.lint import lint
 
 HEAD = """\
@@ -65,7 +65,7 @@ def mended(folder: Path, data: bytes, *, unsafe: bool = True) -> bytes:
     assert lint([str(path)], Asked(select=["FSDP601"])).findings
     for _ in range(2):
         path.write_bytes(data)
-        done = mend(lambda overlay: lint([str(path)], Asked(select=["FSDP601"]), overlay=overlay), unsafe=unsafe)
+        done = fix_all(lambda overlay: lint([str(path)], Asked(select=["FSDP601"]), overlay=overlay), unsafe=unsafe)
         assert not done.applied or not done.report.findings
         data = done.changed.get(str(path.resolve()), data)
     assert not done.changed

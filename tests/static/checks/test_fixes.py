@@ -45,7 +45,7 @@ def write(folder: Path, files: dict[str, str]) -> None:
         (folder / name).write_text(text)
 
 
-def mend(folder: Path, code: str) -> int:
+def fix_all(folder: Path, code: str) -> int:
     """Apply all fixes of a clause; how many findings had one."""
     fixes = [finding.fix for finding in found(folder, code) if finding.fix is not None]
     edits = [edit for fix in fixes for edit in fix.edits]
@@ -60,7 +60,7 @@ def mend(folder: Path, code: str) -> int:
 def test_a_fix_mends_what_was_found(code: str, program: Program, tmp_path: Path) -> None:
     write(tmp_path, program.files)
     before = len(found(tmp_path, code))
-    fixed = mend(tmp_path, code)
+    fixed = fix_all(tmp_path, code)
     assert before and len(found(tmp_path, code)) == before - fixed
     assert fixed == before or code in PARTLY
 
@@ -117,7 +117,7 @@ def test_an_edit_is_made_where_it_is_certain(tmp_path: Path, code: str, line: st
         assert finding.fix is None
         return
     assert finding.fix is not None and finding.fix.safe
-    mend(tmp_path, code)
+    fix_all(tmp_path, code)
     assert (tmp_path / "train.py").read_text().splitlines()[-1] == mended
 
 
@@ -133,7 +133,7 @@ def test_what_a_test_guards_has_to_be_looked_at(tmp_path: Path) -> None:
     write(tmp_path, {"train.py": f"{SHARDED}fully_shard(model)\n{asked}"})
     (finding,) = found(tmp_path, "FSDP904")
     assert finding.fix is not None and not finding.fix.safe
-    mend(tmp_path, "FSDP904")
+    fix_all(tmp_path, "FSDP904")
     assert (tmp_path / "train.py").read_text().splitlines()[-1] == "assert isinstance(model, fsdp.FSDPModule)"
 
 
@@ -173,7 +173,7 @@ def test_a_module_is_called_unless_it_would_call_itself(
 ) -> None:
     before, after = (SHARDED + NET.format(said=each, more=more) for each in (said, mended or said))
     write(tmp_path, {"train.py": before})
-    mend(tmp_path, "FSDP401")
+    fix_all(tmp_path, "FSDP401")
     assert (tmp_path / "train.py").read_text() == after
 
 
@@ -218,5 +218,5 @@ def test_what_is_read_twice_becomes_a_list_once_all_is_sharded(
     write(tmp_path, {"train.py": before})
     fixes = [finding.fix for finding in found(tmp_path, "FSDP607") if finding.fix is not None]
     assert not any(fix.safe for fix in fixes)  # what the second reader does has not been done so far
-    mend(tmp_path, "FSDP607")
+    fix_all(tmp_path, "FSDP607")
     assert (tmp_path / "train.py").read_text() == after

@@ -1,4 +1,4 @@
-"""Clauses that say another thing of another torch."""
+"""Rules that say another thing of another torch."""
 
 from __future__ import annotations
 

@@ -43,5 +43,5 @@ for number in range(400):
 def test_rounds_that_exclude_each_other_uphold_nothing() -> None:
     """The switch is never set back, so the step takes gradients that were not reduced: at best it is not known."""
     seen = analyse(main(SHARDED + LOOP, SWITCH)).result
-    words = {clause.word for model in seen.models for clause in model.clauses if clause.code == "FSDP604"}
+    words = {clause.word for model in seen.models for clause in model.rules if clause.code == "FSDP604"}
     assert words and words <= {"unknown", "violated"}

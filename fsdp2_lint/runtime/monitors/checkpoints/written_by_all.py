@@ -84,7 +84,7 @@ class _Watch:
             self.session.state(Fact(kind, key, when, ranks, values, step=self.session.step + 1))
 
     def _buffers(self) -> frozenset[str]:
-        """The names of the buffers of models: that those differ is another clause's affair."""
+        """The names of the buffers of models: that those differ is another rule's affair."""
         tops = [top for model in self.session.ledger.models if (top := model.module()) is not None]
         return frozenset(name for top in tops for name, _ in top.named_buffers())
 

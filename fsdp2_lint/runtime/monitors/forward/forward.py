@@ -19,7 +19,7 @@ from ... import adapter, facts, replicas
 from ...ledger import label_of
 from ...session import Session
 from ...sites import here, trains_here
-from ..initialisation.device_placement import RuntimeOffload, RuntimeResident, is_offloaded
+from ..initialisation.device_placement import RuntimeOffload, RuntimePlacement, is_offloaded
 from ..shared.models import RuntimeModel
 from ..shared.units import RuntimeUnit
 from . import closing
@@ -102,7 +102,7 @@ class _Watch:
                 offload = RuntimeOffload(sharding, self.session.launched)
                 self.session.dispatch(Offloaded(when=sharding.when, offload=offload, unit=unit), fqn=unit.fqn)
         if shardings:
-            resident = RuntimeResident(self.ledger, module, tuple(shardings))
+            resident = RuntimePlacement(self.ledger, module, tuple(shardings))
             self.session.dispatch(ShardingBegun(when=shardings[0].when, model=resident))
         facts.starting_weights(self.session, module, shardings)
         replicas.before_training(self.session, shardings)

@@ -59,7 +59,7 @@ def backends() -> dict[str, str] | None:
 
 
 @dataclass(frozen=True, slots=True)
-class RuntimeResident(OfShardings):
+class RuntimePlacement(OfShardings):
     """A model by what its shardings found."""
 
     def moved_whole(self) -> Answer[Place]:

@@ -12,7 +12,7 @@ from torch import nn
 from torch.nn.modules.module import register_module_parameter_registration_hook
 
 from ....vocab.answers import Answer, Many, many, yes
-from ....vocab.events.initialisation import HollowCalled
+from ....vocab.events.initialisation import MetaModelCalled
 from ....vocab.finding import Moment, Place, Site
 from ....vocab.rule import ModelKey
 from ... import adapter
@@ -49,13 +49,13 @@ class _Watch:
         root = adapter.modules_of(args[0])[0]
         left = [part for part in root.modules() if any(each.is_meta for each in part.parameters(recurse=False))]
         made = next((self.made[part] for part in left if part in self.made), None)
-        model = RuntimeHollow(self.session.ledger, root, made)
+        model = RuntimeMetaModel(self.session.ledger, root, made)
         if made is not None or not left:
-            self.session.dispatch(HollowCalled(when=here(), model=model))
+            self.session.dispatch(MetaModelCalled(when=here(), model=model))
 
 
 @dataclass(frozen=True, slots=True)
-class RuntimeHollow:
+class RuntimeMetaModel:
     """``made``: where the parts of it were made that have no memory; None: there are none."""
 
     ledger: Ledger

@@ -74,7 +74,7 @@ def offloaded(program: Program, step: Step[events.Sharded]) -> Guard | None:
     return None
 
 
-class StaticResident(OfStep[events.Sharded]):
+class StaticPlacement(OfStep[events.Sharded]):
     """A model just before ``step`` shards it, or the first part of it."""
 
     def moved_whole(self) -> Answer[Place]:

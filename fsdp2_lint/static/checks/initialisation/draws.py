@@ -13,11 +13,11 @@ from ...domain.relations import Relation
 from ...libraries.torch.initialisation.blank import of_buffers
 from ..launch.process import excluded_ranks
 from .initial_weights import FILLING
-from .initialisation import WRITES, StaticFresh
+from .initialisation import WRITES, StaticEmptied
 
 
 @dataclass(eq=False)
-class StaticDrawn(StaticFresh):
+class StaticDrawn(StaticEmptied):
     """A model that gets memory at ``emptied`` and random numbers at ``begin``, in runs in which ``call`` runs it."""
 
     emptied: Step[events.Emptied]
@@ -70,7 +70,7 @@ class StaticDrawn(StaticFresh):
         return not bias and not of_buffers(part) and self.program.touches(self.begin.subject, part)
 
 
-def draws_of(fresh: StaticFresh, emptied: Step[events.Emptied]) -> Iterator[StaticDrawn]:
+def draws_of(fresh: StaticEmptied, emptied: Step[events.Emptied]) -> Iterator[StaticDrawn]:
     """What is drawn for a model, or a part of it, between ``emptied`` and its first call."""
     program = fresh.program
     for drawn in program.trace.of(events.Drawn, after=emptied):

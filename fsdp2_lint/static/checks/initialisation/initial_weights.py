@@ -14,13 +14,13 @@ from ..launch.process import excluded_ranks
 from ..sharding.options import has_replicas
 from ..shared.program import Handle, Program
 from ..shared.structure import has_parameters
-from .initialisation import StaticFresh
+from .initialisation import StaticEmptied
 
 FILLING = ("broadcast", "scatter", "dcp.load")  # collectives that may give every rank the same weights
 
 
 @dataclass(frozen=True, slots=True)
-class StaticStarting(Handle):
+class StaticInitialWeights(Handle):
     """A model that ``sharding`` cuts first, and that ``call`` runs."""
 
     program: Program
@@ -39,7 +39,7 @@ class StaticStarting(Handle):
             if not some.surely:
                 continue
             others = [step for step in self._filled(since=0) if step is not load]
-            if StaticFresh(self.program, self.obj, load, self.call, self.call).without(others) is None:
+            if StaticEmptied(self.program, self.obj, load, self.call, self.call).without(others) is None:
                 return unknown(f"{self.label} gets weights at several places")
             if why := self._not_followed(load):
                 return unknown(why)

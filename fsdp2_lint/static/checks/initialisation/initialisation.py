@@ -35,7 +35,7 @@ _ASKS_FOR_FILES = frozenset(
 
 
 @dataclass(eq=False)
-class StaticFresh(Handle):
+class StaticEmptied(Handle):
     """A model as ``begin`` left it without values, in the runs in which ``call`` runs it, up to ``end``."""
 
     program: Program

@@ -15,7 +15,7 @@ from ...domain.relations import Relation
 from ...domain.values import SOME, ClassV, Ext, Obj
 from ...libraries.torch.sharding.module_tree import lacks_reset, layer_base
 from ..shared.program import OfStep
-from .initialisation import StaticFresh
+from .initialisation import StaticEmptied
 
 _NAME = "reset_parameters"
 _PUT_IN = r"\.reset_parameters\s*=[^=]|setattr\([^)]*reset_parameters"
@@ -23,7 +23,7 @@ _OF_THE_MACHINE = ("torch.accelerator.", "torch.cuda.", "torch.distributed.", "o
 
 
 @dataclass(eq=False)
-class StaticHollow(StaticFresh):
+class StaticMetaModel(StaticEmptied):
     """A model that was made on the meta device; ``call`` runs it."""
 
     def left_on_meta(self) -> Answer[Place]:

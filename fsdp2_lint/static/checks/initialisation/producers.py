@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from ....vocab.events.base import Event
 from ....vocab.events.initialisation import (
     ForwardSeen,
-    HollowCalled,
+    InitialWeightsSeen,
     Materialised,
+    MetaModelCalled,
     ParameterWritten,
     ResetCalled,
     ShardsDrawn,
-    StartingSeen,
 )
 from ...domain import events
 from ...domain.events import AnyStep, Step
@@ -22,9 +22,9 @@ from ..shared.producers import at_end, on
 from ..shared.program import RELATED, Program
 from ..shared.structure import stands_alone
 from .draws import draws_of
-from .initial_weights import StaticStarting
-from .initialisation import StaticFresh
-from .meta_device import StaticHollow, StaticInitialised
+from .initial_weights import StaticInitialWeights
+from .initialisation import StaticEmptied
+from .meta_device import StaticInitialised, StaticMetaModel
 from .writes import StaticWrite
 
 
@@ -40,7 +40,7 @@ def materialised(program: Program) -> Iterator[Event]:
                 yield ShardsDrawn(when=model.begin.when, model=model)
 
 
-def trained_after(program: Program, begin: AnyStep) -> Iterator[StaticFresh]:
+def trained_after(program: Program, begin: AnyStep) -> Iterator[StaticEmptied]:
     """The first call and the backward behind it, of a sharded model that surely runs after ``begin``."""
     obj = begin.subject
     if obj is None or not _known_by_one_name(program, obj):
@@ -48,7 +48,7 @@ def trained_after(program: Program, begin: AnyStep) -> Iterator[StaticFresh]:
     for call in program.trace.of(events.Called, after=begin):
         if program.related(obj, call.subject):
             if (end := next(program.trace.of(events.Backward, after=call), None)) is not None:
-                yield StaticFresh(program, obj, begin, call, end)
+                yield StaticEmptied(program, obj, begin, call, end)
                 return
 
 
@@ -73,7 +73,7 @@ def hollow(program: Program) -> Iterator[Event]:
             if call.subject is None or not program.related(obj, call.subject) or call.context:
                 continue
             if any(step.precedes(call) for step in sharded):
-                yield HollowCalled(when=call.when, model=StaticHollow(program, obj, begin, call, call))
+                yield MetaModelCalled(when=call.when, model=StaticMetaModel(program, obj, begin, call, call))
                 break
 
 
@@ -104,4 +104,4 @@ def starting(program: Program) -> Iterator[Event]:
             calls = program.trace.of(events.Called, after=first)
             call = next((each for each in calls if program.related(obj, each.subject)), None)
             if call is not None and next(program.trace.of(events.Backward, after=call), None) is not None:
-                yield StartingSeen(when=first.when, model=StaticStarting(program, obj, first, call))
+                yield InitialWeightsSeen(when=first.when, model=StaticInitialWeights(program, obj, first, call))

@@ -147,7 +147,7 @@ def _differ(one: Value | None, other: Value | None) -> bool:
         sliced = isinstance(value, Obj) and bool(wanted_names(value.item))
         return known is not None and (len(known.sizes) == 2 or sliced and _leaves_out(value))
     if left is None or right is None or max(len(left.sizes), len(right.sizes)) > 2:
-        return False  # of more dimensions fully_shard takes none: that is another clause
+        return False  # of more dimensions fully_shard takes none: that is another rule
     if len(left.sizes) != len(right.sizes):
         return True
     same = isinstance(one, Obj) and isinstance(other, Obj) and one.atom is other.atom

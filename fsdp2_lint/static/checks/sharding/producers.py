@@ -27,7 +27,7 @@ from ...domain import events
 from ...domain.events import Step
 from ...domain.relations import Relation
 from ...domain.values import Obj
-from ..initialisation.device_placement import StaticOffload, StaticResident, offloaded
+from ..initialisation.device_placement import StaticOffload, StaticPlacement, offloaded
 from ..shared.fixes import keyword_fix
 from ..shared.models import StaticModel
 from ..shared.producers import at_end, on, on_concerned
@@ -155,7 +155,7 @@ def first_shardings(program: Program) -> Iterator[Event]:
             continue
         first = next((step for step, _ in program.units(model, Relation.SAME, Relation.CONTAINS)), None)
         if first is not None:
-            yield ShardingBegun(when=first.when, model=StaticResident(program, first, model))
+            yield ShardingBegun(when=first.when, model=StaticPlacement(program, first, model))
 
 
 # -- the keywords of the calls of ``fully_shard``, one by one and side by side

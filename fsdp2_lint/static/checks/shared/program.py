@@ -296,7 +296,7 @@ class Program:
         return parts_unseen(self.machine, top, self.label(top))
 
     def incomplete(self, rule: Rule, event: Event) -> str:
-        """Why a clause may be violated about the subject of an event where nobody looked."""
+        """Why a rule may be violated about the subject of an event where nobody looked."""
         subject = event.subject
         if self.open_why or not isinstance(subject, Handle):
             return self.open_why

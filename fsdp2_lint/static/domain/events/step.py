@@ -28,7 +28,7 @@ class Step(Generic[What]):
     subject: Obj | None
     frames: tuple[int, ...] = ()  # the activations that were open, one for each site of ``when.chain``
     context: int = 0  # 0: the main flow; else the callback in which it happens, nobody knows when
-    place: int = 0  # equal for steps of the same moment, which is dear to compare
+    place: int = 0  # equal for steps of the same moment, which is expensive to compare
     kept_asked: Mapping[Formula, Moment] = field(default_factory=dict)
     kept_loops: tuple[nodes.NodeNG, ...] = ()
 

@@ -79,7 +79,7 @@ class Bounds(Iteration[L]):
             self.libraries.not_followed(who, call)
             self.libraries.overlooked(who, call.node)
         else:
-            self.libraries.opened(who, call, receiver, names)
+            self.libraries.havoc(who, call, receiver, names)
 
     def blur(self, func: Func, handed: list[Value]) -> None:
         """A function that is not run was handed these."""

@@ -147,7 +147,7 @@ class Calls(Functions[L]):
         if isinstance(leaf, Obj):
             return self.libraries.call_object(leaf, call)
         if not isinstance(leaf, Const):
-            self.libraries.opened("a call of what is not known", call)
+            self.libraries.havoc("a call of what is not known", call)
         return unknown("the result of a call")
 
     def call_method(self, receiver: Value, name: str, call: Call) -> Value:
@@ -220,7 +220,7 @@ class Calls(Functions[L]):
         except Diverges:
             if receiver.atom.cls is not None and receiver.parent is None:
                 raise
-            self.libraries.opened(f"{name}() of a subclass", call, receiver)
+            self.libraries.havoc(f"{name}() of a subclass", call, receiver)
             return unknown(f"{name}()")
 
 

@@ -54,7 +54,7 @@ class Construction(Decorators[L]):
     def built_by_unseen(self, obj: Obj, cls: ClassV, call: Call) -> None:
         """A base class, a decorator or a metaclass that is not seen takes part in building an object."""
         if not self.libraries.harmless_object(obj):
-            self.libraries.opened(f"{cls.name}()", call, receiver=obj)
+            self.libraries.havoc(f"{cls.name}()", call, receiver=obj)
             obj.atom.keeps = (*obj.atom.keeps, *call.all)
 
     def fields_from_arguments(self, obj: Obj, cls: ClassV, call: Call) -> None:

@@ -85,13 +85,13 @@ class Decorators(Calls[L]):
         inner = replace(func, around="")
         if on_yield is None and (chosen := dispatching.run(self, inner, call, receiver)) is not None:
             return chosen
-        self.libraries.opened(func.around, call, receiver)
+        self.libraries.havoc(func.around, call, receiver)
         self.wrapped_by.append(func.around)
         made = self.call_function(
             inner, call.args, call.kwargs, call.node, receiver=receiver, why=call.open_why, on_yield=on_yield
         )
         self.wrapped_by.pop()
-        self.libraries.opened(func.around, Call(call.node, [*call.all, made]), receiver)
+        self.libraries.havoc(func.around, Call(call.node, [*call.all, made]), receiver)
         return self.over(made, lambda leaf: self.perhaps_exchanged(leaf, func.around, call))
 
     def perhaps_exchanged(self, leaf: Value, who: str, call: Call) -> Value:

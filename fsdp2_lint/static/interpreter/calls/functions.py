@@ -77,7 +77,7 @@ class Functions(Bounds[L]):
         active = sum(1 for frame in self.frames if frame.func is not None and frame.func.node is func.node)
         if active >= self.allowed_depth(args) or len(self.frames) >= BUDGET.frames:
             if not self.repeats(func, [*args, *kwargs.values(), receiver or NONE]):
-                self.libraries.opened(f"a recursive call of {func.name}()", Call(node, args, kwargs), receiver)
+                self.libraries.havoc(f"a recursive call of {func.name}()", Call(node, args, kwargs), receiver)
             return unknown(f"{func.name}(), a recursive call", kind="opaque")
         key = self.memo_key(func, args, kwargs, receiver) if on_yield is None and not why else None
         if key is not None and (found := self.memo.get(key)) is not None:
@@ -137,7 +137,7 @@ class Functions(Bounds[L]):
         return not self.project.relevance.makes_settings(func.module, func.node)
 
     def matters(self, leaf: Value, depth: int) -> bool:
-        """May a call with this value have a part in what the clauses are about?"""
+        """May a call with this value have a part in what the rules are about?"""
         if isinstance(leaf, ClassV):
             return leaf.module.mentions_torch
         if not isinstance(leaf, Obj):

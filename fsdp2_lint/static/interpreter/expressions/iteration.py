@@ -49,7 +49,7 @@ class Iteration(Conditions[L]):
             self.libraries.goes_through(found, node)
         if len(found) > BUDGET.visits:
             rest = [item for _, item in found[BUDGET.visits :]]
-            self.libraries.opened(f"a loop of more than {BUDGET.visits} rounds", Call(node, rest, {}))
+            self.libraries.havoc(f"a loop of more than {BUDGET.visits} rounds", Call(node, rest, {}))
         return found[: BUDGET.visits]
 
     def iterated(self, leaf: Value, node: nodes.NodeNG) -> Items:

@@ -44,7 +44,7 @@ class Havoc(Machine[L]):
         """
         who = f"a {type(node).__name__} that is not understood"
         held = [*handed, *(self.lookup(name) for name in sorted(names_read(node)))]
-        self.libraries.opened(who, Call(node, [*held, *self.behind(held)]))
+        self.libraries.havoc(who, Call(node, [*held, *self.behind(held)]))
         for frame in (*self.frames, *self.suspended):
             self.unfinished.add(frame.id)
         self.rebound(node)

@@ -256,7 +256,7 @@ def import_by_name(machine: Machine, call: Call) -> Value:
     if _if_one_is_named(machine, name):
         machine.libraries.unfollowed[who, call.node] = None
     else:
-        machine.libraries.opened(who, call)
+        machine.libraries.havoc(who, call)
     return unknown(IMPORTED, kind="opaque")
 
 

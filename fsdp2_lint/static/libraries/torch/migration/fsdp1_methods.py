@@ -42,7 +42,7 @@ def called(machine: Machine, obj: Obj, call: Call) -> Value:
     name = call.name
     asked(machine, obj, name, call.node)
     if not machine.libraries.harmless_object(obj):
-        machine.libraries.opened(f"{describe(obj)}.{name}()", call, receiver=obj)
+        machine.libraries.havoc(f"{describe(obj)}.{name}()", call, receiver=obj)
     return obj.child(("()", name, tuple(call.args) if len(call.args) < 3 else len(call.args)))
 
 

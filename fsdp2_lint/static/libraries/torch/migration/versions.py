@@ -42,7 +42,7 @@ def called(machine: Machine, qname: str, call: Call) -> None:
 
 
 def _questionable(qname: str, keywords: set[str]) -> set[str]:
-    """Those that some versions lack, or all; FSDP1's have a clause of their own."""
+    """Those that some versions lack, or all; FSDP1's have a rule of their own."""
     varying = keywords & varying_keywords().get(qname, frozenset())
     return varying | invented_keywords(qname, keywords) - KEYWORDS.keys()
 

@@ -109,7 +109,7 @@ def compile_module(machine: Machine, obj: Obj, call: Call) -> Value:
     if obj.atom.module or machine.libraries.in_sharded(obj):
         _compiled(machine, call, obj)
     elif not machine.libraries.harmless_object(obj):
-        machine.libraries.opened(f"{describe(obj)}.compile()", call, receiver=obj)
+        machine.libraries.havoc(f"{describe(obj)}.compile()", call, receiver=obj)
     return NONE
 
 

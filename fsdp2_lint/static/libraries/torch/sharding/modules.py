@@ -284,7 +284,7 @@ def reparametrised(machine: Machine, call: Call) -> Value:
     libraries = machine.libraries
     module = call.arg(0, "module")
     if any(libraries.in_sharded(leaf) for leaf in machine.objects(module)):
-        libraries.opened(call.name, call)
+        libraries.havoc(call.name, call)
     return wrapped(machine, call)
 
 
