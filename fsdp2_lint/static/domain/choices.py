@@ -9,7 +9,7 @@ from ..budget import BUDGET
 from .formulas import LARGE, either
 from .guards import TOP, Guard
 from .sides import merged
-from .values import NONE, PICK, Choice, Func, Obj, Value, unknown
+from .values import NONE, PICK, Choice, Func, Obj, Sometimes, Value, unknown
 
 T = TypeVar("T")
 
@@ -39,6 +39,22 @@ def choose(alternatives: list[tuple[Guard, Value]]) -> Value:
             (TOP.add(others) or TOP, some),
         ]  # something may still be proved of the first
     return Choice(tuple(flat)) if len(flat) > 1 or flat[0][0] is not TOP else flat[0][1]
+
+
+def keyword(found: list[tuple[Guard, Value]], here: Guard) -> Value:
+    """The value of a keyword that was given with these; on other paths than these it was not given."""
+    if len(found) == 1 and found[0][0] is TOP:
+        return found[0][1]
+    left = here.add(either([path.formula for path, _ in found]), False)
+    return Choice(tuple(found)) if left is None else Sometimes(tuple(found))
+
+
+def or_else(given: Value, default: Value) -> Value:
+    """What a parameter gets: its default on the paths where it is not given."""
+    if not isinstance(given, Sometimes):
+        return given
+    left = TOP.add(either([path.formula for path, _ in given.options]), False)
+    return choose([*given.options, *([(left, default)] if left is not None else [])])
 
 
 def unmarked(alternatives: list[tuple[Guard, T]], since: int) -> list[tuple[Guard, T]]:

@@ -322,6 +322,11 @@ class Choice:
     options: tuple[tuple[Guard, Value], ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Sometimes(Choice):
+    """A keyword argument that is given on these paths only."""
+
+
 Value = (
     Obj | Const | Rank | Cond | Text | Func | Bound | BoundExt | ClassV | Partial | ModRef | Ext | Super
     | TupleV | ListV | DictV | Params | ParamV | Computed | StateDict | StateTensor | Loaded | Choice

@@ -105,3 +105,40 @@ def test_what_was_not_read_may_be_small(before: str, model: str) -> None:
 @pytest.mark.parametrize(("before", "model"), OUTSIDE)
 def test_what_is_chosen_may_be_large(before: str, model: str) -> None:
     assert found(before, model)
+
+
+OPTIONS = """
+parser = argparse.ArgumentParser()
+parser.add_argument("--dim", type=int, default={default})
+parser.add_argument("--depth", type=int, default=2)
+args = parser.parse_args()
+"""
+BY_OPTIONS = [
+    "Sized(args.dim)",
+    "Sized(dim=args.dim, depth=args.depth)",
+    "Sized(2 * args.dim)",
+    "of(Config(args.dim))",
+]
+
+
+@pytest.mark.parametrize("model", BY_OPTIONS)
+def test_what_is_small_by_default_is_perhaps_small(model: str) -> None:
+    """A setting may make it large, but nothing shows that anybody does."""
+    before = "import argparse\n" + OPTIONS
+    assert not found(before.format(default=64), model)
+    assert found(before.format(default=40_000), model)
+    assert found(before.format(default=None), model)
+
+
+IMPORTED = """
+import importlib
+{read}
+path, name = {spec}.rsplit(".", 1)
+kind = getattr(importlib.import_module(path), name)
+"""
+
+
+def test_which_class_an_unread_file_names_is_not_known_to_be_large() -> None:
+    assert not found(IMPORTED.format(read=READ, spec='config["model"]'), "kind()")
+    assert not found(IMPORTED.format(read=READ, spec='config["model"]'), 'kind(config["params"])')
+    assert found(IMPORTED.format(read="", spec="sys.argv[1]"), "kind()")

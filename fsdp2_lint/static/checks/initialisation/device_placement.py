@@ -153,6 +153,9 @@ class StaticPlacement(OfStep[events.Sharded]):
             return unknown(f"how large {self.label} is stands in a file or a package that was not read")
         if says is Says.SOURCE:
             return unknown(f"how large {self.label} is was not calculated")
+        usual = size(self.program.machine, self.obj, repeats=MOST_LAYERS, by_default=True)
+        if total is None and usual is not None and usual * together * BYTES < GIB:
+            return unknown(f"options of the command line say how large {self.label} is: by default it is small")
         return self.program.excluded("its size is not known to be small")
 
     def _moved_together(self) -> int:

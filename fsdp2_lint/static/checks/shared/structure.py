@@ -41,8 +41,11 @@ def has_parameters(machine: Machine, obj: Obj, depth: int = 0) -> bool:
     return depth < BUDGET.module_depth and any(has_parameters(machine, child, depth + 1) for child in parts)
 
 
-def size(machine: Machine, obj: Obj, depth: int = 0, repeats: int = 0) -> int | None:
-    """The number of parameters; ``repeats``: how often parts of unknown number are taken to be there."""
+def size(machine: Machine, obj: Obj, depth: int = 0, repeats: int = 0, *, by_default: bool = False) -> int | None:
+    """The number of parameters; ``repeats``: how often parts of unknown number are taken to be there.
+
+    ``by_default``: where nobody gives another value on the command line.
+    """
     if obj.atom.kind not in ("instance", "external") or depth > BUDGET.module_depth:
         return None
     known = obj.atom.state(Size)
@@ -50,6 +53,8 @@ def size(machine: Machine, obj: Obj, depth: int = 0, repeats: int = 0) -> int | 
         name = obj.atom.cls.qname.rsplit(".", 1)[-1]
         if known is not None and known.parameters is not None:
             return known.parameters
+        if by_default and known is not None and known.by_default is not None:
+            return known.by_default
         if name in FREE:
             return 0
         if obj.atom.cls.qname not in (*CONTAINERS, "torch.nn.TransformerEncoder"):
@@ -59,7 +64,7 @@ def size(machine: Machine, obj: Obj, depth: int = 0, repeats: int = 0) -> int | 
         return None
     for child, (holder, where) in machine.parents.items():
         if holder is obj and not _takes_place(obj, child, where) and not _is_number(child):
-            part = size(machine, child, depth + 1, repeats)
+            part = size(machine, child, depth + 1, repeats, by_default=by_default)
             times = (child.atom.times or repeats) if is_each(where) else 1
             if part is None or not times:
                 return None
@@ -75,7 +80,8 @@ def sized_by(machine: Machine, obj: Obj) -> Says:
         return said_by(machine, obj)
     if isinstance(cls, ClassV) and not machine.closed_class(cls):
         return Says.OUTSIDE
-    open_ = [leaf.atom.sized_by for _, leaf in leaves(machine, obj) if leaf.atom.state(Size) in (None, Size(None))]
+    sizes = [(leaf.atom, leaf.atom.state(Size)) for _, leaf in leaves(machine, obj)]
+    open_ = [atom.sized_by for atom, known in sizes if known is None or known.parameters is None]
     parts = [said_by(machine, part) for part in opaque_parts(machine, obj)]
     return max((*parts, *(Says.OUTSIDE if says is None else says for says in open_)), default=Says.OUTSIDE)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from astroid import nodes
 
 from ...budget import BUDGET
-from ...domain.choices import choose, options
+from ...domain.choices import choose, keyword, options
 from ...domain.guards import TOP
 from ...domain.says import Says
 from ...domain.values import (
@@ -81,10 +81,10 @@ class Calls(Functions[L]):
                 why = why or held.open_why or ("" if held.exact else "*arguments of unknown number")
             else:
                 args.append(self.eval(part))
-        for keyword in node.keywords:
-            value = self.eval(keyword.value)
-            if keyword.arg is not None:
-                kwargs[keyword.arg] = value
+        for named in node.keywords:
+            value = self.eval(named.value)
+            if named.arg is not None:
+                kwargs[named.arg] = value
             else:
                 why = self.spread_keywords(value, kwargs) or why
         return args, kwargs, why
@@ -107,7 +107,7 @@ class Calls(Functions[L]):
                     continue
                 if isinstance(key, Const) and isinstance(key.value, str):
                     found = [*options(into[key.value]), (joined, item)] if key.value in into else [(joined, item)]
-                    into[key.value] = found[0][1] if found[0][0] is TOP and len(found) == 1 else Choice(tuple(found))
+                    into[key.value] = keyword(found, self.guard)
                 else:
                     why = UNREAD_KEYWORDS if _unread(item) else "**keywords with computed names"
         return why

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from astroid import nodes
 
+from ...domain.choices import or_else
 from ...domain.says import Says
-from ...domain.values import NONE, SOME, Atom, ClassV, Ext, Func, Obj, Super, Value, unknown
+from ...domain.values import NONE, SOME, Atom, ClassV, Ext, Func, Obj, Sometimes, Super, Value, unknown
 from ...frontend.origins import full_name
 from ..call import UNREAD_KEYWORDS, Call
 from ..frames import Frame
@@ -68,7 +69,10 @@ class Construction(Decorators[L]):
         positional = [name for name, node in fields.items() if self.is_given(node)]
         given = {**dict(zip(positional, call.args)), **call.kwargs}
         for name, value in given.items():
-            self.store.put((obj, name), value)
+            default = (
+                self.written_default(cls, fields[name]) if isinstance(value, Sometimes) and name in fields else None
+            )
+            self.store.put((obj, name), value if default is None else or_else(value, default))
         for name in fields if not call.open_why else ():
             made = self.field_default(cls, fields[name]) if name not in given else None
             if made is not None:
@@ -102,6 +106,13 @@ class Construction(Decorators[L]):
             return self.in_module(owner.module, lambda: self.call(self.eval(factory), call))
         default = found.get("default")
         return self.in_module(owner.module, lambda: self.eval(default)) if default is not None else None
+
+    def written_default(self, cls: ClassV, field: nodes.AnnAssign) -> Value | None:
+        """Likewise, also where it is written behind the field: else that is looked up in the class."""
+        if field.value is None or self.is_dataclass_field(field.value):
+            return self.field_default(cls, field)
+        owner = next(base for base in self.mro(cls) if isinstance(base, ClassV) and field in base.node.body)
+        return self.in_module(owner.module, lambda: self.eval(field.value))
 
     def super_value(self, node: nodes.Call) -> Value:
         frame = self.frame

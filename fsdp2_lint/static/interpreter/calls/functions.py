@@ -10,7 +10,7 @@ from astroid import nodes
 
 from ...budget import BUDGET
 from ...domain import events
-from ...domain.choices import choose, options, unmarked
+from ...domain.choices import choose, options, or_else, unmarked
 from ...domain.formulas import Formula
 from ...domain.says import Says
 from ...domain.store import Items
@@ -28,6 +28,7 @@ from ...domain.values import (
     Params,
     ParamV,
     Partial,
+    Sometimes,
     StateDict,
     StateTensor,
     TupleV,
@@ -262,10 +263,12 @@ class Functions(Bounds[L]):
         given = {name.name: default for name, default in pairs}
         for name_node in [*names, *(spec.kwonlyargs or [])]:
             name = name_node.name
-            if name in bound:
+            passed = bound.get(name)
+            if passed is not None and not (isinstance(passed, Sometimes) and name in given):
                 continue
-            if name in given and not why:
-                bound[name] = self.in_module(func.module, partial(self.eval, given[name])) or unknown(name)
+            if name in given and (passed is not None or not why):
+                default = self.in_module(func.module, partial(self.eval, given[name])) or unknown(name)
+                bound[name] = default if passed is None else or_else(passed, default)
             else:
                 bound[name] = self.parameter(func, name, why)
 

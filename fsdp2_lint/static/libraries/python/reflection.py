@@ -8,6 +8,7 @@ from typing import Any
 from ...domain.choices import choose
 from ...domain.formulas import Formula, both, either
 from ...domain.guards import TOP
+from ...domain.says import Says
 from ...domain.values import (
     NONE,
     SOME,
@@ -28,6 +29,7 @@ from ...domain.values import (
 )
 from ...interpreter.call import Call
 from ...interpreter.expressions import asked_names, enums
+from ...interpreter.expressions.numbers import said_by
 from ..escapes import IMPORTED
 from ..interface import Machine
 from ..tables import external
@@ -257,7 +259,9 @@ def import_by_name(machine: Machine, call: Call) -> Value:
         machine.libraries.unfollowed[who, call.node] = None
     else:
         machine.libraries.havoc(who, call)
-    return unknown(IMPORTED, kind="opaque")
+    imported = unknown(IMPORTED, kind="opaque")
+    imported.atom.said_by = Says.UNREAD if said_by(machine, name) is Says.UNREAD else None  # which of them it is
+    return imported
 
 
 def _if_one_is_named(machine: Machine, name: Value) -> bool:

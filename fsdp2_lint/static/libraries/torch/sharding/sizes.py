@@ -6,9 +6,9 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ....domain.values import Atom, Choice, Const, ListV, TupleV, Value
+from ....domain.values import Atom, Choice, Const, ListV, Obj, TupleV, Value
 from ....interpreter.call import Call
-from ....interpreter.expressions.numbers import said_by_all
+from ....interpreter.expressions.numbers import is_multiple, said_by_all
 from ...interface import Machine
 
 Number = int | tuple[int, ...]
@@ -16,9 +16,13 @@ Number = int | tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """How many parameters a layer has itself, or elements a parameter; None where the source does not say it."""
+    """How many parameters a layer has itself, or elements a parameter; None where the source does not say it.
+
+    ``by_default``: where options of the command line say it, what their defaults make.
+    """
 
     parameters: int | None
+    by_default: int | None = None
 
 
 def _volume(size: Number) -> int:
@@ -91,13 +95,13 @@ _BY_SHAPE = (
 )
 
 
-def layer_size(machine: Machine, name: str, call: Call) -> int | None:
+def layer_size(machine: Machine, name: str, call: Call, *, by_default: bool = False) -> int | None:
     """Of a layer of torch.nn; None where it has parameters, and a number is not written in the source."""
     if name not in _LAYERS or call.open_why:
         return None
     names, count = _LAYERS[name]
     given = [call.arg(position, each) for position, each in enumerate(names)]
-    numbers = [number(machine, value) for value in given if value is not None]
+    numbers = [number(machine, value, by_default) for value in given if value is not None]
     try:
         return None if None in numbers else count(*numbers)
     except TypeError:  # one is left out that has no default, or is a tuple where torch takes a number
@@ -111,6 +115,7 @@ def note_layer(machine: Machine, made: Atom, name: str, call: Call) -> None:
     elif name in _LAYERS and not call.open_why:
         given = [call.arg(position, each) for position, each in enumerate(_LAYERS[name][0])]
         made.sized_by = said_by_all(machine, (value for value in given if value is not None))
+        made.know(Size(None, layer_size(machine, name, call, by_default=True)))
 
 
 def note_tensor(machine: Machine, made: Atom, qname: str, call: Call) -> None:
@@ -134,10 +139,28 @@ def _note_written(machine: Machine, made: Atom, value: Value) -> None:
         made.tensor_size = len(parts)
 
 
-def number(machine: Machine, value: Value) -> Number | None:
-    """The largest of the numbers that a value may be, or the numbers of a shape; None where one is not known."""
+def _by_default(machine: Machine, option: Obj) -> Number | None:
+    """The default of an option of the command line, or what it is multiplied with or added to makes of it."""
+    if (default := machine.libraries.default_of(option)) is not None:
+        return number(machine, default)
+    _, operator, other = option.item if is_multiple(option.item) else ("", "", None)
+    if option.parent is None or operator not in ("*", "+"):
+        return None
+    left, right = number(machine, option.parent, by_default=True), number(machine, other) if other else None
+    if not isinstance(left, int) or not isinstance(right, int):
+        return None
+    return left * right if operator == "*" else left + right
+
+
+def number(machine: Machine, value: Value, by_default: bool = False) -> Number | None:
+    """The largest of the numbers that a value may be, or the numbers of a shape; None where one is not known.
+
+    ``by_default``: an option of the command line has its default.
+    """
+    if by_default and isinstance(value, Obj):
+        return _by_default(machine, value)
     if isinstance(value, Choice):
-        leaves = [number(machine, leaf) for _, leaf in machine.alternatives(value)]
+        leaves = [number(machine, leaf, by_default) for _, leaf in machine.alternatives(value)]
         known = [leaf for leaf in leaves if leaf is not None]
         return max(known, key=_volume) if known and len(known) == len(leaves) else None
     if isinstance(value, Const):
@@ -145,6 +168,6 @@ def number(machine: Machine, value: Value) -> Number | None:
     if not isinstance(value, (TupleV, ListV)):
         return None
     held = machine.listing(value)
-    parts = [number(machine, item) for _, item in held.items]
+    parts = [number(machine, item, by_default) for _, item in held.items]
     whole = held.exact and not held.open_why and all(isinstance(part, int) for part in parts)
     return tuple(part for part in parts if isinstance(part, int)) if whole else None
