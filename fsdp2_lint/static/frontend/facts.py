@@ -133,7 +133,7 @@ _TELLING = 3  # letters; with fewer, a name that is known in part may be any
 
 def _computed(code: list[ast.AST]) -> frozenset[str]:
     """Texts that may be names, as far as they are written, in code that asks for something by its name."""
-    if not any(isinstance(node, ast.Name) and node.id in _ASKING for node in code):
+    if not any(node.__class__ is ast.Name and node.id in _ASKING for node in code):
         return frozenset()
     texts = [node for node in code if isinstance(node, (ast.JoinedStr, ast.BinOp))]
     found = {_spelled(node) for node in [*texts, *_names_given(code)]}
@@ -185,18 +185,35 @@ def _acts(node: ast.stmt) -> bool:
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)
 
 
-def walked(tree: ast.AST) -> list[ast.AST]:
-    """``ast.walk``, which is expensive: a node and all below it, outer ones first."""
-    found = [tree]
-    for node in found:
-        for value in node.__dict__.values():
-            if isinstance(value, ast.AST):
-                found.append(value)
-            elif isinstance(value, list):
-                found += [each for each in value if isinstance(each, ast.AST)]
+# Parts of nodes that hold texts, numbers or operators: most of what there is, and nothing that is asked for here.
+_PLAIN = frozenset("arg asname attr conversion ctx id is_async kind level module op ops simple type_comment".split())
+_PARTS: dict[type[ast.AST], tuple[str, ...]] = {ast.Constant: (), ast.Name: (), ast.alias: (), ast.Global: ()}
+
+
+def _parts_of(kind: type[ast.AST]) -> tuple[str, ...]:
+    found = _PARTS[kind] = tuple(each for each in kind._fields if each not in _PLAIN)
     return found
 
 
+def walked(tree: ast.AST) -> list[ast.AST]:
+    """``ast.walk``, which is expensive: a node and all below it but operators and contexts, outer ones first."""
+    found = [tree]
+    add = found.append
+    for node in found:
+        kind = node.__class__
+        parts = _PARTS.get(kind)
+        for name in _parts_of(kind) if parts is None else parts:
+            value = getattr(node, name)
+            if value.__class__ is list:
+                for each in value:
+                    if isinstance(each, ast.AST):
+                        add(each)
+            elif value is not None and isinstance(value, ast.AST):
+                add(value)
+    return found
+
+
+_BINDING = frozenset({ast.ImportFrom, ast.keyword, ast.Call, ast.Assign, ast.AnnAssign})
 _PUTS = frozenset({"append", "add", "setdefault", "insert", "appendleft"})
 
 
@@ -207,6 +224,8 @@ def _bound(code: Iterable[ast.AST]) -> Bound:
     """
     found: dict[str, set[str]] = {}
     for node in code:
+        if node.__class__ not in _BINDING:
+            continue
         if isinstance(node, ast.ImportFrom):
             for alias in node.names:
                 if alias.asname:
@@ -239,10 +258,11 @@ def _names(code: Iterable[ast.AST], aliases: Aliases) -> frozenset[str]:
     """Names and attributes that code mentions; for an alias also what it stands for."""
     found: set[str] = set()
     for node in code:
-        if isinstance(node, ast.Name):
-            found.add(node.id)
-        elif isinstance(node, ast.Attribute):
-            found.add(node.attr)
+        kind = node.__class__
+        if kind is ast.Name:
+            found.add(node.id)  # type: ignore[attr-defined]
+        elif kind is ast.Attribute:
+            found.add(node.attr)  # type: ignore[attr-defined]
     for name in found & aliases.keys():
         found = found | aliases[name]
     return frozenset(found)
