@@ -106,7 +106,6 @@ def _run_engine(
     look: Callable[[], None] | None,
 ) -> None:
     # A tree without FSDP2 never comes here, and so never pays for these imports.
-    from fsdp2_lint.catalogue import registry
     from fsdp2_lint.files.pythons import too_new
     from fsdp2_lint.findings.suppress import Comments
     from fsdp2_lint.findings.triage import triage
@@ -116,6 +115,7 @@ def _run_engine(
     from fsdp2_lint.static.cache.runs import remembered
     from fsdp2_lint.static.cache.store import default_store
     from fsdp2_lint.static.request import Request
+    from fsdp2_lint.vocab.rule import for_target
 
     given = report.settings
     budget = budget_of(os.environ, asked.steps)
@@ -135,7 +135,7 @@ def _run_engine(
             root=found.root,
             explicit=named,
             overlay=found.overlay,
-            rules=registry.for_target(judged, report.target),
+            rules=for_target(judged, report.target),
             target=asked.target or given.target_torch,
             source_roots=given.roots,
             entry_points=[each for each in entries if os.path.realpath(file_of(each)) in known],

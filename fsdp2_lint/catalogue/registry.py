@@ -14,7 +14,6 @@ from fsdp2_lint.catalogue.codes import ALL, OWN_CODES, PREFIX, page_files, unkno
 from fsdp2_lint.errors import UnknownCode
 from fsdp2_lint.vocab.finding import Severity
 from fsdp2_lint.vocab.rule import Rule
-from fsdp2_lint.vocab.target import Version
 
 if TYPE_CHECKING:
     from fsdp2_lint.vocab.finding import Finding
@@ -39,11 +38,6 @@ def rules() -> tuple[Rule, ...]:
                     )
                 classes[value.code] = value
     return tuple(classes[code]() for code in sorted(classes))
-
-
-def for_target(rules: Iterable[Rule], target: Version) -> list[Rule]:
-    """The same rules, as they speak for one version of torch."""
-    return [type(each)(target) for each in rules]
 
 
 def rule(code_or_name: str) -> Rule:

@@ -26,7 +26,7 @@ from ..report.rank_file import VERSION, RankFile, Unwritten
 from ..vocab.events.base import Event
 from ..vocab.facts import Fact
 from ..vocab.finding import Finding, Moment, Observed
-from ..vocab.rule import Dispatcher, ModelKey, Verdict, agree
+from ..vocab.rule import Dispatcher, ModelKey, Verdict, agree, for_target
 from ..vocab.target import parse
 from . import adapter
 from .agreement.exchange import Meeting, meet
@@ -71,7 +71,7 @@ class Session:
     def __init__(self, file: RankFile | None, options: Options, about: Mapping[str, object] = {}) -> None:
         rules, self.selection = registry.select(registry.rules(), options.select, options.ignore)
         running = parse(torch.__version__)
-        self.rules = registry.for_target((rule for rule in rules if options.analysis in rule.judged_by), running)
+        self.rules = for_target((rule for rule in rules if options.analysis in rule.judged_by), running)
         self.options = options
         self.file = file or Unwritten()
         self.facts: list[Fact] = []

@@ -233,6 +233,7 @@ def find_entries(project: Project, explicit: frozenset[str]) -> Plan:
     def checked(path: str) -> bool:
         return path in explicit or not is_test(os.path.relpath(path, base))
 
+    project.checked = checked
     plan.reaching = [each for each in plan.reaching if checked(each.path) and project.begins_in(each.path)]
     plan.sharding = [each for each in plan.sharding if each.name and checked(each.path)]
     for name in project.entry_points:

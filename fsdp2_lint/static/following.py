@@ -11,9 +11,11 @@ from functools import partial
 from ..errors import debugging, in_words
 from ..vocab.answers import CannotTell
 from ..vocab.finding import Site
-from ..vocab.rule import Dispatcher, ModelKey, Rule, Verdict
+from ..vocab.rule import Dispatcher, ModelKey, Rule, Verdict, for_target
+from ..vocab.target import NEWEST
 from .budget import BUDGET
 from .checks import events_of
+from .checks.migration.needed import torch_of
 from .checks.shared.doubts import doubtful
 from .checks.shared.program import Program
 from .domain import events
@@ -95,8 +97,7 @@ class _Following:
             project, TorchModel, max_steps=limits.steps, max_unsharded=limits.unsharded, look=self.clock.look
         )
         self.program = Program(self.machine, entry.name, partial=entry.kind != "script")
-        self.dispatcher = Dispatcher(rules, self.program.incomplete, partial(doubtful, self.program))
-        self.dispatcher.program = entry.key
+        self.dispatcher = self.dispatcher_of(rules)
         self.found = Followed()
 
     def run(self) -> Followed:
@@ -104,6 +105,7 @@ class _Following:
         try:
             self.follow()
             found.reached = {where(node) for node in machine.reached}
+            self.set_torch()
             self.judge()
         except (TooBusy, MemoryError) as error:  # how soon that comes depends on the machine: so nothing is said
             found.repeatable = False
@@ -155,6 +157,18 @@ class _Following:
                 self.found.out_of_budget.append(f"{entry.name}.{method.name}(): {why}")
                 if self.project.may_shard(method.module.path, method.node):
                     self.program.cut_off(f"{entry.name}.{method.name}() went out of budget ({why})")
+
+    def dispatcher_of(self, rules: Sequence[Rule]) -> Dispatcher:
+        made = Dispatcher(rules, self.program.incomplete, partial(doubtful, self.program))
+        made.program = self.entry.key
+        return made
+
+    def set_torch(self) -> None:
+        """Judge it for the torch with which it comes to its FSDP2 code, if that is a newer one."""
+        target = max((rule.target for rule in self.rules), default=NEWEST)
+        torch = torch_of(self.program, target)
+        if torch != target:
+            self.dispatcher = self.dispatcher_of(for_target(self.rules, torch))
 
     def judge(self) -> None:
         program = self.program

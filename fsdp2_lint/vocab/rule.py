@@ -122,6 +122,11 @@ class Rule:
         return self.found(here, message, early[1], *because, fix=fix, cause=cause)
 
 
+def for_target(rules: Iterable[Rule], target: Version) -> list[Rule]:
+    """The same rules, as they speak for one version of torch."""
+    return [type(each)(target) for each in rules]
+
+
 @dataclass(frozen=True, slots=True)
 class ModelKey:
     """A model in the verdict table: what it is, and where it is made or first sharded."""

@@ -23,6 +23,7 @@ from fsdp2_lint.static.frontend.pins import pinned_torch
 from fsdp2_lint.static.request import Request
 from fsdp2_lint.static.result import ModelVerdicts, Result
 from fsdp2_lint.vocab.finding import Finding
+from fsdp2_lint.vocab.rule import for_target
 from fsdp2_lint.vocab.target import Version
 from tests.mutation.operators import plant
 from tests.mutation.run import recipes
@@ -109,7 +110,7 @@ def analyse_carefully(program: Program | Mapping[str, str | bytes], only: Sequen
     overlay = {f"{ROOT}/{name}": _encoded(text) for name, text in files.items()}
     named = sorted(f"{ROOT}/{name}" for name in only or files if name.endswith(".py"))
     rules = [rule for rule in registry.rules() if "S" in rule.judged_by]
-    rules = registry.for_target(rules, target) if target else rules
+    rules = for_target(rules, target) if target else rules
     return Seen(check(Request(files=named, root=ROOT, overlay=overlay, rules=rules, target=target)))
 
 

@@ -25,6 +25,7 @@ from fsdp2_lint.static.frontend import definitions, lookup
 from fsdp2_lint.static.frontend.pins import pinned_torch
 from fsdp2_lint.static.frontend.project import Project
 from fsdp2_lint.static.request import Request
+from fsdp2_lint.vocab.rule import for_target
 from fsdp2_lint.vocab.target import NEWEST, parse
 from tests.mutation.operators import map_line, plant
 
@@ -84,7 +85,7 @@ def attempt(task: tuple[Path, Mapping[str, Any]]) -> Outcome:
     overlay = {os.path.realpath(folder / name): text.encode() for name, text in changed.items()}
     files = discover([str(folder)]).files
     torch = parse(recipe["torch"]) if "torch" in recipe else pinned_torch(folder) or NEWEST
-    rules = registry.for_target(registry.rules(), torch)
+    rules = for_target(registry.rules(), torch)
     report = check(Request(files=files, root=os.path.realpath(folder), overlay=overlay, rules=rules))
     expected = {
         (os.path.realpath(folder / name), line)

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from fsdp2_lint.catalogue import registry
 from fsdp2_lint.vocab import handles, live
 from fsdp2_lint.vocab.events.base import Event
-from fsdp2_lint.vocab.rule import Rule
+from fsdp2_lint.vocab.rule import Rule, for_target
 
 from .fakes import (
     EVENTS,
@@ -31,7 +31,7 @@ from .fakes import (
     subscribers,
 )
 
-RULES = tuple(registry.for_target(registry.rules(), (2, 12)))  # for which every clause has something to say
+RULES = tuple(for_target(registry.rules(), (2, 12)))  # for which every clause has something to say
 APPLIES = [(rule, event) for event in EVENTS for rule in subscribers(event, RULES)]
 each_judgement = pytest.mark.parametrize(
     ("rule", "event"), [pytest.param(rule, event, id=f"{rule.code}-{event.__name__}") for rule, event in APPLIES]

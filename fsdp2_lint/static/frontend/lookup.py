@@ -150,3 +150,15 @@ def imports_of(lookup: Lookup, path: str, data: bytes) -> Iterator[str]:
                 seen.add((name, level))
                 if target := lookup.resolve(path, name, level):
                     yield target
+
+
+def loading(path: str, imported_by: Mapping[str, list[str]]) -> list[str]:
+    """The files that load ``path``: a package by all imports of something in it, from outside or in scripts."""
+    folder, name = os.path.split(path)
+    below = folder + os.sep
+    found = dict.fromkeys(imported_by.get(path, ()))
+    for inside in imported_by if name == _INIT else ():
+        for importer in imported_by[inside] if inside.startswith(below) else ():
+            if not importer.startswith(below) or importer not in imported_by:
+                found[importer] = None
+    return [each for each in found if each != path]

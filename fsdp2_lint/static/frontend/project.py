@@ -15,7 +15,7 @@ from ...errors import INTERNAL, CostsOnly, debugging, in_words
 from ...files.digests import UNREAD, digest
 from ...vocab.target import Version
 from .facts import SEED, Facts, facts_of
-from .lookup import Lookup, Surroundings
+from .lookup import Lookup, Surroundings, loading
 from .module import Module, Unreadable, parse, read, rebuild
 from .pins import oldest_torch
 from .reads import Question, Reads
@@ -59,9 +59,11 @@ class Project(Lookup):
             "in_turn": lambda name: name in self.called_in_turn,
             "reaching": self._reaching_in,
             "importers": lambda path: list(self.imported_by.get(path, ())),
+            "loaders": lambda path: [*filter(self.checked, loading(path, self.imported_by))],
         }
         self.relevance = Relevance(self)
         self.imported_by: dict[str, list[str]] = {}  # filled by ``entries``
+        self.checked: Callable[[str], bool] = lambda path: True  # no test that nobody named; likewise
         self.relevant: set[str] = set()  # files from which sharding code can be reached by imports; likewise
         self.reaching: dict[str, set[tuple[str, int]]] = {}  # what mentions sharding code, by file: name and row
         self.reaching_classes: dict[str, set[str]] = {}  # likewise
@@ -253,6 +255,11 @@ class Project(Lookup):
         if self.target is not None:
             return self.target
         found: Version | None = self._ask("oldest", path)
+        return found
+
+    def loaders_of(self, path: str) -> list[str]:
+        """Files whose imports load ``path``, but for tests that nobody named."""
+        found: list[str] = self._ask("loaders", path)
         return found
 
     def importers_of(self, path: str) -> list[str]:

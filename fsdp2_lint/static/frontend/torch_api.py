@@ -128,16 +128,31 @@ def may_export(module: str, name: str) -> bool:
     return module not in _rows("modules") or history_of_export(module, name) is not None
 
 
+def _known(version: Version) -> Version:
+    """What came before the first that is known was like that."""
+    (oldest, _), *_ = _rows("modules")["torch.distributed.fsdp"]
+    return max(version, oldest)
+
+
+def _is_there(history: History, version: Version) -> bool:
+    past = [there for since, there in history if since <= _known(version)]
+    return bool(past) and past[-1]
+
+
+def comes_with(history: History, version: Version) -> Version | None:
+    """The first later version with what this one lacks; None if this one has it, or none that comes later does."""
+    if _is_there(history, version):
+        return None
+    return next((since for since, there in history if since > _known(version) and there), None)
+
+
 def absent(history: History, version: Version) -> str:
     """Since when something is there, or no more, if this version lacks it; else nothing."""
-    (oldest, _), *_ = _rows("modules")["torch.distributed.fsdp"]
-    at = max(version, oldest)  # what came before the first that is known was like that
-    past = [there for since, there in history if since <= at]
-    if past and past[-1]:
+    if _is_there(history, version):
         return ""
-    if (came := next((since for since, there in history if since > at and there), None)) is not None:
+    if (came := comes_with(history, version)) is not None:
         return f"it came with {in_words(came)}"
     if not any(there for _, there in history):
         return "no version has it"
-    gone = max(since for since, there in history if since <= at and not there)
+    gone = max(since for since, there in history if since <= _known(version) and not there)
     return f"it is gone since {in_words(gone)}"

@@ -22,6 +22,7 @@ from fsdp2_lint.static.frontend.project import Project
 from fsdp2_lint.static.garbage import Garbage, by_hand
 from fsdp2_lint.vocab.finding import Finding
 from fsdp2_lint.vocab.overlaps import without_consequences
+from fsdp2_lint.vocab.rule import for_target
 from fsdp2_lint.vocab.target import NEWEST
 
 from .text import Edit, changed, row_after
@@ -72,9 +73,7 @@ class Repository:
         found = discover([self.root])
         self.files, self.overlay = found.files, found.overlay
         self.rules = [
-            rule
-            for rule in registry.for_target(registry.rules(), pinned_torch(folder) or NEWEST)
-            if "S" in rule.judged_by
+            rule for rule in for_target(registry.rules(), pinned_torch(folder) or NEWEST) if "S" in rule.judged_by
         ]
         self._garbage = Garbage()
 

@@ -13,6 +13,7 @@ from fsdp2_lint.static.request import Request
 from fsdp2_lint.vocab import defects
 from fsdp2_lint.vocab.defects import Defect
 from fsdp2_lint.vocab.finding import Finding
+from fsdp2_lint.vocab.rule import for_target
 from fsdp2_lint.vocab.target import NEWEST, OLDEST, Version
 from tests.pages.harness import programs
 
@@ -23,7 +24,7 @@ VERSIONS = [(2, minor) for minor in range(OLDEST[1], NEWEST[1] + 1)]
 
 
 def found(files: Mapping[str, str], torch: Version) -> list[Finding]:
-    rules = [rule for rule in registry.for_target(registry.rules(), torch) if rule.code == "FSDP910"]
+    rules = [rule for rule in for_target(registry.rules(), torch) if rule.code == "FSDP910"]
     overlay = {f"/program/{name}": text.encode() for name, text in files.items()}
     return check(Request(files=list(overlay), root="/program", overlay=overlay, rules=rules)).findings
 

@@ -10,6 +10,7 @@ from ....files.source import Sources
 from ....vocab.behaviour import FSDP2_IS_PUBLIC
 from ....vocab.events.migration import ApiUsed, Imported
 from ....vocab.finding import Edit, Fix, Moment, Site
+from ...frontend.gates import import_is_gated
 from ...frontend.module import Module
 from ...frontend.project import Project
 from ...frontend.torch_api import history_of_export
@@ -29,7 +30,7 @@ def names_imported(module: Module, project: Project) -> Iterator[ApiUsed]:
         for name, _ in node.names if not node.level else ():
             if (history := history_of_export(node.modname or "", name)) is not None:
                 when = Moment(site_of(module.path, node))
-                use = ImportedName(when, history, _gated(node), project.oldest_torch(module.path))
+                use = ImportedName(when, history, gated(project, module, node), project)
                 yield ApiUsed(when=when, name=f"{node.modname}.{name}", use=use)
 
 
@@ -44,9 +45,9 @@ def imported_events(module: Module, project: Project) -> Iterator[Imported]:
         else:
             found = []
         if found:
-            gated = _gated(node) or _missing(module, project)
+            allowed = gated(project, module, node) or _missing(module, project)
             fix = _public_path(module, project, node)
-            yield Imported(when=when, path=found[0][0], public=found[0][1], gated=gated, fix=fix)
+            yield Imported(when=when, path=found[0][0], public=found[0][1], gated=allowed, fix=fix)
 
 
 def _public_path(module: Module, project: Project, node: nodes.NodeNG) -> Fix | None:
@@ -66,6 +67,6 @@ def _missing(module: Module, project: Project) -> bool:
     return oldest is not None and not FSDP2_IS_PUBLIC.of(oldest)
 
 
-def _gated(node: nodes.NodeNG) -> bool:
-    """Does the import stand in a fallback: try/except, or an ``if`` (which may ask for a version)?"""
-    return any(isinstance(at, (nodes.Try, nodes.If)) for at in node.node_ancestors())
+def gated(project: Project, module: Module, node: nodes.NodeNG) -> bool:
+    """Does the import stand in a fallback, or under a condition (which may ask for a version)?"""
+    return any(isinstance(at, nodes.If) for at in node.node_ancestors()) or import_is_gated(project, module, node)
