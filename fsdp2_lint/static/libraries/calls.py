@@ -7,7 +7,7 @@ from functools import partial
 from ..domain import events
 from ..domain.says import Says
 from ..domain.values import NONE, SOME, Atom, Ext, Obj, TupleV, Value, unknown
-from ..frontend.packages import is_listed, is_of_python, is_optimizer
+from ..frontend.packages import builds_models, is_listed, is_of_python, is_optimizer
 from ..interpreter.call import Call
 from . import adapters  # noqa: F401 (they register)
 from .escapes import describe
@@ -34,7 +34,7 @@ from .torch.migration import (
     versions,  # noqa: F401 (they register)
 )
 from .torch.precision import dtypes
-from .torch.ranks import collectives, data, own_sources, rank, seeds  # noqa: F401 (they register)
+from .torch.ranks import collectives, data, groups, own_sources, rank, seeds  # noqa: F401 (they register)
 from .torch.sharding import module_tree, modules, parameters, sizes
 from .torch.training import dtensors, optim, steps  # noqa: F401 (they register)
 
@@ -104,6 +104,8 @@ class Calls(Objects):
         if not harmless or foreign:
             self.havoc(qname if not harmless else foreign[0], handed)
             atom.keeps = tuple(handed.all)
+        elif builds_models(qname):
+            groups.given(self.machine, f"{qname}()", call)
         if foreign_package and optim.owners(self.machine, TupleV(tuple(call.all))):
             optim.created(self.machine, atom.root, call, proven=False)
         return atom.root
@@ -128,9 +130,10 @@ class Calls(Objects):
         module = obj.atom.module
         if self.any_sharded and (module or forward is not None or self.in_sharded(obj) or obj.atom.wrapper):
             circumstances = uses.circumstances(self.machine)
-            self.machine.emit(
-                events.Called(method="__call__", hooked=True, args=tuple(call.all), **circumstances), call.node, obj
+            called = events.Called(
+                method="__call__", hooked=True, args=tuple(call.all), open_why=call.open_why, **circumstances
             )
+            self.machine.emit(called, call.node, obj)
         if forward is not None:
             made = self.behind_hooks(obj, lambda: self.machine.call_declared(obj, "forward", forward, call))
             dtypes.returned(self.machine, obj, made)

@@ -17,7 +17,7 @@ from ..interpreter.frames import Diverges
 from .membership import Membership
 from .outputs import is_output
 from .torch.launch.device import Device
-from .torch.ranks import rank
+from .torch.ranks import groups, rank
 
 Names = frozenset[str]
 MAX_REACH = BUDGET.reach
@@ -39,6 +39,7 @@ class Escapes(Membership):
                 value.atom.handed_to = value.atom.handed_to or who
         self.not_followed(who, call)
         self.overlooked(who, call.node)
+        groups.given(self.machine, who, call)
         self.escape(call, who, receiver, names)
         self.machine.open_data([*call.all, *([receiver] if receiver is not None else [])], f"{who} may change", names)
 

@@ -34,10 +34,12 @@ from . import registered  # noqa: F401 (what is in it registers itself)
 from .calls import Calls
 from .escapes import describe
 from .frameworks import framework_method
+from .outputs import is_output
 from .python import arguments, attempts, records, value_methods
 from .tables import IN_PLACE, METHOD_OBSERVERS, METHODS, TENSOR_METHODS
 from .torch.checkpoints import state_dict
 from .torch.migration import migration, versions
+from .torch.ranks import groups
 from .torch.sharding import module_tree, sharding
 from .torch.training import dtensors, optim
 
@@ -84,6 +86,8 @@ class TorchModel(Calls):
             self.havoc(f"{describe(obj)}.{name}()", handed, receiver=obj.parent)
         elif name not in TENSOR_METHODS and (not self.harmless_object(obj) or self.has_effects(obj, call)):
             self.havoc(f"{describe(obj)}.{name}()", handed, receiver=obj)
+        elif self.could_be_module(obj) and not is_output(obj):
+            groups.given(self.machine, f"{describe(obj)}.{name}()", call)
         if name == "set_device":
             self.machine.emit(events.DeviceSet(name=name, index=call.arg(0, "device"), scoped=False), call.node)
         if optim.owners(self.machine, TupleV(tuple(call.all))) and name not in IN_PLACE:

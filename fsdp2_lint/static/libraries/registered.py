@@ -22,6 +22,6 @@ from .torch.initialisation import blank, draws, slices
 from .torch.launch import device, meshes, self_started
 from .torch.migration import fsdp1_methods, migration, versions
 from .torch.precision import dtypes, precision
-from .torch.ranks import collectives, data, own_sources, rank, rounds, seeds
+from .torch.ranks import collectives, data, groups, own_sources, rank, rounds, seeds
 from .torch.sharding import composition, module_tree, modules, parameters, sharding, sizes
 from .torch.training import differentiation, dtensors, generators, losses, optim, schedulers, steps

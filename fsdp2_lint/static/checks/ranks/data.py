@@ -15,7 +15,8 @@ from ...libraries.torch.ranks.data import Drawn, Loader, Sampler
 from ...libraries.torch.ranks.seeds import differs
 from ..launch.machines import on_one_machine
 from ..shared.program import AtStep, Program
-from .data_sources import code_varies, origin_known, seeded_alike
+from .data_sources import alike, code_varies, made_of, origin_known, seeded_alike
+from .split_inputs import may_split
 
 
 def trained_on(program: Program, call: AnyStep) -> AnyStep | None:
@@ -133,7 +134,7 @@ class StaticBatch(AtStep[events.Called]):
                 sampler = leaf.atom.state(Sampler)
                 if sampler is None or sampler.rank != Rank("local"):
                     continue
-                if why := not_followed(self.program):
+                if why := not_followed(self.program) or may_split(self.program, self.step):
                     return unknown(why)
                 if on_one_machine(self.program, self.step):
                     return self.program.excluded("the processes meet at localhost, so there is one node")
@@ -142,23 +143,30 @@ class StaticBatch(AtStep[events.Called]):
 
     def same_on_every_rank(self) -> Answer[Place]:
         """Does each rank read the same samples? Unknown where the loader or its data set was not followed."""
-        if why := not_followed(self.program):
+        if why := not_followed(self.program) or may_split(self.program, self.step):
             return unknown(why)
-        answer: Answer[Place] = unknown("where the batch comes from was not followed")
-        for obj in inputs(self.program, self.step):
-            if any(of_rank(item) for item in obj.path):
+        read: list[Answer[Place]] = []
+        alone, beside = True, bool(self.step.what.open_why)
+        for value in made_of(self.program.machine, self.step.what.args):
+            loader = value.atom.state(Loader) if isinstance(value, Obj) else None
+            if isinstance(value, Obj) and any(of_rank(item) for item in value.path):
                 return self.program.excluded("the rank picks its part of the batch")
-            loader, drawn = obj.atom.state(Loader), obj.atom.state(Drawn)
             if loader is not None:
-                answer = self._loader(loader)
-            elif drawn is not None and drawn.by != NONE:
-                why = origin_known(self.program, obj.atom.root)
-                answer = unknown(why) if why else yes(Place(self._site(obj), "drawn from a generator of the same seed"))
-            if answer.surely and self._picked():
-                return unknown("each rank may pick its part of the batch")
-            if not answer.possibly:
-                return answer
-        return answer
+                read.append(self._loader(loader))
+                alone = False
+            elif isinstance(value, Obj) and _generator(value) != NONE:
+                read.append(self._drawn(value))
+            else:
+                beside = beside or not alike(self.program, value)
+        if alone and beside or not read:  # noise of one seed says nothing of the samples that it is added to
+            return unknown("where the batch comes from was not followed")
+        if all(answer.surely for answer in read) and self._picked():
+            return unknown("each rank may pick its part of the batch")
+        return next((answer for answer in read if not answer.surely), read[0])
+
+    def _drawn(self, obj: Obj) -> Answer[Place]:
+        why = origin_known(self.program, obj.atom.root)
+        return unknown(why) if why else yes(Place(self._site(obj), "drawn from a generator of the same seed"))
 
     def _site(self, obj: Obj) -> Any:
         return next((step.when for step in self.program.trace.of(events.Loader) if step.subject is obj), self.step.when)
@@ -182,6 +190,12 @@ class StaticBatch(AtStep[events.Called]):
     def _picked(self) -> bool:
         """Does the code around take a slice or chunk that a rank decides?"""
         return any(site.path in self.program.machine.picks for site in self.step.when.chain)
+
+
+def _generator(obj: Obj) -> Value:
+    """That of random numbers; NONE for the common one, and for what was not drawn."""
+    drawn = obj.atom.state(Drawn)
+    return drawn.by if drawn is not None else NONE
 
 
 def not_followed(program: Program) -> str:

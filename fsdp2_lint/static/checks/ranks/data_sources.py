@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from astroid import nodes
 
 from ...domain import events
-from ...domain.values import NONE, Bound, ClassV, Func, Obj, Rank, Text, Value
+from ...domain.values import NONE, Bound, ClassV, Const, DictV, Func, ListV, Obj, Rank, Text, TupleV, Value
 from ...frontend.module import Module
 from ...frontend.packages import ALONE, ANYTHING, effect_of
 from ...frontend.relevance import names_in, qualified
+from ...libraries.interface import Machine
 from ...libraries.torch.ranks.data import Drawn, TensorData, seeds_of
 from ..shared.program import Program
 
@@ -25,7 +26,32 @@ _BY_CHANCE = (
     "torch.empty",
 )  # fmt: skip
 _MAPPING = frozenset("map filter with_format set_format remove_columns rename_column select_columns cast".split())
+_FILLED = frozenset(f"torch.{name}" for name in "arange eye linspace ones zeros ones_like zeros_like".split())
 _FROM_FILES = ("torchvision.datasets.", "datasets.load_dataset", "datasets.load_from_disk")
+
+
+def made_of(machine: Machine, values: Iterable[Value]) -> Iterator[Value]:
+    """What values come from: through containers, operators, and methods with what these are given."""
+    stack, seen = list(values), set[Value]()
+    while stack:
+        for leaf in machine.inside(stack.pop()):
+            if leaf in seen or isinstance(leaf, (TupleV, ListV, DictV)):
+                continue
+            seen.add(leaf)
+            called = [item[2] for item in leaf.path if item[0] == "()"] if isinstance(leaf, Obj) else []
+            stack += (value for given in called if isinstance(given, tuple) for value in given)
+            if isinstance(leaf, Obj) and leaf.atom.operands:
+                stack += leaf.atom.operands
+            else:
+                yield leaf
+
+
+def alike(program: Program, value: Value) -> bool:
+    """Is this, that a model is given beside a batch, surely the same on each rank?"""
+    if not isinstance(value, Obj):
+        return isinstance(value, Const) or program.machine.per_rank(value) is False
+    made = value.atom.origin
+    return program.machine.is_setting(value) or made in _FILLED or made == "range" or not origin_known(program, value)
 
 
 def origin_known(program: Program, value: Value) -> str:

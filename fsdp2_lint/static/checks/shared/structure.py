@@ -75,7 +75,7 @@ def size(machine: Machine, obj: Obj, depth: int = 0, repeats: int = 0, *, by_def
 def sized_by(machine: Machine, obj: Obj) -> Says:
     """Who says how large a model of unknown size is."""
     cls = obj.atom.cls
-    foreign = isinstance(cls, Ext) and not _of_torch(cls)
+    foreign = isinstance(cls, Ext) and not of_torch(cls)
     if foreign or obj.parent is not None or obj.atom.kind not in ("instance", "external"):
         return said_by(machine, obj)
     if isinstance(cls, ClassV) and not machine.closed_class(cls):
@@ -86,7 +86,7 @@ def sized_by(machine: Machine, obj: Obj) -> Says:
     return max((*parts, *(Says.OUTSIDE if says is None else says for says in open_)), default=Says.OUTSIDE)
 
 
-def _of_torch(cls: Value | None) -> bool:
+def of_torch(cls: Value | None) -> bool:
     """Is it a layer of torch, which says what it is made of?"""
     return isinstance(cls, Ext) and cls.qname.startswith("torch.nn.")
 
@@ -123,7 +123,7 @@ def opaque_parts(machine: Machine, obj: Obj, depth: int = 0) -> list[Obj]:
         if holder is not obj or depth > BUDGET.module_depth:
             continue
         cls = child.atom.cls
-        if child.atom.kind == "instance" or _of_torch(cls):
+        if child.atom.kind == "instance" or of_torch(cls):
             found += opaque_parts(machine, child, depth + 1)
         elif child.atom.module or not machine.libraries.plain_field(child):
             found.append(child)
@@ -136,7 +136,7 @@ def parts_unseen(machine: Machine, model: Obj, label: str) -> str:
     unseen = f"what {label} is made of is not known"
     if model.parent is not None or model.atom.kind not in ("instance", "external"):
         return unseen
-    if isinstance(cls, Ext) and not _of_torch(cls):
+    if isinstance(cls, Ext) and not of_torch(cls):
         return unseen
     if isinstance(cls, ClassV) and not machine.closed_class(cls):
         return f"a base class of {label} was not seen"

@@ -51,6 +51,7 @@ from .sharding import (
     Compiled,
     Exchanged,
     Frozen,
+    InputSplit,
     Parallelised,
     ParamAsked,
     ParamHook,

@@ -36,6 +36,7 @@ class Called(Use, Counted, AsksRanks):
     method: str
     hooked: bool  # the hooks that gather its parameters run
     args: tuple[Value, ...] = ()  # of a call of the module itself
+    open_why: str = ""  # why it may get more than these; empty: it gets nothing else
     written: nodes.NodeNG | None = None  # the call, where it goes past the hooks
 
 

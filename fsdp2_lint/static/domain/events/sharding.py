@@ -43,6 +43,12 @@ class Parallelised(Event):
     splits: bool | None  # whether its plan splits parameters. None: not known
 
 
+class InputSplit(Event):
+    """From here on the ranks may work on parts of one input: sequence, context or tensor parallelism."""
+
+    why: str  # what is seen, such as whose call gets a process group
+
+
 class Pipelined(Counted):
     """A module becomes a stage of a pipeline."""
 

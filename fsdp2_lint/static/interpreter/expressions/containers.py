@@ -62,9 +62,11 @@ class Containers(Names[L]):
         return [self.eval(part) for part in (node.lower, node.upper, node.step) if part is not None]
 
     def note_picks(self, indices: list[Value]) -> None:
-        """Something is taken out of a whole that may be another part on each rank: in which file."""
+        """Something is taken out of a whole that may be another part on each rank: in which file, in whose forward."""
         if self.frame.module.path not in self.picks and any(map(self.perhaps_of_rank, indices)):
             self.picks.add(self.frame.module.path)
+        if self.libraries.inside and any(self.per_rank(index) is True for index in indices):
+            self.picking.update(self.libraries.inside)
 
     def perhaps_of_rank(self, value: Value) -> bool:
         """Is it made from a rank, or handed in by a caller that was not seen?"""

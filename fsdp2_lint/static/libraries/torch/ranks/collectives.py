@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from astroid import nodes
 
 from ....domain import events
@@ -15,19 +13,13 @@ from ...tables import external, method
 from ..sharding.composition import exchanged
 from ..training import dtensors, generators
 from ..training.steps import clipped
+from .groups import Group
 
 _GROUPED = """
 barrier monitored_barrier all_reduce all_gather all_gather_into_tensor all_gather_object all_gather_coalesced broadcast
 broadcast_object_list reduce reduce_scatter reduce_scatter_tensor gather gather_object scatter scatter_object_list
 all_to_all all_to_all_single all_reduce_coalesced new_group
 """.split()
-
-
-@dataclass(frozen=True, slots=True)
-class Group:
-    """A process group that the program makes: of the whole job, or of ranks that it names."""
-
-    whole: bool
 
 
 @external(*(f"torch.distributed.{name}" for name in _GROUPED))

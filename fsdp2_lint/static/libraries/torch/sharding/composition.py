@@ -30,6 +30,7 @@ def _emit(machine: Machine, what: events.Event, call: Call, target: Value | None
 @external("torch.distributed.tensor.parallel.parallelize_module")
 def parallelize(machine: Machine, call: Call) -> Value:
     plan = call.arg(2, "parallelize_plan") or NONE
+    machine.emit(events.InputSplit(why="parallelize_module() is called"), call.node)
     _emit(machine, events.Parallelised(splits=_splits_parameters(machine, plan)), call, call.arg(0, "module"))
     return wrapped(machine, call)
 
@@ -38,6 +39,7 @@ def parallelize(machine: Machine, call: Call) -> Value:
 def distribute(machine: Machine, call: Call) -> Value:
     """A function of its own makes DTensors of the parameters of each module; without one, all are replicated."""
     module, partition = call.arg(0, "module"), call.arg(2, "partition_fn")
+    machine.emit(events.InputSplit(why="distribute_module() is called"), call.node)
     _emit(machine, events.Parallelised(splits=False if partition in (None, NONE) else None), call, module)
     if partition is not None and module is not None:
         mesh = call.arg(1, "device_mesh") or NONE

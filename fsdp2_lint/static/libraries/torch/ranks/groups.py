@@ -1,0 +1,87 @@
+"""Process groups and meshes in the hands of code that may split with them what a model computes over the ranks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from ....budget import BUDGET
+from ....domain import events
+from ....domain.store import Entries, Items
+from ....domain.values import Ext, Obj, Partial, Value
+from ....frontend.packages import is_of_python
+from ....interpreter.call import Call
+from ...interface import Machine
+from ...tables import observer
+
+_WHOLE_JOB = frozenset({"torch.distributed.group.WORLD", "torch.distributed.GroupMember.WORLD"})
+_MAKERS = frozenset(
+    f"torch.distributed.{name}"
+    for name in "new_subgroups new_subgroups_by_enumeration split_group distributed_c10d._get_default_group".split()
+)
+_EXPERIMENTAL = "torch.distributed.tensor.experimental."
+_OF_A_MESH = frozenset({"get_group", "get_all_groups", "_flatten"})  # methods that give a group, or a mesh
+# After these the ranks have different tensors, where all had the same before; after the others of torch they have not.
+_SPLIT = frozenset(
+    """scatter scatter_tensor reduce_scatter reduce_scatter_tensor reduce_scatter_tensor_autograd all_to_all
+    all_to_all_single all_to_all_single_autograd distribute_tensor send recv isend irecv batch_isend_irecv""".split()
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A process group that the program makes: of the whole job, or of ranks that it names."""
+
+    whole: bool
+
+
+@observer
+def splits(machine: Machine, qname: str, call: Call) -> None:
+    """torch's own context of context parallelism, or a forward that exchanges parts of tensors or hands a group on."""
+    name = qname.rpartition(".")[2]
+    if qname.startswith(_EXPERIMENTAL) and name == "context_parallel":
+        machine.emit(events.InputSplit(why=f"{name}() is entered"), call.node)
+    elif machine.libraries.inside and not is_of_python(qname):
+        if name in _SPLIT if qname.startswith("torch.distributed.") else _handed(machine, call):
+            machine.emit(events.InputSplit(why=f"{name}() in a forward"), call.node)
+
+
+def given(machine: Machine, who: str, call: Call) -> None:
+    """Code that was not followed may keep what it gets, or pass it on: to a model, or to what a forward asks."""
+    if _handed(machine, call):
+        machine.emit(events.InputSplit(why=f"{who} gets a process group"), call.node)
+
+
+def _handed(machine: Machine, call: Call) -> bool:
+    return any(holds_group(machine, value) for value in call.all)
+
+
+def holds_group(machine: Machine, value: Value, depth: int = 0) -> bool:
+    """Is it a process group or a mesh, or a container or a record with one in it?"""
+    for leaf in machine.inside(value):
+        if isinstance(leaf, Ext) and leaf.qname in _WHOLE_JOB or isinstance(leaf, Obj) and _is_group(leaf):
+            return True
+        if depth < BUDGET.reach and any(holds_group(machine, part, depth + 1) for part in _parts(machine, leaf)):
+            return True
+    return False
+
+
+def _parts(machine: Machine, leaf: Value) -> list[Value]:
+    """What comes along with it. With a module no other group comes than those that it has anyway."""
+    if isinstance(leaf, Partial):
+        return [*leaf.args, *(value for _, value in leaf.kwargs)]
+    if not isinstance(leaf, Obj) or leaf.atom.kind != "instance" or leaf.atom.module:
+        return []
+    held = (machine.store.get((leaf, name)) for name in machine.store.fields.get(leaf, ()))
+    return [value for value in held if value is not None and not isinstance(value, (Items, Entries))]
+
+
+def _is_group(obj: Obj) -> bool:
+    if obj.atom.origin == "DeviceMesh":
+        return all(map(_keeps_ranks, obj.path))
+    return obj.atom.state(Group) is not None or obj.atom.origin in _MAKERS
+
+
+def _keeps_ranks(item: Any) -> bool:
+    """Does this step of a path lead from a mesh to a part of it, or to its group, and not to a number?"""
+    return item.startswith("[") if isinstance(item, str) else item[0] == "()" and item[1] in _OF_A_MESH
