@@ -5,7 +5,7 @@ from __future__ import annotations
 from ....vocab.answers import Answer, unknown, yes
 from ....vocab.finding import Place
 from ...domain import events
-from ...domain.values import NONE, DictV, Obj, StateDict
+from ...domain.values import NONE, DictV, Obj, ParamV, StateDict, Value
 from ...libraries.torch.checkpoints.load_targets import Planner
 from ..shared.program import RELATED, AtStep, OfStep
 from .state_helpers import without_state
@@ -65,9 +65,17 @@ class StaticLenient(OfStep[events.Loaded]):
             return self.program.excluded("its names are those that the model gave itself")
         if any(not each.entries and not each.open_why for each in held):
             return self.program.excluded("there is nothing in it to leave out")
+        if any(self._is_own(value) for each in held for _, _, value in each.entries):
+            return unknown(f"what it loads into {self.label} is perhaps what {self.label} has already")
         if held and (filled := next(self.program.trace.of(events.DcpLoad, before=self.step), None)) is not None:
             return unknown(f"its names may be those of the model, which {filled.when.at} has filled")
         sharded = (each for each, _ in self.program.units(self.obj, *RELATED) if each.driven_before(self.step))
         if any(each.guard.compatible(self.step.guard) for each in sharded):
             return yes(Place(self.step.when, "the names that do not fit are returned, and dropped"))
         return self.program.excluded("it is loaded before sharding")
+
+    def _is_own(self, value: Value) -> bool:
+        """Is it a parameter or a tensor of the model itself, such as one that is put into its place again?"""
+        held = (leaf for _, leaf in self.program.machine.alternatives(value))
+        own = (leaf.model if isinstance(leaf, ParamV) else leaf for leaf in held)
+        return any(isinstance(leaf, Obj) and self.program.touches(self.obj, leaf) for leaf in own)
