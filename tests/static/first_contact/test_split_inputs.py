@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.static.first_contact.programs import main
+from fsdp2_lint.static.libraries.torch.ranks import groups
+from tests.static.first_contact.programs import SHARDED, main
 from tests.static.program import analyse
 
 STATE = """
@@ -212,3 +213,22 @@ def test_noise_beside_what_was_loaded(given: str) -> None:
 def test_noise_beside_what_is_not_known() -> None:
     assert "FSDP808" not in analyse(program(given="noise, **sharded_sequences()")).codes
     assert "FSDP808" in analyse(program(given="noise, torch.arange(8)")).codes
+
+
+def test_records_that_hold_each_other_are_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not once for each way that leads to them: there may be millions."""
+    looked: list[object] = []
+    parts = groups._parts
+    monkeypatch.setattr(groups, "_parts", lambda machine, leaf: looked.append(leaf) or parts(machine, leaf))
+    fields = "".join(f"        self.way{number} = before\n" for number in range(6))
+    before = f"""
+import zoo
+
+class Record:
+    def __init__(self, before):
+{fields}
+"""
+    chain = "record = None\n" + "record = Record(record)\n" * 8
+    use = "model.attach(record)\nzoo.register(record)\n"
+    analyse(main(SHARDED + chain + use, before))
+    assert 0 < len(looked) < 200

@@ -53,16 +53,20 @@ def given(machine: Machine, who: str, call: Call) -> None:
 
 
 def _handed(machine: Machine, call: Call) -> bool:
-    return any(holds_group(machine, value) for value in call.all)
+    return holds_group(machine, *call.all)
 
 
-def holds_group(machine: Machine, value: Value, depth: int = 0) -> bool:
-    """Is it a process group or a mesh, or a container or a record with one in it?"""
-    for leaf in machine.inside(value):
-        if isinstance(leaf, Ext) and leaf.qname in _WHOLE_JOB or isinstance(leaf, Obj) and _is_group(leaf):
+def holds_group(machine: Machine, *values: Value) -> bool:
+    """Is one a process group or a mesh, or a container or a record with one in it?"""
+    seen: set[Value] = set()  # records may hold each other, many times over
+    level = list(values)
+    for _ in range(BUDGET.reach + 1):
+        inside = [leaf for value in level for leaf in machine.inside(value)]
+        leaves = [leaf for leaf in dict.fromkeys(inside) if leaf not in seen]
+        if any(map(_is_group, leaves)):
             return True
-        if depth < BUDGET.reach and any(holds_group(machine, part, depth + 1) for part in _parts(machine, leaf)):
-            return True
+        seen.update(leaves)
+        level = [part for leaf in leaves for part in _parts(machine, leaf)]
     return False
 
 
@@ -76,7 +80,9 @@ def _parts(machine: Machine, leaf: Value) -> list[Value]:
     return [value for value in held if value is not None and not isinstance(value, (Items, Entries))]
 
 
-def _is_group(obj: Obj) -> bool:
+def _is_group(obj: Value) -> bool:
+    if not isinstance(obj, Obj):
+        return isinstance(obj, Ext) and obj.qname in _WHOLE_JOB
     if obj.atom.origin == "DeviceMesh":
         return all(map(_keeps_ranks, obj.path))
     return obj.atom.state(Group) is not None or obj.atom.origin in _MAKERS
