@@ -19,8 +19,7 @@ from .cache.programs import Programs
 from .cache.store import Store
 from .driver import Driver
 from .frontend.project import Project
-from .request import Request
-from .result import Rests, Result
+from .result import Request, Rests, Result
 from .seen import Sight
 from .verdicts import of_models, of_programs
 

@@ -14,8 +14,7 @@ from .course import Course
 from .entries import Entry, Plan, find_entries
 from .following import Followed
 from .frontend.project import Project
-from .request import Request
-from .result import Result
+from .result import Request, Result
 from .seen import Extent
 from .workers import Workers
 
