@@ -114,7 +114,7 @@ def _run_engine(
     from fsdp2_lint.static.budget import stated as budget_of
     from fsdp2_lint.static.cache.runs import remembered
     from fsdp2_lint.static.cache.store import default_store
-    from fsdp2_lint.static.request import Request
+    from fsdp2_lint.static.result import Request
     from fsdp2_lint.vocab.rule import for_target
 
     given = report.settings

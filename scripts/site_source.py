@@ -24,7 +24,7 @@ sys.path.insert(0, str(ROOT))  # the pages of this checkout, whatever is install
 from fsdp2_lint.catalogue import registry  # noqa: E402
 from fsdp2_lint.catalogue.codes import OWN_CODES  # noqa: E402
 from fsdp2_lint.catalogue.examples import with_whole_programs  # noqa: E402
-from fsdp2_lint.catalogue.own import PAGES  # noqa: E402
+from fsdp2_lint.catalogue.pages import PAGES  # noqa: E402
 from fsdp2_lint.output.catalogue import HUNDREDS  # noqa: E402
 from fsdp2_lint.settings import Settings  # noqa: E402
 from fsdp2_lint.settings.keys import KEYS  # noqa: E402

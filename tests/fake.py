@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from fsdp2_lint.catalogue import registry
-from fsdp2_lint.static.request import Request
+from fsdp2_lint.static.result import Request
 from fsdp2_lint.vocab.finding import Edit, Finding, Fix, Label, Severity, Site
 from fsdp2_lint.vocab.rule import Rule
 

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 from fsdp2_lint.files.reading import read
 from fsdp2_lint.files.source import display_path
+from fsdp2_lint.vocab.target import in_digits
 
 if TYPE_CHECKING:
     from fsdp2_lint.files.syntax import Problem
-    from fsdp2_lint.vocab.target import Version
 
 _SHOWN = 3
 _STATED = (
@@ -30,14 +30,10 @@ def too_new(problems: Sequence[Problem], root: str) -> list[str]:
     paths = [f"{display_path(problem.path)}:{problem.row}" for problem in problems]
     more = f" and {len(paths) - _SHOWN} more" if len(paths) > _SHOWN else ""
     return [
-        f"taken as code that is not seen: {', '.join(paths[:_SHOWN])}{more}: syntax of Python {_digits(max(needs))},"
-        f" and fsdp2-lint runs on {_digits(sys.version_info[:2])}: install it under {_digits(max(needs))} or"
+        f"taken as code that is not seen: {', '.join(paths[:_SHOWN])}{more}: syntax of Python {in_digits(max(needs))},"
+        f" and fsdp2-lint runs on {in_digits(sys.version_info[:2])}: install it under {in_digits(max(needs))} or"
         f" newer{_stated(Path(root))}"
     ]
-
-
-def _digits(version: Version) -> str:
-    return f"{version[0]}.{version[1]}"
 
 
 def _stated(root: Path) -> str:

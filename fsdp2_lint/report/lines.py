@@ -6,7 +6,6 @@ lines, and with the ranks that have them.
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -17,6 +16,7 @@ from ..files.reading import REPORT_BYTES, read
 from ..vocab.facts import Fact
 from ..vocab.finding import Finding
 from .codec import fact_from_json, finding_from_json, is_short
+from .rank_file import record_in
 from .sound import UNSOUND, is_sound
 from .statements import Voice
 
@@ -85,7 +85,7 @@ class Lines:
 def _rank(data: bytes) -> int:
     """The rank that the process of a file says to be: that of its last process group, or what it was started as."""
     at = max(data.rfind(b'{"record":"joined"'), 0)
-    record = _record(data[at : data.find(b"\n", at)]) or {}
+    record = record_in(data[at : data.find(b"\n", at)]) or {}
     rank = record.get("rank")
     return rank if isinstance(rank, int) else -1
 
@@ -103,7 +103,7 @@ class _Numbers(dict[bytes, int]):
 
     def __missing__(self, text: bytes) -> int:
         number = self[text] = len(self._read)
-        record = _record(text)
+        record = record_in(text)
         line = _line(record) if record is not None else None
         self._read.append(line)
         if record is None:
@@ -114,14 +114,6 @@ class _Numbers(dict[bytes, int]):
             (self.frequent if line.kind in _FREQUENT else set()).add(number)
             (self.of_collectives if line.kind in _OF_COLLECTIVES else set()).add(number)
         return number
-
-
-def _record(line: bytes) -> Mapping[str, Any] | None:
-    try:
-        record = json.loads(line)
-    except (ValueError, RecursionError):
-        return None
-    return record if isinstance(record, dict) and "record" in record else None
 
 
 def _line(record: Mapping[str, Any]) -> Line | None:

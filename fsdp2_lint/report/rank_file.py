@@ -111,10 +111,13 @@ def _only(path: Path, most: int, *, end: bool) -> dict[str, Any]:
 
 def records(path: Path) -> Iterator[dict[str, Any]]:
     """What a rank wrote. Lines that are damaged or cut off are left out."""
-    for line in read(path, REPORT_BYTES).splitlines():
-        try:
-            record = json.loads(line)
-        except (ValueError, RecursionError):
-            continue
-        if isinstance(record, dict) and "record" in record:
-            yield record
+    yield from filter(None, map(record_in, read(path, REPORT_BYTES).splitlines()))
+
+
+def record_in(line: bytes) -> dict[str, Any] | None:
+    """None for a line that is damaged, cut off or none of ours."""
+    try:
+        record = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return record if isinstance(record, dict) and "record" in record else None

@@ -33,6 +33,7 @@ class View:
         return f"{first}\n  {crash.code}: {crash.why}\n  fix: {crash.fix}"
 
     def summary(self, counted: str) -> str:
+        """One line on the whole job; ``counted`` are the findings in words."""
         report = self.report
         job = f"{len(report.ranks)} rank{'s' if len(report.ranks) != 1 else ''}"
         job += f" rehearsed of {report.world_size:,}" if report.rehearsed else ""

@@ -33,6 +33,7 @@ class Conversion:
         self._uri = uri
 
     def diagnostic(self, finding: Finding) -> types.Diagnostic:
+        """A finding as editors show it, with the other places of its story."""
         return types.Diagnostic(
             range=self.range(finding.primary.site),
             severity=SEVERITIES[finding.severity],

@@ -124,6 +124,7 @@ class Server(LanguageServer):
         return answer.report, path, here
 
     def edit(self, report: Report, changed: Mapping[str, bytes]) -> types.WorkspaceEdit | None:
+        """What makes files as ``changed`` has them; None where one of them is not what the report was about."""
         documents = self.documents
         conversion = self._conversion(report, documents)
         if not changed or any(report.sources.data(path) != documents.contents(path) for path in changed):

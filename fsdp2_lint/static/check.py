@@ -19,8 +19,7 @@ from .cache.programs import Programs
 from .cache.store import Store
 from .driver import Driver
 from .frontend.project import Project
-from .request import Request
-from .result import Rests, Result
+from .result import Request, Rests, Result
 from .seen import Sight
 from .verdicts import of_models, of_programs
 
@@ -56,7 +55,9 @@ def check(
         try:
             with garbage.by_hand():
                 kept = Programs(store, request, project)
-                driver = Driver(project, request, keep_traces=dump_trace, kept=kept, jobs=jobs, progress=progress)
+                driver = Driver(
+                    project, request, result, keep_traces=dump_trace, kept=kept, jobs=jobs, progress=progress
+                )
                 with remembered_facts(store, project):
                     _check(result, project, driver, request.rules)
         except BaseException as error:  # handed over to the caller's thread
@@ -100,10 +101,10 @@ def _check(result: Result, project: Project, driver: Driver, rules: Sequence[Rul
         Problem(path, each.row, each.column, each.reason, each.needs)
         for path, each in sorted(project.unreadable.items())
     ]
-    result.out_of_budget, result.notes, result.repeatable = driver.out_of_budget, driver.notes, driver.repeatable
-    result.programs, result.cut = driver.programs, driver.cut
-    result.broken = [*((code, f"{type(error).__name__}: {error}") for code, error in dispatcher.broken), *driver.broken]
-    result.traces = driver.traces
+    result.broken = [
+        *((code, f"{type(error).__name__}: {error}") for code, error in dispatcher.broken),
+        *project.broken,
+    ]
 
 
 def _rests(project: Project) -> Rests:

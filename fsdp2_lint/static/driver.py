@@ -14,13 +14,13 @@ from .course import Course
 from .entries import Entry, Plan, find_entries
 from .following import Followed
 from .frontend.project import Project
-from .request import Request
+from .result import Request, Result
 from .seen import Extent
 from .workers import Workers
 
 
 class Driver:
-    """What is found in one program depends on its files alone: no other program's steps are counted, and no clock.
+    """Fills ``result``. What is found in one program depends on its files alone: no other's steps count, and no clock.
 
     Only which parts are followed, that no script comes to, depends on what the programs before came to.
     """
@@ -29,22 +29,17 @@ class Driver:
         self,
         project: Project,
         request: Request,
+        result: Result,
         *,
         keep_traces: bool,
         kept: Programs,
         jobs: int = 1,
         progress: Callable[[str], None] | None = None,
     ) -> None:
-        self.project, self.request = project, request
+        self.project, self.request, self.result = project, request, result
         self.progress = progress
         self.dispatcher = Dispatcher(request.rules)
         self.workers = Workers(project, request.rules, kept, jobs, keep_traces=keep_traces, progress=self.progress)
-        self.repeatable = True  # would another run say the same?
-        self.programs = self.cut = 0  # how many there were, and how many of these were not followed to their end
-        self.out_of_budget: list[str] = []
-        self.notes: list[str] = []
-        self.broken = project.broken
-        self.traces: list[str] = []
         self.found_in: dict[tuple[str, str, int], set[str]] = {}  # each finding's programs
         self.extents: dict[ProgramKey, Extent] = {}  # how far each program was followed
         self.cut_off: set[ProgramKey] = set()  # those that were not followed to their end
@@ -54,23 +49,23 @@ class Driver:
             self.progress("looking for programs")
         plan = find_entries(self.project, frozenset(self.request.explicit))
         self.dispatch_text(plan)
-        self.notes.extend(f"entry-points: {name} was not found" for name in plan.absent)
+        self.result.notes.extend(f"entry-points: {name} was not found" for name in plan.absent)
         course = Course(plan, self.request.budget)
         for entry, limits in course.steps():
             self.project.look()
             followed = self.workers.follow(entry, limits, lambda: Course(plan, self.request.budget))
             course.reached |= followed.reached
             self.take(entry, followed)
-        self.notes += self.workers.notes
+        self.result.notes += self.workers.notes
         self.say_left_out(course)
 
     def say_left_out(self, course: Course) -> None:
         """Programs that the table of budgets keeps from being run: not one of them is left out in silence."""
         if course.beyond:
             most = self.request.budget.programs
-            self.out_of_budget.append(f"{listed(course.beyond)}: beyond the first {most} programs")
+            self.result.out_of_budget.append(f"{listed(course.beyond)}: beyond the first {most} programs")
         if alike := course.plan.left_out(course.reached):
-            self.out_of_budget.append(f"{listed(alike)}: too many call or inherit the same sharding code")
+            self.result.out_of_budget.append(f"{listed(alike)}: too many call or inherit the same sharding code")
 
     def dispatch_text(self, plan: Plan) -> None:
         """What is seen in the files' text alone."""
@@ -83,17 +78,18 @@ class Driver:
 
     def take(self, entry: Entry, followed: Followed) -> None:
         """What one program gave, to what all gave."""
+        result = self.result
         for key in add(self.dispatcher, followed.verdicts):
             self.found_in.setdefault(key, set()).add(entry.name)
         self.extents[entry.key] = followed.extent
         if followed.out_of_budget or followed.broken:
             self.cut_off.add(entry.key)
-        self.programs += 1
-        self.cut += bool(followed.out_of_budget)
-        self.out_of_budget += followed.out_of_budget
-        self.broken += followed.broken
-        self.traces += followed.traces
-        self.repeatable = self.repeatable and followed.repeatable
+        result.programs += 1
+        result.cut += bool(followed.out_of_budget)
+        result.out_of_budget += followed.out_of_budget
+        result.traces += followed.traces
+        result.repeatable = result.repeatable and followed.repeatable
+        self.project.broken += followed.broken
 
 
 def add(total: Dispatcher, part: Collection[Verdict]) -> set[tuple[str, str, int]]:

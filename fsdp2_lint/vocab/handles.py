@@ -1,7 +1,7 @@
 """The objects that events are about, and the questions that rules may ask of them.
 
 These are protocols: the static analysis answers from its abstract trace, the runtime
-analysis from live objects. A question that a analysis cannot answer is unknown, and
+analysis from live objects. A question that an analysis cannot answer is unknown, and
 using an unknown answer abstains (see :mod:`fsdp2_lint.vocab.answers`).
 """
 

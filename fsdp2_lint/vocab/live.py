@@ -1,4 +1,4 @@
-"""Handles of a analysis that watches a running program, with the questions that the source alone cannot answer."""
+"""Handles of an analysis that watches a running program, with the questions that the source alone cannot answer."""
 
 from __future__ import annotations
 

@@ -20,8 +20,7 @@ import pytest
 from fsdp2_lint.catalogue import registry
 from fsdp2_lint.static.check import check
 from fsdp2_lint.static.frontend.pins import pinned_torch
-from fsdp2_lint.static.request import Request
-from fsdp2_lint.static.result import ModelVerdicts, Result
+from fsdp2_lint.static.result import ModelVerdicts, Request, Result
 from fsdp2_lint.vocab.finding import Finding
 from fsdp2_lint.vocab.rule import for_target
 from fsdp2_lint.vocab.target import Version

@@ -15,8 +15,7 @@ from fsdp2_lint.static import workers
 from fsdp2_lint.static.cache.store import Store
 from fsdp2_lint.static.check import check
 from fsdp2_lint.static.following import Followed
-from fsdp2_lint.static.request import Request
-from fsdp2_lint.static.result import Rests, Result
+from fsdp2_lint.static.result import Request, Rests, Result
 from tests.locks.programs import ROOT, examples, projects
 
 pytestmark = pytest.mark.skipif(possible_jobs() < 2, reason="one processor, or processes that cannot be forked")

@@ -12,8 +12,7 @@ from fsdp2_lint.catalogue import registry
 from fsdp2_lint.static import workers
 from fsdp2_lint.static.cache.store import Store
 from fsdp2_lint.static.check import check
-from fsdp2_lint.static.request import Request
-from fsdp2_lint.static.result import Rests, Result
+from fsdp2_lint.static.result import Request, Rests, Result
 from tests.locks.programs import ROOT, Program, daily, planted, projects
 
 

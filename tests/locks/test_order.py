@@ -17,8 +17,7 @@ import pytest
 
 from fsdp2_lint.catalogue import registry
 from fsdp2_lint.static.check import check
-from fsdp2_lint.static.request import Request
-from fsdp2_lint.static.result import Result
+from fsdp2_lint.static.result import Request, Result
 from fsdp2_lint.vocab.finding import Finding
 from tests.locks.programs import daily
 from tests.pages import harness

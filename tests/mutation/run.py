@@ -24,7 +24,7 @@ from fsdp2_lint.static.check import check
 from fsdp2_lint.static.frontend import definitions, lookup
 from fsdp2_lint.static.frontend.pins import pinned_torch
 from fsdp2_lint.static.frontend.project import Project
-from fsdp2_lint.static.request import Request
+from fsdp2_lint.static.result import Request
 from fsdp2_lint.vocab.rule import for_target
 from fsdp2_lint.vocab.target import NEWEST, parse
 from tests.mutation.operators import map_line, plant

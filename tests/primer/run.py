@@ -22,7 +22,7 @@ from pathlib import Path
 from fsdp2_lint.catalogue import registry
 from fsdp2_lint.files.discovery import discover
 from fsdp2_lint.static.check import check
-from fsdp2_lint.static.request import Request
+from fsdp2_lint.static.result import Request
 
 HERE = Path(__file__).parent
 

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from fsdp2_lint.catalogue import registry
 from fsdp2_lint.static.budget import BUDGET
 from fsdp2_lint.static.check import check
-from fsdp2_lint.static.request import Request
-from fsdp2_lint.static.result import Result
+from fsdp2_lint.static.result import Request, Result
 
 ROOT = "/program"
 HEAD = """\

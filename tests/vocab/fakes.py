@@ -181,7 +181,7 @@ def all_questions(event: type[Event]) -> dict[str, Any]:
 
 
 def answer_to(question: str, kind: type) -> st.SearchStrategy[Any]:
-    """Anything that a analysis may say, an unknown included."""
+    """Anything that an analysis may say, an unknown included."""
     proof = PROOFS.get(question.rpartition(".")[2], PLACES)
     if kind is Many:
         return st.builds(many, st.lists(proof, max_size=2), st.sampled_from([ALL, OPEN]))

@@ -1,4 +1,4 @@
-"""Laws that hold for every rule, whatever a analysis answers."""
+"""Laws that hold for every rule, whatever an analysis answers."""
 
 from __future__ import annotations
 

@@ -20,8 +20,7 @@ from fsdp2_lint.static import check as analysis
 from fsdp2_lint.static.cache.codec import dumps, loads
 from fsdp2_lint.static.cache.store import FOLDER, Store, default_store
 from fsdp2_lint.static.check import check
-from fsdp2_lint.static.request import Request
-from fsdp2_lint.static.result import Result
+from fsdp2_lint.static.result import Request, Result
 from tests.locks.programs import Program, examples, pages, projects
 
 ROOT = Path(__file__).parents[2]

@@ -74,7 +74,7 @@ class Memory:
         if self._patches.live:
             self._sample()
             self._patches.remove()
-            self._mode.__exit__(None, None, None)
+            self._mode.__exit__(None, None, None)  # type: ignore[no-untyped-call]
 
     def profile(self) -> MemoryProfile:
         samples = tuple(self._samples)
@@ -104,7 +104,7 @@ class Memory:
         ):
             self._patches.keep(handle)
         self._patches.install()
-        self._mode.__enter__()
+        self._mode.__enter__()  # type: ignore[no-untyped-call]
 
     def _given(self, tensor: torch.Tensor) -> None:
         if self._is_the_jobs() and self._phase != "before":

@@ -68,7 +68,7 @@ def _group(group: adapter.Group, state: Any, is_root: bool, names: Names, ledger
         replicas=adapter.replicas(group),
         reshards=adapter.reshards(group, state, is_root),
         reshards_after_backward=group.reshards_after_backward,
-        reduce_dtype=_short(reduces),
+        reduce_dtype=adapter.dtype_name(reduces),
         reduce_itemsize=reduces.itemsize,
         offloaded=isinstance(group.offloading, CPUOffloadPolicy),
         own_gather=any(map(adapter.gathers_its_own_way, params)),
@@ -91,9 +91,9 @@ def _param(param: adapter.Param, group: adapter.Group, names: Names) -> PlannedP
         also=tuple(others),
         shape=param.shape,
         whole=tuple(param.sharded.shape),
-        dtype=_short(dtype),
+        dtype=adapter.dtype_name(dtype),
         itemsize=dtype.itemsize,
-        gathered_dtype=_short(asked or dtype),
+        gathered_dtype=adapter.dtype_name(asked or dtype),
         gathered_itemsize=(asked or dtype).itemsize,
         dimension=param.dimension,
         placements=adapter.placements(param),
@@ -106,11 +106,9 @@ def _loose(root: nn.Module, states: list[Any]) -> list[LooseParam]:
     params = [param for state in states for group in adapter.groups(state) for param in group.params]
     managed = {id(each) for param in params for each in chain([param.sharded], param.copies)}
     return [
-        LooseParam(name, tuple(each.shape), _short(each.dtype), adapter.local(each).nbytes, each.requires_grad)
+        LooseParam(
+            name, tuple(each.shape), adapter.dtype_name(each.dtype), adapter.local(each).nbytes, each.requires_grad
+        )
         for name, each in root.named_parameters()
         if id(each) not in managed
     ]
-
-
-def _short(dtype: torch.dtype) -> str:
-    return str(dtype).removeprefix("torch.")

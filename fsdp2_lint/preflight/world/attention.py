@@ -43,6 +43,8 @@ def _own(value: Any) -> Any:
 
 
 def attend_flexibly(limits: Limits) -> None:
+    """``flex_attention`` is plain attention, once this was said: right in shapes and dtypes."""
+
     def plain(original: Callable[..., Any]) -> Callable[..., Any]:
         # Sound for shapes and dtypes of what goes in, comes out and is kept for backward.
         def flex_attention(*args: Any, **kwargs: Any) -> Any:

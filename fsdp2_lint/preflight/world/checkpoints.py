@@ -75,6 +75,8 @@ class Checkpoints:
                 self._fill(each)
 
     def save_later(self, original: Callable[..., Any], save: Callable[..., Any]) -> Callable[..., Any]:
+        """In place of ``async_save``: ``save``, at once."""
+
         # Sound for what is written and sent; in the job it is done while training goes on.
         def async_save(*args: Any, **kwargs: Any) -> Any:
             given = arguments(original, args, kwargs)

@@ -140,7 +140,7 @@ class OnCpu(TorchFunctionMode):
 def redirect(devices: Devices) -> OnCpu:
     """Enter the mode, here and in each thread that is started from now on, and patch what no mode sees."""
     mode = OnCpu(devices)
-    mode.__enter__()
+    mode.__enter__()  # type: ignore[no-untyped-call]
 
     def context(original: Any) -> Any:
         # Sound: its only effect is the argument ``device`` of functions that make tensors.

@@ -61,6 +61,7 @@ class World:
 
 
 def enter(place: Place, depth: Depth, shared: Path | None) -> World:
+    """From here on this process is that rank: its variables, devices, groups and files are of the job, for good."""
     rehearsal.load_what_looks_around()
     warnings.filterwarnings("ignore", message="DTensor random operators")  # they have, on the meshes of the job
     world = World(place, depth, shared)

@@ -169,7 +169,7 @@ def _formatted(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     tensor, wanted = args
     if rehearsal.has_no_values(tensor) and tensor.dim() == 0:
         return format(tensor.item(), wanted)
-    return torch.Tensor.__format__(tensor, wanted)
+    return torch.Tensor.__format__(tensor, wanted)  # type: ignore[no-untyped-call]
 
 
 def _drawing(limits: Limits) -> Callable[[Callable[..., Any]], Callable[..., Any]]:

@@ -26,6 +26,8 @@ SPAWNS = ("spawn", "start_processes")
 
 
 def leave_out_compilers(limits: Limits) -> None:
+    """``torch.compile`` and its kin give back what they are given, once this was said."""
+
     def compiled(original: Callable[..., Any]) -> Callable[..., Any]:
         # Sound: a compiler keeps what a program computes, and FSDP2's hooks are outside of what it compiles.
         def compile(model: Any = None, *args: Any, **kwargs: Any) -> Any:

@@ -66,6 +66,7 @@ from .meshes import Mesh, names_of, ranks_of, whole_of
 from .modules import (
     FSDPModule,
     children,
+    dtype_name,
     identity_of_memory,
     is_everywhere,
     is_fake,

@@ -23,7 +23,7 @@ class Allocations(TorchDispatchMode):
     """
 
     def __init__(self, given: Callable[[torch.Tensor], None], made: Callable[[torch.Tensor], None]) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self._given, self._made = given, made
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:

@@ -32,7 +32,7 @@ class EqualResults(TorchDispatchMode):
     supports_higher_order_operators = True  # they are handed on
 
     def __init__(self, seen: Seen) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self._seen = seen
         self._known = dict.fromkeys(_operations("c10d", _INTO_ARGUMENT), True)
         self._known |= dict.fromkeys(_operations("_c10d_functional", _RETURNED), False)

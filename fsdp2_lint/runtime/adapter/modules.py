@@ -103,3 +103,8 @@ def version(tensor: torch.Tensor) -> tuple[int, ...]:
         return (own, tensor._local_tensor._version) if isinstance(tensor, DTensor) else (own,)
     except RuntimeError:  # inference tensors keep no count
         return ()
+
+
+def dtype_name(dtype: object) -> str:
+    """``bfloat16``, as people write it."""
+    return str(dtype).removeprefix("torch.")

@@ -28,7 +28,7 @@ class Operations(TorchDispatchMode):
     """Calls ``seen`` after each operation; those inside a DTensor's are not seen."""
 
     def __init__(self, seen: Callable[[Operation], None]) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self._seen = seen
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:

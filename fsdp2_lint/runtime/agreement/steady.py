@@ -38,6 +38,7 @@ class Wrappers(NamedTuple):
 
 
 def wrappers(sequence: Issued, patches: Patches, defect: Defect) -> Wrappers:
+    """What stands around FSDP2's gathers and reductions, and around each function that issues a collective."""
     names, at, is_followed, get_ident = _Names(), sequence.now, adapter.is_followed, threading.get_ident
     get_frame, write, latest = sys._getframe, sequence.write, _nothing()
     params: Any = None  # that are gathered or reduced just now, in the thread of that number

@@ -111,14 +111,11 @@ def judge_dtypes(session: Session, error: BaseException, frames: Frames) -> Expl
     other = next((each for each, dtype in computes.items() if mine is not None and dtype != computes[mine]), None)
     if mine is None or other is None:
         return None
-    words = f"a layer gets {_short(computes[other])} tensors and has {_short(computes[mine])} weights"
+    theirs, own = (adapter.dtype_name(computes[each]) for each in (other, mine))
+    words = f"a layer gets {theirs} tensors and has {own} weights"
     policy = RuntimePolicy(session.ledger, mine, top, (words, other.when))
     session.dispatch(PolicySettled(when=mine.when, policy=policy))
     return CLASH
-
-
-def _short(dtype: object) -> str:
-    return str(dtype).removeprefix("torch.")
 
 
 def judge_attribute(session: Session, error: BaseException, frames: Frames) -> None:

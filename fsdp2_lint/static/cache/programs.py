@@ -11,7 +11,7 @@ from ..entries import Entry
 from ..following import Followed, Limits
 from ..frontend.project import Project
 from ..frontend.reads import Import, Question, Reads
-from ..request import Request
+from ..result import Request
 from .codec import dumps, kept
 from .stamp import stamp
 from .store import Store

@@ -14,8 +14,7 @@ from ...files.digests import UNREAD, digest
 from ...files.reading import read
 from ..frontend.lookup import Lookup
 from ..frontend.pins import oldest_torch
-from ..request import Request
-from ..result import Result
+from ..result import Request, Result
 from .codec import dumps, kept
 from .stamp import stamp
 from .store import Store

@@ -150,6 +150,7 @@ class Membership(Asked):
         return False
 
     def constructed(self, obj: Obj, cls: ClassV, call: Call) -> None:
+        """An object of a class of the project is built: what that means where the class is derived from others'."""
         records.validated(self.machine, obj, cls, call)
         if obj.atom.module:
             blank.made(self.machine, obj, call.node)
@@ -157,12 +158,8 @@ class Membership(Asked):
             if self.machine.class_member(cls, "__init__") is None:
                 built_as_layer(self.machine, obj, cls, call)
         dtypes.built(self.machine, obj, call.node)
-        if any(isinstance(base, Ext) and framework_of(base.qname) for base in self.machine.mro(cls)):
-            who = next(
-                framework_of(base.qname)
-                for base in self.machine.mro(cls)
-                if isinstance(base, Ext) and framework_of(base.qname)
-            )
+        frameworks = (framework_of(base.qname) for base in self.machine.mro(cls) if isinstance(base, Ext))
+        if who := next(filter(None, frameworks), ""):
             self.machine.emit(events.Managed(who=who), call.node, obj)
 
     def annotated_external(self, obj: Obj, module: Module, annotation: nodes.NodeNG) -> None:

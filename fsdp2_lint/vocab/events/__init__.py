@@ -1,8 +1,8 @@
 """What happens in a training program, in the order in which it happens.
 
 The comment behind each event names the moment, and the analyses that see it:
-S static, R runtime, P preflight. Events are produced by a analysis and judged by
+S static, R runtime, P preflight. Events are produced by an analysis and judged by
 rules; the handles in them (see :mod:`fsdp2_lint.vocab.handles`) answer questions
-*as of that moment*. One module for each part of a program; a handle that only one
+*as of that moment*. One module for each topic; a handle that only one
 event carries is defined next to it.
 """

@@ -9,7 +9,7 @@ import pytest
 
 from fsdp2_lint.catalogue import registry
 from fsdp2_lint.static.check import check
-from fsdp2_lint.static.request import Request
+from fsdp2_lint.static.result import Request
 from fsdp2_lint.vocab import defects
 from fsdp2_lint.vocab.defects import Defect
 from fsdp2_lint.vocab.finding import Finding

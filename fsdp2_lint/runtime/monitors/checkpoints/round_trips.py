@@ -55,8 +55,8 @@ class RuntimeRoundTrip:
     def changed(self) -> Answer[Place]:
         both = {name: (self.saved[name], value) for name, value in self.loaded.items() if name in self.saved}
         if rounded := [name for name, (old, new) in both.items() if _rounded(old, new)]:
-            old, new = both[rounded[0]]
-            return yes(Place(self.saved_at, f"{listed(rounded)} (saved as {_dtype(old)}, read as {_dtype(new)})"))
+            saved, read = (adapter.dtype_name(each.dtype) for each in both[rounded[0]])
+            return yes(Place(self.saved_at, f"{listed(rounded)} (saved as {saved}, read as {read})"))
         other = [name for name, (old, new) in both.items() if old.digest != new.digest and _comparable(old, new)]
         if not other:
             return looked("what was saved and what came back were compared")
@@ -72,10 +72,6 @@ def _rounded(old: Value, new: Value) -> bool:
     if old.dtype is None or new.dtype is None or old.shape != new.shape:
         return False
     return old.dtype.is_floating_point and new.dtype.is_floating_point and new.dtype.itemsize < old.dtype.itemsize
-
-
-def _dtype(value: Value) -> str:
-    return str(value.dtype).removeprefix("torch.")
 
 
 KEPT = 8  # checkpoints: fingerprints of the last ones

@@ -54,8 +54,7 @@ class RuntimeInputs(OfSharding):
         return tensor.to(self.dtype).to(tensor.dtype)
 
     def _yes(self, name: str, words: str) -> Answer[Place]:
-        dtype = str(self.dtype).removeprefix("torch.")
-        return yes(Place(self.sharding.when, f"{name} to {dtype}: {words}"))
+        return yes(Place(self.sharding.when, f"{name} to {adapter.dtype_name(self.dtype)}: {words}"))
 
 
 def _integers(old: torch.Tensor, new: torch.Tensor) -> str:

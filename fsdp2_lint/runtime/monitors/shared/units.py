@@ -127,7 +127,7 @@ class RuntimeUnit(OfSharding):
                 and any(param.sharded.requires_grad for param in group.params)
             ):
                 made = self.ledger.made(policy) or self.sharding.when
-                found[Place(made, _short(policy.param_dtype))] = None
+                found[Place(made, adapter.dtype_name(policy.param_dtype))] = None
         return many(found, looked("the policy of the group was looked at"))
 
     def mixed_dtypes(self) -> Answer[str]:
@@ -135,7 +135,7 @@ class RuntimeUnit(OfSharding):
             first: dict[torch.dtype, str] = {}
             for param in group.params:
                 if param.sharded.requires_grad:
-                    first.setdefault(param.sharded.dtype, f"{_short(param.sharded.dtype)} ({param.name})")
+                    first.setdefault(param.sharded.dtype, f"{adapter.dtype_name(param.sharded.dtype)} ({param.name})")
             if len(first) > 1:
                 return yes(" and ".join(first.values()))
         return looked("the dtypes of its parameters were read")
@@ -206,10 +206,6 @@ def strays(sharding: Sharding, first_forward: bool) -> list[tuple[adapter.Param,
         elif not first_forward:
             found.append((param, "another DTensor than the one that FSDP2 trains"))
     return found
-
-
-def _short(dtype: torch.dtype) -> str:
-    return str(dtype).removeprefix("torch.")
 
 
 def _size(count: int) -> str:

@@ -73,7 +73,7 @@ class _Lookup:
             return getattr(super(FSDPModule, owner if module is None else module), NAME)
         except AttributeError:
             if module is not None:
-                self.note(module)
+                self.note(module)  # type: ignore[no-untyped-call]
             raise
 
 

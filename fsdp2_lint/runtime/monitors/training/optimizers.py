@@ -78,7 +78,7 @@ class RuntimeOptimizer:
             return unknown(f"whether {self.label} keeps full precision elsewhere is not known")
         managed = self.ledger.managed(self.shardings)
         low = [
-            Place(managed[id(parameter)][0].when, str(parameter.dtype).removeprefix("torch."))
+            Place(managed[id(parameter)][0].when, adapter.dtype_name(parameter.dtype))
             for parameter in self.built.held()
             if id(parameter) in managed
             and managed[id(parameter)][1].sharded is parameter  # gathered copies are of the dtype of the computation

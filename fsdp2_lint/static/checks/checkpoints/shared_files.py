@@ -22,7 +22,7 @@ class StaticSharedFile(AtStep[events.Saved]):
         """Unknown behind a condition that was not asked before all ranks gathered: it may hold on rank 0 alone."""
         for path, state in self._of_rank0():
             gathered = self._gathered(state)
-            if gathered is None or _by_rank(path):
+            if gathered is None or split_by_rank(path)[0] is not None:
                 continue
             if self._payload.path_per_rank().surely:
                 return self.program.excluded("each rank writes a file of its own")
@@ -72,8 +72,3 @@ class StaticSharedFile(AtStep[events.Saved]):
     def _owner(self, state: StateDict) -> str:
         owner = next((leaf for _, leaf in self.program.machine.leaves(state.owner) if isinstance(leaf, Obj)), None)
         return self.program.label(owner) if owner is not None else "a model"
-
-
-def _by_rank(path: Guard) -> bool:
-    ranks, _ = split_by_rank(path)
-    return ranks is not None

@@ -15,7 +15,7 @@ from ...domain.relations import Relation
 from ...domain.values import Obj, Rank, is_each
 from ...libraries.torch.ranks.seeds import generator_of
 from ..ranks.own_choices import drawn_apart, seeded_before
-from ..shared.asked import objects_in
+from ..shared.conditions import objects_in
 from ..shared.program import OfStep, Program
 
 _LOADER = "torch.utils.data.DataLoader"

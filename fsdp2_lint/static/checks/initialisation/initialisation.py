@@ -18,8 +18,8 @@ from ...domain.relations import Relation
 from ...domain.values import Const, Ext, Obj, Rank
 from ...libraries.torch.checkpoints.state_helpers import lenient
 from ...libraries.torch.initialisation.blank import buffers, of_buffers
+from ..shared.conditions import checked_on
 from ..shared.program import Handle, Program
-from ..shared.strategies import checked_on
 from ..shared.structure import has_parameters, leaves, parts_unseen
 
 WRITES = (events.Written, events.Loaded)

@@ -16,7 +16,7 @@ from ...domain.values import Const, Obj, Rank
 from ...interpreter.expressions.conditions import mentions_rank
 from ...libraries.torch.launch.device import device_kind
 from ...libraries.torch.ranks.rank import INITIALISED, alone
-from ..ranks.own_choices import own_choice
+from ..ranks.own_choices import name_of, own_choice
 from ..ranks.rank_paths import by_rank_zero, rank_in_words, rank_literal, reduced, split_by_rank
 from ..shared.program import RELATED, AtStep, Program
 from .machines import on_one_machine
@@ -123,11 +123,6 @@ _Gathering = events.Collective | events.Called | events.Backward
 Gathering = Step[_Gathering]
 
 
-def _name(step: Gathering) -> str | None:
-    """What it is called; None for a call of a model."""
-    return None if isinstance(step.what, events.Called) else step.what.name
-
-
 def excluded_ranks(program: Program, step: AnyStep) -> Answer[tuple[Moment | None, str]]:
     """Do some ranks stay away from a step? Where they turn away, and in words, which ones come."""
     if alone(program.machine, step.guard):
@@ -163,7 +158,7 @@ def _asked(step: AnyStep, formula: Formula) -> Moment | None:
 class StaticCollection(AtStep[_Gathering]):
     @property
     def name(self) -> str:
-        return _name(self.step) or "the model's call"
+        return name_of(self.step) or "the model's call"
 
     def needs_model(self) -> Answer[object]:
         """Collectives on a model are some only once it is sharded."""
@@ -261,7 +256,7 @@ class StaticCollection(AtStep[_Gathering]):
         if why := self._unseen_elsewhere(mine, others):
             return unknown(why)
         for other in self.program.trace.of(events.Collective, events.Called, events.Backward):
-            if other is self.step or _name(other) != _name(self.step):
+            if other is self.step or name_of(other) != name_of(self.step):
                 continue
             if isinstance(other.what, events.Called) and not other.what.hooked:
                 continue

@@ -16,8 +16,8 @@ from ...domain.trace import E
 from ...domain.values import BELOW, ClassV, Ext, Obj
 from ...frontend.packages import builds_models
 from ..sharding.units import speaks_of
+from ..shared.conditions import checked_on, choosing, other_wrappers
 from ..shared.program import OfStep
-from ..shared.strategies import checked_on, choosing, other_wrappers
 
 
 class StaticConverted(OfStep[E]):

@@ -91,9 +91,9 @@ def _agreed(program: Program, own: Own, step: AnyStep) -> str:
 
 def _either_way(program: Program, step: AnyStep, formula: Formula, truth: bool) -> bool:
     """Is the same call also made where the condition is answered the other way, and not by a rank's choice again?"""
-    name = _name(step)
+    name = name_of(step)
     for other in program.trace.of(events.Collective, events.Called, events.Backward):
-        if other is step or _name(other) != name:
+        if other is step or name_of(other) != name:
             continue
         if other.place == step.place and not other.guard.compatible(step.guard):
             return True  # one call, with what other ranks have
@@ -104,5 +104,6 @@ def _either_way(program: Program, step: AnyStep, formula: Formula, truth: bool) 
     return False
 
 
-def _name(step: Step[Any]) -> str | None:
+def name_of(step: Step[Any]) -> str | None:
+    """What a collective is called; None for a call of a model."""
     return None if isinstance(step.what, events.Called) else step.what.name

@@ -18,7 +18,7 @@ from ...domain.values import Obj
 from ...libraries.python.attempts import TypeOf
 from ...libraries.torch.launch.meshes import Mesh, wanted_names
 from ...libraries.torch.ranks.rank import alone
-from .asked import objects_in
+from .conditions import objects_in
 from .program import Program
 
 _OF_SHARDS = ("sharded", "dtensor")

@@ -13,7 +13,7 @@ from ...domain.guards import TOP, Guard
 from ...domain.relations import Relation
 from ...domain.says import Says
 from ...domain.values import BELOW, SLICE, Obj, is_each
-from .asked import objects_in
+from .conditions import objects_in
 from .late_parts import LateParts
 from .program import RELATED, Handle, Program
 from .structure import (

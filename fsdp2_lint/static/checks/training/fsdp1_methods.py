@@ -11,8 +11,8 @@ from ...domain.relations import Relation
 from ...domain.values import Ext, Obj
 from ...frontend.packages import builds_models
 from ...libraries.torch.sharding.module_tree import is_model_base
+from ..shared.conditions import checked_on, choosing, other_wrappers
 from ..shared.program import OfStep
-from ..shared.strategies import checked_on, choosing, other_wrappers
 
 
 class StaticAsked(OfStep[events.Fsdp1Method]):

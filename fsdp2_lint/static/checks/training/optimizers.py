@@ -17,21 +17,17 @@ from ...domain.values import Const, Ext, Obj
 from ...libraries.torch.ranks.seeds import differs
 from ..ranks.own_values import own_value
 from ..shared.doubts import unproven
-from ..shared.program import RELATED, AtStep, Program
+from ..shared.program import RELATED, AtStep, Handle, Program
 from .statement_moves import moved_behind
 
 
 @dataclass(frozen=True, slots=True)
-class StaticOptimizer:
+class StaticOptimizer(Handle):
     """An optimizer in its relation to one model."""
 
     program: Program
     obj: Obj
     model: Obj
-
-    @property
-    def label(self) -> str:
-        return self.program.label(self.obj)
 
     def creations(self) -> Iterator[tuple[Step[events.Optimizer], events.Held]]:
         for step in self.program.trace.of(events.Optimizer):

@@ -195,19 +195,14 @@ def load(machine: Machine, call: Call) -> Value:
 
 @method("load_state_dict")
 def load_state_dict(machine: Machine, obj: Obj, call: Call) -> Value:
-    payload, assign = call.arg(0, "state_dict") or NONE, call.arg(2, "assign")
-    kind = events.OptimizerLoaded if obj in machine.libraries.optimizers else events.Loaded
-    if kind is events.Loaded and machine.about_rank(machine.guard.formula):
-        machine.libraries.blank.atoms.add(
-            machine.libraries.address(obj)[0]
-        )  # what the other ranks get is of interest from here on
-    assigns = assign not in (None, Const(False))
-    if kind is events.Loaded:
-        strict = call.arg(1, "strict") != Const(False)
-        dropped = isinstance(call.node.parent, nodes.Expr)
-        machine.emit(events.Loaded(payload=payload, assign=assigns, strict=strict, dropped=dropped), call.node, obj)
-    else:
+    payload, assigns = call.arg(0, "state_dict") or NONE, call.arg(2, "assign") not in (None, Const(False))
+    if obj in machine.libraries.optimizers:
         machine.emit(events.OptimizerLoaded(payload=payload, assign=assigns), call.node, obj)
+    else:
+        if machine.about_rank(machine.guard.formula):  # what the other ranks get is of interest from here on
+            machine.libraries.blank.atoms.add(machine.libraries.address(obj)[0])
+        strict, dropped = call.arg(1, "strict") != Const(False), isinstance(call.node.parent, nodes.Expr)
+        machine.emit(events.Loaded(payload=payload, assign=assigns, strict=strict, dropped=dropped), call.node, obj)
     return unknown("incompatible keys")
 
 

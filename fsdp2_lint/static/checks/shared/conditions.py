@@ -1,13 +1,32 @@
-"""Which conditions may choose a strategy, so that a program holds another kind of model on each side of them?"""
+"""Conditions: what they are about, and which may choose a strategy.
+
+A program that serves several strategies holds another kind of model on each side of such a condition.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
 
 from ...domain.formulas import Formula, is_fork
 from ...domain.guards import Guard, Literals
 from ...domain.values import Obj
 from ...libraries.interface import Machine
-from .asked import objects_in
 from .program import Program
+
+
+# -- what a condition is about
+def objects_in(part: Any) -> Iterator[Obj]:
+    """The objects in a formula or a value, all options of a choice included."""
+    if isinstance(part, Obj):
+        yield part
+    elif isinstance(part, tuple):
+        for each in part:
+            yield from objects_in(each)
+    elif options := getattr(part, "options", None):
+        for _, each in options:
+            yield from objects_in(each)
+
 
 _WRAPPERS = (
     r"DataParallel\b|\bAveragedModel\b"
