@@ -16,7 +16,7 @@ from ...files.digests import UNREAD, digest
 from ...vocab.target import Version
 from .facts import SEED, Facts, facts_of
 from .lookup import Lookup, Surroundings, loading
-from .module import Module, Unreadable, parse, read, rebuild
+from .module import Module, Unreadable, bind, parse, read, rebuild
 from .pins import oldest_torch
 from .reads import Question, Reads
 from .relevance import Relevance
@@ -58,8 +58,9 @@ class Project(Lookup):
             "sharding_methods": lambda name: self.sharding_methods.get(name, []),
             "in_turn": lambda name: name in self.called_in_turn,
             "reaching": self._reaching_in,
-            "importers": lambda path: list(self.imported_by.get(path, ())),
             "loaders": lambda path: [*filter(self.checked, loading(path, self.imported_by))],
+            "naming": lambda about: self._importers(*about.split("\0")),
+            "deriving": self._importers,
         }
         self.relevance = Relevance(self)
         self.imported_by: dict[str, list[str]] = {}  # filled by ``entries``
@@ -241,7 +242,7 @@ class Project(Lookup):
         name = Path(path).parent.name if is_package else Path(path).stem
         module = Module(name, path, rebuild(tree, name, path, is_package), is_package)
         module.mentions_torch = b"torch" in self.data(path)
-        _bind(module, module.tree.body)
+        bind(module, module.tree.body)
         return module
 
     def may_shard(self, path: str, node: nodes.NodeNG, owner: str = "") -> bool:
@@ -262,37 +263,30 @@ class Project(Lookup):
         found: list[str] = self._ask("loaders", path)
         return found
 
-    def importers_of(self, path: str) -> list[str]:
-        """Files that import ``path`` directly, and where a package's file re-exports it, the package's users."""
-        found = dict.fromkeys(self._ask("importers", path))
+    def importers_naming(self, path: str, names: Iterable[str]) -> list[str]:
+        """Files that import ``path``, and mention one of ``names`` while they are imported themselves."""
+        found: list[str] = self._ask("naming", "\0".join([path, *sorted(names)]))
+        return found
+
+    def importers_deriving(self, path: str) -> list[str]:
+        """Files that import ``path``, and define classes that have bases."""
+        found: list[str] = self._ask("deriving", path)
+        return found
+
+    def _importers(self, path: str, *names: str) -> list[str]:
+        """Those of a package's file that re-exports ``path`` are among them.
+
+        Whoever asks rests on the files that are named here, and of the others on it only that they are not.
+        """
+        found = dict.fromkeys(self.imported_by.get(path, ()))
         package = str(Path(path).parent / "__init__.py")
         if package in found:
-            found.update(dict.fromkeys(self._ask("importers", package)))
-        return list(found)
-
-
-def _bind(module: Module, body: list[nodes.NodeNG]) -> None:
-    """Which statements of a module's top level bind which names, also inside if/try/with."""
-    for node in body:
-        if isinstance(node, (nodes.FunctionDef, nodes.ClassDef)):
-            module.bindings.setdefault(node.name, []).append(node)
-        elif isinstance(node, nodes.ImportFrom) and node.names[0][0] == "*":
-            module.stars.append(node)
-        elif isinstance(node, (nodes.Import, nodes.ImportFrom)):
-            for name, alias in node.names:
-                bound = alias or (name.split(".")[0] if isinstance(node, nodes.Import) else name)
-                module.bindings.setdefault(bound, []).append(node)
-        elif isinstance(node, nodes.Assign):
-            for target in node.targets:
-                for name_node in target.nodes_of_class(nodes.AssignName):
-                    module.bindings.setdefault(name_node.name, []).append(node)
-        elif isinstance(node, (nodes.AnnAssign, nodes.AugAssign)) and isinstance(node.target, nodes.AssignName):
-            module.bindings.setdefault(node.target.name, []).append(node)
-        elif isinstance(node, (nodes.If, nodes.For, nodes.While)):
-            _bind(module, node.body)
-            _bind(module, node.orelse)
-        elif isinstance(node, nodes.With):
-            _bind(module, node.body)
-        elif isinstance(node, nodes.Try):
-            for block in (node.body, node.orelse, node.finalbody, *(handler.body for handler in node.handlers)):
-                _bind(module, block)
+            found.update(dict.fromkeys(self.imported_by.get(package, ())))
+        outer, self.reads = self.reads, Reads()
+        try:
+            known = [(each, facts) for each in found if (facts := self.facts(each)) is not None]
+        finally:
+            self.reads = outer
+        if names:
+            return [each for each, facts in known if not facts.at_once.isdisjoint(names)]
+        return [each for each, facts in known if any(cls.bases for cls in facts.classes)]
