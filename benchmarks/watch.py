@@ -1,9 +1,12 @@
 """What following the collectives to the end of a job costs, beside torch's own TORCH_DISTRIBUTED_DEBUG=DETAIL.
 
-Two ways. Stretches of steps with and without the hooks alternate in one job, after its watched steps are over: all that
-the hooks do to a step is in there, and all that other jobs on the machine do to it. And a clock on both sides of each
-hook, in the middle of a step: that is the time of the hooks alone, less that of the same clocks without hooks, and
-holds still on a busy machine. Jobs under DETAIL, which cannot be switched while a job runs, take turns with plain ones.
+Three ways. The hooks alone, for one collective after the other, where a table of so many MB was gone through meanwhile:
+most of what they cost is memory that the training pushes out of the caches, and this holds still on a busy machine.
+In the middle of a step, between a clock before and a clock behind each hook, less what the same clocks take without
+hooks. And stretches of steps with and without the hooks, which alternate in one job after its watched steps are over.
+Jobs under DETAIL, which cannot be switched while a job runs, take turns with plain ones.
+
+    python benchmarks/watch.py --alone
 
     python benchmarks/watch.py --layers 32 --repetitions 60
 """
@@ -30,8 +33,11 @@ from jobs import Job, Load, Watch  # noqa: E402
 from runtime_overhead import interval, on_ranks  # noqa: E402
 
 from fsdp2_lint.report.halves import token  # noqa: E402
+from fsdp2_lint.report.rank_file import RankFile  # noqa: E402
 from fsdp2_lint.report.ring import Ring  # noqa: E402
 from fsdp2_lint.runtime import adapter  # noqa: E402
+from fsdp2_lint.runtime.agreement.sequence import Sequence  # noqa: E402
+from fsdp2_lint.runtime.agreement.steady import wrappers  # noqa: E402
 from fsdp2_lint.runtime.monitors.ranks import collectives  # noqa: E402
 from fsdp2_lint.runtime.patches import Patches  # noqa: E402
 
@@ -136,6 +142,56 @@ def in_place(load: Load, repetitions: int, folder: str) -> tuple[list[float], li
     return times[True], times[False]
 
 
+# As FSDP2 calls: a function that gathers calls one that issues, below a dozen frames of torch.
+ALONE = """
+def issued(group, sent, options):
+    pass
+def gathered(params, group, asynchronous, copies, gathers, device, how):
+    issue(group, sent, None)
+def called(frames, params):
+    if frames:
+        return called(frames - 1, params)
+    times[0] = clock()
+    gather(params, "0", False, None, None, None, None)
+    times[1] = clock()
+"""
+
+
+class Named:
+    """Stands for a parameter of FSDP2."""
+
+    def __init__(self, name: str) -> None:
+        self._param_fqn = name
+
+
+def alone(megabytes: int, times: int, folder: str) -> float:
+    """Nanoseconds of the hooks for one collective, after a table of that size was gone through."""
+    adapter.ranks_of_group = lambda name: (0, 1)  # type: ignore[assignment]
+    table, patches = torch.zeros(megabytes * 2**18), Patches()
+    patches.install()
+    own = wrappers(Sequence(RankFile(Path(folder), 0)), patches, lambda where, error: sys.exit(f"{where}: {error}"))
+    read: Any = lambda args, kwargs: (args[0], "all_gather", args[1].numel(), args[1].dtype)  # noqa: E731
+    groups = [[Named(f"layers.{number}.weight")] for number in range(33)]
+    took: dict[bool, list[int]] = {True: [], False: []}
+    jobs = {}
+    for hooked in took:
+        space: dict[str, Any] = {"times": [0, 0], "clock": time.perf_counter_ns, "sent": torch.zeros(4)}
+        exec(compile(ALONE, torch.__file__, "exec"), space)
+        space["gather"], space["issue"] = space["gathered"], space["issued"]
+        if hooked:
+            space["gather"] = own.around(space["gathered"])
+            space["issue"] = own.issuing(adapter.Issuer(None, "", read, "all_gather", 1), space["issued"])
+        jobs[hooked] = space
+    for number in range(3 * len(groups) + times):
+        for hooked, space in jobs.items():
+            table.add_(1.0)
+            space["called"](12, groups[number % len(groups)])
+            before, after = space["times"]
+            if number >= 3 * len(groups):
+                took[hooked].append(after - before)
+    return statistics.median(took[True]) - statistics.median(took[False])
+
+
 def turn(folder: str) -> float:
     """Microseconds for each collective of what is done when one half of the file is full."""
     ring, times = Ring(Path(folder) / "ring"), []
@@ -172,7 +228,16 @@ def main() -> int:
     parser.add_argument("--repetitions", type=int, default=60)
     parser.add_argument("--stretch", type=int, default=4)
     parser.add_argument("--jobs", type=int, default=3, help="pairs of jobs with and without DETAIL")
+    parser.add_argument("--alone", action="store_true", help="only the hooks alone, without jobs")
     given = parser.parse_args()
+    torch.set_num_threads(1)
+    for megabytes in (2, 12, 40):
+        with tempfile.TemporaryDirectory() as folder:
+            print(f"ns for a collective after {megabytes} MB: {alone(megabytes, 20_000 // megabytes, folder):.0f}")
+    with tempfile.TemporaryDirectory() as folder:
+        print(f"  and {turn(folder) * 1e3:.0f} where each 4,095 fill a half of the file")
+    if given.alone:
+        return 0
     load = Load(given.layers, given.dim, given.tokens)
     print(f"{load.layers} layers, dim {load.dim}, {load.tokens} tokens, {load.layers + 1} groups, {given.ranks} ranks")
     pairs = on_ranks(steady, given.ranks, load, given.repetitions, given.stretch)
@@ -186,8 +251,6 @@ def main() -> int:
     more, less = statistics.median(hooked), statistics.median(bare)
     print(f"us in the hooks: {more - less:.0f} per step (medians of {len(hooked)} steps, from clock to clock")
     print(f"  {more:.0f} with the hooks in between and {less:.0f} without them)")
-    with tempfile.TemporaryDirectory() as folder:
-        print(f"  and {turn(folder):.3f} for each collective when a half of the file is full")
     times: dict[str, list[float]] = {"OFF": [], "DETAIL": []}
     for number in range(given.jobs):
         for level in ("OFF", "DETAIL") if number % 2 else ("DETAIL", "OFF"):
