@@ -14,13 +14,13 @@ import pytest
 
 pytest.importorskip("torch")
 
-from tests.runtime.commands import HEAD, row
+from tests.runtime.commands import row
 from tests.runtime.test_launching import LAUNCHERS, ROOT, SAME_DATA, found, free_port, report
 
 pytestmark = [pytest.mark.slow, pytest.mark.torchrun]
 
 INIT = 'dist.init_process_group("gloo")\n'
-# Accelerate makes the process group, of what its launcher says; FSDP2 comes by hand, since Accelerate has it on GPUs alone.
+# Accelerate makes the process group, of what its launcher says; FSDP2 comes by hand: on CPUs Accelerate has none.
 ACCELERATE = SAME_DATA.replace(INIT, "from accelerate import PartialState\n\nstate = PartialState(cpu=True)\n")
 
 # Ray starts a process for each rank, and the loop in a thread of it: only what runs in there can begin to watch.
