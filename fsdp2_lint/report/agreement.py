@@ -56,6 +56,9 @@ class Tail:
         for group, number, rolling in found if self._token and not self._waiting else ():
             yield self._groups[group], number, rolling
 
+    def issues_in(self, group: Group) -> bool:
+        return group in self._groups.values()
+
     def _opened(self) -> Follower | None:
         if self._ring is None:
             try:
@@ -119,15 +122,14 @@ class Agreement:
 
     def _facts(self, group: Group, number: int) -> list[tuple[int, Fact]]:
         """They parted at this position, or before. Mostly that is a moment ago, and few records have to be read."""
+        members = [tail for tail in self._tails.values() if tail.issues_in(group)]
         for newest in (_BEFORE, 0):
-            issued = [each for tail in self._tails.values() for each in self._issued(tail, group, newest)]
-            if issued and all(min(each.issued) < number for each in issued):
+            issued = [each for tail in members for each in self._issued(tail, group, newest)]
+            if len(issued) == len(members) and all(min(each.issued) < number for each in issued):
                 break
         return turns(issued)
 
     def _issued(self, tail: Tail, group: Group, newest: int) -> list[Sequence]:
-        if tail.rank not in group.ranks:
-            return []
         tail.catch_up()
         said = sequences(tail.rank, tail.path, tail.records, newest)
         return [each for each in said if (each.group, each.ranks) == group[1:]]

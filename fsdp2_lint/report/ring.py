@@ -6,7 +6,7 @@ import mmap
 import os
 from pathlib import Path
 
-from .halves import HALF, SIZE, Follower, State, beginning, written
+from .halves import HALF, SIZE, Follower, State, after_all, beginning
 
 BYTES = 2 * HALF
 
@@ -30,9 +30,7 @@ class Ring:
 
     def turn(self) -> None:
         """Go on in the other half; what stands there is lost."""
-        for group, _, _, digest in written(self._half[self._first :]):
-            self._states += [State()] * (group + 1 - len(self._states))
-            self._states[group] = self._states[group].after(digest)
+        self._states = after_all(self._states, self._half[self._first :])
         self._begin(self._lap + 1, self.total)
 
     def _begin(self, lap: int, total: int) -> None:

@@ -115,7 +115,7 @@ def outside_gradients(session: Session, top: nn.Module, built: Built) -> None:
 
     Where ranks send each other tokens, what is left out may be experts of which each rank has its own.
     """
-    if not session.compares("outside-gradients") or session.ledger.sends_tokens:
+    if not session.compares("outside-gradients") or session.ledger.sends_tokens or adapter.is_captured():
         return
     for sharding in session.ledger.inside(top):
         if not sharding.ignored:

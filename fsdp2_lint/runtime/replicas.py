@@ -19,7 +19,7 @@ from .sites import here
 def after_training(session: Session, model: Trained) -> None:
     """Right after a step of an optimizer: from here on nothing brings together what has come apart."""
     top = model.module()
-    if top is None or not session.compares("replicas"):
+    if top is None or not session.compares("replicas") or adapter.is_captured():
         return
     paths = {id(module): path for path, module in top.named_modules()}
     stepped = here()
@@ -42,7 +42,7 @@ def after_training(session: Session, model: Trained) -> None:
 
 def before_training(session: Session, shardings: Sequence[Sharding]) -> None:
     """What ranks along a tensor-parallel dimension hold in common, before it can come apart."""
-    if session.compares("replicas"):
+    if session.compares("replicas") and not adapter.is_captured():
         for sharding, param, _ in _beside(session, shardings):
             sharding.begun[id(param.raw)] = _outline(param.sharded)
 

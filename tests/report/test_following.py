@@ -141,3 +141,19 @@ def test_who_looks_late_sees_it_in_what_is_left(tmp_path: Path, later: int) -> N
     watch.meet(rank_files(tmp_path))
     found = [fact for _ in range(20) for fact in watch.look()]
     assert parted(found) == {0: "reduce_scatter", 1: "barrier"}
+
+
+@pytest.mark.parametrize("ahead", [0, 1])
+def test_one_rank_has_gone_on_further_than_the_other(tmp_path: Path, ahead: int) -> None:
+    """Of one the newest records still tell where they parted, and of the other only all of them do."""
+    ranks = [Rank(tmp_path, rank) for rank in range(2)]
+    for rank, kind in zip(ranks, (1, 2)):
+        rank.group(1, "other", (0, 1))
+        rank.issue(0, group=1)
+        rank.issue(kind, group=1)
+        for _ in range(600 if rank is ranks[ahead] else 100):
+            rank.issue(0)
+    watch = Agreement()
+    watch.meet(rank_files(tmp_path))
+    found = [fact for _ in range(20) for fact in watch.look()]
+    assert parted(found) == {0: "reduce_scatter", 1: "barrier"}

@@ -1,6 +1,6 @@
 """Each way to start a job, with real processes: who is which rank, and does the report have all of them?
 
-Accelerate and Ray are not installed here: what they set for the processes that they start is set by hand.
+Accelerate and Ray Train, which are not installed here, have ``test_launchers.py``.
 """
 
 from __future__ import annotations

@@ -48,34 +48,36 @@ class Job:
     store: Counting
     monkeypatch: pytest.MonkeyPatch
     folder: Path
+    world: int = RANKS
+    ranks: tuple[int, ...] = tuple(range(RANKS))  # that are there; the others would do as these do
 
     def __post_init__(self) -> None:
         self.monkeypatch.setenv("LOCAL_WORLD_SIZE", str(PER_NODE))
-        self.monkeypatch.setattr(adapter, "ranks_of_group", lambda name: tuple(range(RANKS)))
+        self.monkeypatch.setattr(adapter, "ranks_of_group", lambda name: tuple(range(self.world)))
         self.monkeypatch.setattr(adapter, "store", lambda: self.store)
         self.said: list[tuple[int, Said]] = []
         self.broken: list[Exception] = []
-        self.sequences, self.nodes = [], []
-        for rank in range(RANKS):
+        self.sequences, self.nodes = dict[int, Sequence](), dict[int, Nodes]()
+        for rank in self.ranks:
             self.be(rank)
             file = RankFile(self.folder, rank)
-            self.sequences.append(Sequence(file))
+            self.sequences[rank] = Sequence(file)
             tell = lambda said, rank=rank: self.said.append((rank, said))  # noqa: E731
-            self.nodes.append(Nodes(self.sequences[-1], file, tell, self.broken.append))
+            self.nodes[rank] = Nodes(self.sequences[rank], file, tell, self.broken.append)
 
     def be(self, rank: int) -> None:
-        self.monkeypatch.setattr(adapter, "own", lambda: Membership(rank, RANKS, "token"))
+        self.monkeypatch.setattr(adapter, "own", lambda: Membership(rank, self.world, "token"))
         self.monkeypatch.setattr(adapter, "own_rank", lambda: rank)
         self.monkeypatch.setenv("LOCAL_RANK", str(rank % PER_NODE))
 
     def issue(self, kinds: dict[int, str], times: int = 1) -> None:
         """Every rank issues a barrier, or what it is told to."""
-        for rank, sequence in enumerate(self.sequences):
+        for rank, sequence in self.sequences.items():
             for _ in range(times):
                 sequence.add(("0", kinds.get(rank, "barrier"), -1, None))
 
     def look(self) -> None:
-        for rank, each in enumerate(self.nodes):
+        for rank, each in self.nodes.items():
             self.be(rank)
             each.look()
 
@@ -92,6 +94,17 @@ def test_equal_sequences_cost_one_number_for_each_machine(job: Job) -> None:
     assert job.said == []
     assert job.store.asked["compare_set"] == 3 * RANKS // PER_NODE
     assert job.store.asked["get"] == 0 and job.store.bytes < 100 * job.store.asked["compare_set"]
+
+
+@pytest.mark.parametrize("world", [8, 1024, 4096])
+def test_a_rank_asks_as_much_in_a_large_world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, world: int) -> None:
+    """Those that speak for the first and for the last machine, and those beside them, who ask for nothing."""
+    job = Job(Counting(), monkeypatch, tmp_path, world, (0, 1, world - 2, world - 1))
+    for _ in range(3):
+        job.issue({}, EVERY)
+        job.look()
+    assert job.store.asked["compare_set"] == 3 * 2 and job.store.asked["get"] == 0
+    assert job.store.bytes < 100 * job.store.asked["compare_set"] and not job.broken
 
 
 def test_a_machine_that_parts_is_told_once(job: Job) -> None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import gc
 import os
+import sys
 import threading
 import weakref
 from collections.abc import Callable
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import pytest
@@ -16,6 +18,7 @@ pytest.importorskip("torch")
 
 import torch
 
+from fsdp2_lint.report.halves import SLOTS
 from fsdp2_lint.report.rank_file import RankFile, records
 from fsdp2_lint.report.sequences import Issued, sequences
 from fsdp2_lint.runtime import adapter
@@ -94,6 +97,24 @@ def test_a_step_like_the_one_before_takes_no_long_way(job: Job) -> None:
     ]
     assert last[-1].order == 3002 * 9
     assert [each.words for each in first[3:5]] == ["all_gather of 2", "reduce_scatter of 2"]
+
+
+def test_what_all_of_it_takes_is_a_few_calls(job: Job) -> None:
+    """Counted and not timed, for as many as fill both halves of the file: what is done when one is full is in it."""
+    step(job)
+    step(job)
+    calls, steps = 0, 2 * SLOTS // 9
+
+    def count(frame: FrameType, event: str, called: Any) -> None:
+        nonlocal calls
+        calls += event in ("call", "c_call")
+
+    sys.setprofile(count)
+    for _ in range(steps):
+        step(job)
+    sys.setprofile(None)
+    calls -= steps * (1 + 9 * 4)  # the step itself, and what issues in it
+    assert 0 < calls < 10 * 9 * steps
 
 
 def test_another_order_is_written_as_it_was(job: Job) -> None:

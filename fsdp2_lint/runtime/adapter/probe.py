@@ -152,5 +152,9 @@ def first_cuda_use() -> tuple[Any, str] | None:
 
 
 def is_captured() -> bool:
-    """Is a CUDA graph being captured? To copy anything from the device would spoil it."""
+    """Is a CUDA graph being captured? To copy anything from the device would spoil it.
+
+    Asked before each look at values that may come in a later step: a graph is captured after steps that warm up. What
+    runs when it is replayed is no Python, and not seen.
+    """
     return torch.cuda.is_available() and torch.cuda.is_current_stream_capturing()

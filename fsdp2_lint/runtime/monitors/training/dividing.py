@@ -77,7 +77,7 @@ class _Watch:
         module = adapter.modules_of(args[0])[0]
         model = RuntimeDividing(self.session.ledger, module, said=self.said)
         self.session.dispatch(GradientsDivided(when=here(), model=model))
-        if self.session.compares(_KIND) and self.session.ledger.sends_tokens:
+        if self.session.compares(_KIND) and self.session.ledger.sends_tokens and not adapter.is_captured():
             self._experts(module)
 
     def _experts(self, root: nn.Module) -> None:

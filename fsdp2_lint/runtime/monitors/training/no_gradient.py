@@ -55,6 +55,8 @@ class _Watch:
     def before_step(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
         if adapter.only_makes_states(sys._getframe()) or argument(args, kwargs, 1, "closure") is not None:
             return
+        if adapter.is_captured():
+            return
         held = self.held.setdefault(optimizer, _Held())
         held.steps += 1
         for parameter, (_, param) in self._managed(optimizer):
@@ -113,6 +115,8 @@ class _Watch:
     def after_step(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
         built, held = self.session.ledger.built(optimizer), self.held.get(optimizer)
         if built is None or held is None or held.told or held.steps < 2 or self.session.compiles:
+            return
+        if adapter.is_captured():
             return
         if closing.long_enough(self.session, held.steps):
             held.told = True
