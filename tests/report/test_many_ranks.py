@@ -35,7 +35,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 
         monkeypatch.setattr(module, name, call)
 
-    watch(lines, "_record")
+    watch(lines, "record_in")
     watch(sequences, "sequences")
     watch(execution_order, "_differ")
     watch(statements, "_join")
@@ -55,7 +55,7 @@ def test_ranks_that_agree_are_read_once(tmp_path: Path, counted: Counter[str]) -
     counted.clear()
     report = merged(tmp_path / "many", 72)
     assert {each.observed.ranks for each in report.findings if each.observed} == {tuple(range(72))}
-    assert counted["_record"] - few["_record"] == 64 * (len(OWN) + 1)  # and once to see which rank it is
+    assert counted["record_in"] - few["_record"] == 64 * (len(OWN) + 1)  # and once to see which rank it is
     assert counted["sequences"] == 1 and counted["_differ"] == counted["_join"] == 0
 
 
