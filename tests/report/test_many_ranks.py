@@ -55,7 +55,7 @@ def test_ranks_that_agree_are_read_once(tmp_path: Path, counted: Counter[str]) -
     counted.clear()
     report = merged(tmp_path / "many", 72)
     assert {each.observed.ranks for each in report.findings if each.observed} == {tuple(range(72))}
-    assert counted["record_in"] - few["_record"] == 64 * (len(OWN) + 1)  # and once to see which rank it is
+    assert counted["record_in"] - few["record_in"] == 64 * (len(OWN) + 1)  # and once to see which rank it is
     assert counted["sequences"] == 1 and counted["_differ"] == counted["_join"] == 0
 
 
