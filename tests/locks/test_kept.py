@@ -50,6 +50,49 @@ TWO = {
 }
 
 
+NET = "from torch import nn\n\n\nclass Net(nn.Module):\n    pass\n\n\n"
+MADE = "from torch.distributed.fsdp import fully_shard\nfrom models import make\nfully_shard(make())\n"
+REGISTRY = {
+    "script.py": MADE,
+    "models.py": NET + "MODELS = {'net': Net}\n\n\ndef make():\n    return MODELS['net']()\n",
+    "looks.py": "from models import Net\nprint(Net)\n",
+    "enters.py": "from models import MODELS\nMODELS['list'] = list\n",
+}
+DISPATCHED = {
+    "script.py": MADE,
+    "models.py": "from functools import singledispatch\n"
+    + NET
+    + "@singledispatch\ndef build(size):\n    return Net()\n\n\ndef make():\n    return build(8)\n",
+    "looks.py": "from models import Net\nprint(Net)\n",
+    "enters.py": "from models import build\n\n\n@build.register\ndef of_text(size: str):\n    return None\n",
+}
+SUBCLASSED = {
+    "script.py": MADE,
+    "models.py": NET + "class Base:\n    known = {'net': Net}\n\n"
+    "    def __init_subclass__(cls):\n        Base.known[cls.__name__] = cls\n"
+    "\n\ndef make():\n    return Base.known['net']()\n",
+    "looks.py": "from models import Net\nprint(Net)\n",
+    "enters.py": "from models import Base\n\n\nclass Other(Base):\n    pass\n",
+}
+
+
+@pytest.mark.parametrize("files", [REGISTRY, DISPATCHED, SUBCLASSED], ids=["registry", "dispatched", "subclassed"])
+def test_who_enters_nothing_into_a_table_does_not_matter_to_it(
+    files: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A whole run after an edit of any file that imports a registry followed all programs that look into it."""
+    more = files["enters.py"].partition("\n")[0] + "\n"
+    for name, text, expected in [
+        ("looks.py", files["looks.py"] + "print(8)\n", []),
+        ("looks.py", files["enters.py"], ["script.py"]),
+        ("enters.py", files["enters.py"] + "\n", ["script.py"]),
+        ("enters.py", more, ["script.py"]),
+        ("new.py", files["enters.py"], ["script.py"]),
+        ("new.py", files["looks.py"], []),
+    ]:
+        assert followed({**files, name: text}, files, Store(tmp_path / f"{name}{len(text)}"), monkeypatch) == expected
+
+
 @pytest.mark.parametrize(
     ("edit", "expected"),
     [
@@ -65,17 +108,21 @@ TWO = {
 def test_only_what_reads_an_edited_file_is_followed_again(
     edit: dict[str, str], expected: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store = Store(tmp_path)
-    result(TWO, store)
-    followed: list[str] = []
+    assert followed({**TWO, **edit}, TWO, Store(tmp_path), monkeypatch) == expected
+
+
+def followed(files: dict[str, str], before: dict[str, str], store: Store, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The programs that have to be followed again, where what was seen of the files as they were is kept."""
+    result(before, store)
+    noted: list[str] = []
     really = workers.follow
 
-    def noted(project: object, rules: object, entry: workers.Entry, *rest: object, **more: object) -> object:
-        followed.append(entry.name.removeprefix(f"{ROOT}/"))
+    def note(project: object, rules: object, entry: workers.Entry, *rest: object, **more: object) -> object:
+        noted.append(entry.name.removeprefix(f"{ROOT}/"))
         return really(project, rules, entry, *rest, **more)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(workers, "follow", noted)
-    kept = result({**TWO, **edit}, store)
-    assert followed == expected
+    monkeypatch.setattr(workers, "follow", note)
+    kept = result(files, store)
     monkeypatch.setattr(workers, "follow", really)
-    assert kept == result({**TWO, **edit})
+    assert kept == result(files)
+    return noted

@@ -53,6 +53,11 @@ class Facts:
     outer: list[Mark]
     objects: dict[str, str]
 
+    @property
+    def at_once(self) -> frozenset[str]:
+        """What is mentioned where the file is imported: by its own statements and above its definitions."""
+        return self.functions[-1].mentions
+
 
 def facts_of(tree: ast.Module) -> Facts:
     parts = [(node, walked(node)) for node in tree.body]

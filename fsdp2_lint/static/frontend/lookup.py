@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 NEVER_LOCAL = frozenset(sys.stdlib_module_names) | {"torch", "numpy", "transformers", "accelerate"}
@@ -39,8 +39,11 @@ class Lookup:
         self._below_top = self._top.rstrip(os.sep) + os.sep
         self._source_folders = [os.path.realpath(folder) for folder in source_roots]
         self._only_here: Mapping[str, bytes] = overlay or {}  # files that need not be on disk
+        self._beyond_disk = _with_folders(self._only_here)
         self.meanings: dict[tuple[str, str, int, str], str | None] = {}  # of all names that were asked for so far
         self._listings: dict[str, frozenset[str]] = {}
+        self._above: dict[str, list[str]] = {}  # by a folder, where absolute names are looked for
+        self._begun: dict[tuple[str, str], bool] = {}
         self._packages: dict[str, list[str]] | None = None
 
     def resolve(self, importer: str, name: str, level: int = 0) -> str | None:
@@ -64,7 +67,9 @@ class Lookup:
             return self._file(here, parts) if f"{here}{os.sep}".startswith(self._below_top) else None
         if not parts or parts[0] in NEVER_LOCAL:
             return None
-        for folder in (*self._source_folders, *self._around(here)):
+        if here not in self._above:
+            self._above[here] = [*self._source_folders, *self._around(here)]
+        for folder in self._above[here]:
             if (found := self._file(folder, parts)) and found != importer:
                 return found
         return self._by_suffix(parts, here) or self._root_as_package(parts)
@@ -103,11 +108,22 @@ class Lookup:
         return next(iter(found)) if len(found) == 1 else None
 
     def _file(self, folder: str, parts: Sequence[str]) -> str | None:
+        if parts and not self._begins(folder, parts[0]):
+            return None
         base = os.path.join(folder, *parts)
         above, name = os.path.split(base)
         if self._is(base, _INIT):
             return os.path.join(base, _INIT)
         return f"{base}.py" if name and self._is(above, f"{name}.py") else None
+
+    def _begins(self, folder: str, name: str) -> bool:
+        """Is there anything in a folder that the first part of an import can mean? Mostly not, and it is soon seen."""
+        known = self._begun.get((folder, name))
+        if known is None:
+            listing = self._listing(folder)
+            known = name in listing or f"{name}.py" in listing or os.path.join(folder, name) in self._beyond_disk
+            self._begun[folder, name] = known
+        return known
 
     def _is(self, folder: str, name: str) -> bool:
         path = os.path.join(folder, name)
@@ -123,6 +139,17 @@ class Lookup:
             except (OSError, ValueError):
                 self._listings[folder] = frozenset()
         return self._listings[folder]
+
+
+def _with_folders(paths: Iterable[str]) -> frozenset[str]:
+    """The paths, without the ends of their names, and all folders above them."""
+    found: set[str] = set()
+    for path in paths:
+        path = os.path.splitext(path)[0]
+        while path not in found:
+            found.add(path)
+            path = os.path.dirname(path)
+    return frozenset(found)
 
 
 def _common(one: str, other: str) -> str:

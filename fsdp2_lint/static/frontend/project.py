@@ -58,8 +58,9 @@ class Project(Lookup):
             "sharding_methods": lambda name: self.sharding_methods.get(name, []),
             "in_turn": lambda name: name in self.called_in_turn,
             "reaching": self._reaching_in,
-            "importers": lambda path: list(self.imported_by.get(path, ())),
             "loaders": lambda path: [*filter(self.checked, loading(path, self.imported_by))],
+            "naming": lambda about: self._importers(*about.split("\0")),
+            "deriving": self._importers,
         }
         self.relevance = Relevance(self)
         self.imported_by: dict[str, list[str]] = {}  # filled by ``entries``
@@ -262,13 +263,33 @@ class Project(Lookup):
         found: list[str] = self._ask("loaders", path)
         return found
 
-    def importers_of(self, path: str) -> list[str]:
-        """Files that import ``path`` directly, and where a package's file re-exports it, the package's users."""
-        found = dict.fromkeys(self._ask("importers", path))
+    def importers_naming(self, path: str, names: Iterable[str]) -> list[str]:
+        """Files that import ``path``, and mention one of ``names`` while they are imported themselves."""
+        found: list[str] = self._ask("naming", "\0".join([path, *sorted(names)]))
+        return found
+
+    def importers_deriving(self, path: str) -> list[str]:
+        """Files that import ``path``, and define classes that have bases."""
+        found: list[str] = self._ask("deriving", path)
+        return found
+
+    def _importers(self, path: str, *names: str) -> list[str]:
+        """Those of a package's file that re-exports ``path`` are among them.
+
+        Whoever asks rests on the files that are named here, and of the others on it only that they are not.
+        """
+        found = dict.fromkeys(self.imported_by.get(path, ()))
         package = str(Path(path).parent / "__init__.py")
         if package in found:
-            found.update(dict.fromkeys(self._ask("importers", package)))
-        return list(found)
+            found.update(dict.fromkeys(self.imported_by.get(package, ())))
+        outer, self.reads = self.reads, Reads()
+        try:
+            known = [(each, facts) for each in found if (facts := self.facts(each)) is not None]
+        finally:
+            self.reads = outer
+        if names:
+            return [each for each, facts in known if not facts.at_once.isdisjoint(names)]
+        return [each for each, facts in known if any(cls.bases for cls in facts.classes)]
 
 
 def _bind(module: Module, body: list[nodes.NodeNG]) -> None:

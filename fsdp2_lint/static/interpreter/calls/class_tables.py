@@ -17,7 +17,7 @@ HOOK = "__init_subclass__"
 def fill(machine: AnyMachine, cls: ClassV) -> None:
     """Run what the file of a class, and those that import it, enter into its tables."""
     run_decorators(machine, cls.module, cls.name)
-    for module in machine.importing(cls.module) if machine.class_member(cls, HOOK) is not None else ():
+    for module in machine.deriving(cls.module) if machine.class_member(cls, HOOK) is not None else ():
         for node in module.tree.body:
             if isinstance(node, nodes.ClassDef):
                 _tell_in(machine, module, ClassV(module, node))
@@ -25,7 +25,7 @@ def fill(machine: AnyMachine, cls: ClassV) -> None:
 
 def run_decorators(machine: AnyMachine, module: Module, name: str) -> None:
     """``@NAME.register(...)`` in the file that binds the name, and in those that import it."""
-    for each in machine.importing(module) if machine.project.mentions(f"@{name}") else ():
+    for each in machine.importing(module, [name]) if machine.project.mentions(f"@{name}") else ():
         for node in each.tree.body:
             decorators = getattr(node, "decorators", None)
             if decorators is not None and mentions(decorators, {name}):

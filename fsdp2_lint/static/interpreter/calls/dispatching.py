@@ -61,7 +61,7 @@ def _bodies(machine: AnyMachine, func: Func) -> Iterator[tuple[Module, list[node
     if func.owner is not None:
         yield func.owner.module, func.owner.node.body
     else:
-        yield from ((module, module.tree.body) for module in machine.importing(func.module))
+        yield from ((module, module.tree.body) for module in machine.importing(func.module, [func.name]))
 
 
 def _registered(name: str, node: nodes.NodeNG) -> Iterator[list[nodes.NodeNG]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 
 from astroid import nodes
@@ -130,13 +130,20 @@ class Names(Loops[L]):
                     and mentions(node, {name})
                 ):
                     class_tables.fill(self, ClassV(module, node))
-        for other in self.importing(module):
+        for other in self.importing(module, writers):
             for node in registrations(other.tree.body, writers):
                 self.in_module(other, partial(self.register, other, node))
 
-    def importing(self, module: Module) -> list[Module]:
-        """A file and those that import it."""
-        others = [self.project.module(path) for path in self.project.importers_of(module.path)]
+    def importing(self, module: Module, names: Iterable[str]) -> list[Module]:
+        """A file, and those that import it and mention one of these names while they are imported."""
+        return self._with(module, self.project.importers_naming(module.path, names))
+
+    def deriving(self, module: Module) -> list[Module]:
+        """A file, and those that import it and define classes that have bases."""
+        return self._with(module, self.project.importers_deriving(module.path))
+
+    def _with(self, module: Module, paths: Iterable[str]) -> list[Module]:
+        others = [self.project.module(path) for path in paths]
         return [module, *(other for other in others if other is not None)]
 
     def register(self, module: Module, node: nodes.NodeNG) -> Value:
