@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import re
+import shutil
+import subprocess
 from pathlib import Path
+
+import pytest
 
 ROOT = Path(__file__).parents[2]
 PYPROJECT = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
@@ -32,3 +36,43 @@ def test_hooks_install_nothing_further() -> None:
         "fsdp2-lint-preflight",
     ]
     assert "additional_dependencies" not in hooks
+
+
+# What a tool looks for at the root. What a script, a test or a command wrote there does not belong to the project.
+AT_THE_ROOT = {
+    ".ci",
+    ".github",
+    ".gitignore",
+    ".pre-commit-hooks.yaml",
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+    "LICENSE",
+    "README.md",
+    "action.yml",
+    "benchmarks",
+    "docs",
+    "examples",
+    "fsdp2_lint",
+    "mkdocs.yml",
+    "pyproject.toml",
+    "rules",
+    "scripts",
+    "tests",
+}
+OUTPUTS = {".bin", ".ckpt", ".distcp", ".log", ".npz", ".pkl", ".pt", ".pth", ".safetensors"}
+
+
+@pytest.fixture(scope="module")
+def tracked() -> list[str]:
+    if shutil.which("git") is None or not (ROOT / ".git").exists():
+        pytest.skip("no checkout")
+    words = ["git", "-c", "safe.directory=*", "ls-files", "-z"]
+    return subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split("\0")[:-1]
+
+
+def test_nothing_lies_at_the_root_by_chance(tracked: list[str]) -> None:
+    assert {path.split("/")[0] for path in tracked} == AT_THE_ROOT
+
+
+def test_no_output_of_a_job_is_in_the_project(tracked: list[str]) -> None:
+    assert [path for path in tracked if Path(path).suffix in OUTPUTS] == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from fsdp2_lint.catalogue import registry
@@ -14,6 +15,11 @@ REAL = Asked(depth="real", steps=3)
 
 
 def rehearsed(script: Path, folder: Path, *arguments: str, size: int = 2, asked: Asked = REAL) -> JobReport:
-    """What comes of the rehearsal of one job size."""
-    [report] = rehearse(Script(str(script), arguments), asked, [size], folder)
+    """What comes of the rehearsal of one job size. What the script writes lies beside the report."""
+    here = os.getcwd()
+    os.chdir(folder.parent)
+    try:
+        [report] = rehearse(Script(str(script), arguments), asked, [size], folder)
+    finally:
+        os.chdir(here)
     return read_job(report, registry.rules())
