@@ -109,16 +109,20 @@ class Rule:
         blame: Literal["early", "late"],
         fix: Fix | None = None,
         cause: Hashable | Literal["early"] | None = None,
+        way: str = "",
     ) -> Finding:
         """A fault of order. The primary place is where the two call chains part.
 
-        ``cause`` as in :meth:`found`; "early" is the statement of the early one where the chains part.
+        ``cause`` as in :meth:`found`; "early" is the statement of the early one where the chains part. ``way`` is said
+        of the calls that lead from the primary place to what is blamed.
         """
         here, there = part(early[0], late[0])
         cause = here if cause == "early" else cause
         if blame == "late":
             here, there, early, late = there, here, late, early
-        because = (early[0], early[1]), (there, late[1]), (late[0], late[1])
+        calls = early[0].chain[early[0].chain.index(here) + 1 : -1] if way else ()
+        because: list[tuple[Moment | Site, str]] = [(call, way) for call in calls]
+        because += [early, (there, late[1]), late]
         return self.found(here, message, early[1], *because, fix=fix, cause=cause)
 
 

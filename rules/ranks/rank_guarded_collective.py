@@ -33,7 +33,12 @@ class RankGuardedCollective(Rule):
         label = "all ranks must take part in this"
         if isinstance(asked, Moment):
             yield self.found_order(
-                (event.when, label), (asked, "the other ranks turn away here"), message, blame="early", cause=asked
+                (event.when, label),
+                (asked, "the other ranks turn away here"),
+                message,
+                blame="early",
+                cause=asked,
+                way="it is reached through this call",
             )
         else:
             yield self.found(event.when, message, label)

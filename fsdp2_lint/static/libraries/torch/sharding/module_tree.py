@@ -124,7 +124,7 @@ def built_as_layer(machine: Machine, obj: Obj, cls: ClassV, call: Call) -> None:
         obj.atom.know(Size(layer_size(machine, name, call)))
 
 
-def make_external_module(machine: Machine, qname: str, call: Call) -> Value:
+def make_external_module(machine: Machine, qname: str, call: Call) -> Obj:
     """A layer or a container of torch, with its parts as far as they are given."""
     atom = Atom("external", cls=Ext(qname), origin=qname, site=machine.site(call.node))
     atom.module = True
@@ -139,6 +139,10 @@ def make_external_module(machine: Machine, qname: str, call: Call) -> Value:
         placed(machine, obj, call.kwargs["device"], call.node)
     if "dtype" in call.kwargs or call.open_why:
         atom.know(LayerDtype(of_layer(call)))
+    if qname == "torch.nn.MultiheadAttention":
+        width = call.arg(0, "embed_dim")
+        inner = Call(call.node, [] if width is None else [width, width], {}, open_why=call.open_why)
+        _hold(machine, obj, "out_proj", make_external_module(machine, "torch.nn.Linear", inner))
     if qname in ("torch.nn.TransformerEncoder", "torch.nn.TransformerDecoder"):
         layers = Atom("external", cls=Ext("torch.nn.ModuleList"), origin="torch.nn.ModuleList", site=atom.site)
         layers.module = True
@@ -148,9 +152,13 @@ def make_external_module(machine: Machine, qname: str, call: Call) -> Value:
         if isinstance(given, Obj) and (size := given.atom.state(Size)) is not None:
             layer.know(size)
         fill_list(machine, layers.root, Call(call.node, [machine.new_list([layer.root], exact=False)], {}))
-        machine.store.put((obj, "layers"), layers.root)
-        machine.libraries.adopt(obj, "layers", layers.root)
+        _hold(machine, obj, "layers", layers.root)
     return obj
+
+
+def _hold(machine: Machine, obj: Obj, name: str, part: Obj) -> None:
+    machine.store.put((obj, name), part)
+    machine.libraries.adopt(obj, name, part)
 
 
 def fill_list(machine: Machine, obj: Obj, call: Call) -> None:
@@ -222,8 +230,8 @@ def stored_item(machine: Machine, obj: Obj, key: Value, value: Value, node: node
 
 
 def _has_seen_parts(qname: str) -> bool:
-    """A class of ``torch.nn`` without parts, or with modelled ones; not one such as ``MultiheadAttention``."""
-    return qname.startswith("torch.nn.") and not qname.endswith(("Attention", "coderLayer", ".Transformer"))
+    """A class of ``torch.nn`` without parts, or with modelled ones; not one such as ``TransformerEncoderLayer``."""
+    return qname.startswith("torch.nn.") and not qname.endswith(("coderLayer", ".Transformer"))
 
 
 def children(machine: Machine, obj: Obj) -> list[tuple[str, Value]] | None:
