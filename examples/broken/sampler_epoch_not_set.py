@@ -1,4 +1,4 @@
-"""A DistributedSampler shuffles, and nobody tells it which epoch it is.
+"""A DistributedSampler shuffles, and nobody sets its epoch.
 
 Its permutation is seeded with the epoch, so that all ranks shuffle alike. Without ``set_epoch``
 each epoch has the permutation of epoch 0: every rank reads the same part of the data, in the same

@@ -24,7 +24,7 @@ def verify(since: str, output_format: str, **given: Any) -> int:
     """Say which findings are fixed, silenced, left or new.
 
     A finding counts as fixed only if its rule is proved for the same model now; what is gone
-    without that proof is told as gone. Exit codes: 0 all are fixed, or gone with no less seen of
+    without that proof is listed as gone. Exit codes: 0 all are fixed, or gone with no less seen of
     their models than before, and nothing is new; 1 otherwise; 2 abnormal.
     """
     from fsdp2_lint.findings.verify import compare

@@ -249,7 +249,7 @@ def _counted(kind: str, count: int) -> str:
 def _plural(kind: str) -> str:
     """Of a noun, or of one with words behind it: "switches of gradient synchronisation"."""
     noun, *rest = kind.split(" ", 1) if re.search(r" (of|to|in|on) ", kind) else [kind]
-    return " ".join([f"{noun}{'es' if noun.endswith(('s', 'ch')) else 's'}", *rest])
+    return " ".join([f"{noun}{'es' if noun.endswith(('s', 'sh', 'ch')) else 's'}", *rest])
 
 
 def _listed(parts: list[str], word: str) -> str:

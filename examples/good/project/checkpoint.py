@@ -63,7 +63,7 @@ def load_latest(state: TrainState, output: str) -> None:
     newest = [0]
     if dist.get_rank() == 0:
         newest = [max(finished_epochs(output), default=0)]
-    # Rank 0 looks and tells the others, so that all load the same checkpoint or none.
+    # Rank 0 looks and broadcasts the result, so that all load the same checkpoint or none.
     dist.broadcast_object_list(newest, src=0)
     if newest[0]:
         path = os.path.join(output, f"epoch-{newest[0]}")

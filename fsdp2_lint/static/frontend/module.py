@@ -97,3 +97,30 @@ def rebuild(tree: ast.Module, name: str, path: str, is_package: bool) -> nodes.M
         return TreeRebuilder(AstroidManager(), data=None).visit_module(tree, name, path, is_package)
     except RecursionError as error:
         raise Unreadable(path, "is nested too deeply to be checked") from error
+
+
+def bind(module: Module, body: list[nodes.NodeNG]) -> None:
+    """Which statements of a module's top level bind which names, also inside if/try/with."""
+    for node in body:
+        if isinstance(node, (nodes.FunctionDef, nodes.ClassDef)):
+            module.bindings.setdefault(node.name, []).append(node)
+        elif isinstance(node, nodes.ImportFrom) and node.names[0][0] == "*":
+            module.stars.append(node)
+        elif isinstance(node, (nodes.Import, nodes.ImportFrom)):
+            for name, alias in node.names:
+                bound = alias or (name.split(".")[0] if isinstance(node, nodes.Import) else name)
+                module.bindings.setdefault(bound, []).append(node)
+        elif isinstance(node, nodes.Assign):
+            for target in node.targets:
+                for name_node in target.nodes_of_class(nodes.AssignName):
+                    module.bindings.setdefault(name_node.name, []).append(node)
+        elif isinstance(node, (nodes.AnnAssign, nodes.AugAssign)) and isinstance(node.target, nodes.AssignName):
+            module.bindings.setdefault(node.target.name, []).append(node)
+        elif isinstance(node, (nodes.If, nodes.For, nodes.While)):
+            bind(module, node.body)
+            bind(module, node.orelse)
+        elif isinstance(node, nodes.With):
+            bind(module, node.body)
+        elif isinstance(node, nodes.Try):
+            for block in (node.body, node.orelse, node.finalbody, *(handler.body for handler in node.handlers)):
+                bind(module, block)

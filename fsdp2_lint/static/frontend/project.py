@@ -16,7 +16,7 @@ from ...files.digests import UNREAD, digest
 from ...vocab.target import Version
 from .facts import SEED, Facts, facts_of
 from .lookup import Lookup, Surroundings, loading
-from .module import Module, Unreadable, parse, read, rebuild
+from .module import Module, Unreadable, bind, parse, read, rebuild
 from .pins import oldest_torch
 from .reads import Question, Reads
 from .relevance import Relevance
@@ -242,7 +242,7 @@ class Project(Lookup):
         name = Path(path).parent.name if is_package else Path(path).stem
         module = Module(name, path, rebuild(tree, name, path, is_package), is_package)
         module.mentions_torch = b"torch" in self.data(path)
-        _bind(module, module.tree.body)
+        bind(module, module.tree.body)
         return module
 
     def may_shard(self, path: str, node: nodes.NodeNG, owner: str = "") -> bool:
@@ -290,30 +290,3 @@ class Project(Lookup):
         if names:
             return [each for each, facts in known if not facts.at_once.isdisjoint(names)]
         return [each for each, facts in known if any(cls.bases for cls in facts.classes)]
-
-
-def _bind(module: Module, body: list[nodes.NodeNG]) -> None:
-    """Which statements of a module's top level bind which names, also inside if/try/with."""
-    for node in body:
-        if isinstance(node, (nodes.FunctionDef, nodes.ClassDef)):
-            module.bindings.setdefault(node.name, []).append(node)
-        elif isinstance(node, nodes.ImportFrom) and node.names[0][0] == "*":
-            module.stars.append(node)
-        elif isinstance(node, (nodes.Import, nodes.ImportFrom)):
-            for name, alias in node.names:
-                bound = alias or (name.split(".")[0] if isinstance(node, nodes.Import) else name)
-                module.bindings.setdefault(bound, []).append(node)
-        elif isinstance(node, nodes.Assign):
-            for target in node.targets:
-                for name_node in target.nodes_of_class(nodes.AssignName):
-                    module.bindings.setdefault(name_node.name, []).append(node)
-        elif isinstance(node, (nodes.AnnAssign, nodes.AugAssign)) and isinstance(node.target, nodes.AssignName):
-            module.bindings.setdefault(node.target.name, []).append(node)
-        elif isinstance(node, (nodes.If, nodes.For, nodes.While)):
-            _bind(module, node.body)
-            _bind(module, node.orelse)
-        elif isinstance(node, nodes.With):
-            _bind(module, node.body)
-        elif isinstance(node, nodes.Try):
-            for block in (node.body, node.orelse, node.finalbody, *(handler.body for handler in node.handlers)):
-                _bind(module, block)

@@ -33,7 +33,7 @@ class RuntimeComposition:
         return yes(Place(self.shardings[0].when)) if self.shardings else looked("no group is around it")
 
     def outermost(self) -> Answer[Place]:
-        return unknown("only the source tells")
+        return unknown("only the source shows")
 
 
 def install(session: Session) -> None:

@@ -83,7 +83,7 @@ class StaticDevice(AtStep[events.DeviceSet | events.DeviceIndex]):
     def from_global_rank(self) -> Answer[Site | None]:
         index = self.step.what.index
         if index is None or isinstance(self.step.what, events.DeviceSet) and self.step.what.told:
-            return self.program.excluded("the device is told in another way")
+            return self.program.excluded("the device is named in another way")
         found = [leaf for guard, leaf in self.program.machine.alternatives(index) if self.step.guard.compatible(guard)]
         ranks = [leaf for leaf in found if isinstance(leaf, Rank)]
         if ranks and len(ranks) == len(found) and {leaf.kind for leaf in ranks} == {"global"}:
@@ -98,7 +98,9 @@ class StaticDevice(AtStep[events.DeviceSet | events.DeviceIndex]):
 
     def touched_before(self) -> Answer[tuple[Moment, str]]:
         """Where a GPU was used before one was selected; unknown where unseen code may have selected one."""
-        if not isinstance(self.step.what, events.DeviceSet) or self.step.what.scoped:
+        if not isinstance(self.step.what, events.DeviceSet):
+            return self.program.excluded("a device is named here, and none is selected")
+        if self.step.what.scoped:
             return self.program.excluded("the device is selected for a block only")
         mesh = StaticProcess(self.program).first_mesh(perhaps=True)
         for touch in self.program.trace.of(events.DeviceTouch, before=self.step):

@@ -41,7 +41,7 @@ class StaticOptions(OfStep[events.Sharded]):
         for value, mesh in self._meshes():
             if said := self._misread(mesh):
                 if any(value == other for each in self._earlier() for other, _ in each._meshes()):
-                    return self.program.excluded("it was told at the first call")
+                    return self.program.excluded("it is reported at the first call")
                 return yes(Place(self.made(value), said))
         if names := next((mesh.names for _, mesh in self._meshes() if not _says_what_for(mesh)), None):
             return unknown(f"whether {names[0]!r} replicates and {names[1]!r} shards is not known")
