@@ -63,6 +63,27 @@ def test_a_hang_after_the_watched_steps(tmp_path: Path, program: str, code: str,
     assert found(job) == [(code, line(program, text))], job.output()
 
 
+# The loop runs in a thread, as under Ray Train, and one rank alone gathers.
+IN_A_THREAD = """\
+def loop():
+    for step in range(4):
+        train(model, optimizer, steps=1)
+        if step == 1 and rank == 0:
+            whole = model.head.weight.full_tensor()
+    dist.barrier()
+
+
+thread = threading.Thread(target=loop)
+thread.start()
+thread.join()
+"""
+
+
+def test_a_guard_in_a_thread(tmp_path: Path) -> None:
+    job = run(tmp_path, IN_A_THREAD)
+    assert found(job) == [("FSDP801", line(IN_A_THREAD, "            whole = "))], job.output()
+
+
 # Weights of one shape in another order: only their names tell that the halves of two layers meet.
 ANOTHER_ORDER = """\
 weights = [layer.weight for layer in model.layers]

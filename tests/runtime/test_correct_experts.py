@@ -13,10 +13,10 @@ from tests.runtime.shapes import MESHES, nothing_is_reported
 pytestmark = pytest.mark.torchrun
 
 PROGRAMS = {
-    # Each rank of the mesh for experts has others, and larger ones than the rest of the model.
+    # Each rank of the mesh for experts has others, of 40 MiB: what is more than their share would count.
     "experts on a mesh of their own": MESHES
     + """\
-model = with_experts(77 + mesh["experts"].get_local_rank(), 8192)
+model = with_experts(77 + mesh["experts"].get_local_rank(), 81920)
 for layer in model.layers:
     fully_shard(layer.up, mesh=mesh["shard"])
     fully_shard(layer, mesh=world)
