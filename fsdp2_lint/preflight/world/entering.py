@@ -63,6 +63,7 @@ class World:
 def enter(place: Place, depth: Depth, shared: Path | None) -> World:
     rehearsal.load_what_looks_around()
     warnings.filterwarnings("ignore", message="DTensor random operators")  # they have, on the meshes of the job
+    warnings.filterwarnings("ignore", message="Accessing the data pointer of FakeTensor")  # what libraries do is theirs
     world = World(place, depth, shared)
     os.environ.update(place.variables())
     mode = redirect(world.devices)
