@@ -179,7 +179,7 @@ class _Zeros(OrderedDict[str, int]):
     def __missing__(self, key: str) -> int:
         return 0
 
-    def get(self, key: str, default: object = None) -> int:  # type: ignore[override]
+    def get(self, key: str, default: object = None) -> int:
         return 0
 
 
