@@ -62,6 +62,13 @@ class Numbers(click.ParamType[tuple[int, ...]]):
 )
 @click.option("--gpus-per-node", type=click.IntRange(min=1), default=8, show_default=True)
 @click.option("--ranks", type=Numbers(0), default=(), metavar="N,N…", help="Play these. Default: one of each kind.")
+@click.option(
+    "--stall-after",
+    type=click.FloatRange(min=0),
+    default=600.0,
+    show_default=True,
+    help="Seconds in which nothing happens until a rank is given up; 0: it never is.",
+)
 @click.option("--json", type=click.Path(dir_okay=False), metavar="FILE", help="Write plan, memory and findings there.")
 @click.option("--html", type=click.Path(dir_okay=False), metavar="FILE", help="Write a page with pictures there.")
 @click.option("--report-dir", type=click.Path(file_okay=False), default=DEFAULT_FOLDER, show_default=True)
@@ -83,7 +90,13 @@ def preflight(**given: Any) -> int:
         refuse_odd_jobs(os.environ)
     scripts = _scripts(given)
     asked = Asked(
-        given["depth"], given["steps"], given["gpus_per_node"], given["ranks"], options.select, options.ignore
+        given["depth"],
+        given["steps"],
+        given["gpus_per_node"],
+        given["ranks"],
+        options.select,
+        options.ignore,
+        given["stall_after"],
     )
     pages = list(_pages(given["json"], given["html"]))
     if pages and len(scripts) > 1:

@@ -59,7 +59,10 @@ class Script:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """How far to go, and what to look for. ``ranks``: the ones to play; none: one of each kind."""
+    """How far to go, and what to look for. ``ranks``: the ones to play; none: one of each kind.
+
+    ``patience``: seconds in which nothing happens until a rank is given up; 0: it never is.
+    """
 
     depth: Depth = "step"
     steps: int = 2
@@ -67,6 +70,7 @@ class Asked:
     ranks: tuple[int, ...] = ()
     select: tuple[str, ...] = ("FSDP",)
     ignore: tuple[str, ...] = ()
+    patience: float = 600.0
 
 
 @dataclass(frozen=True, slots=True)

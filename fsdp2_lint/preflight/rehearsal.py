@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+from .attending import attend, leave_last_words
 from .part import Asked, Part, Place, Script
 
 
@@ -46,6 +47,7 @@ def _of_size(script: Script, asked: Asked, size: int, folder: Path) -> Path:
     ranks = tuple(rank for rank in asked.ranks if rank < size) or chosen_ranks(size, per_node)
     token = uuid4().hex
     parts = [Part(script, asked, Place(rank, size, per_node), ranks, folder, token) for rank in ranks]
+    parts[0].sent.mkdir(parents=True, exist_ok=True)
     try:
         for number, part in enumerate(parts):
             _run(part, shown=number == 0)
@@ -58,7 +60,7 @@ def _run(part: Part, *, shown: bool) -> None:
     """In a process of its own: what is made up there stays there. What the first rank prints is shown, on stderr."""
     process = _context().Process(target=_play, args=(part, os.getcwd(), list(sys.path), shown))
     process.start()
-    process.join()
+    attend(process, part)
 
 
 def _context() -> Any:
@@ -79,6 +81,7 @@ def _play(part: Part, folder: str, path: list[str], shown: bool) -> None:
     if not shown:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
     os.dup2(2, 1)
+    leave_last_words(part)
     play(part)
     sys.stdout.flush()
     sys.stderr.flush()

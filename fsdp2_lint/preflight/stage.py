@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import traceback
 import weakref
 from typing import Any
@@ -9,12 +10,12 @@ from typing import Any
 from torch import nn
 from torch.optim.optimizer import register_optimizer_step_post_hook
 
-from ..report.folders import inherit
+from ..report.folders import LAUNCH, inherit
 from ..runtime import adapter
 from ..runtime.launch.program import NoSuchModule, Program
 from ..runtime.launch.watch import Plan, Watch
 from ..runtime.session import Options
-from ..runtime.sites import is_users
+from ..runtime.sites import here, is_of_the_user, is_users
 from .ending import Ending, Over
 from .part import Part
 from .plan.codec import as_json
@@ -27,9 +28,9 @@ from .world.entering import World, enter
 
 def play(part: Part) -> None:
     """Run the script as one rank. All that is to be known of it is in the report, also how it ended."""
-    part.sent.mkdir(parents=True, exist_ok=True)
     world = enter(part.place, part.asked.depth, part.sent)
     adapter.rehearse(part.token)
+    os.environ[LAUNCH] = part.token  # one job, although its ranks never meet, and some may never join a group
     inherit()
     program = Program(part.script.name, part.script.arguments, part.script.kind)
     rank = _Rank(part, program, world)
@@ -73,6 +74,7 @@ class _Rank:
         self._world.tell_saves(self._saves)
         self._session.watch_fsdp2("first_forward", after=self._laid_out)
         self._session.hot.keep(register_optimizer_step_post_hook(self._stepped))
+        self._session.watch((os, "_exit"), rare=True, before=self._leaves)
         self._ending.install()
 
     def _laid_out(self, result: Any, token: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
@@ -126,6 +128,13 @@ class _Rank:
         said = leave.code if isinstance(leave.code, str) else f"the script ended itself with exit code {leave.code}"
         self.stopped(said, leave)
 
+    def _leaves(self, args: tuple[int, ...], kwargs: dict[str, int]) -> None:
+        """The script ends its process at once."""
+        code, at = int([*args, *kwargs.values(), 0][0]), here().at
+        if code:
+            why = f"the script ended itself with exit code {code}"
+            self._session.file.write("stopped", why=why, path=at.path, row=at.row)
+
     def crashed(self, error: BaseException) -> None:
         """What a rule explains is a finding; whatever it is, the rehearsal goes no further."""
         explained = self._watch.crashed(error)
@@ -154,7 +163,9 @@ class _Rank:
 
 
 def _where(error: BaseException) -> dict[str, object]:
-    """The innermost line that is the user's."""
-    frames = traceback.extract_tb(error.__traceback__)
-    own = next((frame for frame in reversed(frames) if is_users(frame.filename)), None)
-    return {} if own is None else {"path": own.filename, "row": own.lineno or 1}
+    """The innermost line that is the user's, or else that of a library."""
+    frames = traceback.extract_tb(error.__traceback__)[::-1]
+    for wanted in (is_of_the_user, is_users):
+        if own := next((frame for frame in frames if wanted(frame.filename)), None):
+            return {"path": own.filename, "row": own.lineno or 1}
+    return {}

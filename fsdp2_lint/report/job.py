@@ -213,7 +213,8 @@ def _complete(report: JobReport, crashed: Container[int]) -> None:
         _note(report, f"no report of {in_words(silent)}")
     if cut := tuple(rank for rank in report.ranks if rank not in report.ended):
         report.complete = False
-        _note(report, f"the report of {in_words(cut)} has no end")
+        if untold := tuple(rank for rank in cut if rank not in report.stopped):
+            _note(report, f"the report of {in_words(untold)} has no end")
     for code in sorted(set(report.ended.values()) - {0}):
         if left := tuple(rank for rank, own in report.ended.items() if own == code and rank not in crashed):
             _note(report, f"{in_words(left)} ended with exit code {code}")

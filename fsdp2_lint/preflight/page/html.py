@@ -25,7 +25,7 @@ table { border-collapse: collapse; font-size: .85rem; white-space: nowrap; } .wi
 th, td { text-align: left; padding: .15rem .8rem .15rem 0; vertical-align: top; }
 th { border-bottom: 1px solid #999; } tr:nth-child(even) td { background: #f6f6f6; }
 td:not(:first-child) { font-variant-numeric: tabular-nums; }
-svg { max-width: 100%; height: auto; } code { font-size: .9em; } .note { color: #555; }
+svg { width: 100%; min-width: 42rem; max-width: 58rem; height: auto; } code { font-size: .9em; } .note { color: #555; }
 .error { color: #b00020; } .warning { color: #8a5a00; } .info { color: #00629b; }
 """
 
@@ -34,7 +34,8 @@ def render(rehearsal: Rehearsal) -> str:
     title = _text(" ".join([rehearsal.script, *rehearsal.arguments]))
     body = "\n".join(_body(rehearsal))
     return (
-        f'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>preflight: {title}</title>\n'
+        f'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta name="viewport" content="width=device-width, initial-scale=1">\n<title>preflight: {title}</title>\n'
         f"<style>{_CSS}</style>\n</head>\n<body>\n<h1>{title}</h1>\n{body}\n</body>\n</html>\n"
     )
 
@@ -46,7 +47,7 @@ def _body(rehearsal: Rehearsal) -> Iterator[str]:
     if any(each.plan is not None for each in rehearsal.sizes):
         yield "<h2>Memory and traffic against the number of ranks</h2>"
         yield _table(tables.by_size(rehearsal.sizes))
-        yield pictures.by_size(rehearsal.sizes)
+        yield _wide(pictures.by_size(rehearsal.sizes))
         yield (
             '<p class="note">Points are rehearsed. Lines are computed for the last of these plans: its meshes grow '
             "along the dimension that shards. The optimizer keeps two states, as Adam does.</p>"
@@ -83,7 +84,7 @@ def _size(size: Rehearsed) -> Iterator[str]:
     if size.watched is not None:
         yield f"<h3>Memory over step {size.watched.peak.step}</h3>"
         yield f"<p>The most of {plural(size.watched.steps, 'step')}: {_text(peak_in_words(size.watched))}.</p>"
-        yield pictures.memory(size.watched)
+        yield _wide(pictures.memory(size.watched))
         yield _table(tables.peak(size.watched))
     yield "<h3>The fullest rank, from step to step</h3>"
     yield _table(tables.state(size.plan))
@@ -99,7 +100,7 @@ def _size(size: Rehearsed) -> Iterator[str]:
         yield _table(saved)
     if (others := tables.alternatives(size.alternatives)).rows:
         yield "<h3>Other plans, without activations</h3>"
-        yield pictures.others(size.alternatives)
+        yield _wide(pictures.others(size.alternatives))
         yield _table(others)
         means = [each for each in size.alternatives if each.means]
         yield f'<p class="note">{"; ".join(f"{_text(each.name)}: {_text(each.means)}" for each in means)}.</p>'
@@ -118,7 +119,7 @@ def _plan(plan: Plan) -> Iterator[str]:
     yield from _list(words)
     if plan.groups:
         yield "<h3>Which rank has how much of each group</h3>"
-        yield pictures.shards(plan)
+        yield _wide(pictures.shards(plan))
         drawn, rows = pictures.MOST_ROWS, len(runs(plan))
         first = f" The first {drawn} of {rows} rows." if rows > drawn else ""
         yield f'<p class="note">The darker the more; white where a rank has nothing.{first}</p>'
@@ -134,7 +135,12 @@ def _list(words: list[str]) -> Iterator[str]:
 def _table(table: tables.Table) -> str:
     head = f"<tr>{''.join(f'<th>{_text(cell)}</th>' for cell in table.head)}</tr>\n" if table.head else ""
     rows = "\n".join(f"<tr>{''.join(f'<td>{_text(cell)}</td>' for cell in row)}</tr>" for row in table.rows)
-    return f'<div class="wide"><table>\n{head}{rows}\n</table></div>'
+    return _wide(f"<table>\n{head}{rows}\n</table>")
+
+
+def _wide(content: str) -> str:
+    """On a narrow screen it is scrolled: a picture that is made smaller has letters that nobody can read."""
+    return f'<div class="wide">{content}</div>'
 
 
 def _text(text: str) -> str:

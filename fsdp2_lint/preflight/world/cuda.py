@@ -174,7 +174,12 @@ def answers(devices: Devices) -> dict[str, Any]:
 
 
 class _Zeros(OrderedDict[str, int]):
+    """Has all that is asked of it."""
+
     def __missing__(self, key: str) -> int:
+        return 0
+
+    def get(self, key: str, default: object = None) -> int:
         return 0
 
 

@@ -20,6 +20,8 @@ from .place import Limits, Place
 from .replacing import instead
 
 CPU = torch.device("cpu")
+NO_DEVICE = "CUDA error: invalid device ordinal: cuda:{} of a node of {} GPUs"
+NoSuchDevice = getattr(torch, "AcceleratorError", RuntimeError)  # as torch raises it
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +56,8 @@ class Devices:
     def select(self, device: Any) -> None:
         index = self.index_of(device)
         self.touch()
+        if index is not None and index >= self.count():
+            raise NoSuchDevice(NO_DEVICE.format(index, self.count()))
         if index is not None and index >= 0:
             self.current = index
         self.selected.append(Use(here().at, index))

@@ -64,6 +64,7 @@ def enter(place: Place, depth: Depth, shared: Path | None) -> World:
     """From here on this process is that rank: its variables, devices, groups and files are of the job, for good."""
     rehearsal.load_what_looks_around()
     warnings.filterwarnings("ignore", message="DTensor random operators")  # they have, on the meshes of the job
+    warnings.filterwarnings("ignore", message="Accessing the data pointer of FakeTensor")  # what libraries do is theirs
     world = World(place, depth, shared)
     os.environ.update(place.variables())
     mode = redirect(world.devices)
