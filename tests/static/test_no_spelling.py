@@ -45,7 +45,6 @@ ALLOWED = {
     "entries.py::Entry.key": WORDS,
     "checks/launch/machines.py::_is_this_machine": VALUES,
     "libraries/torch/launch/self_started.py::_here": VALUES,
-    "checks/ranks/own_values.py::_keeps_values": PATHS,
     "checks/migration/fsdp1.py::_files": FILES,
     "checks/migration/api.py::StaticUse.absent": UNKNOWN,
     "checks/migration/api.py::_asks": UNKNOWN,

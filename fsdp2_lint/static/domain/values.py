@@ -60,7 +60,6 @@ class Atom:
     shared: bool = False  # all ranks have the same
     left_of: tuple[str, Obj] | None = None  # the operator and the left side that it was computed by
     operands: tuple[Value, ...] = ()  # what an operator made it of, where the result is not known
-    handed_to: str = ""  # code that was not followed got it in its hands
     rounds: int | None = None  # how often a loop runs that goes through it; None where that is not written
     times: int | None = None  # how many of it the rounds of a loop make; None for what no such loop makes
 

@@ -46,7 +46,7 @@ from .torch.launch import device, meshes
 from .torch.migration import fsdp1_methods, migration, versions
 from .torch.ranks import data, rank, rounds
 from .torch.sharding import module_tree
-from .torch.training import dtensors, generators, optim
+from .torch.training import dtensors, generators, optim, schedulers
 
 
 class Objects(Escapes):
@@ -137,6 +137,7 @@ class Objects(Escapes):
             self.havoc("an attribute of a computed name", Call(node, [obj.parent, value]))
         if "['params']" in obj.path or key == Const("params"):
             optim.regrouped(self.machine, obj, node)
+        schedulers.group_changed(self.machine, obj, key, value, node)
         blank.overwritten(self.machine, obj, node)
         module_tree.stored_item(self.machine, obj, key, value, node)
 

@@ -31,7 +31,10 @@ class Optimizer(Counted):
 
 
 class HyperparameterGiven(Counted):
-    """An optimizer, the step's subject, or what changes its learning rate, is given a number that is not written."""
+    """An optimizer, the step's subject, or what changes its learning rate, is given a number.
+
+    One that is written out is told only where a group of the optimizer is changed: some ranks may come there.
+    """
 
     words: ClassVar[str] = "number for an optimizer"
     name: str
