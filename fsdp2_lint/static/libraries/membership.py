@@ -50,7 +50,7 @@ class Membership(Asked):
         self.marked = set()
         self.outputs = {}
         self.inside = []
-        self.inference = []
+        self.grad_modes = []
         self.opaque = {}
         self.settings = {}
         self.ranked: dict[Guard, bool] = {}  # which paths say something of ranks

@@ -216,8 +216,8 @@ class Objects(Escapes):
     def enter_manager(self, value: Value, node: nodes.NodeNG) -> Value:
         """Its ``__enter__`` is run where the project has it; one of unseen code has it in its hands."""
         blank.enter(self.machine, value)
-        if uses.switches_inference(value):
-            self.inference.append(self.machine.moment(node))
+        if (mode := uses.mode_of(value)) is not None:
+            self.grad_modes.append((mode, self.machine.moment(node)))
         if isinstance(value, Obj):
             manager = value.atom.state(device.DeviceManager) if value.parent is None else None
             if manager is not None:

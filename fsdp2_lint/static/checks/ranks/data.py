@@ -11,12 +11,14 @@ from ...domain import events
 from ...domain.events import AnyStep, Step
 from ...domain.values import NONE, Const, Obj, Rank, Text, TupleV, Value
 from ...frontend.relevance import names_in
+from ...interpreter.expressions.own_values import own_of
 from ...libraries.torch.ranks.data import Drawn, Loader, Sampler
 from ...libraries.torch.ranks.seeds import differs
 from ..launch.machines import on_one_machine
 from ..shared.program import AtStep, Program
 from .data_sources import alike, code_varies, made_of, origin_known, seeded_alike
 from .split_inputs import may_split
+from .own_choices import agreed
 
 
 def trained_on(program: Program, call: AnyStep) -> AnyStep | None:
@@ -226,6 +228,9 @@ class StaticSampler(AtStep[events.Sampler]):
         if known.seed != NONE:
             if differs(machine, known.seed):
                 return yes(Place(self.step.when, "a seed that is computed from the rank"))
+            own = own_of(machine, known.seed)
+            if own is not None and not agreed(self.program, own, self.step):
+                return yes(Place(self.step.when, f"a seed that is made of {own.words}"))
             same = machine.per_rank(known.seed) is False
         for step in self.program.trace.of(events.EpochSet):
             if step.subject is self.step.subject and differs(machine, step.what.epoch):

@@ -11,7 +11,7 @@ from ...domain.values import Atom, Choice, Cond, ListV, Obj, TupleV, Value, is_e
 from ..machine import AnyMachine
 
 # What is asked of data beside what it holds: the ranks may well agree in it.
-_ABOUT = frozenset(
+ABOUT = frozenset(
     """shape size numel dim ndim dtype device layout requires_grad is_cuda stride grad grad_fn keys element_size
     names is_sparse nelement len() __class__ full_tensor""".split()
 )
@@ -76,7 +76,7 @@ def asked_for(machine: AnyMachine, atom: Formula) -> Own | None:
 
 
 def _of_object(machine: AnyMachine, obj: Obj) -> Own | None:
-    if any(_name(item) in _ABOUT for item in obj.path):
+    if any(_name(item) in ABOUT for item in obj.path):
         return None
     own = obj.atom.state(Own)
     if own is not None:
