@@ -57,6 +57,7 @@ class Atom:
     positive: bool = False  # it is a number larger than zero
     counts: bool = False  # it says how many there are of something that the program has at least one of
     per_rank: bool = False  # a number that is made of a rank
+    counter: str = ""  # it is counted up by constants, under this name (see ``Machine.counted_apart``)
     shared: bool = False  # all ranks have the same
     left_of: tuple[str, Obj] | None = None  # the operator and the left side that it was computed by
     operands: tuple[Value, ...] = ()  # what an operator made it of, where the result is not known

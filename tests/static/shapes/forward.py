@@ -8,19 +8,22 @@ META = (
     "shard(Transformer(ModelArgs()), self.mesh, settings)\n",
     "self.build(settings)\n",
 )
-BUILD = '''
+BUILD = """
     def build(self, settings):
         with torch.device("meta"):
             model = Transformer(ModelArgs())
         shard(model, self.mesh, settings)
 {}        return model
 
-    def loss('''
-OFFLOADED = ('options = {"mesh": mesh}', 'options = {"mesh": mesh, "offload_policy": CPUOffloadPolicy(pin_memory=settings.pinned)}')
+    def loss("""
+OFFLOADED = (
+    'options = {"mesh": mesh}',
+    'options = {"mesh": mesh, "offload_policy": CPUOffloadPolicy(pin_memory=settings.pinned)}',
+)
 PINNED = ("    # more\n", "    pinned: bool = False\n")
 INIT = (
     "@dataclass\nclass ModelArgs:\n",
-    '''def init_weights(module):
+    """def init_weights(module):
     if isinstance(module, (nn.Linear, nn.Embedding)):
         nn.init.trunc_normal_(module.weight, std=0.02){}
     if isinstance(module, nn.Linear):
@@ -31,14 +34,14 @@ INIT = (
 
 @dataclass
 class ModelArgs:
-''',
+""",
 )
 IMPORT_INIT = ("from model import ModelArgs, Transformer\n", "from model import ModelArgs, Transformer, init_weights\n")
 LOSS = "            loss = self.loss(batch) / len(micro_batches)\n"
 BACKWARD = "            loss.backward()\n            total += loss.item()\n"
 EMA = (
     "class Trainer:\n",
-    '''class Average:
+    """class Average:
     def __init__(self, model, decay=0.99):
         self.decay = decay
         self.shadow = [p.detach().clone() for p in model.parameters()]
@@ -62,7 +65,7 @@ EMA = (
 
 
 class Trainer:
-''',
+""",
 )
 AVERAGE = ("        self.step = 0\n", "        self.step = 0\n        self.average = Average(self.model)\n")
 ENGINE_LOSS = "        loss = F.cross_entropy(model(images), labels) / args.accum\n        loss.backward()\n"
@@ -71,14 +74,18 @@ FORWARD = "        for block in self.blocks:\n            x = block(x)\n        
 CLIP = "        torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.settings.clip)\n"
 LAYERS = "        for layer in self.layers:\n            x = layer(x)\n        return self.fc(x)\n"
 ENGINE_CLIP = "            torch.nn.utils.clip_grad_norm_(model.parameters(), args.clip)\n"
-POLICY = "    policy = MixedPrecisionPolicy({})\n    options = {{\"mesh\": mesh, \"mp_policy\": policy}}\n"
+POLICY = '    policy = MixedPrecisionPolicy({})\n    options = {{"mesh": mesh, "mp_policy": policy}}\n'
 OPTIONS = '    options = {"mesh": mesh}\n'
 SHARD = "    for layer in model.layers:\n        fully_shard(layer)\n    fully_shard(model)\n"
 
 FAULTS: dict[str, list[Edited]] = {
     "FSDP208": [
         trainer(
-            META, OFFLOADED, PINNED, IMPORT_INIT, (INIT[0], INIT[1].format("  # fault")),
+            META,
+            OFFLOADED,
+            PINNED,
+            IMPORT_INIT,
+            (INIT[0], INIT[1].format("  # fault")),
             (
                 "\n    def loss(",
                 BUILD.format(
@@ -101,13 +108,18 @@ FAULTS: dict[str, list[Edited]] = {
     "FSDP408": [
         # The averaged weights are put in for a teacher, between a loss and its backward.
         trainer(
-            EMA, AVERAGE,
+            EMA,
+            AVERAGE,
             (
                 LOSS,
-                LOSS + "            self.average.swap_in(self.model)\n            with torch.no_grad():\n                teacher = self.loss(batch)\n"
+                LOSS
+                + "            self.average.swap_in(self.model)\n            with torch.no_grad():\n                teacher = self.loss(batch)\n"
                 "            loss = loss + 0.0 * teacher\n",
             ),
-            (BACKWARD, BACKWARD.replace("()\n", "()  # fault\n", 1) + "            self.average.swap_out(self.model)\n"),
+            (
+                BACKWARD,
+                BACKWARD.replace("()\n", "()  # fault\n", 1) + "            self.average.swap_out(self.model)\n",
+            ),
         ),
         functions(
             (
@@ -117,7 +129,9 @@ FAULTS: dict[str, list[Edited]] = {
             ),
             (
                 ENGINE_LOSS,
-                ENGINE_LOSS.replace("        loss.backward()\n", "        utils.keep_small(model)\n        loss.backward()  # fault\n"),
+                ENGINE_LOSS.replace(
+                    "        loss.backward()\n", "        utils.keep_small(model)\n        loss.backward()  # fault\n"
+                ),
             ),
         ),
         functions(
@@ -138,12 +152,24 @@ FAULTS: dict[str, list[Edited]] = {
                 "        for block in self.blocks:\n            if self.training and torch.rand(()).item() < 0.1:\n                continue\n"
                 "            x = block(x)  # fault\n        return self.head(x)\n",
             ),
-            ("        torch.manual_seed(settings.seed)\n", "        torch.manual_seed(settings.seed + dist.get_rank())\n"),
+            (
+                "        torch.manual_seed(settings.seed)\n",
+                "        torch.manual_seed(settings.seed + dist.get_rank())\n",
+            ),
         ),
         # A tower runs for batches that have something for it.
         functions(
-            ("        self.fc = nn.Linear(width, classes)\n", "        self.fc = nn.Linear(width, classes)\n        self.extra = Layer(width)\n"),
-            (LAYERS, LAYERS.replace("        return", "        if (x > 3.0).any():\n            x = self.extra(x)  # fault\n        return")),
+            (
+                "        self.fc = nn.Linear(width, classes)\n",
+                "        self.fc = nn.Linear(width, classes)\n        self.extra = Layer(width)\n",
+            ),
+            (
+                LAYERS,
+                LAYERS.replace(
+                    "        return",
+                    "        if (x > 3.0).any():\n            x = self.extra(x)  # fault\n        return",
+                ),
+            ),
             ("    fully_shard(model)\n", "    fully_shard(model.extra)\n    fully_shard(model)\n"),
         ),
     ],
@@ -159,7 +185,10 @@ FAULTS: dict[str, list[Edited]] = {
         # Gathered early, so that the next forward need not wait.
         functions(
             (ENGINE_STEP, "            utils.prefetch(model)\n" + ENGINE_STEP),
-            ("def is_main():\n", "def prefetch(model):\n    model.unshard(async_op=True)  # fault\n\n\ndef is_main():\n"),
+            (
+                "def is_main():\n",
+                "def prefetch(model):\n    model.unshard(async_op=True)  # fault\n\n\ndef is_main():\n",
+            ),
         ),
         trainer(
             ("    # more\n", "    keep_gathered: bool = True\n"),
@@ -170,13 +199,32 @@ FAULTS: dict[str, list[Edited]] = {
         ),
     ],
     "FSDP502": [
-        trainer((OPTIONS, POLICY.format("param_dtype=getattr(torch, settings.dtype)")), ("    # more\n", '    dtype: str = "bfloat16"\n')),
-        functions(
-            (SHARD, "    policy = utils.policy()\n    for layer in model.layers:\n        fully_shard(layer, mp_policy=policy)\n    fully_shard(model, mp_policy=policy)\n"),
-            ("def is_main():\n", "def policy():\n    return MixedPrecisionPolicy(torch.bfloat16)  # fault\n\n\ndef is_main():\n"),
-            ("import torch.distributed.checkpoint as dcp\n", "import torch.distributed.checkpoint as dcp\nfrom torch.distributed.fsdp import MixedPrecisionPolicy\n"),
+        trainer(
+            (OPTIONS, POLICY.format("param_dtype=getattr(torch, settings.dtype)")),
+            ("    # more\n", '    dtype: str = "bfloat16"\n'),
         ),
-        trainer((OPTIONS, POLICY.format("param_dtype=torch.bfloat16, cast_forward_inputs=True").replace("True)\n", "True)  # fault\n")),),
+        functions(
+            (
+                SHARD,
+                "    policy = utils.policy()\n    for layer in model.layers:\n        fully_shard(layer, mp_policy=policy)\n    fully_shard(model, mp_policy=policy)\n",
+            ),
+            (
+                "def is_main():\n",
+                "def policy():\n    return MixedPrecisionPolicy(torch.bfloat16)  # fault\n\n\ndef is_main():\n",
+            ),
+            (
+                "import torch.distributed.checkpoint as dcp\n",
+                "import torch.distributed.checkpoint as dcp\nfrom torch.distributed.fsdp import MixedPrecisionPolicy\n",
+            ),
+        ),
+        trainer(
+            (
+                OPTIONS,
+                POLICY.format("param_dtype=torch.bfloat16, cast_forward_inputs=True").replace(
+                    "True)\n", "True)  # fault\n"
+                ),
+            ),
+        ),
     ],
     "FSDP311": [
         trainer(
@@ -187,9 +235,18 @@ FAULTS: dict[str, list[Edited]] = {
             ("        fully_shard(block, **options)\n", "        fully_shard(block, **options)  # fault\n"),
         ),
         functions(
-            (SHARD, "    mesh = utils.build_mesh(args)\n    for layer in model.layers:\n        fully_shard(layer, mesh=mesh)  # fault\n    fully_shard(model, mesh=mesh)\n"),
-            ("def is_main():\n", 'def build_mesh(args):\n    return init_device_mesh("cpu", (dist.get_world_size() // 2, 2), mesh_dim_names=["fsdp", "cp"])\n\n\ndef is_main():\n'),
-            ("import torch.distributed.checkpoint as dcp\n", "import torch.distributed.checkpoint as dcp\nfrom torch.distributed.device_mesh import init_device_mesh\n"),
+            (
+                SHARD,
+                "    mesh = utils.build_mesh(args)\n    for layer in model.layers:\n        fully_shard(layer, mesh=mesh)  # fault\n    fully_shard(model, mesh=mesh)\n",
+            ),
+            (
+                "def is_main():\n",
+                'def build_mesh(args):\n    return init_device_mesh("cpu", (dist.get_world_size() // 2, 2), mesh_dim_names=["fsdp", "cp"])\n\n\ndef is_main():\n',
+            ),
+            (
+                "import torch.distributed.checkpoint as dcp\n",
+                "import torch.distributed.checkpoint as dcp\nfrom torch.distributed.device_mesh import init_device_mesh\n",
+            ),
         ),
     ],
     "FSDP314": [
@@ -213,8 +270,14 @@ FAULTS: dict[str, list[Edited]] = {
     "FSDP317": [
         # Which parameters decay is written on them, and read for the optimizer.
         trainer(
-            ("        self.head = nn.Linear(args.dim, args.vocab)\n", "        self.head = nn.Linear(args.dim, args.vocab)\n        for weight in self.parameters():\n            weight.no_decay = weight.dim() < 2\n"),
-            ("        self.optimizer = torch.optim.AdamW(self.model.parameters(), lr=settings.lr)\n", "        self.optimizer = torch.optim.AdamW(self.groups(), lr=settings.lr)\n"),
+            (
+                "        self.head = nn.Linear(args.dim, args.vocab)\n",
+                "        self.head = nn.Linear(args.dim, args.vocab)\n        for weight in self.parameters():\n            weight.no_decay = weight.dim() < 2\n",
+            ),
+            (
+                "        self.optimizer = torch.optim.AdamW(self.model.parameters(), lr=settings.lr)\n",
+                "        self.optimizer = torch.optim.AdamW(self.groups(), lr=settings.lr)\n",
+            ),
             (
                 "\n    def loss(",
                 '\n    def groups(self):\n        flat = [p for p in self.model.parameters() if getattr(p, "no_decay", False)]\n'
@@ -225,7 +288,10 @@ FAULTS: dict[str, list[Edited]] = {
         ),
         functions(
             ("    model = build_model(args)\n", "    model = build_model(args)\n    utils.clamp_gradients(model)\n"),
-            ("def is_main():\n", "def clamp_gradients(model):\n    for weight in model.parameters():\n        weight.register_hook(lambda grad: grad.clamp(-1, 1))\n\n\ndef is_main():\n"),
+            (
+                "def is_main():\n",
+                "def clamp_gradients(model):\n    for weight in model.parameters():\n        weight.register_hook(lambda grad: grad.clamp(-1, 1))\n\n\ndef is_main():\n",
+            ),
             ("        fully_shard(layer)\n", "        fully_shard(layer)  # near\n"),
         ),
     ],
@@ -234,11 +300,21 @@ FAULTS: dict[str, list[Edited]] = {
 CORRECT: dict[str, list[Edited]] = {
     "FSDP208": [
         trainer(
-            OFFLOADED, PINNED, IMPORT_INIT, (INIT[0], INIT[1].format("")),
-            ("shard(Transformer(ModelArgs()), self.mesh, settings)\n", "shard(Transformer(ModelArgs()).apply(init_weights), self.mesh, settings)\n"),
+            OFFLOADED,
+            PINNED,
+            IMPORT_INIT,
+            (INIT[0], INIT[1].format("")),
+            (
+                "shard(Transformer(ModelArgs()), self.mesh, settings)\n",
+                "shard(Transformer(ModelArgs()).apply(init_weights), self.mesh, settings)\n",
+            ),
         ),
         trainer(
-            META, OFFLOADED, PINNED, IMPORT_INIT, (INIT[0], INIT[1].format("")),
+            META,
+            OFFLOADED,
+            PINNED,
+            IMPORT_INIT,
+            (INIT[0], INIT[1].format("")),
             (
                 "\n    def loss(",
                 BUILD.format(
@@ -247,7 +323,11 @@ CORRECT: dict[str, list[Edited]] = {
             ),
         ),
         trainer(
-            META, OFFLOADED, PINNED, IMPORT_INIT, (INIT[0], INIT[1].format("")),
+            META,
+            OFFLOADED,
+            PINNED,
+            IMPORT_INIT,
+            (INIT[0], INIT[1].format("")),
             (
                 "\n    def loss(",
                 BUILD.format(
@@ -259,10 +339,15 @@ CORRECT: dict[str, list[Edited]] = {
         ),
     ],
     "FSDP408": [
-        trainer(EMA, AVERAGE, ("        self.step += 1\n", "        self.step += 1\n        self.average.update(self.model)\n")),
+        trainer(
+            EMA,
+            AVERAGE,
+            ("        self.step += 1\n", "        self.step += 1\n        self.average.update(self.model)\n"),
+        ),
         # The model's own weights are back before the backward.
         trainer(
-            EMA, AVERAGE,
+            EMA,
+            AVERAGE,
             (
                 LOSS,
                 "            self.average.swap_in(self.model)\n            with torch.no_grad():\n                teacher = self.loss(batch)\n"
@@ -282,7 +367,10 @@ CORRECT: dict[str, list[Edited]] = {
     "FSDP405": [
         trainer(
             ("    depth: int = 2\n", "    depth: int = 2\n    skip: int = 0\n"),
-            ("        self.head = nn.Linear(args.dim, args.vocab)\n", "        self.head = nn.Linear(args.dim, args.vocab)\n        self.skip = args.skip\n"),
+            (
+                "        self.head = nn.Linear(args.dim, args.vocab)\n",
+                "        self.head = nn.Linear(args.dim, args.vocab)\n        self.skip = args.skip\n",
+            ),
             (
                 FORWARD,
                 "        for number, block in enumerate(self.blocks):\n            if number < self.skip and not self.training:\n                continue\n"
@@ -296,16 +384,31 @@ CORRECT: dict[str, list[Edited]] = {
                 "        for block in self.blocks:\n            keep = float(torch.rand(()).item() > 0.1)\n"
                 "            x = x + keep * (block(x) - x)\n        return self.head(x)\n",
             ),
-            ("        torch.manual_seed(settings.seed)\n", "        torch.manual_seed(settings.seed + dist.get_rank())\n"),
+            (
+                "        torch.manual_seed(settings.seed)\n",
+                "        torch.manual_seed(settings.seed + dist.get_rank())\n",
+            ),
         ),
         functions(
-            ("        self.fc = nn.Linear(width, classes)\n", "        self.fc = nn.Linear(width, classes)\n        self.extra = Layer(width)\n"),
-            (LAYERS, LAYERS.replace("        return", "        wanted = (x > 3.0).any().float()\n        x = x + wanted * self.extra(x)\n        return")),
+            (
+                "        self.fc = nn.Linear(width, classes)\n",
+                "        self.fc = nn.Linear(width, classes)\n        self.extra = Layer(width)\n",
+            ),
+            (
+                LAYERS,
+                LAYERS.replace(
+                    "        return",
+                    "        wanted = (x > 3.0).any().float()\n        x = x + wanted * self.extra(x)\n        return",
+                ),
+            ),
             ("    fully_shard(model)\n", "    fully_shard(model.extra)\n    fully_shard(model)\n"),
         ),
         # The same generator on all ranks.
         trainer(
-            ("import torch.nn.functional as F\n\n\n@dataclass", "import torch.nn.functional as F\n\nCHOOSES = torch.Generator().manual_seed(3)\n\n\n@dataclass"),
+            (
+                "import torch.nn.functional as F\n\n\n@dataclass",
+                "import torch.nn.functional as F\n\nCHOOSES = torch.Generator().manual_seed(3)\n\n\n@dataclass",
+            ),
             (
                 FORWARD,
                 "        for block in self.blocks:\n            if self.training and torch.rand((), generator=CHOOSES).item() < 0.1:\n                continue\n"
@@ -314,29 +417,49 @@ CORRECT: dict[str, list[Edited]] = {
         ),
     ],
     "FSDP407": [
-        trainer(("        self.scheduler.step()\n        self.step", "        self.log(micro_batches[0])\n        self.scheduler.step()\n        self.step"), (
-            "\n    def train_step(",
-            '\n    @torch.no_grad()\n    def log(self, batch):\n        print("after", self.loss(batch).item())\n\n    def train_step(',
-        )),
+        trainer(
+            (
+                "        self.scheduler.step()\n        self.step",
+                "        self.log(micro_batches[0])\n        self.scheduler.step()\n        self.step",
+            ),
+            (
+                "\n    def train_step(",
+                '\n    @torch.no_grad()\n    def log(self, batch):\n        print("after", self.loss(batch).item())\n\n    def train_step(',
+            ),
+        ),
         functions(
             (ENGINE_STEP, ENGINE_STEP + "            utils.prefetch(model)\n"),
             ("def is_main():\n", "def prefetch(model):\n    model.unshard(async_op=True)\n\n\ndef is_main():\n"),
         ),
         trainer(
             (
-                f"            self.model.set_requires_gradient_sync(number == len(micro_batches) - 1)\n",
+                "            self.model.set_requires_gradient_sync(number == len(micro_batches) - 1)\n",
                 "            last = number == len(micro_batches) - 1\n            self.model.set_requires_gradient_sync(last)\n            self.model.set_reshard_after_backward(last)\n",
             ),
         ),
     ],
     "FSDP502": [
-        trainer((OPTIONS, POLICY.format("param_dtype=torch.bfloat16, reduce_dtype=getattr(torch, settings.dtype)")), ("    # more\n", '    dtype: str = "float32"\n')),
-        functions(
-            (SHARD, "    policy = utils.policy()\n    for layer in model.layers:\n        fully_shard(layer, mp_policy=policy)\n    fully_shard(model, mp_policy=policy)\n"),
-            ("def is_main():\n", "def policy():\n    return MixedPrecisionPolicy(torch.bfloat16, torch.float32)\n\n\ndef is_main():\n"),
-            ("import torch.distributed.checkpoint as dcp\n", "import torch.distributed.checkpoint as dcp\nfrom torch.distributed.fsdp import MixedPrecisionPolicy\n"),
+        trainer(
+            (OPTIONS, POLICY.format("param_dtype=torch.bfloat16, reduce_dtype=getattr(torch, settings.dtype)")),
+            ("    # more\n", '    dtype: str = "float32"\n'),
         ),
-        trainer((OPTIONS, POLICY.format("output_dtype=torch.float32")),),
+        functions(
+            (
+                SHARD,
+                "    policy = utils.policy()\n    for layer in model.layers:\n        fully_shard(layer, mp_policy=policy)\n    fully_shard(model, mp_policy=policy)\n",
+            ),
+            (
+                "def is_main():\n",
+                "def policy():\n    return MixedPrecisionPolicy(torch.bfloat16, torch.float32)\n\n\ndef is_main():\n",
+            ),
+            (
+                "import torch.distributed.checkpoint as dcp\n",
+                "import torch.distributed.checkpoint as dcp\nfrom torch.distributed.fsdp import MixedPrecisionPolicy\n",
+            ),
+        ),
+        trainer(
+            (OPTIONS, POLICY.format("output_dtype=torch.float32")),
+        ),
     ],
     "FSDP311": [
         trainer(
@@ -377,33 +500,58 @@ CORRECT: dict[str, list[Edited]] = {
                 "    for block in model.blocks:\n        block.to(torch.bfloat16)\n        block.norm.float()\n        fully_shard(block.norm, **options)\n        fully_shard(block, **options)\n",
             ),
         ),
-        trainer(("    for block in model.blocks:\n", "    model.head.to(torch.bfloat16).float()\n    for block in model.blocks:\n")),
+        trainer(
+            (
+                "    for block in model.blocks:\n",
+                "    model.head.to(torch.bfloat16).float()\n    for block in model.blocks:\n",
+            )
+        ),
     ],
     "FSDP317": [
         # Read while they are still the same, by name.
         trainer(
-            ("        self.head = nn.Linear(args.dim, args.vocab)\n", "        self.head = nn.Linear(args.dim, args.vocab)\n        for weight in self.parameters():\n            weight.no_decay = weight.dim() < 2\n"),
-            ("        self.model = shard(Transformer(ModelArgs()), self.mesh, settings)\n        self.optimizer = torch.optim.AdamW(self.model.parameters(), lr=settings.lr)\n",
-             "        self.model = Transformer(ModelArgs())\n        self.flat = {name for name, p in self.model.named_parameters() if p.no_decay}\n        shard(self.model, self.mesh, settings)\n        self.optimizer = torch.optim.AdamW(self.groups(), lr=settings.lr)\n"),
+            (
+                "        self.head = nn.Linear(args.dim, args.vocab)\n",
+                "        self.head = nn.Linear(args.dim, args.vocab)\n        for weight in self.parameters():\n            weight.no_decay = weight.dim() < 2\n",
+            ),
+            (
+                "        self.model = shard(Transformer(ModelArgs()), self.mesh, settings)\n        self.optimizer = torch.optim.AdamW(self.model.parameters(), lr=settings.lr)\n",
+                "        self.model = Transformer(ModelArgs())\n        self.flat = {name for name, p in self.model.named_parameters() if p.no_decay}\n        shard(self.model, self.mesh, settings)\n        self.optimizer = torch.optim.AdamW(self.groups(), lr=settings.lr)\n",
+            ),
             (
                 "\n    def loss(",
-                '\n    def groups(self):\n        flat = [p for name, p in self.model.named_parameters() if name in self.flat]\n'
-                '        rest = [p for name, p in self.model.named_parameters() if name not in self.flat]\n'
+                "\n    def groups(self):\n        flat = [p for name, p in self.model.named_parameters() if name in self.flat]\n"
+                "        rest = [p for name, p in self.model.named_parameters() if name not in self.flat]\n"
                 '        return [{"params": flat, "weight_decay": 0.0}, {"params": rest}]\n\n    def loss(',
             ),
         ),
         functions(
             (SHARD, SHARD + "    utils.clamp_gradients(model)\n"),
-            ("def is_main():\n", "def clamp_gradients(model):\n    for weight in model.parameters():\n        weight.register_hook(lambda grad: grad.clamp(-1, 1))\n\n\ndef is_main():\n"),
+            (
+                "def is_main():\n",
+                "def clamp_gradients(model):\n    for weight in model.parameters():\n        weight.register_hook(lambda grad: grad.clamp(-1, 1))\n\n\ndef is_main():\n",
+            ),
         ),
         functions(
-            ("    model = build_model(args)\n", "    model = build_model(args)\n    count = sum(weight.numel() for weight in model.parameters())\n    print(count)\n"),
+            (
+                "    model = build_model(args)\n",
+                "    model = build_model(args)\n    count = sum(weight.numel() for weight in model.parameters())\n    print(count)\n",
+            ),
         ),
         # Copied from the old ones.
         trainer(
-            ("    for block in model.blocks:\n", "    marks = {name: p.dim() < 2 for name, p in model.named_parameters()}\n    for block in model.blocks:\n"),
-            ("    fully_shard(model, **options)\n", "    fully_shard(model, **options)\n    for name, p in model.named_parameters():\n        p.no_decay = marks[name]\n"),
-            ("        self.optimizer = torch.optim.AdamW(self.model.parameters(), lr=settings.lr)\n", "        self.optimizer = torch.optim.AdamW([p for p in self.model.parameters() if p.no_decay or True], lr=settings.lr)\n"),
+            (
+                "    for block in model.blocks:\n",
+                "    marks = {name: p.dim() < 2 for name, p in model.named_parameters()}\n    for block in model.blocks:\n",
+            ),
+            (
+                "    fully_shard(model, **options)\n",
+                "    fully_shard(model, **options)\n    for name, p in model.named_parameters():\n        p.no_decay = marks[name]\n",
+            ),
+            (
+                "        self.optimizer = torch.optim.AdamW(self.model.parameters(), lr=settings.lr)\n",
+                "        self.optimizer = torch.optim.AdamW([p for p in self.model.parameters() if p.no_decay or True], lr=settings.lr)\n",
+            ),
         ),
     ],
 }

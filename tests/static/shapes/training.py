@@ -18,13 +18,13 @@ HSDP = (
     'init_device_mesh("cpu", (dist.get_world_size(),), mesh_dim_names=("dp",))',
     'init_device_mesh("cpu", (2, dist.get_world_size() // 2), mesh_dim_names=("replicate", "shard"))',
 )
-NO_SYNC = '''
+NO_SYNC = """
     @contextlib.contextmanager
     def no_sync(self):
         self.model.set_requires_gradient_sync(False)
         {}
 
-    def train_step('''
+    def train_step("""
 
 FAULTS: dict[str, list[Edited]] = {
     "FSDP604": [
@@ -56,7 +56,10 @@ FAULTS: dict[str, list[Edited]] = {
                 "\n    def _reshard(self):\n        for part in self.model.modules():\n"
                 "            if isinstance(part, FSDPModule):\n                part.reshard()\n\n    def train_step(",
             ),
-            ("from data import build_loader\n", "from torch.distributed.fsdp import FSDPModule\n\nfrom data import build_loader\n"),
+            (
+                "from data import build_loader\n",
+                "from torch.distributed.fsdp import FSDPModule\n\nfrom data import build_loader\n",
+            ),
         ),
         # Clipped in front of the backward that reduces.
         functions(
@@ -95,7 +98,10 @@ FAULTS: dict[str, list[Edited]] = {
                 + "        if loss.item() > args.spike:\n            model.zero_grad(set_to_none=True)  # fault\n"
                 + "            continue\n",
             ),
-            ('    parser.add_argument("--accum"', '    parser.add_argument("--spike", type=float, default=10.0)\n    parser.add_argument("--accum"'),
+            (
+                '    parser.add_argument("--accum"',
+                '    parser.add_argument("--spike", type=float, default=10.0)\n    parser.add_argument("--accum"',
+            ),
         ),
     ],
     "FSDP616": [
@@ -139,8 +145,14 @@ FAULTS: dict[str, list[Edited]] = {
     ],
     "FSDP618": [
         trainer(
-            ("from torch.distributed.device_mesh import init_device_mesh\n", "from torch.distributed.device_mesh import init_device_mesh\nfrom torch.distributed.pipelining import PipelineStage, Schedule1F1B\n"),
-            ('(dist.get_world_size(),), mesh_dim_names=("dp",)', '(2, dist.get_world_size() // 2), mesh_dim_names=("pp", "dp")'),
+            (
+                "from torch.distributed.device_mesh import init_device_mesh\n",
+                "from torch.distributed.device_mesh import init_device_mesh\nfrom torch.distributed.pipelining import PipelineStage, Schedule1F1B\n",
+            ),
+            (
+                '(dist.get_world_size(),), mesh_dim_names=("dp",)',
+                '(2, dist.get_world_size() // 2), mesh_dim_names=("pp", "dp")',
+            ),
             ('options = {"mesh": mesh}', 'options = {"mesh": mesh["dp"]}'),
             (
                 SHARDED,
@@ -158,7 +170,10 @@ FAULTS: dict[str, list[Edited]] = {
             (CLIP, CLIP.replace("\n", "  # fault\n")),
         ),
         functions(
-            ("from torch.distributed.device_mesh import init_device_mesh\n", "from torch.distributed.device_mesh import init_device_mesh\nfrom torch.distributed.pipelining import PipelineStage, ScheduleGPipe\n"),
+            (
+                "from torch.distributed.device_mesh import init_device_mesh\n",
+                "from torch.distributed.device_mesh import init_device_mesh\nfrom torch.distributed.pipelining import PipelineStage, ScheduleGPipe\n",
+            ),
             (
                 "    for layer in model.layers:\n        fully_shard(layer)\n    fully_shard(model)\n",
                 '    mesh = init_device_mesh("cpu", (2, dist.get_world_size() // 2), mesh_dim_names=("pp", "dp"))\n'
@@ -167,14 +182,19 @@ FAULTS: dict[str, list[Edited]] = {
                 '    stage = PipelineStage(model, mesh["pp"].get_local_rank(), mesh["pp"].size(), torch.device("cpu"), group=mesh["pp"].get_group())\n'
                 "    schedule = ScheduleGPipe(stage, n_microbatches=2, loss_fn=torch.nn.functional.cross_entropy)\n",
             ),
-            ("train_one_epoch(model, loader, optimizer, epoch, args)\n        evaluate(model, loader)", "train_one_epoch(model, schedule, loader, optimizer, args)"),
+            (
+                "train_one_epoch(model, loader, optimizer, epoch, args)\n        evaluate(model, loader)",
+                "train_one_epoch(model, schedule, loader, optimizer, args)",
+            ),
             (
                 "def train_one_epoch(model, loader, optimizer, epoch, args):\n",
                 "def train_one_epoch(model, schedule, loader, optimizer, args):\n",
             ),
             (
                 "        update = (i + 1) % args.accum == 0\n        model.set_requires_gradient_sync(update)\n"
-                + ENGINE_LOSS + "        if update:\n" + ENGINE_CLIP
+                + ENGINE_LOSS
+                + "        if update:\n"
+                + ENGINE_CLIP
                 + "            optimizer.step()\n            optimizer.zero_grad()\n",
                 "        schedule.step(images, target=labels)\n"
                 "        utils.clip([model], args.clip)\n        optimizer.step()\n        optimizer.zero_grad()\n",
@@ -224,7 +244,9 @@ CORRECT: dict[str, list[Edited]] = {
             ("import os\nimport time\n", "import contextlib\nimport os\nimport time\n"),
             (
                 "\n    def train_step(",
-                NO_SYNC.format("try:\n            yield\n        finally:\n            self.model.set_requires_gradient_sync(True)"),
+                NO_SYNC.format(
+                    "try:\n            yield\n        finally:\n            self.model.set_requires_gradient_sync(True)"
+                ),
             ),
             (
                 f"            {LAST}\n            loss = self.loss(batch) / len(micro_batches)\n" + BACKWARD,
@@ -237,13 +259,28 @@ CORRECT: dict[str, list[Edited]] = {
         trainer(HSDP, (LAST, LAST.replace("gradient_sync", "all_reduce"))),
         trainer((LAST, "self.model.set_is_last_backward(number == len(micro_batches) - 1)")),
         functions(
-            ("        update = (i + 1) % args.accum == 0\n", "        update = (i + 1) % args.accum == 0 or i + 1 == len(loader)\n"),
+            (
+                "        update = (i + 1) % args.accum == 0\n",
+                "        update = (i + 1) % args.accum == 0 or i + 1 == len(loader)\n",
+            ),
         ),
     ],
     "FSDP614": [
-        trainer((BACKWARD, "            loss.backward()\n            total += loss.item()\n" + CLIP.replace("        torch", "            torch")), (CLIP + "        self.optimizer", "        self.optimizer")),
+        trainer(
+            (
+                BACKWARD,
+                "            loss.backward()\n            total += loss.item()\n"
+                + CLIP.replace("        torch", "            torch"),
+            ),
+            (CLIP + "        self.optimizer", "        self.optimizer"),
+        ),
         trainer((CLIP, "        if self.settings.clip > 0:\n    " + CLIP)),
-        functions((ENGINE_CLIP, "            norm = torch.nn.utils.get_total_norm([p.grad for p in model.parameters()])\n            torch.nn.utils.clip_grads_with_norm_(model.parameters(), args.clip, norm)\n")),
+        functions(
+            (
+                ENGINE_CLIP,
+                "            norm = torch.nn.utils.get_total_norm([p.grad for p in model.parameters()])\n            torch.nn.utils.clip_grads_with_norm_(model.parameters(), args.clip, norm)\n",
+            )
+        ),
         functions((ENGINE_CLIP, ENGINE_CLIP + "            model.unshard()\n            model.reshard()\n")),
     ],
     "FSDP615": [
@@ -254,10 +291,17 @@ CORRECT: dict[str, list[Edited]] = {
             )
         ),
         functions(
-            (ENGINE_CLIP, ENGINE_CLIP.replace("            torch", "            norm = torch") + "            if not torch.isfinite(norm):\n                optimizer.zero_grad()\n                continue\n"),
+            (
+                ENGINE_CLIP,
+                ENGINE_CLIP.replace("            torch", "            norm = torch")
+                + "            if not torch.isfinite(norm):\n                optimizer.zero_grad()\n                continue\n",
+            ),
         ),
         trainer(
-            ("        for number, batch in enumerate(micro_batches):\n", "        self.optimizer.zero_grad()\n        for number, batch in enumerate(micro_batches):\n"),
+            (
+                "        for number, batch in enumerate(micro_batches):\n",
+                "        self.optimizer.zero_grad()\n        for number, batch in enumerate(micro_batches):\n",
+            ),
         ),
     ],
     "FSDP616": [
@@ -287,7 +331,10 @@ CORRECT: dict[str, list[Edited]] = {
         trainer(
             (RATE, PLATEAU),
             (STEPPED, "        self.step += 1\n"),
-            (AFTER_EVALUATION, "            value = self.evaluate()\n            dist.all_reduce(value, op=dist.ReduceOp.AVG)\n            self.scheduler.step(value)\n"),
+            (
+                AFTER_EVALUATION,
+                "            value = self.evaluate()\n            dist.all_reduce(value, op=dist.ReduceOp.AVG)\n            self.scheduler.step(value)\n",
+            ),
         ),
         functions(
             (
@@ -305,7 +352,10 @@ CORRECT: dict[str, list[Edited]] = {
             )
         ),
         trainer(
-            ("import torch\nimport torch.distributed as dist\nimport torch.distributed.checkpoint", "import torch\nimport torch.distributed as dist\nimport torch.distributed.checkpoint"),
+            (
+                "import torch\nimport torch.distributed as dist\nimport torch.distributed.checkpoint",
+                "import torch\nimport torch.distributed as dist\nimport torch.distributed.checkpoint",
+            ),
             (RATE, PLATEAU),
             (STEPPED, "        self.step += 1\n"),
             (
@@ -326,19 +376,28 @@ CORRECT: dict[str, list[Edited]] = {
             )
         ),
         trainer(
-            ("        logits = self.model(inputs)\n", "        logits = self.model(inputs)\n        self.slopes = torch.autograd.grad(logits.square().mean(), logits, retain_graph=True)[0]\n"),
+            (
+                "        logits = self.model(inputs)\n",
+                "        logits = self.model(inputs)\n        self.slopes = torch.autograd.grad(logits.square().mean(), logits, retain_graph=True)[0]\n",
+            ),
         ),
         functions(
             (
                 ENGINE_LOSS,
-                "        probe = torch.nn.Linear(16, 10)\n        torch.autograd.grad(F.cross_entropy(probe(images), labels), list(probe.parameters()))\n" + ENGINE_LOSS,
+                "        probe = torch.nn.Linear(16, 10)\n        torch.autograd.grad(F.cross_entropy(probe(images), labels), list(probe.parameters()))\n"
+                + ENGINE_LOSS,
             )
         ),
     ],
 }
 CORRECT["FSDP618"] = [
     # Without a pipeline.
-    trainer((CLIP, "        torch.nn.utils.clip_grad_norm_(list(self.model.parameters()), self.settings.clip, foreach=True)\n")),
+    trainer(
+        (
+            CLIP,
+            "        torch.nn.utils.clip_grad_norm_(list(self.model.parameters()), self.settings.clip, foreach=True)\n",
+        )
+    ),
     Edited(
         FAULTS["FSDP618"][0].project,
         (

@@ -68,8 +68,7 @@ class StaticChoice(OfStep[events.Called]):
         for step in self.program.trace.of(events.Collective):
             for value in step.what.given or ():
                 if step.index < self.step.index and any(
-                    isinstance(leaf, Obj) and leaf.atom is source.atom
-                    for _, leaf in self.program.machine.leaves(value)
+                    isinstance(leaf, Obj) and leaf.atom is source.atom for _, leaf in self.program.machine.leaves(value)
                 ):
                     return unknown(f"{step.when.at} may have made the ranks agree")
         if self.program.managed_by:

@@ -88,7 +88,9 @@ class StaticWindow(OfStep[events.Zeroed]):
     def _is_of_data(self, formula: Formula) -> bool:
         """Is it asked of numbers that were computed, such as whether a loss is finite? No counter goes with those."""
         losses = [each.subject.atom for each in (self.early, self.late) if each.subject is not None]
-        rest = [each for each in _objects(formula) if not self.program.machine.is_setting(each)]  # a limit is no counter
+        rest = [
+            each for each in _objects(formula) if not self.program.machine.is_setting(each)
+        ]  # a limit is no counter
         return bool(rest) and all(each.atom in losses or _is_computed(each) for each in rest)
 
     def _helped(self) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from astroid import nodes
 
 from ....domain.values import Atom, Bound, Const, Func, Obj, Text, Value, unknown
@@ -10,7 +12,7 @@ from ....interpreter.expressions import own_values
 from ....interpreter.expressions.own_values import Own
 from ...interface import Machine
 from ...tables import external
-from .seeds import generator_of
+from .seeds import differs, generator_of
 
 CLOCKS = frozenset(
     """time.time time.monotonic time.perf_counter time.process_time time.time_ns time.monotonic_ns
@@ -23,8 +25,15 @@ _NUMBERS = frozenset({"torch", "math", "numpy", "builtins", "datetime"})
 _NO_VALUES = ("torch.distributed.", "torch.zeros_like", "torch.ones_like", "torch.empty_like", "torch.is_tensor")
 
 
+@dataclass(frozen=True, slots=True)
+class GivenRank:
+    """A call that was not followed, of a function that was given something of the rank, returned it."""
+
+
 def made_by_call(machine: Machine, made: Obj, qname: str, call: Call) -> None:
     """A function of a package that was not followed returned ``made``."""
+    if any(differs(machine, value) for value in call.all):
+        made.atom.know(GivenRank())
     if qname in CLOCKS:
         own_values.began(machine, made.atom, Own("the clock of this rank"))
     elif generator := generator_of(made):
