@@ -1,10 +1,16 @@
-"""Two small trainings as people write them, over several files: both are right and run on CPUs, and faults go into them."""
+"""Two small trainings as people write them, over several files. Both are right, and faults are edited into them.
+
+``FSDP*.txt`` have a clause's faults in shapes that its page does not have, and what is right and looks like them.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
+
+from fsdp2_lint.vocab.target import NEWEST, Version
 
 # A trainer class, settings in a dataclass, helpers in modules of their own.
 TRAINER = {
@@ -349,23 +355,20 @@ if __name__ == "__main__":
 }
 
 
+PROJECTS = {"trainer": TRAINER, "functions": FUNCTIONS}
+_HEADING = re.compile(r"# (fault|correct): (.+) \((\w+)(?:, torch (\d+)\.(\d+))?\)\n")
+_EDIT = re.compile(r"<<<<\n(.*?)====\n(.*?)>>>>\n", re.DOTALL)
+
+
 @dataclass(frozen=True)
-class Edited:
-    """One of the two, with other text in some places; ``# fault`` marks where something has to be said.
+class Shape:
+    """One of the two, edited. ``# fault`` marks the rows on which ``code`` has to be said; without one it is not."""
 
-    ``edits``: pairs of what stands there once, in one of its files, and what stands there instead.
-    """
-
-    project: Mapping[str, str]
-    edits: tuple[tuple[str, str], ...] = ()
-
-    @property
-    def files(self) -> dict[str, str]:
-        files = dict(self.project)
-        for old, new in self.edits:
-            (name,) = [name for name, text in files.items() if text.count(old) == 1]
-            files[name] = files[name].replace(old, new)
-        return files
+    code: str
+    name: str
+    correct: bool
+    torch: Version
+    files: Mapping[str, str]
 
     @property
     def marked(self) -> list[tuple[str, int]]:
@@ -374,13 +377,24 @@ class Edited:
             (name, row)
             for name, text in self.files.items()
             for row, line in enumerate(text.splitlines(), 1)
-            if re.search(r"# fault\b", line)
+            if "# fault" in line
         )
 
 
-def trainer(*edits: tuple[str, str]) -> Edited:
-    return Edited(TRAINER, edits)
+def shapes() -> Iterator[Shape]:
+    """Those in the files beside this one: each is a project and its edits, whole lines that stand there once."""
+    for path in sorted(Path(__file__).parent.glob("FSDP*.txt")):
+        _, *parts = _HEADING.split(path.read_text(encoding="utf-8"))
+        for at in range(0, len(parts), 6):
+            kind, name, project, *version, body = parts[at : at + 6]
+            torch = (int(version[0]), int(version[1])) if version[0] else NEWEST
+            files = edited(PROJECTS[project], _EDIT.findall(body))
+            yield Shape(path.stem, name, kind == "correct", torch, files)
 
 
-def functions(*edits: tuple[str, str]) -> Edited:
-    return Edited(FUNCTIONS, edits)
+def edited(project: Mapping[str, str], edits: list[tuple[str, str]]) -> dict[str, str]:
+    files = dict(project)
+    for old, new in edits:
+        (name,) = [name for name, text in files.items() if text.count(old) == 1]
+        files[name] = files[name].replace(old, new)
+    return files

@@ -90,7 +90,8 @@ def made_by_rank(program: Program, data: Value) -> bool:
             return True
         if not isinstance(leaf, Obj):
             continue
-        if leaf.atom.state(GivenRank) is not None or own_of(machine, leaf) is not None:
+        own = own_of(machine, leaf)
+        if leaf.atom.state(GivenRank) is not None or own is not None and not own.draw:
             return True
         held = [machine.store.get((leaf, name)) for name in machine.store.fields.get(leaf, ())]
         if any(differs(machine, part) for value in held if value is not None for part in machine.inside(value)):
