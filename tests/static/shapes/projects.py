@@ -356,17 +356,21 @@ if __name__ == "__main__":
 
 
 PROJECTS = {"trainer": TRAINER, "functions": FUNCTIONS}
-_HEADING = re.compile(r"# (fault|correct): (.+) \((\w+)(?:, torch (\d+)\.(\d+))?\)\n")
+_HEADING = re.compile(r"# (fault|correct): (.+) \((\w+)(, source)?(?:, torch (\d+)\.(\d+))?\)\n")
 _EDIT = re.compile(r"<<<<\n(.*?)====\n(.*?)>>>>\n", re.DOTALL)
 
 
 @dataclass(frozen=True)
 class Shape:
-    """One of the two, edited. ``# fault`` marks the rows on which ``code`` has to be said; without one it is not."""
+    """One of the two, edited. ``# fault`` marks the rows on which ``code`` has to be said; without one it is not.
+
+    ``source``: a job of two ranks on CPUs does not meet the fault, or does not run.
+    """
 
     code: str
     name: str
     correct: bool
+    source: bool
     torch: Version
     files: Mapping[str, str]
 
@@ -385,11 +389,11 @@ def shapes() -> Iterator[Shape]:
     """Those in the files beside this one: each is a project and its edits, whole lines that stand there once."""
     for path in sorted(Path(__file__).parent.glob("FSDP*.txt")):
         _, *parts = _HEADING.split(path.read_text(encoding="utf-8"))
-        for at in range(0, len(parts), 6):
-            kind, name, project, *version, body = parts[at : at + 6]
+        for at in range(0, len(parts), 7):
+            kind, name, project, source, *version, body = parts[at : at + 7]
             torch = (int(version[0]), int(version[1])) if version[0] else NEWEST
             files = edited(PROJECTS[project], _EDIT.findall(body))
-            yield Shape(path.stem, name, kind == "correct", torch, files)
+            yield Shape(path.stem, name, kind == "correct", bool(source), torch, files)
 
 
 def edited(project: Mapping[str, str], edits: list[tuple[str, str]]) -> dict[str, str]:
