@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ....vocab.answers import Many, many, unknown
+from ....vocab.answers import Answer, Many, many, unknown, yes
+from ....vocab.behaviour import RESET_CLEARS_PARTIAL_SUMS, RESET_CLEARS_SUMS, Behaviour
 from ....vocab.events.training import Carried
+from ....vocab.finding import Place
 from ...domain import events
 from ...domain.events import AnyStep, Step
 from ...domain.formulas import Formula, is_fork
@@ -48,6 +50,17 @@ class StaticWindow(OfStep[events.Zeroed]):
         if why := switched_elsewhere(program, self.obj, last, self.late, name_of(last)):
             return many((), unknown(why))
         return many([Carried(self.label, self.early.when, self.step.when)], nothing)
+
+    def reset_by(self) -> Answer[Behaviour]:
+        if next(self.program.trace.of(events.StepGivenUp), None) is None:
+            return self.program.nowhere(events.StepGivenUp)
+        partial = any(name_of(each) == ALL_REDUCE for each, _ in self._switches())
+        return yes(RESET_CLEARS_PARTIAL_SUMS if partial else RESET_CLEARS_SUMS)
+
+    def reset_in_time(self) -> Answer[Place]:
+        given_up = next(self.program.trace.of(events.StepGivenUp), None)
+        assert given_up is not None  # asked where there is one
+        return unknown(f"whether reset_iter_state() at {given_up.when.at} clears them is not known")
 
     def _switches(self) -> list[tuple[Switch, Relation]]:
         """What is in force at the backward before. Only where there are replicas, the all-reduce is one."""
@@ -101,8 +114,6 @@ class StaticWindow(OfStep[events.Zeroed]):
         frozen = (each for each in self.program.trace.of(events.Frozen) if self.program.touches(self.obj, each.subject))
         if any(loop.node in self.early.loops for each in frozen for loop in self.program.loops(each)):
             return f"whether {self.label} is frozen at {self.early.when.at} is not known"
-        if given_up := next(self.program.trace.of(events.StepGivenUp), None):
-            return f"reset_iter_state() is called at {given_up.when.at}, which clears them from torch 2.15 on"
         for each in self.program.trace.of(events.Unshard):
             inside = self.early.index < each.index, each.index < self.step.index
             if all(inside) if self.early.index < self.step.index else any(inside):

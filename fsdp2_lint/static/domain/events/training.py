@@ -59,8 +59,10 @@ class Zeroed(InLoops):
     """Gradients are cleared: of an optimizer or a model, the step's subject. None: not known of which."""
 
 
-class StepGivenUp(Event):
+class StepGivenUp(Counted):
     """``reset_iter_state`` is called on a model, the step's subject."""
+
+    words: ClassVar[str] = "call of reset_iter_state"
 
 
 class Backward(Counted, AsksRanks, InLoops):
