@@ -1,4 +1,4 @@
-"""Clauses in shapes that their pages do not have, as jobs: the fault is told, and what looks like it is not."""
+"""Rules in shapes that their pages do not have, as jobs: the fault is told, and what looks like it is not."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ELSEWHERE = {"FSDP617"}
 EVERY = [
     pytest.param(shape, id=f"{shape.code}-{shape.name}")
     for shape in shapes()
-    if not shape.source and "R" in registry.rule(shape.code).witnesses
+    if not shape.source and "R" in registry.rule(shape.code).judged_by
 ]
 
 

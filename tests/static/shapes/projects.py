@@ -1,6 +1,6 @@
 """Two small trainings as people write them, over several files. Both are right, and faults are edited into them.
 
-``FSDP*.txt`` have a clause's faults in shapes that its page does not have, and what is right and looks like them.
+``FSDP*.txt`` have a rule's faults in shapes that its page does not have, and what is right and looks like them.
 """
 
 from __future__ import annotations

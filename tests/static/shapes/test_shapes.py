@@ -1,4 +1,4 @@
-"""Clauses in shapes that their pages do not have: the fault on its row, and not a word on what looks like it."""
+"""Rules in shapes that their pages do not have: the fault on its row, and not a word on what looks like it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def test_each_is_told_where_it_is(shape: Shape) -> None:
     assert shape.correct is not bool(shape.marked)
 
 
-def test_a_clause_has_two_faults_and_three_programs_that_look_like_them() -> None:
+def test_a_rule_has_two_faults_and_three_programs_that_look_like_them() -> None:
     kinds = [(shape.code, shape.correct) for shape in shapes()]
     for code in {code for code, _ in kinds}:
         assert kinds.count((code, False)) >= 2 and kinds.count((code, True)) >= 3, code

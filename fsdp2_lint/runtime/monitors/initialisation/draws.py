@@ -49,8 +49,9 @@ class _Watch:
     def drawn(self, result: Any, token: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """On GPUs ranks draw from one stream of numbers, each at the place of its shard."""
         tensor = args[0] if args else kwargs.get("tensor")
-        is_parameter = isinstance(tensor, adapter.DTensor) and isinstance(tensor, nn.Parameter)
-        if is_parameter and adapter.device_meant(adapter.local(tensor).device).type == "cpu":
+        if not isinstance(tensor, adapter.DTensor) or not isinstance(tensor, nn.Parameter):
+            return
+        if adapter.device_meant(adapter.local(tensor).device).type == "cpu":
             self.draws[id(tensor)] = _Draw(here(), sample(tensor))
 
     def begin(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:

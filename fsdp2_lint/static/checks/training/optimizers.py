@@ -232,7 +232,7 @@ class StaticHyperparameters(AtStep[events.HyperparameterGiven]):
             return yes(Place(self.step.when, "it is computed from the rank"))
         own = own_of(machine, value)
         if own is not None and not (why := agreed(self.program, own, self.step)):
-            return yes(Place(self.step.when, f"it is made of {own.words}"))
+            return yes(Place(own.when or self.step.when, f"it is made of {own.words}"))
         chosen = own_choice(self.program, self.step)
         if chosen.surely:
             return yes(Place(chosen.what.when, f"each rank decides here by {chosen.what.words}"))

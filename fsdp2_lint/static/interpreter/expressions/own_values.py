@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ....vocab.finding import Moment
 from ...domain.formulas import Formula
 from ...domain.values import Atom, Choice, Cond, ListV, Obj, TupleV, Value, is_each
 from ..machine import AnyMachine
@@ -30,6 +31,7 @@ class Own:
 
     words: str
     via: frozenset[Obj] = frozenset()
+    when: Moment | None = None  # where that begins
     draw: str = ""
     elements: bool = False
     doubt: str = ""

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from astroid import nodes
 
+from .....vocab.finding import Moment
 from ....domain.values import Atom, Bound, Const, Func, Obj, Text, Value, unknown
 from ....interpreter.call import Call
 from ....interpreter.expressions import own_values
@@ -35,10 +36,10 @@ def made_by_call(machine: Machine, made: Obj, qname: str, call: Call) -> None:
     if any(differs(machine, value) for value in call.all):
         made.atom.know(GivenRank())
     if qname in CLOCKS:
-        own_values.began(machine, made.atom, Own("the clock of this rank"))
+        own_values.began(machine, made.atom, Own("the clock of this rank", when=machine.moment(call.node)))
     elif generator := generator_of(made):
         words = f"a random number of {generator}"
-        own_values.began(machine, made.atom, Own(words, draw=generator))
+        own_values.began(machine, made.atom, Own(words, when=machine.moment(call.node), draw=generator))
     elif qname in _ASKING:
         asked_file(machine, made, call.arg(0, "path"))
     elif qname.split(".")[0] in _NUMBERS and not qname.startswith(_NO_VALUES):
@@ -98,10 +99,10 @@ def _flag(machine: Machine, name: str, own: Own) -> Obj:
     return made
 
 
-def part_of_data(machine: Machine, atom: Atom) -> None:
-    """A loader whose sampler gives each rank its own part."""
-    own_values.began(machine, atom, Own("the batches of this rank", elements=True))
+def part_of_data(machine: Machine, atom: Atom, dealt: Moment) -> None:
+    """A loader whose sampler, made at ``dealt``, gives each rank its own part."""
+    own_values.began(machine, atom, Own("the batches of this rank", when=dealt, elements=True))
 
 
-def drawn_for_rank(machine: Machine, atom: Atom) -> None:
-    own_values.began(machine, atom, Own("data that this rank draws by a seed of its own"))
+def drawn_for_rank(machine: Machine, atom: Atom, drawn: Moment) -> None:
+    own_values.began(machine, atom, Own("data that this rank draws by a seed of its own", when=drawn))
