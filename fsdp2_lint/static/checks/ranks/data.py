@@ -9,7 +9,7 @@ from ....vocab.answers import Answer, unknown, yes
 from ....vocab.finding import Place
 from ...domain import events
 from ...domain.events import AnyStep, Step
-from ...domain.values import NONE, Const, Obj, Rank, Text, TupleV
+from ...domain.values import NONE, Const, Obj, Rank, Text, TupleV, Value
 from ...frontend.relevance import names_in
 from ...interpreter.expressions.own_values import own_of
 from ...libraries.torch.ranks.data import Drawn, Loader, Sampler
@@ -18,8 +18,8 @@ from ..launch.machines import on_one_machine
 from ..shared.program import AtStep, Program
 from .alike import same_on_all_ranks
 from .data_sources import alike, code_varies, made_by_rank, made_of, origin_known, seeded_alike
-from .split_inputs import may_split
 from .own_choices import agreed
+from .split_inputs import may_split
 
 
 def trained_on(program: Program, call: AnyStep) -> AnyStep | None:
