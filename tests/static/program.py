@@ -11,6 +11,7 @@ from fsdp2_lint.catalogue import registry
 from fsdp2_lint.static.budget import BUDGET
 from fsdp2_lint.static.check import check
 from fsdp2_lint.static.result import Request, Result
+from fsdp2_lint.vocab.rule import for_target
 from fsdp2_lint.vocab.target import NEWEST, Version
 
 ROOT = "/program"
@@ -79,7 +80,7 @@ def analyse(program: str | Mapping[str, str | bytes], *, torch: Version = NEWEST
     """Check a program, for a version of torch: one text (``train.py``) or several files by name."""
     files = {"train.py": program} if isinstance(program, str) else program
     overlay = {f"{ROOT}/{name}": text.encode() if isinstance(text, str) else text for name, text in files.items()}
-    rules = registry.for_target(registry.rules(), torch)
+    rules = for_target(registry.rules(), torch)
     result = check(Request(files=sorted(overlay), root=ROOT, overlay=overlay, rules=rules))
     assert not result.broken, result.broken
     return Analysis(result)

@@ -39,8 +39,8 @@ def drawn_by_layer(machine: Machine, obj: Obj, name: str, call: Call) -> None:
 def drawn_by_tensor(machine: Machine, obj: Obj | ParamV, name: str, call: Call) -> None:
     """``weight.normal_()``, also of its ``data``."""
     if machine.libraries.any_sharded and name in _METHODS:
-        data = isinstance(obj, Obj) and obj.item == "data" and obj.parent is not None
-        _emit(machine, call, list(owners(machine, [obj.parent if data else obj])))
+        tensor = obj.parent if isinstance(obj, Obj) and obj.item == "data" and obj.parent is not None else obj
+        _emit(machine, call, list(owners(machine, [tensor])))
 
 
 def _draws(machine: Machine, obj: Obj) -> bool:

@@ -132,7 +132,7 @@ def _trained(machine: Machine, obj: Obj) -> Obj | None:
     if "['params']" not in obj.path:
         return None
     for step in machine.trace.of(events.Optimizer):
-        if step.subject in obj.above and step.what.complete and len({held.model for held in step.what.held}) == 1:
+        if step.subject in [*obj.above] and step.what.complete and len({held.model for held in step.what.held}) == 1:
             model = step.what.held[0].model
             return model if machine.libraries.in_sharded(model) else None
     return None
