@@ -80,6 +80,19 @@ POLICY_IS_COPIED = Behaviour(
     source="FSDPState.init of torch 2.14.1 and 2.15.0, and a measurement with both",
 )
 
+RESET_CLEARS_SUMS = Behaviour(
+    "reset_iter_state() clears gradients that were added up without synchronisation",
+    since=(2, 15),
+    until=None,
+    source="FSDPParamGroup of torch 2.14.1 and 2.15.0, and a measurement with 2.13 and 2.15",
+)
+RESET_CLEARS_PARTIAL_SUMS = Behaviour(
+    "reset_iter_state() clears the partial sums of replicas",
+    since=(2, 13),
+    until=None,
+    source="torch_api.json, which has the method from 2.13 on, and a measurement with 2.13",
+)
+
 
 def about_root(torch: Version) -> str:
     """What has to be said of a root that stays gathered, where the keyword that would free it has no effect."""

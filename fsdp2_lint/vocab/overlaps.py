@@ -59,6 +59,7 @@ OWNERS: tuple[tuple[str, str, bool], ...] = (
     ("FSDP712", "FSDP710", False),
     ("FSDP712", "FSDP714", False),
     ("FSDP713", "FSDP710", False),  # what comes back is that of another stage
+    ("FSDP801", "FSDP617", False),  # who turns away does not set the number behind that either
     ("FSDP801", "FSDP802", True),
     ("FSDP801", "FSDP803", True),
     ("FSDP804", "FSDP802", True),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fsdp2_lint.vocab.events.training import BackwardBegun
 from fsdp2_lint.vocab.rule import APPLIES, Outcomes, Rule, Severity
+from fsdp2_lint.vocab.target import in_words
 
 
 class UnsyncedGradientsCarriedOver(Rule):
@@ -16,10 +17,14 @@ class UnsyncedGradientsCarriedOver(Rule):
     def begun(self, event: BackwardBegun) -> Outcomes:
         yield APPLIES
         for carried in event.model.carried_over():
+            reset = event.model.reset_by()
+            if reset and reset.what.of(self.target) and event.model.reset_in_time():
+                return
+            kept = f", and reset_iter_state() of {in_words(self.target)} does not help" if reset else ""
             yield self.found(
                 carried.cleared,
                 f"this does not clear the gradients of {carried.label} that were not reduced: FSDP2 keeps them and "
-                "adds them to the next step",
+                f"adds them to the next step{kept}",
                 "gradients are cleared here, and those inside FSDP2 stay",
                 (carried.left, "this backward added them up without reducing them"),
                 (event.when, "this backward adds to them"),

@@ -11,6 +11,8 @@ from fsdp2_lint.catalogue import registry
 from fsdp2_lint.static.budget import BUDGET
 from fsdp2_lint.static.check import check
 from fsdp2_lint.static.result import Request, Result
+from fsdp2_lint.vocab.rule import for_target
+from fsdp2_lint.vocab.target import NEWEST, Version
 
 ROOT = "/program"
 HEAD = """\
@@ -74,11 +76,12 @@ class Analysis:
         return [reason for clause in clauses for reason in clause.reasons]
 
 
-def analyse(program: str | Mapping[str, str | bytes]) -> Analysis:
-    """Check a program: one text (``train.py``) or several files by name."""
+def analyse(program: str | Mapping[str, str | bytes], *, torch: Version = NEWEST) -> Analysis:
+    """Check a program, for a version of torch: one text (``train.py``) or several files by name."""
     files = {"train.py": program} if isinstance(program, str) else program
     overlay = {f"{ROOT}/{name}": text.encode() if isinstance(text, str) else text for name, text in files.items()}
-    result = check(Request(files=sorted(overlay), root=ROOT, overlay=overlay, rules=registry.rules()))
+    rules = for_target(registry.rules(), torch)
+    result = check(Request(files=sorted(overlay), root=ROOT, overlay=overlay, rules=rules))
     assert not result.broken, result.broken
     return Analysis(result)
 

@@ -21,7 +21,12 @@ from hypothesis import strategies as st
 
 from fsdp2_lint.vocab import defects, events
 from fsdp2_lint.vocab.answers import Answer, Closed, Many, many, no, unknown, yes
-from fsdp2_lint.vocab.behaviour import NORM_OF_CLIPPING_IS_PARTIAL, TESTS_ARE_PARTIAL
+from fsdp2_lint.vocab.behaviour import (
+    NORM_OF_CLIPPING_IS_PARTIAL,
+    RESET_CLEARS_PARTIAL_SUMS,
+    RESET_CLEARS_SUMS,
+    TESTS_ARE_PARTIAL,
+)
 from fsdp2_lint.vocab.defects import Defect
 from fsdp2_lint.vocab.events.base import Event
 from fsdp2_lint.vocab.events.checkpoints import StrangeKeyword
@@ -106,6 +111,7 @@ PROOFS: dict[str, st.SearchStrategy[Any]] = {
     "receives_nothing": st.just("an empty dict"),
     "launch_mismatch": st.just("rank 0 of 2, and rank 0 of 1"),
     "in_some_versions": st.sampled_from([NORM_OF_CLIPPING_IS_PARTIAL, TESTS_ARE_PARTIAL]),
+    "reset_by": st.sampled_from([RESET_CLEARS_SUMS, RESET_CLEARS_PARTIAL_SUMS]),
     "partial": st.tuples(st.just("Partial(sum)"), st.none() | MOMENTS.map(lambda moment: moment.at)),
 }
 Assignment = dict[str, Any]
@@ -293,12 +299,14 @@ FIXED: dict[str, Any] = {
     "strange_keywords": StrangeKeyword(EARLY, "optimizer"),
     "launch_mismatch": "rank 0 of 2, and rank 0 of 1",
     "in_some_versions": TESTS_ARE_PARTIAL,
+    "reset_by": RESET_CLEARS_SUMS,
     "partial": ("Partial(sum)", EARLY.at),
 }
 # Proofs that a rule weighs: here one that is no fault.
 FURTHER: dict[str, list[Any]] = {
     "memory": [Memory(EARLY, 2**30, 2**29, 2**29, "layers.0", 2**20, 2**30)],
     "in_some_versions": [NORM_OF_CLIPPING_IS_PARTIAL],
+    "reset_by": [RESET_CLEARS_PARTIAL_SUMS],
 }
 ALL_WORDS = ["forward", "mesh", "auto_wrap_policy", "summon_full_params", "torch.save", "generate"]
 

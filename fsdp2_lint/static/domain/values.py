@@ -57,10 +57,10 @@ class Atom:
     positive: bool = False  # it is a number larger than zero
     counts: bool = False  # it says how many there are of something that the program has at least one of
     per_rank: bool = False  # a number that is made of a rank
+    counter: str = ""  # it is counted up by constants, under this name (see ``Machine.counted_apart``)
     shared: bool = False  # all ranks have the same
     left_of: tuple[str, Obj] | None = None  # the operator and the left side that it was computed by
     operands: tuple[Value, ...] = ()  # what an operator made it of, where the result is not known
-    handed_to: str = ""  # code that was not followed got it in its hands
     rounds: int | None = None  # how often a loop runs that goes through it; None where that is not written
     times: int | None = None  # how many of it the rounds of a loop make; None for what no such loop makes
 

@@ -7,6 +7,7 @@ its functions, attributes and items of its objects, and what the program does to
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from enum import Enum
 from typing import Any, Protocol
 
 from astroid import nodes
@@ -20,11 +21,19 @@ from ..frontend.module import Module
 from .call import Call
 
 
+class GradMode(Enum):
+    """What a context says of the graph that a backward goes through."""
+
+    INFERENCE = "inference_mode"
+    OFF = "no_grad"
+    ON = "enable_grad"
+
+
 class Libraries(Protocol):
     any_sharded: bool  # is anything sharded by now?
     optimizers: set[Obj]
     inside: list[Obj]  # modules whose forward runs, the innermost last
-    inference: list[Moment]  # where the inference modes were entered that are on
+    grad_modes: list[tuple[GradMode, Moment]]  # of the contexts that are open, and where each was entered
     asked_of_dtensors: list[Value]  # tensors of which something was called that plain ones lack
     answers: dict[Obj, int | None]  # what unseen methods returned: a number where that happened once
 

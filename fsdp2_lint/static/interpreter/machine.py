@@ -81,6 +81,7 @@ class Machine(Semantics, Generic[L]):
             Value, tuple[Value, ...]
         ] = {}  # sets and what is made of them, and what holds what they hold
         self.owned = False  # was anything met that each rank has for itself?
+        self.counted_apart: set[str] = set()  # counters that perhaps not all ranks count up
         self._counter = 0
         self.reads = 0
         self.picks: set[str] = set()  # files in which a part is taken out that may be another one on each rank

@@ -36,7 +36,7 @@ class Escapes(Membership):
         self.machine.stops += 1
         for value in call.all:
             if isinstance(value, Obj):
-                value.atom.handed_to = value.atom.handed_to or who
+                self.handed.setdefault(value, who)
         self.not_followed(who, call)
         self.overlooked(who, call.node)
         groups.given(self.machine, who, call)

@@ -42,6 +42,7 @@ class Torch(Libraries, Protocol):
     settings: dict[str, Value]  # environment variables: each is one unknown, however often it is read
     given_classes: set[ClassV]  # classes of the project that code that is not seen was given
     kept: list[Value]  # what code that is not seen was given to keep
+    handed: dict[Obj, str]  # what code that was not followed got in its hands, and which code
     unfollowed: dict[tuple[str, nodes.NodeNG], None]  # each call that was not understood, in order
     adopted_at: dict[Obj, int]
     addresses: dict[Obj, Address]

@@ -22,7 +22,7 @@ from .torch.precision import dtypes
 from .torch.ranks import seeds
 from .torch.sharding import modules, parameters
 from .torch.sharding.module_tree import built_as_layer
-from .torch.training import optim
+from .torch.training import optim, schedulers
 
 _ANY_OBJECT = frozenset({"load", "compile"})  # of torch and numpy: what they return may be a model
 _OF_TORCH = frozenset(
@@ -50,11 +50,12 @@ class Membership(Asked):
         self.marked = set()
         self.outputs = {}
         self.inside = []
-        self.inference = []
+        self.grad_modes = []
         self.opaque = {}
         self.settings = {}
         self.ranked: dict[Guard, bool] = {}  # which paths say something of ranks
         self.kept = []
+        self.handed = {}
         self.given_classes = set()
         self.unfollowed = {}
         self.adopted_at = {}
@@ -204,6 +205,7 @@ class Membership(Asked):
 
     def augmented(self, node: nodes.AugAssign) -> None:
         slices.augmented(self.machine, node)
+        schedulers.augmented(self.machine, node)
 
     def frozen(self, leaf: ParamV, switch: Value, node: nodes.NodeNG) -> None:
         for model in self.machine.objects(leaf.model):

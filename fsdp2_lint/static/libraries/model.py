@@ -9,6 +9,7 @@ from ..domain.values import (
     BoundExt,
     ClassV,
     Computed,
+    Cond,
     Const,
     DictV,
     Ext,
@@ -29,6 +30,7 @@ from ..domain.values import (
 )
 from ..frontend.packages import is_optimizer
 from ..interpreter.call import Call
+from ..interpreter.expressions import own_values
 from ..interpreter.frames import Diverges
 from . import registered  # noqa: F401 (what is in it registers itself)
 from .calls import Calls
@@ -199,4 +201,7 @@ class TorchModel(Calls):
             return value_methods.text_method(self.machine, leaf, name, call)
         if isinstance(leaf, (Func, Bound, Partial)):
             self.callbacks(Call(call.node, [leaf]))
-        return unknown(f"{name}()")
+        made = unknown(f"{name}()")
+        if isinstance(leaf, Cond) and name not in own_values.ABOUT:  # (x > 3).any()
+            own_values.passed_on(self.machine, made, [leaf])
+        return made

@@ -46,7 +46,7 @@ from .torch.launch import device, meshes
 from .torch.migration import fsdp1_methods, migration, versions
 from .torch.ranks import data, rank, rounds
 from .torch.sharding import module_tree
-from .torch.training import dtensors, generators, optim
+from .torch.training import dtensors, generators, optim, schedulers
 
 
 class Objects(Escapes):
@@ -137,6 +137,7 @@ class Objects(Escapes):
             self.havoc("an attribute of a computed name", Call(node, [obj.parent, value]))
         if "['params']" in obj.path or key == Const("params"):
             optim.regrouped(self.machine, obj, node)
+        schedulers.group_changed(self.machine, obj, key, value, node)
         blank.overwritten(self.machine, obj, node)
         module_tree.stored_item(self.machine, obj, key, value, node)
 
@@ -215,8 +216,8 @@ class Objects(Escapes):
     def enter_manager(self, value: Value, node: nodes.NodeNG) -> Value:
         """Its ``__enter__`` is run where the project has it; one of unseen code has it in its hands."""
         blank.enter(self.machine, value)
-        if uses.switches_inference(value):
-            self.inference.append(self.machine.moment(node))
+        if (mode := uses.mode_of(value)) is not None:
+            self.grad_modes.append((mode, self.machine.moment(node)))
         if isinstance(value, Obj):
             manager = value.atom.state(device.DeviceManager) if value.parent is None else None
             if manager is not None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from ..answers import Answer, Many
+from ..behaviour import Behaviour
 from ..finding import Fix, Moment, Place
 from ..handles import Labelled, Optimizer
 from ..live import Reading
@@ -73,6 +74,12 @@ class Carrier(Labelled, Protocol):
 
     def carried_over(self) -> Many[Carried]:
         """Gradients that were cleared in vain, and that this backward adds to."""
+
+    def reset_by(self) -> Answer[Behaviour]:
+        """Does the program call ``reset_iter_state()``? yes: what that does to such gradients, in some versions."""
+
+    def reset_in_time(self) -> Answer[Place]:
+        """Does that surely come between the two backwards? yes: where."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -87,6 +87,7 @@ AFTER_BACKWARD = {
     "the flag leaves the loop": "if stop:\n    break",
     "a draw": "if random.random() < 0.1:\n    save(model)",
     "the best loss": "if loss.item() < best:\n    best = loss.item()\n    save(model)",
+    "a package looks at the model": "import helper_lib\nhelper_lib.watch(model)\nif loss < best:\n    save(model)",
     "reduced for the log, afterwards": "if loss.item() < best:\n    save(model)\nprint(average(loss).item())",
     "a file of this node": "if os.path.exists('/tmp/stop'):\n    save(model)",
     "a file of this rank": "if os.path.isfile(f'stop.{dist.get_rank()}'):\n    save(model)",
@@ -127,6 +128,9 @@ def test_each_condition_is_told_once() -> None:
 AGREED = {
     "reduced first": "if average(loss).item() < best:\n    save(model)",
     "reduced in place": "shown = loss.detach()\ndist.all_reduce(shown)\nif shown.item() < best:\n    save(model)",
+    "reduced itself": "dist.all_reduce(loss)\nif loss.item() < best:\n    save(model)",
+    "broadcast itself": "dist.broadcast(loss, src=0)\nif loss < best:\n    save(model)",
+    "reduced by a package": "import helper_lib\nhelper_lib.reduce(loss)\nif loss.item() < best:\n    save(model)",
     "gathered": (
         "found = [None, None]\ndist.all_gather_object(found, loss.item())\nif sum(found) < best:\n    save(model)"
     ),
@@ -181,6 +185,6 @@ def test_batches_that_the_ranks_may_share(name: str) -> None:
     assert "FSDP801" not in loop(before=skips, loader=SAME_BATCHES[name]).codes
 
 
-@pytest.mark.parametrize("name", ["a file that all may see", "reduced in place"])
+@pytest.mark.parametrize("name", ["a file that all may see", "reduced in place", "reduced itself"])
 def test_what_may_be_agreed_is_not_upheld(name: str) -> None:
     assert "upheld" not in loop(after=AGREED[name]).verdicts("FSDP801")

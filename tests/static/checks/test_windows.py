@@ -6,6 +6,7 @@ import textwrap
 
 import pytest
 
+from fsdp2_lint.vocab.target import Version
 from tests.static.program import NET, analyse
 
 HEAD = f"""\
@@ -141,6 +142,15 @@ def test_what_is_given_up_stays(name: str) -> None:
 @pytest.mark.parametrize("name", CORRECT)
 def test_correct_loops(name: str) -> None:
     assert _rows(HEAD + CORRECT[name]) == []
+
+
+@pytest.mark.parametrize(("torch", "told"), [((2, 13), True), ((2, 14), True), ((2, 15), False)])
+def test_what_reset_iter_state_clears_depends_on_the_torch(torch: Version, told: bool) -> None:
+    text = HEAD + CORRECT["reset_iter_state"]
+    analysis = analyse(text, torch=torch)
+    found = [each for each in analysis.result.findings if each.code == "FSDP615"]
+    assert len(found) == told and all(f"torch 2.{torch[1]}" in each.message for each in found)
+    assert analysis.verdicts("FSDP615") == {"violated" if told else "unknown"}
 
 
 MESHES = {

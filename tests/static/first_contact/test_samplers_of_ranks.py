@@ -80,6 +80,50 @@ def test_each_node_has_the_same_part(sampler: str) -> None:
     assert "FSDP808" not in codes(sampler, here)
 
 
+OF_NODES = [
+    'unseen.load(os.environ["GROUP_RANK"])',
+    "torch.load(f\"data/{os.environ['GROUP_RANK']}.pt\")",
+    "unseen.Tokens(node=rank // 8)",
+    "TensorDataset(torch.randn(64, 8, generator=torch.Generator().manual_seed(rank // 8)), torch.randn(64, 8))",
+    "Part(int(os.environ['NODE_RANK']))",
+]
+PART = """
+import unseen
+
+class Part:
+    def __init__(self, node):
+        self.node = node
+"""
+
+
+@pytest.mark.parametrize("data", OF_NODES)
+def test_each_node_has_its_own_data(data: str) -> None:
+    text = TRAINED.replace("{sampler}", BY_NODE[0]).replace(
+        "TensorDataset(torch.randn(64, 8), torch.randn(64, 8))", data
+    )
+    assert "FSDP808" not in analyse(main(text, HELPERS + PART)).codes
+
+
+def test_all_nodes_have_data_that_was_not_followed() -> None:
+    text = TRAINED.replace("{sampler}", BY_NODE[0]).replace(
+        "TensorDataset(torch.randn(64, 8), torch.randn(64, 8))", 'unseen.load("x")'
+    )
+    assert "FSDP808" in analyse(main(text, HELPERS + PART)).codes
+
+
+CLOCKS = ["int(time.time())", "random.randint(0, 9)", "time.time_ns() % 100"]
+
+
+@pytest.mark.parametrize("seed", CLOCKS)
+def test_a_seed_of_each_process(seed: str) -> None:
+    more = HELPERS + "import random\nimport time\n"
+    text = TRAINED.replace("{sampler}", f"DistributedSampler(data, seed={seed})")
+    assert "FSDP811" in analyse(main(text, more)).codes
+    shared = f"box = [{seed}]\ndist.broadcast_object_list(box)\n"
+    agreed = shared + TRAINED.replace("{sampler}", "DistributedSampler(data, seed=box[0])")
+    assert "FSDP811" not in analyse(main(agreed, more)).codes
+
+
 @pytest.mark.parametrize("sampler", [*OWN_SEED, *ONE_SEED])
 def test_the_rank_in_the_job_deals_out_the_data(sampler: str) -> None:
     assert "FSDP808" not in codes(sampler)

@@ -13,13 +13,14 @@ from ....vocab.finding import Moment
 from ... import adapter
 from ...agreement.digests import sample
 from ...ledger import dotted, label_of
-from ...patches import argument
 from ...session import Session
 from ...sites import here
 
 KIND = "drawn-shards"
 MOST_NAMES = 8  # of one model: one is enough to tell
-_RANDOM = "uniform_ normal_ trunc_normal_ xavier_uniform_ xavier_normal_ kaiming_uniform_ kaiming_normal_".split()
+# In these all random numbers of tensors begin; of those of ``nn.init`` only this one changes them afterwards.
+_METHODS = "uniform_ normal_ random_ bernoulli_ cauchy_ exponential_ log_normal_".split()
+_LAST = "trunc_normal_"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +35,9 @@ def install(session: Session) -> None:
     if not session.compares(KIND):
         return
     watch = _Watch(session)
-    for name in _RANDOM:
-        session.watch((nn.init, name), after=watch.drawn)
+    for name in _METHODS:
+        session.watch((adapter.DTensor, name), after=watch.drawn)
+    session.watch((nn.init, _LAST), after=watch.drawn)
     session.watch_fsdp2("first_forward", before=watch.begin)
 
 
@@ -46,8 +48,10 @@ class _Watch:
 
     def drawn(self, result: Any, token: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """On GPUs ranks draw from one stream of numbers, each at the place of its shard."""
-        tensor = argument(args, kwargs, 0, "tensor")
-        if isinstance(tensor, adapter.DTensor) and adapter.device_meant(adapter.local(tensor).device).type == "cpu":
+        tensor = args[0] if args else kwargs.get("tensor")
+        if not isinstance(tensor, adapter.DTensor) or not isinstance(tensor, nn.Parameter):
+            return
+        if adapter.device_meant(adapter.local(tensor).device).type == "cpu":
             self.draws[id(tensor)] = _Draw(here(), sample(tensor))
 
     def begin(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:

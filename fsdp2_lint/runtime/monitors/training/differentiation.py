@@ -38,7 +38,7 @@ class RuntimeDifferentiated(OfSharding):
 
 def install(session: Session) -> None:
     watch = _Watch(session)
-    session.watch((torch.autograd, "grad"), before=watch.taken)
+    session.watch((torch.autograd, "grad"), before=watch.taken, after=watch.returned)
     session.hot.keep(register_optimizer_step_pre_hook(session.quietly(lambda *args: watch.settle())))
     session.at_end.append(watch.end)
 
@@ -49,20 +49,25 @@ class _Watch:
     def __init__(self, session: Session) -> None:
         self.session = session
         self.open: list[RuntimeDifferentiated] = []
+        self.asked: list[RuntimeDifferentiated] = []  # by a call that has not returned: where it raises, nobody reduces
         self.watches = False  # the collectives of the job: few jobs take gradients themselves
 
     def taken(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        ledger = self.session.ledger
+        ledger, self.asked = self.session.ledger, []
         if not ledger.shardings or adapter.is_traced() or called_by_torch(sys._getframe()):
             return
         given = argument(args, kwargs, 1, "inputs")
         wanted = {id(each) for each in (given if isinstance(given, (list, tuple)) else [given])}
         managed = ledger.managed(ledger.shardings)
         for sharding in {id(managed[each][0]): managed[each][0] for each in wanted if each in managed}.values():
-            self.open.append(RuntimeDifferentiated(ledger, sharding, here()))
-        if self.open and not self.watches:
+            self.asked.append(RuntimeDifferentiated(ledger, sharding, here()))
+        if self.asked and not self.watches:
             self.watches = True
             self._watch_collectives()
+
+    def returned(self, result: Any, token: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        self.open += self.asked
+        self.asked = []
 
     def _watch_collectives(self) -> None:
         hot, note = self.session.hot, self.session.quietly(self._reduced)
@@ -75,8 +80,10 @@ class _Watch:
             self.open = [replace(each, reduced=each.reduced or here()) for each in self.open]
 
     def end(self) -> None:
-        if not self.session.cut_off:
-            self.settle()
+        if self.session.cut_off:
+            self.open = []  # the job did not come to where it may reduce them
+        self.open += self.asked
+        self.settle()
 
     def settle(self) -> None:
         taken, self.open = self.open, []

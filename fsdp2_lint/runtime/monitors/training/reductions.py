@@ -10,7 +10,8 @@ from torch import nn
 from torch.distributed.fsdp import FSDPModule
 from torch.optim import Optimizer
 
-from ....vocab.answers import Many, many
+from ....vocab.answers import Answer, Many, many
+from ....vocab.behaviour import Behaviour
 from ....vocab.events.training import BackwardBegun, Carried
 from ....vocab.finding import Moment, Place
 from ... import adapter
@@ -41,6 +42,12 @@ class RuntimeCarrier(OfShardings):
             ),
             looked("all its groups were asked which gradients they hold"),
         )
+
+    def reset_by(self) -> Answer[Behaviour]:
+        return looked("its groups hold them still, whatever was called")
+
+    def reset_in_time(self) -> Answer[Place]:
+        return looked("its groups hold them still")
 
 
 def install(session: Session) -> None:

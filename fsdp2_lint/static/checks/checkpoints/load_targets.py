@@ -22,6 +22,12 @@ class StaticLoadTarget(AtStep[events.DcpLoad]):
             if self.step.guard.compatible(path):
                 return yes(words)
         why = ""
+        for path, key, part in self.step.what.empty:
+            if not self.step.guard.compatible(path):
+                continue
+            if self._is_used(part):
+                return yes(f"an empty dict under {key}, which is then used")
+            why = f"what the empty dict under {key} is there for was not followed"
         for path, optimizer, name in self.step.what.optimizers:
             with_it = self.step.guard.join(path)  # a run that loads, and has the optimizer in what it fills
             if with_it is None:
@@ -31,6 +37,14 @@ class StaticLoadTarget(AtStep[events.DcpLoad]):
                 return yes(f"{name}, the state of an optimizer that has not made a step")
             why = why or cold.why
         return unknown(why) if why else self.program.excluded("what it fills was followed, and is there")
+
+    def _is_used(self, part: DictV) -> bool:
+        """Is a model filled from this dict afterwards, as it is?"""
+        trace = self.program.trace
+        set_from = (leaf for each in trace.of(events.StateHelper, after=self.step) for leaf in each.what.given)
+        loads = trace.of(events.Loaded, after=self.step)
+        loaded = (leaf for each in loads for _, leaf in self.program.machine.alternatives(each.what.payload))
+        return any(leaf == part for leaf in (*set_from, *loaded))
 
     def misses_unseen(self) -> Answer[Place]:
         """Such a load returns nothing, so whoever looks at what fits reads the names in the checkpoint."""

@@ -10,8 +10,9 @@ from ...domain import events
 from ...domain.events import AnyStep
 from ...domain.formulas import is_fork
 from ...domain.guards import Guard
-from ...domain.values import Obj, StateDict, Text, Value
+from ...domain.values import Obj, StateDict
 from ...libraries.torch.checkpoints.gathering import replaced
+from ..ranks.alike import same_on_all_ranks
 from ..ranks.rank_paths import split_by_rank
 from ..shared.program import AtStep
 from .payloads import StaticPayload
@@ -26,7 +27,7 @@ class StaticSharedFile(AtStep[events.Saved]):
                 continue
             if self._payload.path_per_rank().surely:
                 return self.program.excluded("each rank writes a file of its own")
-            if not self._is_shared(self.step.what.path):
+            if not same_on_all_ranks(self.program, self.step.what.path):
                 return unknown("whether each rank writes a file of its own is not known")
             if doubt := self._chosen(path, gathered):
                 return unknown(doubt)
@@ -50,15 +51,6 @@ class StaticSharedFile(AtStep[events.Saved]):
         """The call that gathered it, where all ranks come."""
         helpers = [step for step in self.program.trace.of(events.StateHelper) if step.index <= state.read]
         return helpers[-1] if helpers else None
-
-    def _is_shared(self, path: Value) -> bool:
-        """Is it the same on every rank, written out or as settings say?"""
-        machine = self.program.machine
-        if isinstance(path, Text) and path.of:
-            return all(self._is_shared(part) for part in machine.text_parts[path.of - 1][1])
-        if isinstance(path, Obj) and machine.is_setting(path):
-            return True
-        return machine.per_rank(path) is False
 
     def _chosen(self, path: Guard, gathered: AnyStep) -> str:
         """Why it may be rank 0 alone that comes here, although all ranks gather."""

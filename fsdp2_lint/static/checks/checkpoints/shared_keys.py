@@ -12,6 +12,7 @@ from ...domain.values import Const, DictV, ListV, Loaded, Obj, Rank, StateDict, 
 from ...interpreter.expressions.numbers import is_multiple
 from ...libraries.torch.ranks.data import seeds_of
 from ...libraries.torch.ranks.seeds import GeneratorState, differs
+from ..ranks.alike import same_on_all_ranks
 from ..ranks.rank_paths import split_by_rank
 from ..shared.program import AtStep
 from .payloads import StaticPayload
@@ -44,7 +45,7 @@ class StaticSharedKeys(AtStep[events.DcpSaved]):
             owners = [each for _, each in machine.leaves(leaf.owner) if isinstance(each, Obj)]
             known = (self.program.concerned(each) or each in machine.libraries.optimizers for each in owners)
             return not owners or not all(known)
-        return isinstance(leaf, (Obj, Rank, Text, Loaded)) and machine.per_rank(leaf) is not False
+        return isinstance(leaf, (Obj, Rank, Text, Loaded)) and not same_on_all_ranks(self.program, leaf)
 
     def _shared(self, payload: Value) -> bool:
         """Are its keys the same on all ranks?"""

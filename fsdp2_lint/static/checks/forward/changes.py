@@ -80,7 +80,7 @@ def passes(program: Program, backward: Step[events.Backward]) -> Iterator[Static
     calls = tuple(
         call
         for call in program.trace.of(events.Called, before=backward)
-        if call.index > max(before, default=-1) and not call.what.inside and not _is_free(call)
+        if call.index > max(before, default=-1) and not call.what.inside and not _is_free(call) and call.what.recorded
     )
     last = {call.subject: call for call in calls if call.subject is not None and _runs_sharded(program, call)}
     for obj, forward in last.items():

@@ -13,8 +13,9 @@ from ...domain.formulas import Formula, atoms
 from ...domain.guards import TOP
 from ...domain.relations import Relation
 from ...domain.values import Obj, Rank, is_each
+from ...interpreter.expressions.own_values import Own, asked_for
 from ...libraries.torch.ranks.seeds import generator_of
-from ..ranks.own_choices import drawn_apart, seeded_before
+from ..ranks.own_choices import agreed, drawn_apart, seeded_before
 from ..shared.conditions import objects_in
 from ..shared.program import OfStep, Program
 
@@ -24,11 +25,14 @@ _CONTENT = frozenset("any all item sum max min mean tolist".split())  # what a t
 
 @dataclass(frozen=True, slots=True)
 class StaticChoice(OfStep[events.Called]):
-    """The call of a sharded module at ``step``, under a condition that was asked at ``asked``, on ``source``."""
+    """The call of a sharded module at ``step``, under a condition that was asked at ``asked``, on ``source``.
+
+    That is what the rank has for itself; a number that is drawn, or data of a batch; None: which rank it is.
+    """
 
     literal: tuple[Formula, bool]
     asked: Moment
-    source: Obj | None
+    source: Own | Obj | None
 
     def differs(self) -> Answer[Place]:
         if self.program.partial or self.program.open_why:
@@ -37,8 +41,11 @@ class StaticChoice(OfStep[events.Called]):
             return self.program.excluded("it runs on the other side of the condition too")
         if self.source is None:
             return yes(Place(self.asked, "the rank"))
+        if isinstance(self.source, Own):
+            why = agreed(self.program, self.source, self.step)
+            return unknown(why) if why else yes(Place(self.asked, self.source.words))
         generator = generator_of(self.source)
-        return self._drawn(generator) if generator else self._read()
+        return self._drawn(generator) if generator else self._read(self.source)
 
     def _runs_anyway(self) -> bool:
         """Is the module also called where the condition is answered the other way?"""
@@ -57,13 +64,11 @@ class StaticChoice(OfStep[events.Called]):
         seeded = "each rank seeds differently" if seeded_before(self.program, generator, self.step) else "nobody seeds"
         return yes(Place(self.asked, f"a random number, of a generator that {seeded}"))
 
-    def _read(self) -> Answer[Place]:
-        assert self.source is not None
+    def _read(self, source: Obj) -> Answer[Place]:
         for step in self.program.trace.of(events.Collective):
             for value in step.what.given or ():
                 if step.index < self.step.index and any(
-                    isinstance(leaf, Obj) and leaf.atom is self.source.atom
-                    for _, leaf in self.program.machine.leaves(value)
+                    isinstance(leaf, Obj) and leaf.atom is source.atom for _, leaf in self.program.machine.leaves(value)
                 ):
                     return unknown(f"{step.when.at} may have made the ranks agree")
         if self.program.managed_by:
@@ -86,6 +91,11 @@ def choices(program: Program, step: Step[events.Called]) -> Iterator[StaticChoic
         for atom in atoms(formula):
             if _is_rank(formula) and outer is not None and atom in step.asked:
                 yield StaticChoice(program, step, step.subject, (formula, truth), step.asked[atom], None)
+            own = asked_for(program.machine, atom) if outer is not None else None
+            if own is not None and not own.draw:
+                asked = step.kept_asked.get(atom, step.when)
+                yield StaticChoice(program, step, step.subject, (formula, truth), asked, own)
+                continue
             for obj in objects_in(atom):
                 if _is_draw(atom, obj) or _is_content(obj):
                     asked = Moment(obj.atom.site) if generator_of(obj) and obj.atom.site else step.when

@@ -9,9 +9,12 @@ from ....vocab.answers import Answer, unknown, yes
 from ....vocab.finding import Place
 from ...domain import events
 from ...domain.events import AnyStep, Step
+from ...domain.formulas import atoms
 from ...domain.relations import Relation
+from ...domain.values import ParamV
 from ...libraries.torch.initialisation.blank import of_buffers
 from ..launch.process import excluded_ranks
+from ..shared.conditions import objects_in
 from .initial_weights import FILLING
 from .initialisation import WRITES, StaticEmptied
 
@@ -66,8 +69,16 @@ class StaticDrawn(StaticEmptied):
             return step.what.name.startswith(FILLING)
         if part is None or step.place == self.begin.place:
             return part is None
+        if self._is_of_others(step):
+            return False
         bias = part.item == "bias" and part.parent is self.begin.subject
         return not bias and not of_buffers(part) and self.program.touches(self.begin.subject, part)
+
+    def _is_of_others(self, step: AnyStep) -> bool:
+        """Does a question about each parameter decide between the two, such as how many dimensions it has?"""
+        apart = [formula for formula, truth in step.guard.literals if self.begin.guard.decide(formula) is (not truth)]
+        asked = [obj for formula in apart for atom in atoms(formula) for obj in objects_in(atom)]
+        return bool(asked) and all(any(isinstance(each, ParamV) for each in obj.atom.operands) for obj in asked)
 
 
 def draws_of(fresh: StaticEmptied, emptied: Step[events.Emptied]) -> Iterator[StaticDrawn]:

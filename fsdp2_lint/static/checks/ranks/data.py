@@ -11,11 +11,14 @@ from ...domain import events
 from ...domain.events import AnyStep, Step
 from ...domain.values import NONE, Const, Obj, Rank, Text, TupleV, Value
 from ...frontend.relevance import names_in
+from ...interpreter.expressions.own_values import own_of
 from ...libraries.torch.ranks.data import Drawn, Loader, Sampler
 from ...libraries.torch.ranks.seeds import differs
 from ..launch.machines import on_one_machine
 from ..shared.program import AtStep, Program
-from .data_sources import alike, code_varies, made_of, origin_known, seeded_alike
+from .alike import same_on_all_ranks
+from .data_sources import alike, code_varies, made_by_rank, made_of, origin_known, seeded_alike
+from .own_choices import agreed
 from .split_inputs import may_split
 
 
@@ -138,6 +141,8 @@ class StaticBatch(AtStep[events.Called]):
                     return unknown(why)
                 if on_one_machine(self.program, self.step):
                     return self.program.excluded("the processes meet at localhost, so there is one node")
+                if loader is not None and made_by_rank(self.program, loader.dataset):
+                    return unknown("each node may have data of its own")
                 return yes(Place(sampler.made.when, "this sampler takes the rank on the node for the rank in the job"))
         return self.program.excluded("no sampler is given the rank on the node, as far as they were followed")
 
@@ -226,19 +231,16 @@ class StaticSampler(AtStep[events.Sampler]):
         if known.seed != NONE:
             if differs(machine, known.seed):
                 return yes(Place(self.step.when, "a seed that is computed from the rank"))
-            same = machine.per_rank(known.seed) is False
+            own = own_of(machine, known.seed)
+            if own is not None and not agreed(self.program, own, self.step):
+                return yes(Place(own.when or self.step.when, f"a seed that is made of {own.words}"))
+            same = same_on_all_ranks(self.program, known.seed)
         for step in self.program.trace.of(events.EpochSet):
             if step.subject is self.step.subject and differs(machine, step.what.epoch):
                 return yes(Place(step.when, "an epoch that is computed from the rank"))
-            same = same and self._counted(step.what.epoch)
+            same = same and same_on_all_ranks(self.program, step.what.epoch)
         same_order = self.program.excluded("the ranks shuffle with the same numbers")
         return same_order if same else unknown("whether the ranks shuffle with the same numbers is not known")
-
-    def _counted(self, epoch: Value) -> bool:
-        """Is it the same on all ranks: written out, a setting, or the round of a loop over numbers?"""
-        leaves = [leaf for _, leaf in self.program.machine.alternatives(epoch)]
-        rounds = (isinstance(leaf, Obj) and leaf.atom.origin == "range" for leaf in leaves)
-        return all(known or self.program.machine.per_rank(leaf) is False for known, leaf in zip(rounds, leaves))
 
 
 def of_rank(item: Any) -> bool:

@@ -7,12 +7,15 @@ from collections.abc import Iterable, Iterator
 from astroid import nodes
 
 from ...domain import events
-from ...domain.values import NONE, Bound, ClassV, Const, DictV, Func, ListV, Obj, Rank, Text, TupleV, Value
+from ...domain.values import NONE, Bound, ClassV, Const, DictV, Func, ListV, Loaded, Obj, Rank, Text, TupleV, Value
 from ...frontend.module import Module
 from ...frontend.packages import ALONE, ANYTHING, effect_of
 from ...frontend.relevance import names_in, qualified
+from ...interpreter.expressions.own_values import own_of
 from ...libraries.interface import Machine
 from ...libraries.torch.ranks.data import Drawn, TensorData, seeds_of
+from ...libraries.torch.ranks.own_sources import GivenRank
+from ...libraries.torch.ranks.seeds import differs
 from ..shared.program import Program
 
 # What brings a rank, a process or a moment into data, and what brings chance.
@@ -77,6 +80,23 @@ def origin_known(program: Program, value: Value) -> str:
         if why:
             return why
     return ""
+
+
+def made_by_rank(program: Program, data: Value) -> bool:
+    """Does a data set, or what it was given, speak of a rank: the one in the job, on the node, or of the node?"""
+    machine = program.machine
+    for leaf in machine.inside(data):
+        if isinstance(leaf, Loaded) and leaf.per_rank or differs(machine, leaf):
+            return True
+        if not isinstance(leaf, Obj):
+            continue
+        own = own_of(machine, leaf)
+        if leaf.atom.state(GivenRank) is not None or own is not None and not own.draw:
+            return True
+        held = [machine.store.get((leaf, name)) for name in machine.store.fields.get(leaf, ())]
+        if any(differs(machine, part) for value in held if value is not None for part in machine.inside(value)):
+            return True
+    return False
 
 
 def seeded_alike(program: Program, by: int) -> str:

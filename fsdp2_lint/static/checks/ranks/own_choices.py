@@ -11,7 +11,7 @@ from ...domain import events
 from ...domain.events import AnyStep, Step
 from ...domain.formulas import Formula, atoms
 from ...domain.values import Obj
-from ...interpreter.expressions.own_values import Own, asked_for
+from ...interpreter.expressions.own_values import Own, asked_for, is_on_the_way
 from ...libraries.torch.ranks.rank import alone
 from ..shared.program import Program
 
@@ -46,7 +46,7 @@ def own_choice(program: Program, step: AnyStep) -> Answer[Place]:
     for at, formula, truth, atom, own in (*reversed([*_on_the_way(program, step)]), *_out_of_loops(program, step)):
         if _either_way(program, step, formula, truth):
             doubt = doubt or "other ranks may make the same call elsewhere"
-        elif why := _agreed(program, own, at):
+        elif why := agreed(program, own, at):
             doubt = why
         else:
             return yes(Place(at.kept_asked.get(atom, at.when), own.words))
@@ -75,7 +75,7 @@ def _out_of_loops(program: Program, step: AnyStep) -> Iterator[_Asked]:
             yield from last[-1:]
 
 
-def _agreed(program: Program, own: Own, step: AnyStep) -> str:
+def agreed(program: Program, own: Own, step: AnyStep) -> str:
     """Why the ranks may have the same value all the same."""
     if program.partial or program.open_why:
         return program.open_why or "no script was seen that runs this"
@@ -83,9 +83,11 @@ def _agreed(program: Program, own: Own, step: AnyStep) -> str:
         return program.managed_by
     for collective in program.trace.of(events.Collective):
         for value in collective.what.given or () if collective.index < step.index else ():
-            leaves = (leaf for _, leaf in program.machine.leaves(value))
-            if any(isinstance(leaf, Obj) and leaf.atom in own.via for leaf in leaves):
+            if any(isinstance(leaf, Obj) and is_on_the_way(own, leaf) for leaf in program.machine.inside(value)):
                 return f"{collective.when.at} may have made the ranks agree"
+    for obj, who in program.machine.libraries.handed.items():
+        if is_on_the_way(own, obj):
+            return f"{who} had it in its hands, and was not followed"
     return own.doubt or (drawn_apart(program, own.draw, step) if own.draw else "")
 
 

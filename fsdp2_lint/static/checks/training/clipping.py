@@ -59,8 +59,10 @@ class StaticLimited(OfStep[events.Stepped]):
     def _kept(self) -> Unseen | Unknown | None:
         """Clipped after a backward that leaves all groups gathered."""
         found, rest = LeftOff(self.program, self.clip, self.obj, RESHARD).found()
+        backwards = (each.index for each in self.program.trace.of(events.Backward, before=self.clip))
+        last = max(backwards, default=0)  # it leaves gathered again what was resharded before
         for each in self.program.trace.of(events.Reshard):
-            if found and self.program.touches(self.obj, each.subject):
+            if found and last < each.index < self.clip.index and self.program.touches(self.obj, each.subject):
                 return unknown(f"which groups {each.when.at} reshards is not known")
         if found:
             return self._hidden(found[0][0], found[0][1].when, GATHERED)

@@ -14,8 +14,9 @@ from ...domain.events import AnyStep, Step
 from ...domain.guards import Guard
 from ...domain.relations import Relation
 from ...domain.values import Const, Ext, Obj
+from ...interpreter.expressions.own_values import own_of
 from ...libraries.torch.ranks.seeds import differs
-from ..ranks.own_values import own_value
+from ..ranks.own_choices import agreed, own_choice
 from ..shared.doubts import unproven
 from ..shared.program import RELATED, AtStep, Handle, Program
 from .statement_moves import moved_behind
@@ -222,11 +223,19 @@ class StaticOptimizer(Handle):
 # -- learning rates and their like: does each rank get its own?
 class StaticHyperparameters(AtStep[events.HyperparameterGiven]):
     def differ(self) -> Answer[Place]:
-        """Unknown where the number, or the batch that it is computed of, was not followed."""
+        """By what it is computed of, or by who comes here. Unknown where that was not followed."""
+        machine, value = self.program.machine, self.step.what.value
         if why := self.program.managed_by or self.program.open_why:
             return unknown(why)
-        if (own := differs(self.program.machine, self.step.what.value)) is not None:
-            same = self.program.excluded("the number is the same on all ranks")
-            return yes(Place(self.step.when, "it is computed from the rank")) if own else same
-        found = own_value(self.program, self.step.what.value)
-        return unknown(found) if isinstance(found, str) else yes(found)
+        computed = differs(machine, value)
+        if computed:
+            return yes(Place(self.step.when, "it is computed from the rank"))
+        own = own_of(machine, value)
+        if own is not None and not (why := agreed(self.program, own, self.step)):
+            return yes(Place(own.when or self.step.when, f"it is made of {own.words}"))
+        chosen = own_choice(self.program, self.step)
+        if chosen.surely:
+            return yes(Place(chosen.what.when, f"each rank decides here by {chosen.what.words}"))
+        if own is not None or computed is None and not isinstance(value, Const):
+            return unknown(why or "where it comes from was not followed")
+        return unknown(chosen.why) if chosen.possibly else self.program.excluded("the number is the same on all ranks")

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ....vocab.answers import Many, many, unknown
+from ....vocab.answers import Answer, Many, many, unknown, yes
+from ....vocab.behaviour import RESET_CLEARS_PARTIAL_SUMS, RESET_CLEARS_SUMS, Behaviour
 from ....vocab.events.training import Carried
+from ....vocab.finding import Place
 from ...domain import events
 from ...domain.events import AnyStep, Step
 from ...domain.formulas import Formula, is_fork
@@ -49,6 +51,17 @@ class StaticWindow(OfStep[events.Zeroed]):
             return many((), unknown(why))
         return many([Carried(self.label, self.early.when, self.step.when)], nothing)
 
+    def reset_by(self) -> Answer[Behaviour]:
+        if next(self.program.trace.of(events.StepGivenUp), None) is None:
+            return self.program.nowhere(events.StepGivenUp)
+        partial = any(name_of(each) == ALL_REDUCE for each, _ in self._switches())
+        return yes(RESET_CLEARS_PARTIAL_SUMS if partial else RESET_CLEARS_SUMS)
+
+    def reset_in_time(self) -> Answer[Place]:
+        given_up = next(self.program.trace.of(events.StepGivenUp), None)
+        assert given_up is not None  # asked where there is one
+        return unknown(f"whether reset_iter_state() at {given_up.when.at} clears them is not known")
+
     def _switches(self) -> list[tuple[Switch, Relation]]:
         """What is in force at the backward before. Only where there are replicas, the all-reduce is one."""
         kinds = (SYNC, ALL_REDUCE) if in_replicas(self.program, self.obj).possibly else (SYNC,)
@@ -87,9 +100,11 @@ class StaticWindow(OfStep[events.Zeroed]):
 
     def _is_of_data(self, formula: Formula) -> bool:
         """Is it asked of numbers that were computed, such as whether a loss is finite? No counter goes with those."""
-        unknowns = list(_objects(formula))
         losses = [each.subject.atom for each in (self.early, self.late) if each.subject is not None]
-        return bool(unknowns) and all(each.atom in losses or _is_computed(each) for each in unknowns)
+        rest = [
+            each for each in _objects(formula) if not self.program.machine.is_setting(each)
+        ]  # a limit is no counter
+        return bool(rest) and all(each.atom in losses or _is_computed(each) for each in rest)
 
     def _helped(self) -> str:
         """Why they may be cleared after all."""
@@ -99,8 +114,6 @@ class StaticWindow(OfStep[events.Zeroed]):
         frozen = (each for each in self.program.trace.of(events.Frozen) if self.program.touches(self.obj, each.subject))
         if any(loop.node in self.early.loops for each in frozen for loop in self.program.loops(each)):
             return f"whether {self.label} is frozen at {self.early.when.at} is not known"
-        if given_up := next(self.program.trace.of(events.StepGivenUp), None):
-            return f"reset_iter_state() is called at {given_up.when.at}, which clears them from torch 2.15 on"
         for each in self.program.trace.of(events.Unshard):
             inside = self.early.index < each.index, each.index < self.step.index
             if all(inside) if self.early.index < self.step.index else any(inside):

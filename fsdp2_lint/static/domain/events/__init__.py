@@ -23,6 +23,7 @@ from .forward import (
     Changed,
     Circumstances,
     Evaluated,
+    Modes,
     Registered,
     Reshard,
     ReshardingSwitched,

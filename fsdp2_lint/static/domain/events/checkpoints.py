@@ -9,7 +9,7 @@ from astroid import nodes
 
 from ....vocab.finding import Moment
 from ..guards import Guard
-from ..values import Obj, Value
+from ..values import DictV, Obj, Value
 from .base import AsksRanks, Counted, Event
 
 
@@ -64,6 +64,7 @@ class DcpLoad(Counted):
 
     words: ClassVar[str] = "load of a checkpoint"
     nothing: tuple[tuple[Guard, str], ...]  # the paths on which what is loaded is lost, and why
+    empty: tuple[tuple[Guard, str, DictV], ...]  # the parts with nothing in them: path, key, which dict
     optimizers: tuple[tuple[Guard, Obj, str], ...]  # whose own state is to be filled, and what it is called there
     planned: bool  # a planner is given
     planners: tuple[tuple[Guard, Value], ...]  # which one, by path

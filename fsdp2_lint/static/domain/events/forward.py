@@ -11,13 +11,19 @@ from ..values import Obj, Value
 from .base import AsksRanks, Counted, Event
 
 
-class Circumstances(TypedDict):
+class Modes(TypedDict):
+    """The fields of a :class:`Use` that contexts decide."""
+
+    inference: Moment | None
+    recorded: bool
+
+
+class Circumstances(Modes):
     """The fields of a :class:`Use`."""
 
     inside: tuple[Obj, ...]
     methods: tuple[tuple[Obj, str, int], ...]
     looped: bool
-    inference: Moment | None
 
 
 class Use(Event):
@@ -27,6 +33,7 @@ class Use(Event):
     methods: tuple[tuple[Obj, str, int], ...]  # that run, likewise: of whom, called what, how many calls are inside it
     looped: bool  # in a loop, here or in a caller
     inference: Moment | None  # where ``torch.inference_mode`` was entered. None: it is off
+    recorded: bool  # may a backward go through it? Not under ``torch.no_grad``
 
 
 class Called(Use, Counted, AsksRanks):

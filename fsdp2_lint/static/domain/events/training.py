@@ -31,7 +31,10 @@ class Optimizer(Counted):
 
 
 class HyperparameterGiven(Counted):
-    """An optimizer, the step's subject, or what changes its learning rate, is given a number that is not written."""
+    """An optimizer, the step's subject, or what changes its learning rate, is given a number.
+
+    One that is written out is told only where a group of the optimizer is changed: some ranks may come there.
+    """
 
     words: ClassVar[str] = "number for an optimizer"
     name: str
@@ -56,8 +59,10 @@ class Zeroed(InLoops):
     """Gradients are cleared: of an optimizer or a model, the step's subject. None: not known of which."""
 
 
-class StepGivenUp(Event):
+class StepGivenUp(Counted):
     """``reset_iter_state`` is called on a model, the step's subject."""
+
+    words: ClassVar[str] = "call of reset_iter_state"
 
 
 class Backward(Counted, AsksRanks, InLoops):

@@ -142,12 +142,12 @@ class Iteration(Conditions[L]):
                 self.call_function(func, args, kwargs, manager, receiver=receiver, why=why, on_yield=inner)
                 return self.frame_flow or FALL
         value = self.eval(manager)
-        modes = len(self.libraries.inference)
+        modes = len(self.libraries.grad_modes)
         entered = self.libraries.enter_manager(value, manager)
         try:
             flow = inner(entered)
         finally:
-            del self.libraries.inference[modes:]
+            del self.libraries.grad_modes[modes:]
         self.libraries.leave_manager(value, manager)
         return flow
 

@@ -6,12 +6,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ....vocab.finding import Moment
 from ...domain.formulas import Formula
 from ...domain.values import Atom, Choice, Cond, ListV, Obj, TupleV, Value, is_each
 from ..machine import AnyMachine
 
 # What is asked of data beside what it holds: the ranks may well agree in it.
-_ABOUT = frozenset(
+ABOUT = frozenset(
     """shape size numel dim ndim dtype device layout requires_grad is_cuda stride grad grad_fn keys element_size
     names is_sparse nelement len() __class__ full_tensor""".split()
 )
@@ -24,12 +25,13 @@ _ANSWERS = frozenset({"truth", "compared", "is"})
 class Own:
     """Each rank has another value, since it is made of ``words``.
 
-    ``via`` are all values on the way. ``draw``: the generator of random numbers that it comes from. ``elements``: that
+    ``via`` are all objects on the way. ``draw``: the generator of random numbers that it comes from. ``elements``: that
     holds of what is in it. ``doubt``: why the ranks may have the same.
     """
 
     words: str
-    via: frozenset[Atom] = frozenset()
+    via: frozenset[Obj] = frozenset()
+    when: Moment | None = None  # where that begins
     draw: str = ""
     elements: bool = False
     doubt: str = ""
@@ -37,7 +39,7 @@ class Own:
 
 def began(machine: AnyMachine, atom: Atom, own: Own) -> None:
     machine.owned = True
-    atom.know(replace(own, via=own.via | {atom}))
+    atom.know(replace(own, via=own.via | {atom.root}))
 
 
 def passed_on(machine: AnyMachine, made: Obj, parts: Iterable[Value]) -> None:
@@ -76,7 +78,7 @@ def asked_for(machine: AnyMachine, atom: Formula) -> Own | None:
 
 
 def _of_object(machine: AnyMachine, obj: Obj) -> Own | None:
-    if any(_name(item) in _ABOUT for item in obj.path):
+    if any(_name(item) in ABOUT for item in obj.path):
         return None
     own = obj.atom.state(Own)
     if own is not None:
@@ -85,8 +87,22 @@ def _of_object(machine: AnyMachine, obj: Obj) -> Own | None:
         given = (
             each for item in obj.path if isinstance(item, tuple) and item[:2] == ("()", "") for each in _in(item[2])
         )
-        return first(machine, given)
+        own = first(machine, given)
+        return replace(own, via=own.via | set(_outputs(obj))) if own is not None else None
     return None
+
+
+def _outputs(obj: Obj) -> Iterable[Obj]:
+    """What the call of a model returned, and what was made of that."""
+    for at in obj.above:
+        yield at
+        if isinstance(at.item, tuple) and at.item[:2] == ("()", ""):
+            return
+
+
+def is_on_the_way(own: Own, obj: Obj) -> bool:
+    """Is it what the value was made of, or a part of that?"""
+    return any(at in own.via for at in obj.above)
 
 
 def _in(part: Any) -> Iterable[Obj]:

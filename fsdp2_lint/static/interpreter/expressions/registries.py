@@ -73,6 +73,19 @@ def counters(module: Module) -> frozenset[str]:
     return found
 
 
+def counted_by_constants(module: Module) -> frozenset[str]:
+    """Of the attributes that a file counts up those to which nothing but constants is added."""
+    found: frozenset[str] | None = getattr(module.tree, "fsdp2_counted", None)
+    if found is None:
+        added = [
+            node for node in module.tree.nodes_of_class(nodes.AugAssign) if isinstance(node.target, nodes.AssignAttr)
+        ]
+        other = {node.target.attrname for node in added if node.op != "+=" or not isinstance(node.value, nodes.Const)}
+        names = {node.target.attrname for node in added} - other
+        found = module.tree.fsdp2_counted = frozenset(f".{name}" for name in names)
+    return found
+
+
 def writes_globals(module: Module) -> bool:
     """Does the file use what ``globals()`` returns for more than to look at it?"""
     found: bool | None = getattr(module.tree, "fsdp2_writes_globals", None)

@@ -9,6 +9,7 @@ from astroid import nodes
 
 from ...domain import events
 from ...domain.choices import choose
+from ...domain.formulas import Formula, atoms
 from ...domain.guards import TOP
 from ...domain.store import KNOWN_KEYS, Entries, Items
 from ...domain.values import (
@@ -26,8 +27,9 @@ from ...domain.values import (
     Value,
     unknown,
 )
+from ...frontend.module import Module
 from ..call import Call
-from ..expressions.registries import counters
+from ..expressions.registries import counted_by_constants, counters
 from ..frames import Diverges
 from ..machine import L
 from .havoc import Havoc, own_parts
@@ -52,7 +54,7 @@ class Targets(Havoc[L]):
         cls = self.class_of(owner) if owner is not None else None
         classes = [base for base in self.mro(cls) if isinstance(base, ClassV)] if cls is not None else []
         files = [self.frame.module, *(base.module for base in classes)]
-        return unknown(name) if any(name in counters(file) for file in files) else value
+        return counter(name, files) if any(name in counters(file) for file in files) else value
 
     def outer_names(self, frame: Any) -> set[str]:
         """Names that a function declares ``global``."""
@@ -253,6 +255,15 @@ class Targets(Havoc[L]):
         if any(not isinstance(leaf, ListV) for _, leaf in self.alternatives(old)):
             counted = self.loops and isinstance(old, Const) and not isinstance(old.value, str)
             self.assign(target, unknown("a counter") if counted else self.binary(node.op[:-1], old, added))
+            self.count(target)
+
+    def count(self, target: nodes.NodeNG) -> None:
+        """Remember what is counted on paths that not all ranks take."""
+        if isinstance(target, nodes.AssignAttr) and any(map(self.parts_ranks, self.guard.literals)):
+            self.counted_apart.add(f".{target.attrname}")
+
+    def parts_ranks(self, literal: tuple[Formula, bool]) -> bool:
+        return any(atom in self.rank_sites or atom in self.own_sites for atom in atoms(literal[0]))
 
     def extend(self, target: ListV, added: Value) -> None:
         held = self.items(target)
@@ -312,3 +323,11 @@ class Targets(Havoc[L]):
             self.libraries.state_deleted(leaf, key)
         elif isinstance(leaf, Obj):
             self.libraries.escape(Call(node, [leaf]), "del")
+
+
+def counter(name: str, files: list[Module]) -> Obj:
+    """What is counted up in one of these files."""
+    made = unknown(name)
+    if all(name in counted_by_constants(file) for file in files if name in counters(file)):
+        made.atom.counter = name
+    return made

@@ -45,6 +45,7 @@ def note_load(machine: Machine, call: Call, states: Iterable[Value]) -> None:
     machine.emit(
         events.DcpLoad(
             nothing=tuple(_nothing(machine, target, call.node)),
+            empty=tuple(_empty_parts(machine, target)),
             optimizers=tuple(each for value in (target, *states) for each in _optimizers(machine, value)),
             planned=planner != NONE,
             planners=tuple(machine.alternatives(planner)),
@@ -68,6 +69,17 @@ def _nothing(machine: Machine, target: Value, node: nodes.NodeNG) -> Iterator[tu
         inside = [leaf for leaf in machine.inside(target) if isinstance(leaf, StateDict)]
         if len(inside) == len(values) and all(leaf.full is True for leaf in inside):
             yield machine.guard, "gathered copies of the tensors, that are gone afterwards"
+
+
+def _empty_parts(machine: Machine, target: Value) -> Iterator[tuple[Guard, str, DictV]]:
+    """``{"model": {}, "step": 0}``: DCP drops the part, and fills the rest."""
+    for path, leaf in machine.alternatives(target):
+        for key, inner, item in machine.entries(leaf).entries if isinstance(leaf, DictV) else ():
+            for deeper, part in machine.alternatives(item):
+                joined = path.join(inner)
+                way = joined.join(deeper) if joined is not None else None
+                if way is not None and isinstance(part, DictV) and _is_empty(machine, part):
+                    yield way, f"{key.value!r}" if isinstance(key, Const) else "one key", part
 
 
 def _is_empty(machine: Machine, value: Value) -> bool:

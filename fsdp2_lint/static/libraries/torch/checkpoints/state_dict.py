@@ -25,7 +25,7 @@ from ....domain.values import (
 from ....interpreter.call import Call
 from ...interface import Machine
 from ...tables import external, method
-from ..initialisation import blank, slices
+from ..initialisation import blank, draws, slices
 from ..precision.dtypes import parameter_converted
 from ..precision.precision import dtype_name
 from ..ranks.collectives import part_of_job
@@ -226,9 +226,14 @@ def tensor_method(machine: Machine, leaf: StateTensor | ParamV, name: str, call:
     if isinstance(leaf, ParamV):
         slices.method_called(machine, leaf, name, call)
         parameters.changed(machine, leaf, name, call)
+        draws.drawn_by_tensor(machine, leaf, name, call)
     if name.endswith("_"):
         blank.written(machine, call.node, [leaf], in_place=True, buffers=False)
-    return leaf if name.endswith("_") and isinstance(leaf, ParamV) else unknown(f"{name}()")
+    if name.endswith("_") and isinstance(leaf, ParamV):
+        return leaf
+    made = unknown(f"{name}()")
+    made.atom.operands = (leaf,)
+    return made
 
 
 def state_dict_method(machine: Machine, leaf: StateDict, name: str, call: Call) -> Value:

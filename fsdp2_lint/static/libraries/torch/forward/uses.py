@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +13,7 @@ from ....domain import events
 from ....domain.values import Const, Obj, Value, unknown
 from ....frontend.origins import full_name
 from ....interpreter.call import Call
+from ....interpreter.libraries import GradMode
 from ...interface import Machine
 from ...outputs import is_output
 from ...tables import external, method_observer, observer
@@ -23,15 +25,17 @@ OPERATIONS = frozenset(
 ) | frozenset(f"torch.{name}" for name in "matmul mm bmm addmm baddbmm einsum".split())
 PRODUCTS = ("matmul", "mm", "bmm")
 _INFERENCE = ("torch.inference_mode", "torch.autograd.grad_mode.inference_mode")
+_NO_GRAD = ("torch.no_grad", "torch.autograd.no_grad", "torch.autograd.grad_mode.no_grad")
+_GRAD = ("torch.enable_grad", "torch.autograd.enable_grad", "torch.autograd.grad_mode.enable_grad")
 _VIEWS = frozenset("T mT data".split())
 _VIEW_METHODS = frozenset("t transpose permute contiguous detach clone float half bfloat16 view reshape".split())
 
 
 @dataclass(frozen=True, slots=True)
-class InferenceMode:
-    """``torch.inference_mode()``: is it surely on?"""
+class SetsMode:
+    """``torch.inference_mode()``, ``torch.no_grad()`` or ``torch.enable_grad()``, as a context."""
 
-    on: bool
+    mode: GradMode
 
 
 def circumstances(machine: Machine) -> events.Circumstances:
@@ -48,40 +52,51 @@ def circumstances(machine: Machine) -> events.Circumstances:
         "inside": tuple(machine.libraries.inside),
         "methods": methods,
         "looped": machine.loops > 0,
-        "inference": inference(machine),
+        **_modes(machine),
     }
 
 
-def inference(machine: Machine) -> Moment | None:
-    """Where ``torch.inference_mode`` was entered, as a context or as a decorator of what runs."""
-    if machine.libraries.inference:
-        return machine.libraries.inference[-1]
+def _modes(machine: Machine) -> events.Modes:
+    """Which are on, as contexts or as decorators of what runs."""
+    on = [*machine.libraries.grad_modes, *_decorators(machine)]
+    inference = next((when for mode, when in on if mode is GradMode.INFERENCE), None)
+    kinds = {mode for mode, _ in on}
+    return {"inference": inference, "recorded": not kinds or GradMode.ON in kinds}
+
+
+def _decorators(machine: Machine) -> Iterator[tuple[GradMode, Moment]]:
     for position, frame in enumerate(machine.frames):
         decorators = getattr(frame.func.node, "decorators", None) if frame.func is not None else None
         for decorator in decorators.nodes if decorators is not None else ():
-            if _is_inference(decorator):
+            if (mode := _of_decorator(decorator)) is not None:
                 stack = [machine.site(node, module) for module, node in machine.calls[:position]]
-                return Moment(machine.site(decorator, frame.module), tuple(stack))
-    return None
+                yield mode, Moment(machine.site(decorator, frame.module), tuple(stack))
 
 
-def _is_inference(decorator: nodes.NodeNG) -> bool:
-    """``@torch.inference_mode`` or ``@torch.inference_mode()``; not with a mode that is handed in."""
+def _of_decorator(decorator: nodes.NodeNG) -> GradMode | None:
+    """``@torch.no_grad`` or ``@torch.no_grad()``; not with a mode that is handed in."""
     if isinstance(decorator, nodes.Call):
-        return not decorator.args and not decorator.keywords and full_name(decorator.func) in _INFERENCE
-    return full_name(decorator) in _INFERENCE
+        return _mode_of(full_name(decorator.func)) if not decorator.args and not decorator.keywords else None
+    return _mode_of(full_name(decorator))
 
 
-def switches_inference(value: Value) -> bool:
-    """Is this ``torch.inference_mode()``, switched on?"""
-    mode = value.atom.state(InferenceMode) if isinstance(value, Obj) and value.parent is None else None
-    return mode is not None and mode.on
+def _mode_of(qname: str | None) -> GradMode | None:
+    if qname in _INFERENCE:
+        return GradMode.INFERENCE
+    return GradMode.OFF if qname in _NO_GRAD else GradMode.ON if qname in _GRAD else None
 
 
-@external(*_INFERENCE)
-def inference_mode(machine: Machine, call: Call) -> Value:
-    made = unknown("torch.inference_mode()")
-    made.atom.know(InferenceMode(on=call.arg(0, "mode") in (None, Const(True))))
+def mode_of(value: Value) -> GradMode | None:
+    """Which one a context sets, where that is known."""
+    known = value.atom.state(SetsMode) if isinstance(value, Obj) and value.parent is None else None
+    return known.mode if known is not None else None
+
+
+@external(*_INFERENCE, *_NO_GRAD, *_GRAD)
+def grad_mode(machine: Machine, call: Call) -> Value:
+    made = unknown(f"{call.name}()")
+    if (mode := _mode_of(call.name)) is not None and call.arg(0, "mode") in (None, Const(True)):
+        made.atom.know(SetsMode(mode))
     return made
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ....domain import events
-from ....domain.values import Ext, Obj
+from ....domain.values import Ext, Obj, ParamV
 from ....interpreter.call import Call
 from ...interface import Machine
 from ...tables import method_observer, observer
@@ -13,6 +13,7 @@ _FUNCTIONS = frozenset(
     f"torch.nn.init.{name}_"
     for name in "uniform normal trunc_normal xavier_uniform xavier_normal kaiming_uniform kaiming_normal".split()
 )
+_METHODS = frozenset("normal_ uniform_ random_ bernoulli_ cauchy_ exponential_ log_normal_".split())
 _LAYERS = frozenset(
     f"torch.nn.{name}"
     for name in """Linear Bilinear Embedding EmbeddingBag Conv1d Conv2d Conv3d ConvTranspose1d ConvTranspose2d
@@ -32,6 +33,14 @@ def drawn_by_layer(machine: Machine, obj: Obj, name: str, call: Call) -> None:
     """``layer.reset_parameters()``, of a layer of torch that draws its weights."""
     if machine.libraries.any_sharded and name == "reset_parameters" and _draws(machine, obj):
         _emit(machine, call, list(owners(machine, [obj])))
+
+
+@method_observer
+def drawn_by_tensor(machine: Machine, obj: Obj | ParamV, name: str, call: Call) -> None:
+    """``weight.normal_()``, also of its ``data``."""
+    if machine.libraries.any_sharded and name in _METHODS:
+        tensor = obj.parent if isinstance(obj, Obj) and obj.item == "data" and obj.parent is not None else obj
+        _emit(machine, call, list(owners(machine, [tensor])))
 
 
 def _draws(machine: Machine, obj: Obj) -> bool:

@@ -102,8 +102,9 @@ def loader(machine: Machine, call: Call) -> Value:
         step = machine.emit(events.Loader(), call.node, made)
         made.atom.know(Loader(**given, open_why=call.open_why, made=step))
         samplers = [leaf.atom.state(Sampler) for leaf in machine.objects(given["sampler"])]
-        if samplers and all(each is not None and each.by_rank for each in samplers):
-            own_sources.part_of_data(machine, made.atom)
+        if known := [each for each in samplers if each is not None and each.by_rank]:
+            if len(known) == len(samplers):
+                own_sources.part_of_data(machine, made.atom, known[0].made.when)
     return made
 
 
@@ -166,5 +167,5 @@ def drawn(machine: Machine, call: Call) -> Value:
         by = call.kwargs.get("generator", NONE)
         made.atom.know(Drawn(by, machine.now, machine.moment(call.node)))
         if any(differs(machine, seed) for obj in machine.objects(by) for seed in seeds_of(obj.atom)[-1:]):
-            own_sources.drawn_for_rank(machine, made.atom)
+            own_sources.drawn_for_rank(machine, made.atom, machine.moment(call.node))
     return made

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from astroid import nodes
 
+from .....vocab.finding import Moment
 from ....domain.values import Atom, Bound, Const, Func, Obj, Text, Value, unknown
 from ....interpreter.call import Call
 from ....interpreter.expressions import own_values
 from ....interpreter.expressions.own_values import Own
 from ...interface import Machine
 from ...tables import external
-from .seeds import generator_of
+from .seeds import differs, generator_of
 
 CLOCKS = frozenset(
     """time.time time.monotonic time.perf_counter time.process_time time.time_ns time.monotonic_ns
@@ -23,13 +26,20 @@ _NUMBERS = frozenset({"torch", "math", "numpy", "builtins", "datetime"})
 _NO_VALUES = ("torch.distributed.", "torch.zeros_like", "torch.ones_like", "torch.empty_like", "torch.is_tensor")
 
 
+@dataclass(frozen=True, slots=True)
+class GivenRank:
+    """A call that was not followed, of a function that was given something of the rank, returned it."""
+
+
 def made_by_call(machine: Machine, made: Obj, qname: str, call: Call) -> None:
     """A function of a package that was not followed returned ``made``."""
+    if any(differs(machine, value) for value in call.all):
+        made.atom.know(GivenRank())
     if qname in CLOCKS:
-        own_values.began(machine, made.atom, Own("the clock of this rank"))
+        own_values.began(machine, made.atom, Own("the clock of this rank", when=machine.moment(call.node)))
     elif generator := generator_of(made):
         words = f"a random number of {generator}"
-        own_values.began(machine, made.atom, Own(words, draw=generator))
+        own_values.began(machine, made.atom, Own(words, when=machine.moment(call.node), draw=generator))
     elif qname in _ASKING:
         asked_file(machine, made, call.arg(0, "path"))
     elif qname.split(".")[0] in _NUMBERS and not qname.startswith(_NO_VALUES):
@@ -89,10 +99,10 @@ def _flag(machine: Machine, name: str, own: Own) -> Obj:
     return made
 
 
-def part_of_data(machine: Machine, atom: Atom) -> None:
-    """A loader whose sampler gives each rank its own part."""
-    own_values.began(machine, atom, Own("the batches of this rank", elements=True))
+def part_of_data(machine: Machine, atom: Atom, dealt: Moment) -> None:
+    """A loader whose sampler, made at ``dealt``, gives each rank its own part."""
+    own_values.began(machine, atom, Own("the batches of this rank", when=dealt, elements=True))
 
 
-def drawn_for_rank(machine: Machine, atom: Atom) -> None:
-    own_values.began(machine, atom, Own("data that this rank draws by a seed of its own"))
+def drawn_for_rank(machine: Machine, atom: Atom, drawn: Moment) -> None:
+    own_values.began(machine, atom, Own("data that this rank draws by a seed of its own", when=drawn))

@@ -62,6 +62,8 @@ def _hashed(machine: Machine, item: Value) -> str | None:
         return "strings"
     if isinstance(item, ParamV) or isinstance(item, Obj) and item.atom.parameter is not None:
         return "parameters"
+    if isinstance(item, Obj) and "['params']" in item.path and machine.libraries.optimizers.intersection(item.above):
+        return "parameters"
     return "modules" if isinstance(item, Obj) and _is_module(machine, item) else None
 
 

@@ -121,9 +121,21 @@ def as_float(machine: Machine, call: Call) -> Value:
 def gathered(machine: Machine, obj: Obj, call: Call) -> Value:
     """Of what was reached in other ways than as a parameter; a sharded model has it of its own parameters."""
     if machine.libraries.any_sharded:
-        sure = machine.libraries.in_sharded(obj)
-        machine.emit(events.Collective(name="full_tensor()", group=None, sure=sure), call.node, obj if sure else None)
+        owner = obj if machine.libraries.in_sharded(obj) else _trained(machine, obj)
+        sure = owner is not None
+        machine.emit(events.Collective(name="full_tensor()", group=None, sure=sure), call.node, owner)
     return unknown("a full tensor")
+
+
+def _trained(machine: Machine, obj: Obj) -> Obj | None:
+    """The sharded model whose parameter it is, where it comes out of the groups of an optimizer."""
+    if "['params']" not in obj.path:
+        return None
+    for step in machine.trace.of(events.Optimizer):
+        if step.subject in [*obj.above] and step.what.complete and len({held.model for held in step.what.held}) == 1:
+            model = step.what.held[0].model
+            return model if machine.libraries.in_sharded(model) else None
+    return None
 
 
 def same(machine: Machine, value: Value) -> Computed | None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from astroid import nodes
+
 from .....vocab.optimizers import HYPERPARAMETERS
 from ....domain import events
 from ....domain.values import NONE, Const, Obj, Value
@@ -59,6 +61,23 @@ def stepped(machine: Machine, obj: Obj, call: Call) -> None:
     if known is not None and known.name == "ReduceLROnPlateau":
         for owner in machine.objects(known.optimizer):
             _given(machine, call, call.arg(0, "metrics"), "lr (ReduceLROnPlateau)", owner)
+
+
+def group_changed(machine: Machine, group: Obj, key: Value, value: Value, node: nodes.NodeNG) -> None:
+    """``group["lr"] = value``, of a group of an optimizer; ``value``: by which it is multiplied, in ``*=``."""
+    if isinstance(key, Const) and key.value in HYPERPARAMETERS and "param_groups" in group.path:
+        for owner in group.above:
+            if owner in machine.libraries.optimizers:
+                machine.emit(events.HyperparameterGiven(name=key.value, value=value), node, owner)
+
+
+def augmented(machine: Machine, node: nodes.AugAssign) -> None:
+    """``group["lr"] *= value``."""
+    if isinstance(node.target, nodes.Subscript) and isinstance(key := node.target.slice, nodes.Const):
+        if key.value in HYPERPARAMETERS and machine.libraries.optimizers:
+            value = machine.eval(node.value)
+            for group in machine.objects(machine.eval(node.target.value)):
+                group_changed(machine, group, Const(key.value), value, node)
 
 
 def _given(machine: Machine, call: Call, value: Value | None, name: str, optimizer: Obj) -> None:
