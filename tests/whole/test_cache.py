@@ -94,7 +94,8 @@ def removed(project: Path) -> None:
 
 @pytest.mark.parametrize("edit", [touched, added, pinned, removed])
 def test_what_an_answer_was_made_of(edit: Callable[[Path], None], project: Path, runs: list[Request]) -> None:
-    replaced(project / "model.py", "import torch\n", "import torch\nfrom torch.distributed.fsdp import FSDPModule\n")
+    private = "from torch.distributed._composable.fsdp import FSDPModule\n"  # which torch has to have it is asked
+    replaced(project / "model.py", "import torch\n", f"import torch\n{private}")
     run(project)
     edit(project)
     after = run(project)
