@@ -76,6 +76,9 @@ def test_the_same_is_said_again(project: Path, runs: list[Request]) -> None:
     assert said(second) == said(first) == said(lint([str(project)], Asked(settings=Settings())))
 
 
+PRIVATE = "from torch.distributed._composable.fsdp import FSDPModule\n"  # which torch has to have it is asked
+
+
 def touched(project: Path) -> None:
     replaced(project / "trainer.py", "self.model.forward(", "self.model(")
 
@@ -94,8 +97,9 @@ def removed(project: Path) -> None:
 
 @pytest.mark.parametrize("edit", [touched, added, pinned, removed])
 def test_what_an_answer_was_made_of(edit: Callable[[Path], None], project: Path, runs: list[Request]) -> None:
-    private = "from torch.distributed._composable.fsdp import FSDPModule\n"  # which torch has to have it is asked
-    replaced(project / "model.py", "import torch\n", f"import torch\n{private}")
+    replaced(
+        project / "parallelize.py", "from torch.distributed.fsdp import", f"{PRIVATE}from torch.distributed.fsdp import"
+    )
     run(project)
     edit(project)
     after = run(project)

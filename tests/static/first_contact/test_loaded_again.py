@@ -36,3 +36,30 @@ def test_what_the_model_has_already(state: str) -> None:
 def test_what_another_model_has(state: str) -> None:
     body = SHARDED + SHARDED.replace("model", "other") + f"model.load_state_dict({state}, strict=False)\n" + ROUND
     assert "FSDP703" in analyse(main(body)).codes
+
+
+ONE_OF = """
+kind = sys.argv[1]
+model = Net() if kind == "a" else Other() if kind == "b" else third(kind)
+for layer in model.layers:
+    fully_shard(layer)
+fully_shard(model)
+state = get_model_state_dict({of})
+dcp.load(state, checkpoint_id="saved")
+set_model_state_dict(model, state, options=StateDictOptions(strict=False))
+"""
+KINDS = """
+import torch.distributed.checkpoint as dcp
+from torch.distributed.checkpoint.state_dict import set_model_state_dict
+from zoo import third
+
+
+class Other(Net):
+    pass
+"""
+
+
+def test_the_names_of_one_of_several_models() -> None:
+    assert "FSDP703" not in analyse(main(ONE_OF.format(of="model") + ROUND, KINDS)).codes
+    body = SHARDED.replace("model", "before") + ONE_OF.format(of="before") + ROUND
+    assert "FSDP703" in analyse(main(body, KINDS)).codes
