@@ -89,10 +89,10 @@ class RuleVerdict:
 class ModelVerdicts:
     label: str
     site: Site
-    clauses: tuple[RuleVerdict, ...]
+    rules: tuple[RuleVerdict, ...]
 
 
-def clause(code: str, word: str, *evidence: Label, reasons: tuple[str, ...] = (), settled_by: str = "") -> RuleVerdict:
+def rule(code: str, word: str, *evidence: Label, reasons: tuple[str, ...] = (), settled_by: str = "") -> RuleVerdict:
     return RuleVerdict(code, word, evidence, reasons, settled_by)
 
 
@@ -101,20 +101,20 @@ class ProgramVerdicts:
     kind: str
     name: str
     site: Site
-    clauses: tuple[RuleVerdict, ...]
+    rules: tuple[RuleVerdict, ...]
     unfollowed: tuple[str, ...]
     ended: bool
 
 
 def program(
-    path: object, *clauses: RuleVerdict, unfollowed: tuple[str, ...] = (), ended: bool = True
+    path: object, *rules: RuleVerdict, unfollowed: tuple[str, ...] = (), ended: bool = True
 ) -> ProgramVerdicts:
     name = str(path).rpartition("/")[2]
-    return ProgramVerdicts("script", name, site(path, 1), clauses, unfollowed, ended)
+    return ProgramVerdicts("script", name, site(path, 1), rules, unfollowed, ended)
 
 
-def model(label: str, at: Site, *clauses: RuleVerdict) -> ModelVerdicts:
-    return ModelVerdicts(label, at, clauses)
+def model(label: str, at: Site, *rules: RuleVerdict) -> ModelVerdicts:
+    return ModelVerdicts(label, at, rules)
 
 
 class Engine:

@@ -86,9 +86,9 @@ def verdicts(tree: Path) -> object:
     return fake.model(
         "Net",
         fake.site(tree / "train.py", 2, 5),
-        fake.clause("FSDP601", "violated", evidence, Label(fake.site(tree / "train.py", 3), "built here")),
-        fake.clause("FSDP602", "upheld", evidence),
-        fake.clause("FSDP907", "unknown", reasons=("the model comes from a library",), settled_by="runtime"),
+        fake.rule("FSDP601", "violated", evidence, Label(fake.site(tree / "train.py", 3), "built here")),
+        fake.rule("FSDP602", "upheld", evidence),
+        fake.rule("FSDP907", "unknown", reasons=("the model comes from a library",), settled_by="runtime"),
     )
 
 
@@ -120,7 +120,7 @@ def test_contract_text(cli: Cli, engine: fake.Engine, tree: Path) -> None:
 def test_the_contract_is_fitted_to_the_terminal() -> None:
     at = fake.site("/a.py", 1)
     reasons = ("the model comes from a library that was not followed, so nobody knows its parameters",)
-    model = fake.model("Net", at, fake.clause("FSDP601", "unknown", reasons=reasons, settled_by="runtime"))
+    model = fake.model("Net", at, fake.rule("FSDP601", "unknown", reasons=reasons, settled_by="runtime"))
     names = {"FSDP601": "optimizer-before-sharding"}
     contract = Contract([model], [], [])  # type: ignore[list-item]
     wide, narrow = (render_text(contract, names, width=width).split("\n\n")[1] for width in (100, 80))
@@ -178,8 +178,8 @@ def test_what_is_violated_elsewhere_is_part_of_the_contract(cli: Cli, engine: fa
 def test_contract_of_programs(cli: Cli, engine: fake.Engine, tree: Path) -> None:
     """What belongs to no model stands under its program; the last lines say how far each was followed."""
     at = fake.site(tree / "train.py", 4)
-    engine.result.models = [fake.model("Net", at, fake.clause("FSDP602", "upheld", Label(at, "sharded here")))]
-    unknown = fake.clause("FSDP601", "unknown", reasons=("the data was not seen",))
+    engine.result.models = [fake.model("Net", at, fake.rule("FSDP602", "upheld", Label(at, "sharded here")))]
+    unknown = fake.rule("FSDP601", "unknown", reasons=("the data was not seen",))
     calls = tuple(f"part{number}()" for number in range(7))
     engine.result.followed = [
         fake.program(tree / "train.py", unknown, unfollowed=calls, ended=False),
@@ -207,7 +207,7 @@ def test_a_violation_that_a_program_tells_stands_there_once(cli: Cli, engine: fa
     at = fake.site(tree / "train.py", 1)
     engine.result.findings = [fake.finding(at)]
     engine.result.followed = [
-        fake.program(tree / "train.py", fake.clause("FSDP601", "violated", Label(at, "built here")))
+        fake.program(tree / "train.py", fake.rule("FSDP601", "violated", Label(at, "built here")))
     ]
     ran = cli("contract", ".")
     assert ran.code == 1 and "Elsewhere" not in ran.out

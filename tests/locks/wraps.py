@@ -20,11 +20,11 @@ UNKNOWN = "mystery_pkg"
 class Could:
     """What an unknown could do with ``{it}``, which it gets or returns, before or after the call.
 
-    ``clauses`` are those that it could keep from being broken, and ``reason`` says how.
+    ``rules`` are those that it could keep from being broken, and ``reason`` says how.
     """
 
     name: str
-    clauses: str
+    rules: str
     reason: str
     before: str = ""
     after: str = ""
@@ -35,7 +35,7 @@ class Could:
 
 # A decorator is not taken to do this: it stands at the definition of what runs, and one that never runs it would make
 # that dead code. What it can well do is more, with what comes in and goes out.
-SKIP = Could("not call it", "every clause", "it got a function and may keep it for later, or call another one")
+SKIP = Could("not call it", "every rule", "it got a function and may keep it for later, or call another one")
 NOTHING = Could("only call it", "", "then everything is as it was: whatever cannot follow this shows nothing")
 _BLOCKS = "[fully_shard(each) for each in {it}.layers]"
 _WRITE = "[nn.init.ones_(each) for each in {it}.parameters()]; [nn.init.ones_(each) for each in {it}.buffers()]"

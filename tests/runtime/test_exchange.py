@@ -194,7 +194,7 @@ def compared(
     last = [charged(job.rank, job.say, said(job.rank), frozenset(OWN)) for job in jobs]
     assert last == [False] * (world_size - 1) + [True]
     turn = [jobs[-1], *jobs[1:-1], jobs[0]]  # rank 0 waits for the others
-    heard = {job.rank: charged(job.rank, job.hear, codes if job is jobs[-1] else None) for job in turn}
+    heard = {job.rank: charged(job.rank, job.receive, codes if job is jobs[-1] else None) for job in turn}
     return [heard[rank] for rank in range(world_size)], [(requests, size) for requests, size in cost]
 
 
