@@ -106,9 +106,7 @@ class ProgramVerdicts:
     ended: bool
 
 
-def program(
-    path: object, *rules: RuleVerdict, unfollowed: tuple[str, ...] = (), ended: bool = True
-) -> ProgramVerdicts:
+def program(path: object, *rules: RuleVerdict, unfollowed: tuple[str, ...] = (), ended: bool = True) -> ProgramVerdicts:
     name = str(path).rpartition("/")[2]
     return ProgramVerdicts("script", name, site(path, 1), rules, unfollowed, ended)
 

@@ -1,7 +1,7 @@
 """Each clause with two analyses gives the same code on the same line from the source and from a job.
 
-By default the first bad and the first good program of a page run that can do so here, and all bad ones where only a job
-can judge the clause. The others are slow.
+By default, where only a job can judge the rule, all bad programs of a page run and the first good one, and the first
+bad one of every second rule that is judged from its source, too. The others are slow.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from tests.runtime.jobs import run_program
 
 pytestmark = pytest.mark.torchrun
 RULES = {rule.code: rule for rule in registry.rules()}
+OTHERS = [rule for rule in RULES.values() if "S" in rule.judged_by and "R" in rule.judged_by][1::2]
 # Bad programs that only some versions of torch make bad: with others there is nothing to be found in the job.
 OF_VERSIONS = {("FSDP603", "a NaN test that only one rank sees"): TESTS_ARE_PARTIAL}
 ON_GPUS = ('"nccl"', ".cuda(", "torch.cuda.", '"cuda')
@@ -39,7 +40,10 @@ def cases(rule: Rule) -> Iterator[Any]:
     for number, program in enumerate(programs(registry.page(rule)), start=1):
         kind = "good" if program.good else "bad"
         # What is right stays silent in the jobs of `test_correct_*` and `test_good_scripts`, too.
-        more = "S" in rule.judged_by and (program.good or False in shown) or program.good in shown and program.good
+        if "S" in rule.judged_by:
+            more = program.good or False in shown or rule in OTHERS
+        else:
+            more = program.good in shown and program.good
         slow = [pytest.mark.slow] if more else []
         yield pytest.param(rule, program, id=f"{rule.name}-{kind}-{number}", marks=slow)
         if runs_here(program):

@@ -65,12 +65,15 @@ CASES: dict[str, tuple[Run, ...]] = {
     "two_optimizers.py": ONE,
     "two_towers.py": ONE,
 }
-# Watched in the same ways as others of the cases: that no bit of them changes is left to the slow tests.
+# Watched in the same ways as others of the cases: their jobs are left to the slow tests.
 ALIKE = (
+    "accumulation.py",
     "adapters.py",
     "checkpoint_wrapper_blocks.py",
     "compile_blocks.py",
+    "compile_model.py",
     "distillation.py",
+    "ema.py",
     "encode_method.py",
     "evaluate_after_step.py",
     "explicit_prefetch.py",
@@ -83,6 +86,7 @@ ALIKE = (
     "two_towers.py",
 )
 WHOLE = ("plain.py", "hsdp.py", "evaluate_before_step.py")
+SHAPES = [pytest.param(name, marks=[pytest.mark.slow] if name in ALIKE else []) for name in CASES]
 Launcher = Callable[..., Any]
 
 
@@ -128,7 +132,7 @@ def _printed(jobs: list[Job]) -> list[list[str]]:
     return [[job.output(rank) for rank in range(len(job.outcomes))] for job in jobs]
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", SHAPES)
 def test_nothing_is_reported(name: str, results: Results) -> None:
     for job, run in zip(results.watched(name), CASES[name], strict=True):
         output = "\n".join(job.output(rank) for rank in range(run.ranks))
@@ -142,9 +146,7 @@ def test_nothing_is_reported(name: str, results: Results) -> None:
         assert job.report.exit_code == 0
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.slow] if name in ALIKE else []) for name in CASES]
-)
+@pytest.mark.parametrize("name", SHAPES)
 def test_no_bit_changes(name: str, results: Results) -> None:
     printed = _printed(results.watched(name))
     assert printed == results.bare(name)
