@@ -105,6 +105,7 @@ class Calls(Objects):
             self.havoc(qname if not harmless else foreign[0], handed)
             atom.keeps = tuple(handed.all)
         elif builds_models(qname):
+            atom.keeps = tuple(handed.all)
             groups.given(self.machine, f"{qname}()", call)
         if foreign_package and optim.owners(self.machine, TupleV(tuple(call.all))):
             optim.created(self.machine, atom.root, call, proven=False)
