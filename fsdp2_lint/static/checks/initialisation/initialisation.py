@@ -94,15 +94,20 @@ class StaticEmptied(Handle):
         """Why a layer may stay without values: what writes asks first what the layer is, and more is not known."""
         for name, layer in self._old_layers() or [(self.label, self.obj)]:
             sure = [step for step in self.writes if self._writes_part(step, layer)]
-            if not sure or self._past(sure, self._all_asked) is not None:
+            if not self.surely_by(sure):
                 return f"whether {self.writes[-1].when.at} writes {name} too is not known"
         return ""
 
     def _writes_part(self, step: AnyStep, layer: Obj) -> bool:
         """Does it write the layer, or a parameter of it, and not perhaps another? A load that is not strict may not."""
-        return not self._lenient(step) and self.program.related(step.subject, layer)
+        return not self.leaves_some(step) and self.program.related(step.subject, layer)
 
-    def _lenient(self, step: AnyStep) -> bool:
+    def surely_by(self, writes: list[AnyStep]) -> bool:
+        """Does each run come by one of these, whatever they ask first?"""
+        return bool(writes) and self._past(writes, self._all_asked) is None
+
+    def leaves_some(self, step: AnyStep) -> bool:
+        """Is it a load that is not strict?"""
         if isinstance(step.what, events.Loaded):
             return not step.what.strict
         given = [
