@@ -82,7 +82,7 @@ class StaticInitialWeights(Handle):
         one_by_one = isinstance(step.what, events.Written) and not owns_parameters(layer)
         if relation is Relation.SAME and not one_by_one or written is layer.child(name):
             return True
-        at_once = bool(step.loops) or not isinstance(step.what, events.Written)
+        at_once = not isinstance(step.what, events.Written) or bool(self.program.loops(step))
         return at_once and relation in (Relation.SAME, Relation.CONTAINS)
 
     def _draws(self, step: AnyStep) -> bool:

@@ -138,8 +138,12 @@ class StaticEmptied(Handle):
         return many(places, self.program.among(*WRITES))
 
     def unrestored_buffers(self) -> Answer[tuple[Moment, list[str]]]:
-        names = [name for name, buffer in self._buffers() if not self._restored(buffer)]
+        buffers = [(name, self._restoring(buffer)) for name, buffer in self._buffers()]
+        names = [name for name, steps in buffers if self.without(steps) is not None]
         if not names:
+            for name, steps in buffers:
+                if not self.surely_by(steps):
+                    return unknown(f"whether {steps[-1].when.at} computes {name} is not known")
             return self.program.nothing(self.obj, events.Written, after=self.begin, before=self.call, parts=True)
         why = self.not_followed()
         return unknown(why) if why else yes((self.begin.when, names))
@@ -154,13 +158,14 @@ class StaticEmptied(Handle):
                     if guard is not None and self.begin.guard.implies(guard):
                         yield ".".join([*address, name]), module.child(name)
 
-    def _restored(self, buffer: Obj) -> bool:
-        """Does anything touch it after it lost its value? Loads do not: they do not know it."""
-        return any(
-            step.what.buffers and (step.subject is None or self.program.touches(buffer, step.subject))
+    def _restoring(self, buffer: Obj) -> list[AnyStep]:
+        """What may touch it after it lost its value. Loads do not: they do not know it."""
+        return [
+            step
             for step in self.program.trace.of(events.Written)
+            if step.what.buffers and (step.subject is None or self.program.touches(buffer, step.subject))
             if step.index > self.begin.index or step.context
-        )
+        ]
 
     @cached_property
     def writes(self) -> list[AnyStep]:
