@@ -78,7 +78,7 @@ class Rests:
     """What a result rests on beyond the request and the files of the project.
 
     ``contents``: a digest of each other file that was read. ``imports``: what each name means in the files of a folder,
-    with so many dots, but for one file. ``pins``: what dependency files say of the versions that a file runs on, in words.
+    with so many dots, but for one file. ``pins``: what dependency files say of the versions that a file runs on.
     """
 
     contents: dict[str, str] = field(default_factory=dict)
