@@ -18,6 +18,7 @@ from .cache.facts import remembered_facts
 from .cache.programs import Programs
 from .cache.store import Store
 from .driver import Driver
+from .frontend.pins import PINS
 from .frontend.project import Project
 from .result import Request, Rests, Result
 from .seen import Sight
@@ -110,8 +111,8 @@ def _check(result: Result, project: Project, driver: Driver, rules: Sequence[Rul
 def _rests(project: Project) -> Rests:
     reads = project.reads.all()
     others = sorted(reads.files.difference(project.files))
-    oldest = {about: project.answer((kind, about)) for kind, about in sorted(reads.asked) if kind == "oldest"}
-    return Rests({path: project.digest(path) for path in others}, reads.imports, oldest)
+    pins = {asked: project.answer(asked) for asked in sorted(reads.asked) if asked[0] in PINS}
+    return Rests({path: project.digest(path) for path in others}, reads.imports, pins)
 
 
 def _findings(dispatcher: Dispatcher) -> dict[tuple[str, str, int], Finding]:

@@ -78,12 +78,12 @@ class Rests:
     """What a result rests on beyond the request and the files of the project.
 
     ``contents``: a digest of each other file that was read. ``imports``: what each name means in the files of a folder,
-    with so many dots, but for one file. ``oldest``: the torch that dependency files say a file runs on, in words.
+    with so many dots, but for one file. ``pins``: what dependency files say of the versions that a file runs on.
     """
 
     contents: dict[str, str] = field(default_factory=dict)
     imports: dict[tuple[str, str, int, str], str | None] = field(default_factory=dict)
-    oldest: dict[str, str] = field(default_factory=dict)
+    pins: dict[tuple[str, str], str] = field(default_factory=dict)
 
 
 @dataclass(slots=True)

@@ -117,6 +117,7 @@ ALLOWED = {
     "frontend/packages.py::rows": TEXT,
     "frontend/packages.py::is_class": QNAMES,
     "frontend/pins.py::oldest_torch": FILES,
+    "libraries/torch/precision/dtypes.py::loaded_in": QNAMES,
     "frontend/module.py::parse": TEXT,
     "domain/relations.py::_part": PATHS,
     "domain/relations.py::_below": PATHS,

@@ -13,7 +13,7 @@ from pathlib import Path
 from ...files.digests import UNREAD, digest
 from ...files.reading import read
 from ..frontend.lookup import Lookup
-from ..frontend.pins import oldest_torch
+from ..frontend.pins import PINS
 from ..result import Request, Result
 from .codec import dumps, kept
 from .stamp import stamp
@@ -41,7 +41,7 @@ def _stands(result: Result, request: Request) -> bool:
     return (
         rests.contents == contents(rests.contents, request.overlay)
         and all(lookup.means(*asked) == found for asked, found in rests.imports.items())
-        and all(repr(oldest_torch(path, Path(request.root))) == found for path, found in rests.oldest.items())
+        and all(repr(PINS[kind](path, Path(request.root))) == found for (kind, path), found in rests.pins.items())
     )
 
 

@@ -1,9 +1,9 @@
-"""Which torch a project says it runs on, read off its dependency files as text."""
+"""Which torch, and which transformers, a project says it runs on, read off its dependency files as text."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from ...files.reading import read
@@ -16,6 +16,14 @@ _BLANKS = re.compile(r"\s+")
 _NAMED = re.compile(r"torch[-_]?(\d)\.(\d+)")
 # `~=2.8.0` leaves only the last number open; `~=2.8` allows 2.9 too.
 _EXACT = re.compile(r"""(?<![\w-])torch["']?\s*[=:]?\s*["'(]?\s*(?:==\s*(\d+)\.(\d+)|~=\s*(\d+)\.(\d+)\.\d)""")
+
+# A dependency on transformers, as a requirement or as a line of Poetry's, and what it says of versions.
+_TRANSFORMERS = re.compile(
+    r"""(?<![\w./-])transformers(?![\w./-])(?:\[[^\]]*\])?(?:["']?\s*[=:]\s*(?:\{[^}]*?version\s*=\s*)?["'])?\s*\(?\s*"""
+    r"""((?:(?:[<>=!~]=|[<>^])\s*\d[\w.*]*\s*,?\s*)*)"""
+)
+_FIFTH = 5
+_BOUND = re.compile(r"(==|~=|\^|<=|<)\s*(\d+)([\d.]*)")
 
 
 def pinned_torch(root: Path) -> Version | None:
@@ -41,6 +49,23 @@ def oldest_torch(path: str, root: Path) -> Version | None:
     return None
 
 
+def transformers_before_5(path: str, root: Path) -> bool:
+    """Do the dependency files around the file allow no transformers but those before 5?"""
+    for folder in Path(path).parents:
+        if said := [found for text in _texts(folder) if (found := _TRANSFORMERS.findall(text))]:
+            return all(any(specs) and all(map(_is_before_5, filter(None, specs))) for specs in said)
+        if folder == root:
+            break
+    return False
+
+
+def _is_before_5(specifiers: str) -> bool:
+    return any(
+        int(major) < _FIFTH or operator == "<" and int(major) == _FIFTH and not rest.strip(".0")
+        for operator, major, rest in _BOUND.findall(specifiers)
+    )
+
+
 def _texts(folder: Path) -> Iterator[str]:
     """The dependency files of a folder."""
     for pattern in _FILES:
@@ -54,3 +79,7 @@ def _texts(folder: Path) -> Iterator[str]:
 
 def _pins(text: str) -> list[Version]:
     return [(int(major), int(minor)) for major, minor in _PIN.findall(text)]
+
+
+# What is asked of the dependency files around a file, by the word for the question.
+PINS: Mapping[str, Callable[[str, Path], object]] = {"oldest": oldest_torch, "before_5": transformers_before_5}

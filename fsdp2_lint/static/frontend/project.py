@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -17,7 +18,7 @@ from ...vocab.target import Version
 from .facts import SEED, Facts, facts_of
 from .lookup import Lookup, Surroundings, loading
 from .module import Module, Unreadable, bind, parse, read, rebuild
-from .pins import oldest_torch
+from .pins import PINS
 from .reads import Question, Reads
 from .relevance import Relevance
 
@@ -53,7 +54,7 @@ class Project(Lookup):
         self._questions: dict[str, Callable[[str], Any]] = {
             "mentions": lambda text: sum(data.count(text.encode()) for data in self._files_read()),
             "anywhere": lambda pattern: any(map(re.compile(pattern.encode()).search, self._files_read())),
-            "oldest": lambda path: oldest_torch(path, self.root),
+            **{kind: partial(self._pinned, pin) for kind, pin in PINS.items()},
             "relevant": lambda path: path in self.relevant,
             "sharding_methods": lambda name: self.sharding_methods.get(name, []),
             "in_turn": lambda name: name in self.called_in_turn,
@@ -257,6 +258,14 @@ class Project(Lookup):
             return self.target
         found: Version | None = self._ask("oldest", path)
         return found
+
+    def transformers_before_5(self, path: str) -> bool:
+        """Does the project say that a file runs on no transformers but those before 5?"""
+        found: bool = self._ask("before_5", path)
+        return found
+
+    def _pinned(self, pin: Callable[[str, Path], object], path: str) -> object:
+        return pin(path, self.root)
 
     def loaders_of(self, path: str) -> list[str]:
         """Files whose imports load ``path``, but for tests that nobody named."""

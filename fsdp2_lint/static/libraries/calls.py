@@ -95,7 +95,7 @@ class Calls(Objects):
         if package == "torch":
             sizes.note_tensor(self.machine, atom, qname, call)
         own_sources.made_by_call(self.machine, atom.root, qname, call)
-        dtypes.loaded_in(self.machine, atom, call)
+        dtypes.loaded_in(self.machine, atom, qname, call)
         modules.mapped(self.machine, atom.root, call)
         parameters.quantized(self.machine, call)
         if qname.startswith("torch.") and qname.endswith("GradScaler"):
@@ -105,6 +105,7 @@ class Calls(Objects):
             self.havoc(qname if not harmless else foreign[0], handed)
             atom.keeps = tuple(handed.all)
         elif builds_models(qname):
+            atom.keeps = tuple(handed.all)
             groups.given(self.machine, f"{qname}()", call)
         if foreign_package and optim.owners(self.machine, TupleV(tuple(call.all))):
             optim.created(self.machine, atom.root, call, proven=False)

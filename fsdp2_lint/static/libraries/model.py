@@ -90,11 +90,18 @@ class TorchModel(Calls):
             self.havoc(f"{describe(obj)}.{name}()", handed, receiver=obj)
         elif self.could_be_module(obj) and not is_output(obj):
             groups.given(self.machine, f"{describe(obj)}.{name}()", call)
+        if isinstance(cls := self.machine.class_of(obj), ClassV):
+            self.kept_by_base(obj, cls, call)
         if name == "set_device":
             self.machine.emit(events.DeviceSet(name=name, index=call.arg(0, "device"), scoped=False), call.node)
         if optim.owners(self.machine, TupleV(tuple(call.all))) and name not in IN_PLACE:
             return self.made_by(obj, f"{describe(obj)}.{name}()", call)
         return self.answered(obj.child(("()", name, tuple(call.args) if len(call.args) < 3 else len(call.args))))
+
+    def kept_by_base(self, obj: Obj, cls: ClassV, call: Call) -> None:
+        """A base class that is not seen, and changes nothing, may store what its methods get, under any name."""
+        if obj.parent is None and not self.machine.closed_class(cls):
+            obj.atom.keeps = (*obj.atom.keeps, *call.all)
 
     def is_mapping_with_attributes(self, obj: Obj, key: object) -> bool:
         """May ``obj.get("key")`` be ``obj.key``, as in OmegaConf and EasyDict? Then conditions on the two are one.
@@ -160,6 +167,8 @@ class TorchModel(Calls):
             handed = self.handed_over(call)
             self.havoc(f"super().{name}()", handed, receiver=obj)
             obj.atom.keeps = (*obj.atom.keeps, *handed.all)
+        elif cls is not None:
+            self.kept_by_base(obj, cls, call)
         if name == "__init__":
             if any(base.qname in module_tree.LISTS for base in bases):
                 module_tree.fill_list(self.machine, obj, call)

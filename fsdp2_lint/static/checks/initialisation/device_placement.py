@@ -108,7 +108,11 @@ class StaticPlacement(OfStep[events.Sharded]):
     def _filled_on_gpu(self) -> Answer[Place]:
         """Does it get its memory on the GPU? Unknown where tensors that a load brings take the place of its own."""
         for emptied in self.program.trace.of(events.Emptied, before=self.step):
-            if emptied.what.to == "cuda" and self.program.relation(emptied.subject, self.obj) is Relation.SAME:
+            if self.program.relation(emptied.subject, self.obj) is not Relation.SAME:
+                continue
+            if not emptied.what.to:
+                return unknown(f"on which device {emptied.when.at} puts {self.label} is not known")
+            if emptied.what.to == "cuda":
                 return yes(Place(emptied.when, "all of it gets memory on the GPU here"))
         for load in self.program.trace.of(events.Loaded, before=self.step):
             if load.what.assign and self.program.touches(load.subject, self.obj):
@@ -119,15 +123,17 @@ class StaticPlacement(OfStep[events.Sharded]):
 
     def _moved_in_parts(self) -> Answer[Place]:
         """Are all its layers moved, one by one, before any of them is sharded?"""
-        moves = [step for step in self.program.trace.of(events.Moved, before=self.step) if step.what.to == "cuda"]
+        there = ("cuda", events.SOMEWHERE)
+        moves = [step for step in self.program.trace.of(events.Moved, before=self.step) if step.what.to in there]
         parts = (Relation.INSIDE, Relation.MAY)
         moves = [step for step in moves if self.program.relation(step.subject, self.obj) in parts]
         layers = [layer for _, layer in leaves(self.program.machine, self.obj)]
         if not moves or not layers:
             return self.program.nothing(self.obj, events.Moved, before=self.step)
-        left = [layer for layer in layers if not any(self._moves(step, layer) for step in moves)]
+        sure = [step for step in moves if step.what.to == "cuda"]
+        left = [layer for layer in layers if not any(self._moves(step, layer) for step in sure)]
         if not left:
-            return yes(Place(moves[-1].when, "the last part of it is moved to the GPU here"))
+            return yes(Place(sure[-1].when, "the last part of it is moved to the GPU here"))
         if not all(any(self.program.touches(step.subject, layer) for step in moves) for layer in left):
             return self.program.nothing(self.obj, events.Moved, before=self.step)
         return unknown(f"whether {moves[-1].when.at} moves the last part of {self.label} is not known")

@@ -8,12 +8,14 @@ from ....vocab.answers import Answer, unknown, yes
 from ....vocab.finding import Place
 from ...domain import events
 from ...domain.events import AnyStep, Step
-from ...domain.values import Obj
+from ...domain.relations import Relation
+from ...domain.values import Loaded, Obj
+from ...libraries.torch.initialisation.draws import may_draw
 from ...libraries.torch.ranks.seeds import Built
 from ..launch.process import excluded_ranks
 from ..sharding.options import has_replicas
 from ..shared.program import Handle, Program
-from ..shared.structure import has_parameters
+from ..shared.structure import has_parameters, leaves, owns_parameters
 from .initialisation import StaticEmptied
 
 FILLING = ("broadcast", "scatter", "dcp.load")  # collectives that may give every rank the same weights
@@ -53,12 +55,45 @@ class StaticInitialWeights(Handle):
         seeds = [step for step in self.program.trace.of(events.Seeded, before=self.sharding) if step.index < drawn.at]
         if not seeds or not seeds[-1].what.by_rank or not self.sharding.guard.implies(seeds[-1].guard):
             return self.program.nothing(self.obj, events.Seeded, before=self.call)
-        if self._filled(since=drawn.at) or any(
-            isinstance(step.what, events.Loaded) for step in self._filled(since=seeds[-1].index)
-        ):
-            return self.program.excluded(f"{self.label} gets other weights afterwards")
+        loads = [step for step in self._filled(since=seeds[-1].index) if isinstance(step.what, events.Loaded)]
+        if again := list(dict.fromkeys([*loads, *self._filled(since=drawn.at)])):
+            return self._replaced(seeds[-1], again)
         why = self._not_followed(seeds[-1])
         return unknown(why) if why else yes(Place(seeds[-1].when, "each rank sets a seed of its own here"))
+
+    def _replaced(self, seed: Step[events.Seeded], again: list[AnyStep]) -> Answer[Place]:
+        """No, where each run gives all that was drawn other weights; unknown where a part may keep its own."""
+        drawn = StaticEmptied(self.program, self.obj, seed, self.call, self.call)
+        sure = [step for step in again if not (drawn.leaves_some(step) or self._draws(step) or _is_own(step))]
+        layers = [layer for _, layer in leaves(self.program.machine, self.obj) if may_draw(layer)]
+        whole = not layers or self.program.parts_unseen(self.obj)
+        for layer in [self.obj] if whole else layers:
+            writers = [[step for step in sure if self._writes(step, layer, name)] for name in ("weight", "bias")]
+            if not all(map(drawn.surely_by, writers)):
+                return unknown(f"whether {again[-1].when.at} gives all of {self.label} other weights is not known")
+        return self.program.excluded(f"{self.label} gets other weights afterwards")
+
+    def _writes(self, step: AnyStep, layer: Obj, name: str) -> bool:
+        """Does it write the parameter, its layer, or a larger part: that as a whole, or in a loop one by one?"""
+        if step.subject is None:
+            return False
+        written = step.subject.parent if step.subject.item == "data" else step.subject
+        relation = self.program.relation(written, layer)
+        one_by_one = isinstance(step.what, events.Written) and not owns_parameters(layer)
+        if relation is Relation.SAME and not one_by_one or written is layer.child(name):
+            return True
+        at_once = not isinstance(step.what, events.Written) or bool(self.program.loops(step))
+        return at_once and relation in (Relation.SAME, Relation.CONTAINS)
+
+    def _draws(self, step: AnyStep) -> bool:
+        """May it draw its values, as those before, by the seed of the rank?"""
+        if not isinstance(step.what, events.Written) or not step.what.in_place:
+            return False
+        seeds = [seed for seed in self.program.trace.of(events.Seeded, before=step) if "torch" in seed.what.generators]
+        if seeds and seeds[-1].what.differs is False:
+            return False
+        drawn = [each.place for each in self.program.trace.of(events.Drawn)]
+        return not self.sharding.precedes(step) or step.place in drawn
 
     def replicated(self) -> Answer[object]:
         return has_replicas(self.sharding)
@@ -79,3 +114,9 @@ class StaticInitialWeights(Handle):
             if begin.index < step.index < self.call.index and str(step.what.name).startswith(FILLING):
                 return f"{step.what.name} may give all ranks the same weights ({step.when.at})"
         return self.program.open_why or self.program.escaped(self.obj, before=self.call) or self.program.managed_by
+
+
+def _is_own(step: AnyStep) -> bool:
+    """Does each rank load what it alone has saved?"""
+    payload = step.what.payload if isinstance(step.what, events.Loaded) else None
+    return isinstance(payload, Loaded) and payload.per_rank is True

@@ -94,15 +94,20 @@ class StaticEmptied(Handle):
         """Why a layer may stay without values: what writes asks first what the layer is, and more is not known."""
         for name, layer in self._old_layers() or [(self.label, self.obj)]:
             sure = [step for step in self.writes if self._writes_part(step, layer)]
-            if not sure or self._past(sure, self._all_asked) is not None:
+            if not self.surely_by(sure):
                 return f"whether {self.writes[-1].when.at} writes {name} too is not known"
         return ""
 
     def _writes_part(self, step: AnyStep, layer: Obj) -> bool:
         """Does it write the layer, or a parameter of it, and not perhaps another? A load that is not strict may not."""
-        return not self._lenient(step) and self.program.related(step.subject, layer)
+        return not self.leaves_some(step) and self.program.related(step.subject, layer)
 
-    def _lenient(self, step: AnyStep) -> bool:
+    def surely_by(self, writes: list[AnyStep]) -> bool:
+        """Does each run come by one of these, whatever they ask first?"""
+        return bool(writes) and self._past(writes, self._all_asked) is None
+
+    def leaves_some(self, step: AnyStep) -> bool:
+        """Is it a load that is not strict?"""
         if isinstance(step.what, events.Loaded):
             return not step.what.strict
         given = [
@@ -133,8 +138,12 @@ class StaticEmptied(Handle):
         return many(places, self.program.among(*WRITES))
 
     def unrestored_buffers(self) -> Answer[tuple[Moment, list[str]]]:
-        names = [name for name, buffer in self._buffers() if not self._restored(buffer)]
+        buffers = [(name, self._restoring(buffer)) for name, buffer in self._buffers()]
+        names = [name for name, steps in buffers if self.without(steps) is not None]
         if not names:
+            for name, steps in buffers:
+                if not self.surely_by(steps):
+                    return unknown(f"whether {steps[-1].when.at} computes {name} is not known")
             return self.program.nothing(self.obj, events.Written, after=self.begin, before=self.call, parts=True)
         why = self.not_followed()
         return unknown(why) if why else yes((self.begin.when, names))
@@ -149,13 +158,14 @@ class StaticEmptied(Handle):
                     if guard is not None and self.begin.guard.implies(guard):
                         yield ".".join([*address, name]), module.child(name)
 
-    def _restored(self, buffer: Obj) -> bool:
-        """Does anything touch it after it lost its value? Loads do not: they do not know it."""
-        return any(
-            step.what.buffers and (step.subject is None or self.program.touches(buffer, step.subject))
+    def _restoring(self, buffer: Obj) -> list[AnyStep]:
+        """What may touch it after it lost its value. Loads do not: they do not know it."""
+        return [
+            step
             for step in self.program.trace.of(events.Written)
+            if step.what.buffers and (step.subject is None or self.program.touches(buffer, step.subject))
             if step.index > self.begin.index or step.context
-        )
+        ]
 
     @cached_property
     def writes(self) -> list[AnyStep]:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ....vocab.answers import Answer, unknown, yes
 from ....vocab.finding import Moment, Place
 from ...domain import events
 from ...domain.choices import options
+from ...domain.events import AnyStep
 from ...domain.relations import Relation
-from ...domain.values import Ext
+from ...domain.values import Ext, Obj
 from ...libraries.outputs import is_output
 from ...libraries.torch.precision.dtypes import DEFAULT, SOME_DTYPE, LayerDtype, LoadedIn, literal_dtype
 from ...libraries.torch.precision.precision import LOW
@@ -74,13 +76,44 @@ class StaticMasters(OfStep[events.Event]):
 
     def _parts_converted(self) -> str:
         """Why some of what is trained may be of a low precision: parts of the model are converted."""
-        frozen = [step.subject for step in self.program.trace.of(events.Frozen)]
         for step in self.program.trace.of(events.Cast, before=self.step):
             part = step.subject
             inside = part is not None and self.program.relation(part, self.held.model) is Relation.INSIDE
-            if inside and step.what.dtype in LOW and not any(self.program.related(part, each) for each in frozen):
+            if part is not None and inside and step.what.dtype in LOW and not self._all_frozen(part, step):
                 return f"whether what {step.when.at} converts is trained is not known"
+        for part, loaded in self._loaded_parts():
+            names = [literal_dtype(leaf) for _, leaf in options(loaded.dtype)] if loaded.dtype is not None else [""]
+            if not all(names) or any(name in LOW for name in names):
+                return f"whether {self.program.label(part)} ({loaded.made.at}) is of full precision is not known"
         return ""
+
+    def _loaded_parts(self) -> Iterator[tuple[Obj, LoadedIn]]:
+        """What it holds that a library loaded, and that is trained, perhaps."""
+        for part in self.program.machine.parents:
+            loaded = part.atom.state(LoadedIn) if part.parent is None else None
+            inside = self.program.relation(part, self.held.model) in (Relation.INSIDE, Relation.MAY)
+            if loaded is not None and inside and not self._all_frozen(part, self.step):
+                yield part, loaded
+
+    def _all_frozen(self, part: Obj, converted: AnyStep) -> bool:
+        """Is all of it frozen in each run in which it is converted, and stays so?"""
+        layers = [layer for _, layer in leaves(self.program.machine, part)]
+        return all(self._is_frozen(each, converted) for each in layers or [part])
+
+    def _is_frozen(self, layer: Obj, converted: AnyStep) -> bool:
+        path = converted.guard.join(self.step.guard)
+        return path is None or any(
+            self.program.relation(step.subject, layer) in (Relation.SAME, Relation.CONTAINS)
+            and path.implies(step.guard)
+            and not self._thawed(layer, step)
+            for step in self.program.trace.of(events.Frozen)
+        )
+
+    def _thawed(self, layer: Obj, frozen: AnyStep) -> bool:
+        return any(
+            step.index > frozen.index and self.program.touches(step.subject, layer)
+            for step in self.program.trace.of(events.Thawed)
+        )
 
     def _loaded(self) -> Answer[Place]:
         """Unknown where the tensors of a file take the place of its own, in the dtype in which they were saved."""
@@ -102,10 +135,15 @@ class StaticMasters(OfStep[events.Event]):
 
     def _made(self) -> Answer[Place]:
         loaded = self.program.address(self.held.model)[0].state(LoadedIn)
+        if loaded is not None and loaded.dtype is None:
+            asked = f"{loaded.made.at} asks for no dtype"
+            return unknown(
+                f"{asked}: since transformers 5 it is that of the checkpoint, and an older one is not pinned"
+            )
         path = self.step.guard.join(self.held.guard)
         names = [
             literal_dtype(leaf)
-            for guard, leaf in (options(loaded.dtype) if loaded is not None else ())
+            for guard, leaf in (options(loaded.dtype) if loaded is not None and loaded.dtype is not None else ())
             if path is not None and path.compatible(guard)
         ]
         low = next((name for name in names if name in LOW), None)

@@ -16,6 +16,7 @@ from ...domain.events import AnyStep, Step
 from ...domain.relations import Address, Relation, relation
 from ...domain.trace import E, Trace
 from ...domain.values import EACH, Atom, ClassV, Ext, Obj, is_each
+from ...frontend.packages import builds_models
 from ...frontend.project import Project
 from ...libraries.escapes import describe
 from ...libraries.interface import Machine
@@ -289,7 +290,38 @@ class Program:
         """Why something that was not seen may have been done to ``obj``: before it came here, or in that stretch."""
         atoms = dict.fromkeys([obj.atom, self.address(obj)[0]])
         origin = (origin_unseen(self.machine, atom, self.label(obj)) for atom in atoms)
-        return next(filter(None, origin), "") or self.escaped(obj, after=after, before=before)
+        parts = (self._stored_unseen(part) for part in (obj, *self._paths_stored.get(self.top(obj), ())))
+        why = next(filter(None, origin), "") or next(filter(None, parts), "")
+        return why or self.escaped(obj, after=after, before=before)
+
+    def _stored_unseen(self, obj: Obj) -> str:
+        """Why ``obj`` may be a model that the program knows by another name: unseen code stores what it is given."""
+        for kept in obj.atom.keeps if obj.parent is not None else ():
+            for leaf in self.machine.inside(kept):
+                if isinstance(leaf, Obj) and self._has_a_past(leaf):
+                    given = f"{self.label(leaf)}, which {self.label(obj.atom.root)} was given"
+                    return f"whether {self.label(obj)} is {given}, is not known"
+        return ""
+
+    def _has_a_past(self, obj: Obj) -> bool:
+        """Is it a model of the project, or one of a library to which something was done?"""
+        done = obj.parent is not None or self.address(obj)[0] in self._subjects
+        return bool(obj.atom.module) or done and builds_models(obj.atom.origin)
+
+    @cached_property
+    def _subjects(self) -> set[Atom]:
+        self.trace.look(len(self.trace))
+        steps = (step for step in self.trace.steps if isinstance(step.what, events.Counted))
+        return {self.address(step.subject)[0] for step in steps if step.subject is not None}
+
+    @cached_property
+    def _paths_stored(self) -> dict[Obj, list[Obj]]:
+        """Of each model the parts that the program took out of other objects."""
+        found: dict[Obj, list[Obj]] = {}
+        for part in self.machine.parents:
+            if part.parent is not None and part.atom.keeps:
+                found.setdefault(self.top(part), []).append(part)
+        return found
 
     def parts_unseen(self, obj: Obj) -> str:
         top = self.top(obj)

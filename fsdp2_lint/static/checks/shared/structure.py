@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...budget import BUDGET
+from ...domain import events
 from ...domain.says import Says
 from ...domain.values import SOME, ClassV, Ext, Obj, Value, is_each
 from ...frontend.packages import builds_models
@@ -46,7 +47,7 @@ def size(machine: Machine, obj: Obj, depth: int = 0, repeats: int = 0, *, by_def
 
     ``by_default``: where nobody gives another value on the command line.
     """
-    if obj.atom.kind not in ("instance", "external") or depth > BUDGET.module_depth:
+    if obj.atom.kind not in ("instance", "external") or obj.parent is not None or depth > BUDGET.module_depth:
         return None
     known = obj.atom.state(Size)
     if isinstance(obj.atom.cls, Ext):
@@ -123,11 +124,21 @@ def opaque_parts(machine: Machine, obj: Obj, depth: int = 0) -> list[Obj]:
         if holder is not obj or depth > BUDGET.module_depth:
             continue
         cls = child.atom.cls
-        if child.atom.kind == "instance" or of_torch(cls):
+        if child.parent is not None:  # what stands at a path, its holder's class does not say
+            if _is_used(machine, child):
+                found.append(child)
+        elif child.atom.kind == "instance" or of_torch(cls):
             found += opaque_parts(machine, child, depth + 1)
         elif child.atom.module or not machine.libraries.plain_field(child):
             found.append(child)
     return found
+
+
+def _is_used(machine: Machine, path: Obj) -> bool:
+    """Is it, or a part of it, sharded or called as a module, and so no setting that was copied?"""
+    used = [part for step in machine.trace.of(events.Sharded) for part in step.what.group]
+    used += [step.subject for step in machine.trace.of(events.Called) if step.subject is not None]
+    return any(path in part.above for part in used)
 
 
 def parts_unseen(machine: Machine, model: Obj, label: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from ..values import Value
-from .base import Counted, Event
+from .base import Counted, Event, InLoops
 
 
 class Meta(Event):
@@ -19,7 +19,7 @@ class Emptied(Counted):
     to: str  # the kind of device, as in ``Moved``, or "cpu"; empty where it is not known
 
 
-class Written(Counted):
+class Written(Counted, InLoops):
     """Parameters of a module that had no values may get some. No subject: of a module that is not known."""
 
     words: ClassVar[str] = "write to parameters"

@@ -56,6 +56,7 @@ class Construction(Decorators[L]):
         """A base class, a decorator or a metaclass that is not seen takes part in building an object."""
         if not self.libraries.harmless_object(obj):
             self.libraries.havoc(f"{cls.name}()", call, receiver=obj)
+        if not self.closed_class(cls):
             obj.atom.keeps = (*obj.atom.keeps, *call.all)
 
     def fields_from_arguments(self, obj: Obj, cls: ClassV, call: Call) -> None:

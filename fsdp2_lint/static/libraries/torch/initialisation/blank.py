@@ -74,11 +74,13 @@ def empty_weights(machine: Machine, call: Call) -> Value:
 
 
 def made_on(machine: Machine, value: Value | None) -> MadeOn | None:
-    """The first path on which ``value`` is a device that is known."""
+    """The first path on which ``value`` is a device that is known; one on which it is any device where none is."""
+    unclear = None
     for guard, leaf in machine.alternatives(value) if value is not None else ():
         if kind := "meta" if device_of(leaf) == Const("meta") else device_kind(machine, leaf):
             return MadeOn(guard, machine.frame.id, kind)
-    return None
+        unclear = unclear or MadeOn(guard, machine.frame.id, events.SOMEWHERE) if leaf != NONE else unclear
+    return unclear
 
 
 def _of_context(machine: Machine, value: Value) -> MadeOn | None:

@@ -20,6 +20,12 @@ _LAYERS = frozenset(
     ConvTranspose3d LSTM GRU RNN""".split()
 )
 
+# Layers whose parameters begin as ones and zeros, or another number.
+_CONSTANT = frozenset(
+    f"torch.nn.{name}"
+    for name in "LayerNorm RMSNorm GroupNorm BatchNorm1d BatchNorm2d BatchNorm3d SyncBatchNorm PReLU".split()
+)
+
 
 @observer
 def drawn_by_function(machine: Machine, qname: str, call: Call) -> None:
@@ -46,6 +52,12 @@ def drawn_by_tensor(machine: Machine, obj: Obj | ParamV, name: str, call: Call) 
 def _draws(machine: Machine, obj: Obj) -> bool:
     known = classes_of(machine, obj)
     return bool(known) and all(isinstance(cls, Ext) and cls.qname in _LAYERS for cls in known)
+
+
+def may_draw(layer: Obj) -> bool:
+    """Are its parameters random when it is made? Those of norms are not, those of the program's own may be."""
+    cls = layer.atom.cls
+    return bool(layer.atom.parameter) or not isinstance(cls, Ext) or cls.qname not in _CONSTANT
 
 
 def _emit(machine: Machine, call: Call, objects: list[Obj]) -> None:

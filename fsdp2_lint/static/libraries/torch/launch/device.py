@@ -11,6 +11,7 @@ from ....domain.values import NONE, Atom, Choice, Const, Ext, Obj, Rank, Text, V
 from ....interpreter.call import Call
 from ...interface import Machine
 from ...tables import external
+from ..precision.precision import dtype_name
 
 _BACKENDS = ("cuda", "npu", "xpu", "hpu", "musa", "mlu")
 SETTERS = tuple(f"torch.{name}.set_device" for name in _BACKENDS) + (
@@ -139,10 +140,10 @@ def placed(machine: Machine, obj: Obj, device: Value | None, node: nodes.NodeNG)
     if device is None or _is_returned(obj):
         return
     for guard, leaf in machine.alternatives(device):
-        path, kind = machine.guard.join(guard), device_kind(machine, leaf)
-        if kind and path is not None:
+        path = machine.guard.join(guard)
+        if path is not None and leaf != NONE and not dtype_name(leaf):
             with machine.on_path(path):
-                machine.emit(events.Moved(to=kind), node, obj)
+                machine.emit(events.Moved(to=device_kind(machine, leaf) or events.SOMEWHERE), node, obj)
 
 
 def _is_returned(obj: Obj) -> bool:

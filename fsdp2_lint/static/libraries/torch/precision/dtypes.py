@@ -29,9 +29,9 @@ class LayerDtype:
 
 @dataclass(frozen=True, slots=True)
 class LoadedIn:
-    """The dtype in which a library is asked to make a model."""
+    """The dtype in which a library is asked to make a model; None: in that of its checkpoint, perhaps."""
 
-    dtype: Value
+    dtype: Value | None
     made: Moment
 
 
@@ -108,10 +108,17 @@ def mapped(machine: Machine, model: Obj, node: nodes.NodeNG) -> None:
     machine.emit(events.Moved(to=events.SOMEWHERE), node, model)
 
 
-def loaded_in(machine: Machine, atom: Atom, call: Call) -> None:
-    """``from_pretrained(..., torch_dtype=torch.bfloat16)``: the dtype in which a library makes a model."""
-    if (dtype := call.kwargs.get("torch_dtype") or call.kwargs.get("dtype")) is not None:
+def loaded_in(machine: Machine, atom: Atom, qname: str, call: Call) -> None:
+    """``from_pretrained(..., torch_dtype=torch.bfloat16)``: the dtype in which a library makes a model.
+
+    Where none is asked for, transformers before 5 makes float32 of what the checkpoint holds.
+    """
+    dtype = call.kwargs.get("torch_dtype") or call.kwargs.get("dtype")
+    if dtype is not None:
         atom.know(LoadedIn(dtype, machine.moment(call.node)))
+    elif qname.startswith("transformers.") and qname.endswith(".from_pretrained"):
+        if call.open_why or not machine.project.transformers_before_5(machine.site(call.node).path):
+            atom.know(LoadedIn(None, machine.moment(call.node)))
 
 
 def literal_dtype(value: Value) -> str:
