@@ -151,7 +151,8 @@ class StaticHelper(AtStep[events.StateHelper]):
         given = self.step.what.given
         if given and all(isinstance(leaf, StateDict) and leaf.owner == model for leaf in given):
             return self.program.excluded("its names are those that the model gave itself")
-        if any(isinstance(leaf, StateDict) and model in self.program.machine.objects(leaf.owner) for leaf in given):
+        owned = (self.program.machine.objects(leaf.owner) for leaf in given if isinstance(leaf, StateDict))
+        if model is not None and any(model in owners for owners in owned):
             return unknown(f"its names are perhaps those that {self.program.label(model)} gave itself")
         for path, leaf in self.step.what.options:
             if lenient(leaf):

@@ -11,7 +11,7 @@ from ...interpreter.expressions.own_values import ABOUT
 from ...libraries.computed import Element, ingredients
 from ...libraries.escapes import describe
 from ...libraries.torch.ranks.data import Loader
-from ..shared.asked import objects_in
+from ..shared.conditions import objects_in
 from ..shared.program import Program
 
 _ASKS = frozenset({"truth", "compared", "is", "spelled"})  # and not of which class something is
