@@ -132,7 +132,7 @@ class Libraries(Protocol):
     def stored_item(self, obj: Obj, key: Value, value: Value, node: nodes.NodeNG) -> None:
         """``obj[key] = value``."""
 
-    def part_of(self, leaf: Value) -> Value:
+    def part_of(self, leaf: Value, *, each: bool = False) -> Value:
         """An element of a value that is no container of ours."""
 
     def of_classes(self, value: Value, classes: list[Value]) -> Any:

@@ -10,6 +10,7 @@ from ..domain.values import NONE, SOME, Atom, Ext, Obj, TupleV, Value, unknown
 from ..frontend.packages import builds_models, is_listed, is_of_python, is_optimizer
 from ..interpreter.call import Call
 from . import adapters  # noqa: F401 (they register)
+from .computed import computed
 from .escapes import describe
 from .frameworks import call_framework, framework_of
 from .objects import Objects
@@ -94,6 +95,7 @@ class Calls(Objects):
         blank.made_by_library(self.machine, atom.root, qname, call.node)
         if package == "torch":
             sizes.note_tensor(self.machine, atom, qname, call)
+            computed(self.machine, atom.root, qname, call.all)
         own_sources.made_by_call(self.machine, atom.root, qname, call)
         dtypes.loaded_in(self.machine, atom, qname, call)
         modules.mapped(self.machine, atom.root, call)

@@ -35,6 +35,7 @@ from ..interpreter.call import Call
 from ..interpreter.frames import Diverges
 from ..interpreter.syntax import class_body
 from . import adapters
+from .computed import Element
 from .escapes import Escapes, describe
 from .frameworks import framework_attr
 from .python import records
@@ -141,13 +142,17 @@ class Objects(Escapes):
         blank.overwritten(self.machine, obj, node)
         module_tree.stored_item(self.machine, obj, key, value, node)
 
-    def part_of(self, leaf: Value) -> Value:
+    def part_of(self, leaf: Value, *, each: bool = False) -> Value:
         if isinstance(leaf, (Loaded, StateTensor)):
             return leaf
         if isinstance(leaf, StateDict):
             return Text(False)
         if isinstance(leaf, ParamV):
             return leaf
+        if each and isinstance(leaf, Ext) and not self.harmless(leaf.qname):
+            made = unknown(f"each of {leaf.qname}")
+            made.atom.know(Element(leaf.qname))
+            return made
         return unknown("a part of a value")
 
     def of_classes(self, value: Value, classes: list[Value]) -> Any:

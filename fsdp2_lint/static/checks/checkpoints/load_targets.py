@@ -86,7 +86,7 @@ class StaticLenient(OfStep[events.Loaded]):
         sharded = (each for each, _ in self.program.units(self.obj, *RELATED) if each.driven_before(self.step))
         if any(each.guard.compatible(self.step.guard) for each in sharded):
             return yes(Place(self.step.when, "the names that do not fit are returned, and dropped"))
-        return self.program.excluded("it is loaded before sharding")
+        return self.program.nothing(self.obj, events.Sharded, before=self.step)
 
     def _is_own(self, value: Value) -> bool:
         """Is it a parameter or a tensor of the model itself, such as one that is put into its place again?"""

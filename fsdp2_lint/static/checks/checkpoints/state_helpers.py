@@ -13,6 +13,7 @@ from ...domain import events
 from ...domain.events import AnyStep, Step
 from ...domain.formulas import atoms, is_fork
 from ...domain.guards import Guard
+from ...domain.relations import Relation
 from ...domain.values import Const, Ext, Obj, StateDict, Value, is_each
 from ...interpreter.expressions.conditions import mentions_rank
 from ...libraries.torch.checkpoints.state_helpers import KEYWORDS, Options, lenient, option
@@ -21,6 +22,7 @@ from ...libraries.torch.training.optim import Algorithm
 from ..shared.program import RELATED, AtStep, Program
 from ..shared.source_edits import keyword_site, renamed
 from ..shared.structure import size
+from .early_states import filled_early
 
 # Names that are mixed up: what they can mean, and by which position that can be given as well.
 MISSPELT = {
@@ -149,13 +151,26 @@ class StaticHelper(AtStep[events.StateHelper]):
         given = self.step.what.given
         if given and all(isinstance(leaf, StateDict) and leaf.owner == model for leaf in given):
             return self.program.excluded("its names are those that the model gave itself")
-        if any(isinstance(leaf, StateDict) and model in self.program.machine.objects(leaf.owner) for leaf in given):
+        owned = (self.program.machine.objects(leaf.owner) for leaf in given if isinstance(leaf, StateDict))
+        if model is not None and any(model in owners for owners in owned):
             return unknown(f"its names are perhaps those that {self.program.label(model)} gave itself")
         for path, leaf in self.step.what.options:
-            if lenient(leaf) and model is not None and self._sharded(model, path):
-                return yes(Place(_made(leaf) or self.step.when, "the names that do not fit are returned, and dropped"))
-            why = why or ("which options it is given is not known" if option(leaf, "strict") is None else "")
-        return unknown(why) if why else self.program.excluded("it is strict")
+            if lenient(leaf):
+                if model is not None and self._sharded(model, path):
+                    words = "the names that do not fit are returned, and dropped"
+                    return yes(Place(_made(leaf) or self.step.when, words))
+                why = why or self._perhaps_sharded(model)
+            elif option(leaf, "strict") is None:
+                why = why or "which options it is given is not known"
+        return unknown(why) if why else self.program.excluded("it is strict, or its model is not sharded by then")
+
+    def _perhaps_sharded(self, model: Obj | None) -> str:
+        """Why a model that was not seen to be sharded by now may be so; empty where it is not."""
+        if model is None:
+            return "which model it fills is not known"
+        if any(sharding.driven_before(self.step) for sharding, _ in self.program.units(model, Relation.MAY)):
+            return f"whether {self.program.label(model)} is sharded by then is not known"
+        return self.program.nothing(model, events.Sharded, before=self.step).why
 
     def empty_here(self) -> Answer[Place]:
         """A full dict that some ranks have nothing in, without the option that sends it to them."""
@@ -165,7 +180,10 @@ class StaticHelper(AtStep[events.StateHelper]):
             if _of_ranks(self.step.guard):
                 return unknown("the call itself depends on the rank")
             return self._chosen({"full_state_dict": True, "broadcast_from_rank0": False})
-        return self.program.excluded("no part of the state dict is missing on some ranks, as far as it was followed")
+        if unfollowed := self.step.what.unfollowed:
+            alone = self._chosen({"full_state_dict": True, "broadcast_from_rank0": False})
+            return unknown(f"whether all ranks have {unfollowed} whole is not known") if alone.possibly else alone
+        return self.program.excluded("no part of the state dict is missing on some ranks")
 
     def broadcasts_shards(self) -> Answer[Place]:
         return self._chosen({"broadcast_from_rank0": True, "full_state_dict": False})
@@ -187,13 +205,15 @@ def without_state(
     """Has this optimizer, at this moment of a run on ``path``, surely no state? yes: Moment at which it is made."""
     made = next((step for step in program.trace.of(events.Optimizer) if step.subject is optimizer), None)
     algorithm = optimizer.atom.state(Algorithm)
-    if made is None or not made.what.proven or algorithm is None:
+    if made is None or not made.what.proven:
         return unknown("where the optimizer comes from is not known")
-    if algorithm.stateless or not made.driven_before(at):
-        if algorithm.stateless:
-            return program.excluded("this optimizer keeps no state")
+    stateless = algorithm.stateless if algorithm is not None else None
+    if stateless:
+        return program.excluded("this optimizer keeps no state")
+    if not made.driven_before(at):
         return unknown("whether the optimizer is made before that is not known")
-    for step in _filling(program, optimizer):
+    early = filled_early(program, optimizer)
+    for step in _filling(program, optimizer, helped=not early):
         earlier = step.index < at.index
         if step is not at and (
             not _avoided(step, path or at.guard) if earlier else _fills_next_round(program, at, step)
@@ -202,8 +222,8 @@ def without_state(
                 return unknown("whether the optimizer has made a step is not known")
             return program.excluded(f"the optimizer has a state since {step.when.at}")
     why = program.escaped(optimizer, after=made, before=at)
-    if not why and algorithm.stateless is None:
-        why = "whether the optimizer keeps a state is not known"
+    if not why and stateless is None:
+        why = early or "whether the optimizer keeps a state is not known"
     return unknown(why) if why else yes(made.when)
 
 
@@ -243,9 +263,9 @@ def _is_loss(obj: Obj) -> bool:
     )
 
 
-def _filling(program: Program, optimizer: Obj) -> Iterator[AnyStep]:
-    """What gives an optimizer its state."""
+def _filling(program: Program, optimizer: Obj, *, helped: bool) -> Iterator[AnyStep]:
+    """What gives an optimizer its state; the state-dict helpers where they find none."""
     yield from (step for step in program.trace.of(events.Stepped, events.OptimizerLoaded) if step.subject is optimizer)
-    for step in program.trace.of(events.StateHelper):
+    for step in program.trace.of(events.StateHelper) if helped else ():
         if optimizer in step.what.optimizers:
             yield step

@@ -194,7 +194,11 @@ class StaticCollection(AtStep[_Gathering]):
 
     def decided_by_each(self) -> Answer[Place]:
         found = own_choice(self.program, self.step)
-        return unknown(why) if found.possibly and (why := self._not_of_all()) else found
+        if found.possibly and (why := self._not_of_all()):
+            return unknown(why)
+        if not found.possibly and self.program.partial:
+            return unknown("no script was seen that runs this: its callers may do so on some ranks only")
+        return found
 
     def _not_of_all(self) -> str:
         """Why it may need only some ranks of the job, or none."""

@@ -9,7 +9,7 @@ from ....vocab.answers import Answer, unknown, yes
 from ....vocab.finding import Place
 from ...domain import events
 from ...domain.events import AnyStep, Step
-from ...domain.values import NONE, Const, Obj, Rank, Text, TupleV, Value
+from ...domain.values import NONE, ClassV, Const, Ext, Obj, Rank, Text, TupleV, Value
 from ...frontend.relevance import names_in
 from ...interpreter.expressions.own_values import own_of
 from ...libraries.torch.ranks.data import Drawn, Loader, Sampler
@@ -51,15 +51,27 @@ def inputs(program: Program, call: Step[events.Called]) -> Iterator[Obj]:
                 leaf = made[1] if made is not None else NONE
 
 
+_PLAIN_SAMPLERS = frozenset(
+    f"torch.utils.data.{where}{name}"
+    for where in ("", "sampler.")
+    for name in "Sampler SequentialSampler RandomSampler SubsetRandomSampler WeightedRandomSampler BatchSampler".split()
+)
+
+
 class StaticEpochs(AtStep[events.Event]):
     """A loader as one loop reads it."""
 
     def same_order(self) -> Answer[Place]:
         """Is the order of samples the same in each epoch? Unknown where something else may set the epoch."""
         found = self._sampler()
-        if found is None or not self._trained() or not self._several_rounds(found[1].made):
-            return self.program.excluded("no model is trained on it in several rounds, as far as it was followed")
+        if found is None:
+            why = self._sampler_unseen()
+            return unknown(why) if why else self.program.excluded("no DistributedSampler shuffles for it")
         obj, sampler = found
+        once = not self._trained() or not self._several_rounds(sampler.made)
+        elsewhere = self._read_elsewhere() if once else ""
+        if once and not elsewhere:
+            return self.program.excluded("no model is trained on it in several rounds")
         if sampler.shuffle != Const(True):
             if sampler.shuffle == Const(False):
                 return self.program.excluded("the sampler does not shuffle")
@@ -69,6 +81,8 @@ class StaticEpochs(AtStep[events.Event]):
         told = [step.subject for step in self.program.trace.of(events.EpochSet)]
         if obj in told or self.step.subject in told:
             return self.program.excluded("set_epoch is called on its sampler")
+        if elsewhere:
+            return unknown(elsewhere)
         if any(other is not None and not _is_of_loading(other) for other in told) or self._mentioned():
             return unknown("set_epoch() is called on something that was not followed")
         return yes(Place(sampler.made.when, "its sampler is made here and shuffles"))
@@ -80,6 +94,40 @@ class StaticEpochs(AtStep[events.Event]):
             if isinstance(leaf, Obj) and known is not None and self.step.guard.compatible(path):
                 return leaf, known
         return None
+
+    def _sampler_unseen(self) -> str:
+        """Why a sampler that was not seen may be one that shuffles."""
+        loader = self.step.subject.atom.state(Loader) if self.step.subject is not None else None
+        if loader is None or loader.open_why:
+            return "what the loader is given was not followed"
+        if any(leaf != NONE and not self._no_sampler_of_torch(leaf) for leaf in self._given(loader)):
+            return "what the sampler of this loader is was not followed"
+        return ""
+
+    def _given(self, loader: Loader) -> Iterator[Value]:
+        for value in (loader.sampler, loader.batch_sampler):
+            for path, leaf in self.program.machine.alternatives(value):
+                if self.step.guard.compatible(path):
+                    yield leaf
+
+    def _no_sampler_of_torch(self, leaf: Value) -> bool:
+        """Is it a sampler of torch that knows no ranks, or one of the project that derives from none that does?"""
+        if not isinstance(leaf, Obj) or leaf.parent is not None:
+            return False
+        cls = self.program.machine.class_of(leaf)
+        bases = self.program.machine.mro(cls) if isinstance(cls, ClassV) else []
+        names = [leaf.atom.origin] if not bases else [base.qname for base in bases if isinstance(base, Ext)]
+        return all(name in _PLAIN_SAMPLERS or name.startswith(("builtins.", "typing.")) for name in names)
+
+    def _read_elsewhere(self) -> str:
+        """Why the loader may be read in more rounds than were seen."""
+        if self.program.partial:
+            return "no script was seen that runs this: its callers may do more"
+        if why := self.program.managed_by or self.program.open_why:
+            return why
+        loader = self.step.subject
+        handed = self.program.machine.libraries.handed
+        return next((f"{who} may read it in more rounds" for obj, who in handed.items() if obj is loader), "")
 
     def _trained(self) -> bool:
         """Is a model trained on what the loader yields?"""
@@ -144,7 +192,7 @@ class StaticBatch(AtStep[events.Called]):
                 if loader is not None and made_by_rank(self.program, loader.dataset):
                     return unknown("each node may have data of its own")
                 return yes(Place(sampler.made.when, "this sampler takes the rank on the node for the rank in the job"))
-        return self.program.excluded("no sampler is given the rank on the node, as far as they were followed")
+        return self.program.excluded("no sampler that was seen is given the rank on the node")
 
     def same_on_every_rank(self) -> Answer[Place]:
         """Does each rank read the same samples? Unknown where the loader or its data set was not followed."""

@@ -14,6 +14,7 @@ from ...domain.values import Obj
 from ...interpreter.expressions.own_values import Own, asked_for, is_on_the_way
 from ...libraries.torch.ranks.rank import alone
 from ..shared.program import Program
+from .unseen_data import undecided
 
 
 # -- random numbers: do the ranks draw the same?
@@ -50,7 +51,17 @@ def own_choice(program: Program, step: AnyStep) -> Answer[Place]:
             doubt = why
         else:
             return yes(Place(at.kept_asked.get(atom, at.when), own.words))
+    doubt = doubt or _by_unseen_data(program, step)
     return unknown(doubt) if doubt else program.excluded("no condition on what a rank alone has leads here")
+
+
+def _by_unseen_data(program: Program, step: AnyStep) -> str:
+    path = step.guard.literals
+    for position, (formula, truth) in enumerate(path):
+        if path[: position + 1] not in program.machine.refused and (why := undecided(program, step, formula)):
+            if not _either_way(program, step, formula, truth):
+                return why
+    return ""
 
 
 _Asked = tuple[AnyStep, Formula, bool, Formula, Own]

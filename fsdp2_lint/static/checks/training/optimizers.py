@@ -16,6 +16,7 @@ from ...domain.relations import Relation
 from ...domain.values import Const, Ext, Obj
 from ...interpreter.expressions.own_values import own_of
 from ...libraries.torch.ranks.seeds import differs
+from ..launch.process import excluded_ranks
 from ..ranks.own_choices import agreed, own_choice
 from ..shared.doubts import unproven
 from ..shared.program import RELATED, AtStep, Handle, Program
@@ -236,6 +237,24 @@ class StaticHyperparameters(AtStep[events.HyperparameterGiven]):
         chosen = own_choice(self.program, self.step)
         if chosen.surely:
             return yes(Place(chosen.what.when, f"each rank decides here by {chosen.what.words}"))
+        if self.step.what.changes and (apart := self._changed_by_some()).possibly:
+            return apart
         if own is not None or computed is None and not isinstance(value, Const):
             return unknown(why or "where it comes from was not followed")
         return unknown(chosen.why) if chosen.possibly else self.program.excluded("the number is the same on all ranks")
+
+    def _changed_by_some(self) -> Answer[Place]:
+        """Do only some of the ranks that have the optimizer come here?"""
+        found = excluded_ranks(self.program, self.step)
+        if not found.possibly:
+            return found.denied()
+        for made in self.program.trace.of(events.Optimizer):
+            if made.subject is self.step.subject and excluded_ranks(self.program, made).possibly:
+                return unknown("only some ranks may have this optimizer")
+        for other in self.program.trace.of(events.HyperparameterGiven):
+            if other.subject is self.step.subject and not other.guard.compatible(self.step.guard):
+                return unknown(f"other ranks may change it elsewhere ({other.when.at})")
+        if not found.surely:
+            return found.denied()
+        asked, ranks = found.what
+        return yes(Place(asked or self.step.when, f"only ranks with {ranks} come here"))

@@ -82,6 +82,7 @@ class StateHelper(Counted):
     keywords: Mapping[str, nodes.NodeNG]  # where each is written; the call, where it came in a dict
     given: tuple[Value, ...]  # the state dict of the model that it is to set, on whatever path
     missing_on: tuple[tuple[Guard, bool], ...]  # the paths with nothing in a state dict, and whether rank 0 has it
+    unfollowed: str  # what of the state dicts came from code that was not followed: some ranks may have nothing in it
     tried: bool  # the call is an attempt, and its error is caught
     dropped: bool  # nobody keeps what it returns
     loops: int  # how deep in loops, over all active calls

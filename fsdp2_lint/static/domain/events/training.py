@@ -33,12 +33,13 @@ class Optimizer(Counted):
 class HyperparameterGiven(Counted):
     """An optimizer, the step's subject, or what changes its learning rate, is given a number.
 
-    One that is written out is told only where a group of the optimizer is changed: some ranks may come there.
+    One that is written out is told only where it changes what the optimizer has by then: some ranks may come there.
     """
 
     words: ClassVar[str] = "number for an optimizer"
     name: str
-    value: Value
+    value: Value  # NONE: what a scheduler makes of its own count, or of a file
+    changes: bool  # a group of the optimizer is changed, by hand or by a scheduler; else something is built with it
 
 
 class Remapped(Event):
@@ -134,6 +135,7 @@ class Reduced(Event):
 
     tensor: Value | None
     group: Value | None  # which ranks. None: all of the job
+    made: int  # how many values there were by then: what has a higher number was made afterwards
 
 
 class Generator(Event):

@@ -96,7 +96,7 @@ class Iteration(Conditions[L]):
             return self.libraries.object_listing(leaf)
         if isinstance(leaf, ClassV) and enums.is_enumeration(self, leaf):
             return Items(tuple((TOP, each) for each in dict.fromkeys(enums.members(self, leaf).values())))
-        return Items(((TOP, self.libraries.part_of(leaf)),), False, "something that was not followed")
+        return Items(((TOP, self.libraries.part_of(leaf, each=True)),), False, "something that was not followed")
 
     def consumed(self, held: Items) -> Items:
         """A generator's parameters are read when it is consumed, not when it is written."""

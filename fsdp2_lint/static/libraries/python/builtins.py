@@ -35,6 +35,7 @@ from ...interpreter.call import Call
 from ...interpreter.expressions import domains, orders
 from ...interpreter.expressions.domains import added_where
 from ...interpreter.expressions.numbers import number_made_of, some_number
+from ..computed import computed
 from ..interface import Machine
 from ..tables import external
 from ..torch.ranks import data
@@ -207,7 +208,11 @@ def pick(machine: Machine, call: Call) -> Value:
     if call.name == "builtins.sum" and (flags := _flags(machine, call.args[0])) is not None:
         return flags
     known = calculation.calculated(machine, call)
-    return known if known is not None else number_made_of(machine, call.name, *call.all)
+    if known is not None:
+        return known
+    made = number_made_of(machine, call.name, *call.all)
+    computed(machine, made, call.name, call.all)
+    return made
 
 
 def _flags(machine: Machine, value: Value) -> Value | None:

@@ -105,9 +105,11 @@ def _optimizers(machine: Machine, value: Value) -> Iterator[tuple[Guard, Obj, st
         held = machine.entries(leaf).entries if isinstance(leaf, DictV) else [(NONE, path, leaf)]
         for key, inner, item in held:
             for deeper, state in machine.alternatives(item):
-                owner = state.owner if isinstance(state, StateDict) and state.what == "optimizer" else state
+                held_by = state.owner if isinstance(state, StateDict) and state.what == "optimizer" else state
                 joined = path.join(inner)
                 way = joined.join(deeper) if joined is not None else None
-                if way is not None and isinstance(owner, Obj) and owner in machine.libraries.optimizers:
-                    name = f"{key.value!r}" if isinstance(key, Const) and key != NONE else "the state"
-                    yield way, owner, name
+                for last, owner in machine.leaves(held_by) if way is not None else ():
+                    whole = way.join(last) if way is not None else None
+                    if whole is not None and isinstance(owner, Obj) and owner in machine.libraries.optimizers:
+                        name = f"{key.value!r}" if isinstance(key, Const) and key != NONE else "the state"
+                        yield whole, owner, name

@@ -30,6 +30,7 @@ from ..precision.dtypes import parameter_converted
 from ..precision.precision import dtype_name
 from ..ranks.collectives import part_of_job
 from ..sharding import parameters
+from ..training import schedulers
 from . import gathering
 from .async_saves import note_async_save
 from .key_prefixes import note_keys, prefixed
@@ -196,6 +197,7 @@ def load(machine: Machine, call: Call) -> Value:
 @method("load_state_dict")
 def load_state_dict(machine: Machine, obj: Obj, call: Call) -> Value:
     payload, assigns = call.arg(0, "state_dict") or NONE, call.arg(2, "assign") not in (None, Const(False))
+    schedulers.loaded(machine, obj, call)
     if obj in machine.libraries.optimizers:
         machine.emit(events.OptimizerLoaded(payload=payload, assign=assigns), call.node, obj)
     else:

@@ -12,6 +12,7 @@ from ....domain import events
 from ....domain.guards import Guard
 from ....domain.values import NONE, Atom, Const, DictV, Obj, StateDict, Value
 from ....interpreter.call import Call
+from ...escapes import describe
 from ...interface import Machine
 from ..sharding.sharding import keyword_sites
 
@@ -87,6 +88,7 @@ def note_helper(machine: Machine, name: str, call: Call, model: Obj | None) -> N
             keywords=keyword_sites(machine, call),
             given=tuple(leaf for _, leaf in machine.leaves(states[0])) if states and states[0] is not None else (),
             missing_on=tuple(path for state in states if state is not None for path in _empty(machine, state)),
+            unfollowed=next((why for state in states if state is not None if (why := _unfollowed(machine, state))), ""),
             tried=_tried(call.node),
             dropped=isinstance(call.node.parent, nodes.Expr),
             loops=machine.loops,
@@ -115,6 +117,16 @@ def _empty(machine: Machine, state: Value) -> list[tuple[Guard, bool]]:
         if nothing or of_rank0:
             found.append((path, of_rank0))
     return found
+
+
+def _unfollowed(machine: Machine, state: Value) -> str:
+    """What of a state dict may be empty on some ranks, since nobody saw where it comes from, or who fills it."""
+    for _, leaf in machine.alternatives(state):
+        if isinstance(leaf, Obj) and leaf.atom.kind in ("opaque", "parameter"):
+            return describe(leaf)
+        if isinstance(leaf, DictV) and not (held := machine.entries(leaf)).entries and held.open_why:
+            return "what a dict holds"
+    return ""
 
 
 def _tried(node: nodes.NodeNG) -> bool:

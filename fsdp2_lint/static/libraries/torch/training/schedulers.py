@@ -26,6 +26,8 @@ _TOLD = {
     "StepLR": {"step_size": 1, "gamma": 2},
     "ExponentialLR": {"gamma": 1},
 }
+# What is given functions, lists or other schedulers.
+_OTHERS = ("LambdaLR", "MultiplicativeLR", "MultiStepLR", "CyclicLR", "SequentialLR")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +44,7 @@ def optimizer_made(machine: Machine, optimizer: Obj, call: Call) -> None:
         _given(machine, call, call.arg(1 if name == "lr" else None, name), name, optimizer)
 
 
-@external(PLATEAU, *(_MODULE + name for name in _TOLD))
+@external(PLATEAU, *(_MODULE + name for name in (*_TOLD, *_OTHERS)))
 def made(machine: Machine, call: Call) -> Value:
     scheduler = machine.libraries.call_other(call.name, call)
     name = call.name.removeprefix(_MODULE)
@@ -58,9 +60,24 @@ def made(machine: Machine, call: Call) -> Value:
 def stepped(machine: Machine, obj: Obj, call: Call) -> None:
     """A scheduler that looks at a number is given it."""
     known = obj.atom.state(Scheduler) if obj.parent is None else None
-    if known is not None and known.name == "ReduceLROnPlateau":
-        for owner in machine.objects(known.optimizer):
-            _given(machine, call, call.arg(0, "metrics"), "lr (ReduceLROnPlateau)", owner)
+    if known is not None:
+        measured = call.arg(0, "metrics") if known.name == "ReduceLROnPlateau" else None
+        _changed(machine, known, measured, call)
+
+
+def loaded(machine: Machine, obj: Obj, call: Call) -> None:
+    """``load_state_dict`` of a scheduler."""
+    known = obj.atom.state(Scheduler) if obj.parent is None else None
+    if known is not None:
+        _changed(machine, known, None, call)
+
+
+def _changed(machine: Machine, scheduler: Scheduler, by: Value | None, call: Call) -> None:
+    """A learning rate is another one from here on. ``by``: the number that decides it, where there is one."""
+    for owner in machine.objects(scheduler.optimizer):
+        if owner in machine.libraries.optimizers:
+            name = f"lr ({scheduler.name})"
+            machine.emit(events.HyperparameterGiven(name=name, value=by or NONE, changes=True), call.node, owner)
 
 
 def group_changed(machine: Machine, group: Obj, key: Value, value: Value, node: nodes.NodeNG) -> None:
@@ -68,7 +85,7 @@ def group_changed(machine: Machine, group: Obj, key: Value, value: Value, node: 
     if isinstance(key, Const) and key.value in HYPERPARAMETERS and "param_groups" in group.path:
         for owner in group.above:
             if owner in machine.libraries.optimizers:
-                machine.emit(events.HyperparameterGiven(name=key.value, value=value), node, owner)
+                machine.emit(events.HyperparameterGiven(name=key.value, value=value, changes=True), node, owner)
 
 
 def augmented(machine: Machine, node: nodes.AugAssign) -> None:
@@ -83,4 +100,4 @@ def augmented(machine: Machine, node: nodes.AugAssign) -> None:
 def _given(machine: Machine, call: Call, value: Value | None, name: str, optimizer: Obj) -> None:
     if value is None or isinstance(value, Const) or optimizer not in machine.libraries.optimizers:
         return
-    machine.emit(events.HyperparameterGiven(name=name, value=value), call.node, optimizer)
+    machine.emit(events.HyperparameterGiven(name=name, value=value, changes=False), call.node, optimizer)
