@@ -15,7 +15,6 @@ from fsdp2_lint.cli.streams import CLEAN, Failure
 from fsdp2_lint.files import syntax
 from fsdp2_lint.files.discovery import below, project_root
 from fsdp2_lint.files.source import display_path
-from fsdp2_lint.files.writing import Change, write
 from fsdp2_lint.findings.baseline import DEFAULT, Baseline, Entry, as_text
 from fsdp2_lint.output import plural
 
@@ -53,6 +52,8 @@ def update(options: Options, asked: Asked, report: Report, given: str | None) ->
     Entries of what it did not look at stay, and all of them where it could not judge everything; the warnings say why.
     A file that is not Python hides more than one finding.
     """
+    from fsdp2_lint.files.writing import Change, write
+
     if report.failures or any(finding.code == syntax.CODE for finding in report.findings):
         raise Failure("the baseline is not written, since not everything could be checked")
     held = asked.baseline or Baseline(_file(options, given) or options.settings.path(DEFAULT))

@@ -59,7 +59,11 @@ def check(
     abnormal, such as a file that cannot be read.
     """
     from fsdp2_lint.cli import baseline as baselines
-    from fsdp2_lint.cli import changes, info
+
+    if fix or diff or add_ignore is not None:  # what is not needed is not loaded: a hook starts this many times a day
+        from fsdp2_lint.cli import changes
+    if statistics or show_files or show_settings:
+        from fsdp2_lint.cli import info
 
     options = Options(**given)
     actions = {
