@@ -35,6 +35,7 @@ _NUMBERS = {
     ("ClassV", "closure"): "frame",
     ("Text", "of"): "text",
     ("generator", "made"): "list",
+    ("reduced", "made"): "value",
 }
 # Likewise in what is asked.
 _DECISIONS = {"fork": "fork", "alt": "alt", "pattern": "pattern", "list": "list", LARGE: "condition"}
