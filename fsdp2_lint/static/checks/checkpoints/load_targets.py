@@ -79,6 +79,8 @@ class StaticLenient(OfStep[events.Loaded]):
             return self.program.excluded("its names are those that the model gave itself")
         if any(not each.entries and not each.open_why for each in held):
             return self.program.excluded("there is nothing in it to leave out")
+        if why := next((each.open_why for each in held if not each.entries), ""):
+            return unknown(f"whose names it has is not known: {why}")
         if any(self._is_own(value) for each in held for _, _, value in each.entries):
             return unknown(f"what it loads into {self.label} is perhaps what {self.label} has already")
         if held and (filled := next(self.program.trace.of(events.DcpLoad, before=self.step), None)) is not None:
