@@ -65,16 +65,7 @@ def test_the_names_of_one_of_several_models() -> None:
     assert "FSDP703" in analyse(main(body, KINDS)).codes
 
 
-UNSEEN = """
-import importlib
-model = getattr(importlib.import_module(sys.argv[1]), sys.argv[2])()
-for layer in model.layers:
-    fully_shard(layer)
-fully_shard(model)
-parents = {name: part for name, part in model.named_modules() if hasattr(part, "scale")}
-model.load_state_dict({f"{name}.scale": part.scale for name, part in parents.items()}, strict=False)
-"""
-
-
-def test_names_of_a_dict_that_was_not_followed() -> None:
-    assert "FSDP703" not in analyse(main(UNSEEN + ROUND)).codes
+@pytest.mark.parametrize("state", ["state = {}\nzoo.fill(state, model)", "state = dict()\nzoo.Filler(state).run()"])
+def test_names_of_a_dict_that_unseen_code_fills(state: str) -> None:
+    body = f"{SHARDED}\n{state}\nmodel.load_state_dict(state, strict=False)\n{ROUND}"
+    assert "FSDP703" not in analyse(main(body, "import zoo")).codes
