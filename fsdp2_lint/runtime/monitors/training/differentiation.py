@@ -53,9 +53,10 @@ class _Watch:
         self.watches = False  # the collectives of the job: few jobs take gradients themselves
 
     def taken(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        ledger, self.asked = self.session.ledger, []
+        ledger = self.session.ledger
         if not ledger.shardings or adapter.is_traced() or called_by_torch(sys._getframe()):
-            return
+            return  # torch calls it anew in the midst of a call, where tensors are of a class of their own
+        self.asked = []
         given = argument(args, kwargs, 1, "inputs")
         wanted = {id(each) for each in (given if isinstance(given, (list, tuple)) else [given])}
         managed = ledger.managed(ledger.shardings)
